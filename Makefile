@@ -1,0 +1,31 @@
+# `make ablation` and `make test` are the two to know; each sets the project up if it has to.
+
+.PHONY: setup ablation test test-all lint constraints
+
+BIN := .venv/bin
+READY := .venv/.ready
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	sh launch/setup.sh
+	@touch $@
+
+ablation: $(READY)
+	$(BIN)/attnjax run scaling_and_heads
+
+test: lint
+	$(BIN)/pytest -q -n 2
+
+test-all: lint
+	$(BIN)/pytest -q -n 2 -m ''
+
+lint: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pyright
+
+# Newest versions that fit together, on every system; installed by the next `make setup`.
+constraints: $(READY)
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.12 --extra dev \
+		--no-header --no-annotate --output-file constraints.txt pyproject.toml

@@ -1,0 +1,38 @@
+#!/bin/sh
+# Makes .venv with the first Python >= 3.12 that really works, and installs attnjax into it.
+# What is there already is kept: a working .venv is only brought up to date.
+set -eu
+cd "$(dirname "$0")/.."
+
+# A pyenv shim can be on the path and fail, and Debian's python can lack ensurepip: so each is asked.
+works() {
+    "$1" -c 'import sys, venv, ensurepip; sys.exit(not (3, 12) <= sys.version_info < (3, 15))' \
+        >/dev/null 2>&1
+}
+
+find_python() {
+    for candidate in python3.12 python3.13 python3.14 python3 \
+        "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[234]*/bin/python; do
+        if works "$candidate"; then
+            echo "$candidate"
+            return
+        fi
+    done
+    if uv python install --quiet 3.12 2>/dev/null; then
+        uv python find 3.12
+    fi
+}
+
+if ! works .venv/bin/python; then
+    python=$(find_python)
+    if [ -z "$python" ]; then
+        echo "attnjax needs Python 3.12, 3.13 or 3.14 with its venv module: install one (https://www.python.org/downloads) and run this again." >&2
+        exit 2
+    fi
+    echo "Making .venv with $("$python" --version)" >&2
+    "$python" -m venv --clear .venv
+fi
+
+# uv installs in seconds what takes pip minutes.
+.venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt uv
+.venv/bin/python -m uv pip install --quiet --python .venv/bin/python -c constraints.txt -e '.[dev]'

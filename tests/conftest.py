@@ -1,0 +1,48 @@
+"""What every test stands on: eight virtual devices, strict shapes, one cache of compilations.
+
+The environment is set before JAX is imported, which reads it once; programs that a test starts
+inherit it.
+"""
+
+import os
+from pathlib import Path
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")  # JAX_PLATFORMS=cuda runs the same tests on a GPU
+os.environ["XLA_FLAGS"] = (
+    os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+)
+os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
+# Most of the time goes into compiling the same programs as in the run before.
+os.environ.setdefault(
+    "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "compilations")
+)
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+
+from collections.abc import Iterator
+
+import hypothesis
+import jax
+import pytest
+
+# A compilation takes longer than any deadline; the number of examples is what a minute allows.
+hypothesis.settings.register_profile("attnjax", deadline=None, max_examples=20)
+hypothesis.settings.register_profile(
+    "attnjax-ci", parent=hypothesis.settings.get_profile("attnjax"), derandomize=True, database=None
+)
+hypothesis.settings.load_profile("attnjax-ci" if os.environ.get("CI") else "attnjax")
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of real corpora."""
+    folder = os.environ.get("ATTNJAX_DATA")
+    if not folder:
+        pytest.skip("needs real corpora: set ATTNJAX_DATA to the folder that holds them")
+    return Path(folder)
+
+
+@pytest.fixture
+def float64() -> Iterator[None]:
+    """Computes in float64 within the test."""
+    with jax.enable_x64(True):
+        yield

@@ -1,0 +1,190 @@
+"""The house rules that a reader relies on and a reviewer would forget to check."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for folder in ("attnjax", "launch")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+}
+EXPERIMENTS = sorted((ROOT / "experiments").glob("*.py"))
+
+# Imports run down these layers, or stay within one. Every module belongs to one of them.
+LAYERS = (
+    ("launch", "attnjax.__main__", "attnjax.cli", "attnjax.commands", "attnjax.benchmark"),
+    (
+        "attnjax.sweep",
+        "attnjax.manifest",
+        "attnjax.summary",
+        "attnjax.show",
+        "attnjax.shipped",
+        "attnjax.override",
+        "attnjax.experiment",
+        "attnjax.claim",
+        "attnjax.vary",
+        "attnjax.training",
+        "attnjax.evaluation",
+        "attnjax.reporting",
+    ),
+    ("attnjax.models", "attnjax.data", "attnjax.decoding"),
+    ("attnjax.attention",),
+)
+ANYWHERE = ("attnjax", "attnjax.errors", "attnjax.record", "attnjax.data.symbols")
+CORE = (
+    "attnjax.attention",
+    "attnjax.models",
+    "attnjax.decoding",
+    "attnjax.training.step",
+    "attnjax.training.objective",
+    "attnjax.training.optimizer",
+)
+NOT_CORE = (
+    "babel",
+    "grain",
+    "orbax",
+    "rich",
+    "sacrebleu",
+    "sentencepiece",
+    "tensorboardX",
+    "tensorflow_datasets",
+    "vl_convert",
+)
+
+
+def within(module: str, packages: tuple[str, ...]) -> bool:
+    return any(module == package or module.startswith(package + ".") for package in packages)
+
+
+def layer(module: str) -> int:
+    """0 is the top."""
+    found = [number for number, packages in enumerate(LAYERS) if within(module, packages)]
+    assert found, f"{module} belongs to no layer: name its layer here"
+    return found[0]
+
+
+def imports(module: str) -> set[str]:
+    """The modules that a module imports, at its top or anywhere inside."""
+    path = MODULES[module]
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = package.split(".")
+                base = ".".join([*parents[: len(parents) - node.level + 1], base]).rstrip(".")
+            for alias in node.names:
+                whole = f"{base}.{alias.name}"
+                # `from flax import linen` names a module of somebody else's.
+                found.add(whole if whole in MODULES or whole == "flax.linen" else base)
+    return found
+
+
+def test_imports_run_downwards():
+    upward = [
+        f"{module} imports {other}"
+        for module in set(MODULES) - set(ANYWHERE)
+        for other in imports(module) - set(ANYWHERE)
+        if within(other, ("attnjax", "launch")) and layer(other) < layer(module)
+    ]
+    assert not upward
+
+
+def test_what_anyone_may_import_stands_on_nothing_of_ours():
+    standing = {
+        module: [name for name in imports(module) - set(ANYWHERE) if within(name, ("attnjax",))]
+        for module in ANYWHERE
+    }
+    assert not any(standing.values()), standing
+
+
+def linen(module: str) -> list[int]:
+    """Lines that import Linen at run time, not under `if TYPE_CHECKING`."""
+    statements = [
+        node
+        for branch in ast.parse(MODULES[module].read_text()).body
+        if not (isinstance(branch, ast.If) and ast.unparse(branch.test) == "TYPE_CHECKING")
+        for node in ast.walk(branch)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    return [
+        node.lineno
+        for node in statements
+        for alias in node.names
+        for name in (alias.name, f"{getattr(node, 'module', '')}.{alias.name}")
+        if name == "flax" or within(name, ("flax.linen",))
+    ]
+
+
+def test_linen_is_used_in_attention_and_models_only():
+    """Elsewhere a model is a value with methods; `if TYPE_CHECKING` may name its type."""
+    elsewhere = [
+        name for name in MODULES if not within(name, ("attnjax.attention", "attnjax.models"))
+    ]
+    found = {module: linen(module) for module in elsewhere}
+    assert not any(found.values()), {module: lines for module, lines in found.items() if lines}
+
+
+def test_one_idea_a_file():
+    paths = [*MODULES.values(), *(ROOT / "tests").rglob("*.py")]
+    lengths = {path: len(path.read_text().splitlines()) for path in paths}
+    assert not {path: length for path, length in lengths.items() if length > 300}
+    vague = ("utils.py", "helpers.py", "misc.py")
+    assert not [path for path in paths if path.name in vague], "name it after what it does"
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_an_experiment_is_read_in_a_minute(path: Path):
+    """A lab note and values: whoever reads the file sees everything that runs."""
+    text = path.read_text()
+    tree = ast.parse(text)
+    assert ast.get_docstring(tree), "the note comes first: question, paper, what came out, command"
+    assert len(text.splitlines()) <= 80
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+    loops = (ast.For, ast.While, ast.comprehension)
+    found = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, functions + loops)]
+    assert not found, f"functions or loops: {found}"
+
+
+def run(program: str) -> str:
+    result = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_importing_attnjax_starts_nothing():
+    heavy = run("import sys, attnjax; print(*{'jax', 'flax', 'numpy'} & set(sys.modules))")
+    assert not heavy.split()
+
+
+def test_importing_every_module_starts_no_device():
+    names = [name for name in MODULES if within(name, ("attnjax",)) and "__main__" not in name]
+    program = (
+        f"import importlib\nfor name in {names!r}: importlib.import_module(name)\n"
+        "from jax._src import xla_bridge\nassert not xla_bridge._backends, 'a device was started'\n"
+    )
+    run(program)
+
+
+def test_the_core_needs_jax_flax_and_optax_alone():
+    """Flax itself may load what it likes; our own imports are what is blocked."""
+    names = [name for name in MODULES if within(name, CORE)]
+    program = f"""
+import importlib, sys, flax.linen, optax
+for name in {NOT_CORE!r}:
+    for loaded in [module for module in sys.modules if module.split(".")[0] == name]:
+        del sys.modules[loaded]
+    sys.modules[name] = None
+for name in {names!r}: importlib.import_module(name)
+"""
+    run(program)
