@@ -1,0 +1,132 @@
+"""Score, align, pool: the dense path, which forms its weights and can show them."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+from attnjax.attention.align import Align, Softmax
+from attnjax.attention.dropout import Dropout
+from attnjax.attention.mask import Mask
+from attnjax.attention.score import ScaledDot, Score
+
+
+class Mechanism(nn.Module):
+    """What every attention is, in two moments.
+
+    `prepare` holds what depends on keys and values alone, once a sentence; `attend` is what every
+    query does. Calling the module is one after the other.
+    """
+
+    def prepare(self, key: jax.Array, value: jax.Array) -> Any:
+        """Keys [..., S, K] and values [..., S, V] -> a memory, whose leaves are [..., S, any]."""
+        raise NotImplementedError
+
+    def attend(
+        self,
+        query: jax.Array,
+        memory: Any,
+        mask: Mask | None = None,
+        *,
+        query_position: jax.Array | None = None,
+        key_position: jax.Array | None = None,
+        deterministic: bool,
+    ) -> jax.Array:
+        """Queries [..., T, K] against a prepared memory -> context [..., T, any].
+
+        Positions are absolute, integers [..., T] and [..., S]; None means 0, 1, ...
+        """
+        raise NotImplementedError
+
+    def __call__(
+        self,
+        query: jax.Array,
+        key: jax.Array,
+        value: jax.Array,
+        mask: Mask | None = None,
+        *,
+        query_position: jax.Array | None = None,
+        key_position: jax.Array | None = None,
+        deterministic: bool,
+    ) -> jax.Array:
+        """`attend` after `prepare`: [..., T, K], [..., S, K], [..., S, V] -> [..., T, any]."""
+        return self.attend(
+            query,
+            self.prepare(key, value),
+            mask,
+            query_position=query_position,
+            key_position=key_position,
+            deterministic=deterministic,
+        )
+
+
+class Memory(NamedTuple):
+    """What `Attention.prepare` holds: the prepared key [..., S, any], the value [..., S, V]."""
+
+    key: jax.Array
+    value: jax.Array
+
+
+def pool(weights: jax.Array, value: jax.Array) -> jax.Array:
+    """context[t] = sum over s of weights[t, s] value[s]: [..., T, S], [..., S, V] -> [..., T, V].
+
+    The weights are brought to the value's dtype, the products summed in float32 or wider.
+    """
+    wide = jnp.promote_types(value.dtype, jnp.float32)
+    context = jnp.einsum(
+        "...ts,...sv->...tv", weights.astype(value.dtype), value, preferred_element_type=wide
+    )
+    return context.astype(value.dtype)
+
+
+def _count(x: jax.Array) -> jax.Array:
+    """Positions 0, 1, ... of the rows of x [..., T, any], as [1, ..., 1, T]."""
+    return jnp.arange(x.shape[-2]).reshape(*[1] * (x.ndim - 2), -1)
+
+
+class Attention(Mechanism):
+    """One head: logits = score(query, key), weights = align(logits, mask), context = weights value.
+
+    Logits and weights, [..., T, S], are sown to the collection "attention". A row that may attend
+    to nothing gives the context 0.
+
+    Attributes:
+        score: query, key -> logits.
+        align: logits, mask -> weights.
+        dropout: the share of weights set to 0 while training, after they are sown.
+    """
+
+    score: Score = ScaledDot()
+    align: Align = Softmax()
+    dropout: float = 0.0
+
+    def prepare(self, key: jax.Array, value: jax.Array) -> Memory:
+        """Let the score see the keys once."""
+        return Memory(self.score.prepare(key), value)
+
+    @nn.compact
+    def attend(
+        self,
+        query: jax.Array,
+        memory: Memory,
+        mask: Mask | None = None,
+        *,
+        query_position: jax.Array | None = None,
+        key_position: jax.Array | None = None,
+        deterministic: bool,
+    ) -> jax.Array:
+        """Queries [..., T, K] -> context [..., T, V]."""
+        logits = self.score(query, memory.key)
+        allowed = None
+        if mask is not None:
+            if query_position is None:
+                query_position = _count(query)
+            if key_position is None:
+                key_position = _count(memory.value)
+            allowed = jnp.broadcast_to(mask.dense(query_position, key_position), logits.shape)
+        weights = self.align(logits, allowed)
+        self.sow("attention", "logits", logits)
+        self.sow("attention", "weights", weights)
+        weights = Dropout(self.dropout, name="drop")(weights, deterministic=deterministic)
+        return pool(weights, memory.value)

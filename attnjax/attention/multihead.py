@@ -1,0 +1,97 @@
+"""Several attentions side by side: project, attend in each head, merge."""
+
+from typing import Any
+
+import jax
+from flax import linen as nn
+
+from attnjax.attention.attend import Attention, Mechanism
+from attnjax.attention.dense import Dense
+from attnjax.attention.fresh import over_heads
+from attnjax.attention.mask import Mask
+from attnjax.errors import UserError
+
+UNIT_VARIANCE = nn.initializers.lecun_uniform()
+"""Queries and keys of variance 1 at any key width, as section 3.2.1 (footnote 4) assumes; where
+H K = D this is Glorot's matrix."""
+
+
+class MultiHead(Mechanism):
+    """MultiHead(Q, K, V) = [head_1; ...; head_H] W, head_h = attention(Q W_h^Q, K W_h^K, V W_h^V).
+
+    Any mechanism may sit in the heads; each head has parameters and initial values of its own.
+    No biases, as in the paper. Sown weights are [B, H, T, S].
+
+    Attributes:
+        attention: what each head does, written for one head.
+        heads: H.
+        key_width: K, the width of a head's queries and keys; None means D / H.
+        value_width: V, the width of a head's values; None means D / H.
+
+    Raises:
+        UserError: a width is None and the heads do not divide D.
+
+    Source: Vaswani et al. 2017, section 3.2.2.
+    """
+
+    attention: Mechanism = Attention()
+    heads: int = 8
+    key_width: int | None = None
+    value_width: int | None = None
+
+    def _project(self, x: jax.Array, width: int | None, name: str) -> jax.Array:
+        """[..., S, D] -> [..., S, H, width]."""
+        if width is None:
+            if x.shape[-1] % self.heads:
+                raise UserError(
+                    f"{self.heads} heads do not divide the width {x.shape[-1]}: "
+                    "choose another number, or give key_width and value_width"
+                )
+            width = x.shape[-1] // self.heads
+        features = (self.heads, width)
+        return Dense(features, bias=False, initializer=UNIT_VARIANCE, name=name)(x)
+
+    @nn.compact
+    def prepare(self, key: jax.Array, value: jax.Array) -> Any:
+        """[..., S, D] twice -> the memory of all heads, with [..., H, S, any] leaves."""
+        prepare = over_heads(lambda attention, k, v: attention.prepare(k, v), (-2, -2), -3)
+        return prepare(
+            self.attention,
+            self._project(key, self.key_width, "key"),
+            self._project(value, self.value_width, "value"),
+        )
+
+    @nn.compact
+    def attend(
+        self,
+        query: jax.Array,
+        memory: Any,
+        mask: Mask | None = None,
+        *,
+        query_position: jax.Array | None = None,
+        key_position: jax.Array | None = None,
+        deterministic: bool,
+    ) -> jax.Array:
+        """Queries [..., T, D] -> [..., T, D]."""
+
+        def one_head(attention, query, memory, mask, query_position, key_position):
+            return attention.attend(
+                query,
+                memory,
+                mask,
+                query_position=query_position,
+                key_position=key_position,
+                deterministic=deterministic,
+            )
+
+        heads = over_heads(one_head, (-2, -3, None, None, None), -2)(
+            self.attention,
+            self._project(query, self.key_width, "query"),
+            memory,
+            mask,
+            query_position,
+            key_position,
+        )
+        features = (query.shape[-1],)
+        merge = Dense(features, axes=2, bias=False, initializer=UNIT_VARIANCE, name="out")
+        return merge(heads)

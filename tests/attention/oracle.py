@@ -1,0 +1,97 @@
+"""The papers' equations as loops over NumPy numbers: what the package is compared with.
+
+Nothing here imports JAX's mathematics. One sentence at a time, no leading axes. Every function
+also takes complex numbers, so that `gradient` can read exact derivatives from it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+
+def dot(query, key):
+    """Luong et al. 2015, eq. 8, "dot": [T, K], [S, K] -> [T, S]."""
+    return np.array([[sum(a * b for a, b in zip(q, k, strict=True)) for k in key] for q in query])
+
+
+def scaled_dot(query, key):
+    """Vaswani et al. 2017, eq. 1."""
+    return np.array([[q @ k / len(k) ** 0.5 for k in key] for q in query])
+
+
+def general(query, key, weight):
+    """Luong et al. 2015, eq. 8, "general"."""
+    return np.array([[q @ weight @ k for k in key] for q in query])
+
+
+def additive(query, key, query_kernel, key_kernel, v):
+    """Bahdanau et al. 2015, appendix A.1.2; kernels are [K, W], as Flax has them."""
+    return np.array(
+        [[v @ np.tanh(query_kernel.T @ q + key_kernel.T @ k) for k in key] for q in query]
+    )
+
+
+def score(name: str, parameters: dict, query, key):
+    """A score by the name of its class, with its Flax parameters."""
+    if name == "Additive":
+        kernels = parameters["query"]["kernel"], parameters["key"]["kernel"]
+        return additive(query, key, *kernels, parameters["v"])
+    if name == "General":
+        return general(query, key, parameters["weight"])
+    return {"Dot": dot, "ScaledDot": scaled_dot}[name](query, key)
+
+
+def softmax(logits, mask):
+    """Bahdanau et al. 2015, eq. 6, over the allowed keys; a row without any is zero."""
+    weights = np.zeros_like(logits)
+    for t, row in enumerate(logits):
+        allowed = [s for s in range(len(row)) if mask[t, s]]
+        if allowed:
+            highest = max(row[s].real for s in allowed)
+            total = sum(np.exp(row[s] - highest) for s in allowed)
+            for s in allowed:
+                weights[t, s] = np.exp(row[s] - highest) / total
+    return weights
+
+
+def pool(weights, value):
+    """c_t = sum over s of weights[t, s] value[s]: Bahdanau et al. 2015, eq. 5."""
+    return np.array([sum(w * v for w, v in zip(row, value, strict=True)) for row in weights])
+
+
+def attention(name: str, parameters: dict, query, key, value, mask):
+    """One head: score, softmax, pool."""
+    return pool(softmax(score(name, parameters, query, key), mask), value)
+
+
+def multi_head(name: str, parameters: dict, query, key, value, mask):
+    """Vaswani et al. 2017, section 3.2.2; kernels are [D, H, K], the last one [H, V, D]."""
+    merged = 0
+    for h, merge in enumerate(parameters["out"]["kernel"]):
+        own = jax.tree.map(lambda p, h=h: p[h], parameters.get("attention", {})).get("score", {})
+        q, k, v = (
+            x @ parameters[which]["kernel"][:, h]
+            for which, x in (("query", query), ("key", key), ("value", value))
+        )
+        merged = merged + attention(name, own, q, k, v, mask) @ merge
+    return merged
+
+
+def gradient(function: Callable[[Any], Any], tree: Any) -> Any:
+    """The derivative of a real function by every entry of a tree of arrays, exact.
+
+    f'(x) = Im f(x + i h) / h with a tiny h: no difference is taken, so nothing cancels.
+
+    Source: Squire and Trapp 1998, Using complex variables to estimate derivatives.
+    """
+    leaves, structure = jax.tree.flatten(tree)
+    slopes = [np.zeros(leaf.shape) for leaf in leaves]
+    for number, leaf in enumerate(leaves):
+        for place in np.ndindex(leaf.shape):
+            moved = leaf.astype(complex)
+            moved[place] += 1e-30j
+            others = [*leaves[:number], moved, *leaves[number + 1 :]]
+            slopes[number][place] = function(jax.tree.unflatten(structure, others)).imag / 1e-30
+    return jax.tree.unflatten(structure, slopes)

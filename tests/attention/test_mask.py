@@ -1,0 +1,162 @@
+"""Masks against loops over positions, and what they do to attention; Hypothesis draws both."""
+
+from functools import reduce
+from operator import and_
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnjax.attention.attend import Attention
+from attnjax.attention.mask import All, Causal, Dense, Padding, Segments, Window
+from attnjax.attention.score import Dot, ScaledDot
+
+# Few shapes, so that XLA compiles few programs: leading dimensions, T, S, K.
+SHAPES = st.sampled_from([((), 1, 3, 2), ((2,), 4, 4, 64), ((2, 2), 3, 5, 8)])
+DTYPES = st.sampled_from([jnp.float32, jnp.bfloat16, jnp.float16])
+SEEDS = st.integers(0, 2**16)
+
+
+def conjunction(data, shape):
+    """Some rules joined by &, and each said again for one query and one key."""
+    leading, T, S, _ = shape
+    # Drawn one by one: Hypothesis takes JAX's use of `random` inside a strategy for a mistake.
+    before, after = data.draw(st.integers(0, 3)), data.draw(st.integers(0, 3))
+    random = np.random.default_rng(data.draw(SEEDS))
+    present = random.random((*leading, S)) < 0.7
+    query, key = random.integers(0, 2, (*leading, T)), random.integers(0, 2, (*leading, S))
+    allowed = random.random((*leading, T, S)) < 0.7
+    # A rule sees the example's place, the query's and the key's number, and their positions.
+    kinds = [
+        (Padding(jnp.asarray(present)), lambda at, t, s, i, j: present[at][s]),
+        (Causal(), lambda at, t, s, i, j: j <= i),
+        (Window(before, after), lambda at, t, s, i, j: i - before <= j <= i + after),
+        (
+            Segments(jnp.asarray(query), jnp.asarray(key)),
+            lambda at, t, s, i, j: query[at][t] == key[at][s],
+        ),
+        (Dense(jnp.asarray(allowed)), lambda at, t, s, i, j: allowed[at][t, s]),
+    ]
+    chosen = [kinds[i] for i in data.draw(st.lists(st.integers(0, 4), max_size=3))]
+    masks, said = [mask for mask, _ in chosen], [rule for _, rule in chosen]
+    return (reduce(and_, masks) if masks else All(())), said
+
+
+def positions(shape, first: int = 0):
+    """Absolute positions of queries, which begin at `first`, and of keys."""
+    leading, T, S, _ = shape
+    query, key = jnp.arange(first, first + T), jnp.arange(S)
+    return jnp.broadcast_to(query, (*leading, T)), jnp.broadcast_to(key, (*leading, S))
+
+
+def looped(said, shape, first: int = 0) -> np.ndarray:
+    """The conjunction, one query and one key at a time."""
+    leading, T, S, _ = shape
+    table = np.ones((*leading, T, S), bool)
+    for *at, t, s in np.ndindex(table.shape):
+        table[(*at, t, s)] = all(rule(tuple(at), t, s, t + first, s) for rule in said)
+    return table
+
+
+@given(st.data())
+def test_a_conjunction_is_the_and_of_its_rules(data):
+    shape = data.draw(SHAPES)
+    first = data.draw(st.integers(0, 2))
+    mask, said = conjunction(data, shape)
+    dense = mask.dense(*positions(shape, first))
+    table = looped(said, shape, first)
+    np.testing.assert_array_equal(np.broadcast_to(dense, table.shape), table)
+
+
+def inputs(data, shape, dtype, size: float):
+    """Query, key and value with entries up to `size`."""
+    leading, T, S, K = shape
+    random = np.random.default_rng(data.draw(SEEDS))
+    return [
+        jnp.asarray(random.uniform(-size, size, (*leading, length, K)), dtype)
+        for length in (T, S, S)
+    ]
+
+
+def attend(mask, query, key, value, *, score=ScaledDot(), **at):
+    """Context and weights, as float32 NumPy arrays."""
+    context, seen = Attention(score=score).apply(
+        {}, query, key, value, mask, **at, deterministic=True, mutable=["attention"]
+    )
+    assert context.dtype == value.dtype
+    (weights,) = seen["attention"]["weights"]
+    return np.asarray(context, np.float32), np.asarray(weights, np.float32)
+
+
+@given(st.data())
+def test_weights_are_a_distribution_over_the_allowed_keys(data):
+    shape, dtype = data.draw(SHAPES), data.draw(DTYPES)
+    mask, said = conjunction(data, shape)
+    # At width 64 products of entries of 100 pass the range of float16.
+    query, key, value = inputs(data, shape, dtype, size=100)
+    query = jnp.where(data.draw(st.booleans()), query, jnp.full_like(query, 100))
+    context, weights = attend(mask, query, key, value, score=Dot())
+    table = looped(said, shape)
+    assert np.isfinite(context).all()
+    assert (weights >= 0).all()
+    assert (weights[~table] == 0).all()
+    np.testing.assert_allclose(weights.sum(-1), table.any(-1), atol=1e-5)
+    assert (context[~table.any(-1)] == 0).all()
+
+
+@given(st.data())
+def test_masked_keys_might_as_well_not_be_there(data):
+    shape = data.draw(SHAPES)
+    mask, said = conjunction(data, shape)
+    query, key, value = inputs(data, shape, jnp.float32, size=2)
+    context, _ = attend(mask, query, key, value)
+    for *at, t in np.ndindex(context.shape[:-1]):
+        place = tuple(at)
+        allowed = looped(said, shape)[(*place, t)]
+        k, v = (np.asarray(x[place])[allowed].astype(np.float64) for x in (key, value))
+        logits = k @ np.asarray(query[(*place, t)]) / np.sqrt(k.shape[-1])
+        weights = np.exp(logits - logits.max(initial=-np.inf))
+        expected = weights @ v / weights.sum() if allowed.any() else np.zeros(v.shape[-1])
+        np.testing.assert_allclose(context[(*place, t)], expected, atol=1e-5)
+
+
+@given(st.data())
+def test_the_order_of_keys_does_not_matter(data):
+    shape = data.draw(SHAPES)
+    query, key, value = inputs(data, shape, jnp.float32, size=2)
+    _, said = conjunction(data, shape)
+    table = jnp.asarray(looped(said, shape))
+    order = jnp.asarray(data.draw(st.permutations(range(shape[2]))))
+    context, weights = attend(Dense(table), query, key, value)
+    moved, moved_weights = attend(
+        Dense(table[..., order]), query, key[..., order, :], value[..., order, :]
+    )
+    np.testing.assert_allclose(moved, context, atol=1e-5)
+    np.testing.assert_allclose(moved_weights, weights[..., order], atol=1e-5)
+    # Rules on positions follow the keys when these bring their positions along.
+    at, of = positions(shape)
+    moved, _ = attend(
+        Causal(),
+        query,
+        key[..., order, :],
+        value[..., order, :],
+        query_position=at,
+        key_position=of[..., order],
+    )
+    np.testing.assert_allclose(moved, attend(Causal(), query, key, value)[0], atol=1e-5)
+
+
+def test_a_mask_is_a_value():
+    mask = Padding(jnp.ones((1, 3), bool)) & Causal() & Window(1, 0)
+    dense = jax.jit(lambda mask, at: mask.dense(at, at))(mask, jnp.arange(3)[None])
+    np.testing.assert_array_equal(dense[0], [[1, 0, 0], [1, 1, 0], [0, 1, 1]])
+    assert Causal() & Window(1, 0) == All((Causal(), Window(1, 0)))
+
+
+@pytest.mark.parametrize("reach, named", [((-1, 0), "before"), ((0, -2), "after")])
+def test_a_negative_window_is_refused(reach, named):
+    with pytest.raises(ValueError, match=f"{named} must be at least 0; got {min(reach)}"):
+        Window(*reach)

@@ -1,0 +1,94 @@
+"""What may attend to nothing is zero, weights and gradient too; what is hidden moves nothing."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.attention.attend import Attention
+from attnjax.attention.mask import Causal, Dense, Padding
+from attnjax.attention.multihead import MultiHead
+from attnjax.attention.score import Additive, Dot, General, ScaledDot
+
+SCORES = (Dot(), ScaledDot(), General(), Additive())
+MECHANISMS = [
+    *(Attention(score=score) for score in SCORES),
+    *(MultiHead(attention=Attention(score=score), heads=2) for score in SCORES[1:]),
+]
+DTYPES = (jnp.float32, jnp.bfloat16, jnp.float16)
+B, T, S, D = 3, 4, 5, 4
+
+
+def name(mechanism) -> str:
+    inner = getattr(mechanism, "attention", mechanism)
+    return f"{type(mechanism).__name__}-{type(inner.score).__name__}"
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=name)
+def test_hidden_keys_and_empty_rows_move_nothing(mechanism):
+    draw = np.random.default_rng(0).normal
+    # Sentence 0 is whole, 1 has two keys, 2 has none; query 3 of every sentence sees nothing.
+    present = jnp.arange(S)[None] < jnp.array([S, 2, 0])[:, None]
+    rows = jnp.ones((B, T, S), bool).at[:, 3].set(False)
+    mask = Padding(present) & Dense(rows)
+    empty = np.zeros((B, T), bool)
+    empty[2], empty[:, 3] = True, True
+
+    def read(inputs):
+        start = mechanism.init(
+            jax.random.key(0), *inputs, deterministic=True, mutable=["params"]
+        ).get("params", {})
+        start = jax.tree.map(lambda p: p.astype(inputs[0].dtype), start)
+
+        def loss(parameters, inputs):
+            context, seen = mechanism.apply(
+                {"params": parameters}, *inputs, mask, deterministic=True, mutable=["attention"]
+            )
+            (weights,) = seen["attention"].get("attention", seen["attention"])["weights"]
+            return context.astype(jnp.float32).sum(), (context, weights)
+
+        slopes, shown = jax.grad(loss, (0, 1), has_aux=True)(start, inputs)
+        return shown, slopes
+
+    def inputs(dtype):
+        query, key, value = (jnp.asarray(draw(size=(B, n, D)), dtype) for n in (T, S, S))
+        # Padding may hold anything finite: its logits pass the range of float16.
+        key = jnp.where(present[..., None], key, 60_000).astype(dtype)
+        return query, key, jnp.where(present[..., None], value, 500).astype(dtype)
+
+    kinds = [inputs(dtype) for dtype in DTYPES]
+    results = jax.jit(lambda kinds: [read(inputs) for inputs in kinds])(kinds)
+    for dtype, (shown, (by_parameters, by_inputs)) in zip(DTYPES, results, strict=True):
+        assert shown[0].dtype == dtype
+        context, weights, *by_inputs = (np.asarray(x, np.float32) for x in (*shown, *by_inputs))
+        for array in (context, weights, *by_inputs, *jax.tree.leaves(by_parameters)):
+            assert np.isfinite(np.asarray(array, np.float32)).all()
+        by_query, by_key, by_value = by_inputs
+        assert (context[empty] == 0).all()
+        for head in [weights] if weights.ndim == 3 else weights.swapaxes(0, 1):
+            assert (head[empty] == 0).all()
+            assert (head.sum(-1)[~empty] > 0.99).all()
+        assert (by_query[empty] == 0).all()
+        assert (by_key[~present] == 0).all()
+        assert (by_value[~present] == 0).all()
+        # The rest does move, so the zeros above are not everywhere.
+        assert by_query[~empty].any()
+        assert by_key[present].any()
+        assert (by_value[present] != 0).all()
+
+
+def test_a_batch_of_empty_rows_moves_no_parameter():
+    mechanism = MultiHead(attention=Attention(score=Additive()), heads=2)
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 3, 4)), jnp.float32)
+    nobody = Padding(jnp.zeros((1, 3), bool)) & Causal()
+
+    @jax.jit
+    def slopes():
+        parameters = mechanism.init(jax.random.key(0), x, x, x, deterministic=True)["params"]
+        return jax.grad(
+            lambda p: mechanism.apply({"params": p}, x, x, x, nobody, deterministic=True).sum()
+        )(parameters)
+
+    leaves = jax.tree.leaves(slopes())
+    assert len(leaves) == 7
+    assert all((np.asarray(leaf) == 0).all() for leaf in leaves)

@@ -1,0 +1,146 @@
+"""Several heads against the oracle, Flax and JAX: values, and gradients of all that has one."""
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import linen as nn
+
+from attnjax.attention.attend import Attention
+from attnjax.attention.mask import Dense
+from attnjax.attention.multihead import MultiHead
+from attnjax.attention.score import Additive, General, ScaledDot
+from tests.attention import oracle
+
+# Flax warns of S = D: it takes the values for a mask.
+B, T, S, D, H = 2, 2, 3, 4, 2
+
+
+def arrays(dtype=jnp.float32, *, empty_row: bool = False):
+    """Query, key, value; a mask; a direction to read."""
+    draw = np.random.default_rng(1).normal
+    allowed = np.random.default_rng(2).random((B, T, S)) < 0.6
+    allowed[..., 0] = True
+    allowed[0, 1] = not empty_row
+    query, key, value, direction = (
+        jnp.asarray(draw(size=(B, length, D)), dtype) for length in (T, S, S, T)
+    )
+    return (query, key, value), jnp.asarray(allowed), direction
+
+
+def parameters_of(module, inputs):
+    """Its initial parameters, as `inputs` have their dtype."""
+    initial = jax.jit(
+        lambda *inputs: module.init(
+            jax.random.key(0), *inputs, deterministic=True, mutable=["params"]
+        )
+    )(*inputs)["params"]
+    return jax.tree.map(lambda p: p.astype(inputs[0].dtype), initial)
+
+
+def with_gradients(module, direction, **mask):
+    """(parameters, inputs) -> the context, and what its product with the direction moves by."""
+
+    def read(parameters, inputs):
+        context = module.apply({"params": parameters}, *inputs, **mask, deterministic=True)
+        return (context * direction).sum(), context
+
+    return jax.jit(jax.value_and_grad(read, (0, 1), has_aux=True))
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        MultiHead(attention=Attention(score=ScaledDot()), heads=H, key_width=3, value_width=1),
+        MultiHead(attention=Attention(score=General()), heads=H),
+        MultiHead(attention=Attention(score=Additive(width=4)), heads=H),
+    ],
+    ids=lambda module: type(module.attention.score).__name__,
+)
+def test_equals_the_oracle_with_gradients(module, float64):
+    inputs, allowed, direction = arrays(jnp.float64, empty_row=True)
+    initial = parameters_of(module, inputs)
+    name = type(module.attention.score).__name__
+
+    def context(tree):
+        own, given = tree
+        return np.array(
+            [oracle.multi_head(name, own, *row) for row in zip(*given, allowed, strict=True)]
+        )
+
+    tree = jax.tree.map(np.asarray, (initial, inputs))
+    expected = context(tree)
+    slopes = oracle.gradient(lambda tree: (context(tree) * np.asarray(direction)).sum(), tree)
+    (_, value), found = with_gradients(module, direction, mask=Dense(allowed))(initial, inputs)
+    chex.assert_trees_all_close(value, expected, rtol=0, atol=1e-12)
+    chex.assert_trees_all_close(found, slopes, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-12), (np.float32, 2e-6)])
+def test_equals_flax_on_the_same_parameters(dtype, tolerance, float64):
+    inputs, allowed, direction = arrays(dtype)
+    module = MultiHead(heads=H)
+    flax = nn.MultiHeadDotProductAttention(num_heads=H, use_bias=False)
+    initial = parameters_of(module, inputs)
+    # The same names, the same shapes: nothing is to be mapped.
+    (_, value), found = with_gradients(module, direction, mask=Dense(allowed))(initial, inputs)
+    (_, expected), slopes = with_gradients(flax, direction, mask=allowed[:, None])(initial, inputs)
+    assert value.dtype == dtype
+    chex.assert_trees_all_close(value, expected, rtol=0, atol=tolerance)
+    chex.assert_trees_all_close(found, slopes, rtol=0, atol=tolerance)
+
+
+def test_equals_jax_where_a_row_has_a_key():
+    inputs, allowed, direction = arrays()
+    heads = [x.reshape(*x.shape[:2], H, -1) for x in inputs]
+    side_by_side = Dense(jnp.stack([allowed, allowed], 1))
+
+    def ours(*heads):
+        moved = (jnp.moveaxis(x, 1, 2) for x in heads)
+        context = Attention().apply({}, *moved, mask=side_by_side, deterministic=True)
+        context = jnp.moveaxis(context, 1, 2).reshape(direction.shape)
+        return (context * direction).sum(), context
+
+    def theirs(*heads):
+        context = jax.nn.dot_product_attention(*heads, mask=side_by_side.allowed)
+        context = context.reshape(direction.shape)
+        return (context * direction).sum(), context
+
+    ours, theirs = (jax.jit(jax.value_and_grad(f, (0, 1, 2), has_aux=True)) for f in (ours, theirs))
+    chex.assert_trees_all_close(ours(*heads), theirs(*heads), rtol=0, atol=2e-6)
+
+
+def test_one_head_with_identity_projections_is_plain_attention():
+    inputs, allowed, _ = arrays(empty_row=True)
+    identity = jnp.eye(D)[:, None]
+    kernels = {name: {"kernel": identity} for name in ("query", "key", "value")}
+    kernels["out"] = {"kernel": jnp.eye(D)[None]}
+    mask = Dense(allowed)
+    np.testing.assert_allclose(
+        MultiHead(heads=1).apply({"params": kernels}, *inputs, mask, deterministic=True),
+        Attention().apply({}, *inputs, mask, deterministic=True),
+        atol=1e-6,
+    )
+
+
+def test_heads_begin_differently_and_show_their_weights():
+    inputs, allowed, _ = arrays()
+    module = MultiHead(attention=Attention(score=General()), heads=H)
+    initial = parameters_of(module, inputs)
+    matrices = initial["attention"]["score"]["weight"]
+    assert matrices.shape == (2, 2, 2)
+    assert not np.allclose(matrices[0], matrices[1])
+    _, seen = module.apply(
+        {"params": initial}, *inputs, Dense(allowed), deterministic=True, mutable=["attention"]
+    )
+    (weights,) = seen["attention"]["attention"]["weights"]
+    assert weights.shape == (B, H, T, S)
+    np.testing.assert_allclose(weights.sum(-1), 1.0, atol=1e-6)
+    assert (np.asarray(weights)[~np.broadcast_to(allowed[:, None], weights.shape)] == 0).all()
+
+
+def test_heads_that_do_not_divide_the_width_are_refused():
+    inputs, _, _ = arrays()
+    with pytest.raises(ValueError, match="3 heads do not divide the width 4"):
+        MultiHead(heads=3).init(jax.random.key(0), *inputs, deterministic=True)

@@ -1,0 +1,55 @@
+"""Encodings of positions."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.attention.position import Learned, NoPosition, Sinusoidal, sinusoidal
+
+
+def test_sinusoidal_is_the_papers():
+    position, width = jnp.array([[0, 1, 7], [3, 40, 511]]), 6
+    found = sinusoidal(position, width)
+    for *place, p in ((0, 0, 0), (0, 1, 1), (0, 2, 7), (1, 0, 3), (1, 1, 40), (1, 2, 511)):
+        for i in range(width // 2):
+            angle = p / 10_000 ** (2 * i / width)
+            wave = found[(*place, slice(2 * i, 2 * i + 2))]
+            np.testing.assert_allclose(wave, [np.sin(angle), np.cos(angle)], atol=5e-5)
+    # An odd width has one sine more.
+    np.testing.assert_allclose(sinusoidal(jnp.array([5]), 3)[0, 2], np.sin(5 / 10_000 ** (2 / 3)))
+
+
+def test_a_shift_of_sinusoidal_is_a_rotation():
+    # Vaswani et al. 2017, section 3.5: PE[p + k] is a linear function of PE[p], the same for all p.
+    position, shift, width = jnp.arange(50), 9, 8
+    waves = np.asarray(sinusoidal(position, width)).reshape(50, -1, 2)
+    shifted = np.asarray(sinusoidal(position + shift, width)).reshape(50, -1, 2)
+    for i in range(width // 2):
+        turn = shift / 10_000 ** (2 * i / width)
+        rotation = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
+        np.testing.assert_allclose(shifted[:, i], waves[:, i] @ rotation.T, atol=2e-5)
+
+
+@pytest.mark.parametrize("part", [Sinusoidal(), Learned(length=9), NoPosition()])
+def test_a_position_says_where_a_word_stands(part):
+    words = jnp.asarray(np.random.default_rng(0).normal(size=(2, 3, 4)), jnp.float32)
+    whole, variables = part.init_with_output(jax.random.key(0), words, jnp.arange(3)[None])
+    half = jax.tree.map(lambda x: x.astype(jnp.bfloat16), (variables, words))
+    assert part.apply(*half, jnp.arange(3)[None]).dtype == jnp.bfloat16
+    # Any place of any row by its position alone, as a decoder asks.
+    for t in range(3):
+        alone = part.apply(variables, words[:, t : t + 1], jnp.full((2, 1), t))
+        np.testing.assert_allclose(alone[:, 0], whole[:, t], atol=1e-6)
+    added = whole - words
+    np.testing.assert_allclose(added[0], added[1], atol=1e-6)
+    assert np.allclose(added[0, 0], added[0, 1]) == isinstance(part, NoPosition)
+
+
+def test_learned_refuses_a_longer_row():
+    part = Learned(length=4)
+    words = jnp.zeros((1, 4, 2))
+    variables = part.init(jax.random.key(0), words, jnp.arange(4)[None])
+    assert variables["params"]["embedding"].shape == (4, 2)
+    with pytest.raises(ValueError, match="at most 4 positions are learned; got 5"):
+        part.apply(variables, jnp.zeros((1, 5, 2)), jnp.arange(5)[None])
