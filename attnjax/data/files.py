@@ -1,0 +1,184 @@
+"""Parallel text in files: two files a split, or one with a tab in each line."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from attnjax.data.corpus import Corpus, Example, build
+from attnjax.data.tasks import Task
+from attnjax.data.vocabulary import SplitWords, Vocabulary, VocabularyPart
+from attnjax.errors import UserError
+
+VARIABLE = "ATTNJAX_DATA"
+
+
+def find_folder(folder: str) -> Path:
+    """The folder as it is given, or else under the one that ATTNJAX_DATA names.
+
+    Raises:
+        UserError: when it is in neither place.
+    """
+    given = Path(folder).expanduser()
+    if given.is_dir():
+        return given
+    above = os.environ.get(VARIABLE)
+    if not above:
+        raise UserError(
+            f"there is no folder {given}; the environment variable {VARIABLE}, which may name "
+            "the folder that holds it, is not set"
+        )
+    below = Path(above).expanduser() / given
+    if below.is_dir():
+        return below
+    raise UserError(f"there is no folder {given}, and none under {VARIABLE}={above}")
+
+
+def read_lines(path: Path) -> list[str]:
+    r"""The lines of a UTF-8 file; only "\n" and "\r\n" end a line.
+
+    Raises:
+        UserError: when the file is missing, is not UTF-8, or holds no text.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise UserError(
+            f"there is no file {path}; give its folder, or let {VARIABLE} name the folder above it"
+        ) from error
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        # error.start counts from behind the byte order mark that "utf-8-sig" takes away
+        before = error.object[: error.start]
+        raise UserError(
+            f"UTF-8 was wanted; {path}, line {before.count(b'\n') + 1}, has the byte "
+            f"0x{error.object[error.start]:02x} ({error.reason})"
+        ) from error
+    if not text.strip():
+        raise UserError(f"text was wanted; {path} is empty")
+    # not str.splitlines: it also splits at characters that occur within a line of a corpus
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]
+
+
+def read_pairs(source: Path, target: Path) -> list[Example]:
+    """The examples of two files, whose lines belong together.
+
+    Raises:
+        UserError: when their numbers of lines differ, and as `read_lines`.
+    """
+    sources, targets = read_lines(source), read_lines(target)
+    if len(sources) != len(targets):
+        raise UserError(
+            f"source and target must have as many lines; {source} has {len(sources):,}, "
+            f"{target} has {len(targets):,}"
+        )
+    return [Example(*pair) for pair in zip(sources, targets, strict=True)]
+
+
+def read_tab_separated(path: Path) -> list[Example]:
+    """The examples of a file that has a source, a tab and a target in each line.
+
+    Raises:
+        UserError: when a line has not exactly one tab, and as `read_lines`.
+    """
+    examples = []
+    for number, line in enumerate(read_lines(path), start=1):
+        fields = line.split("\t")
+        if len(fields) != 2:
+            raise UserError(
+                f"a source, one tab and a target were wanted; {path}, line {number}, has "
+                f"{len(fields) - 1} tabs"
+            )
+        examples.append(Example(fields[0], fields[1]))
+    return examples
+
+
+def learn_and_build(
+    splits: Mapping[str, Sequence[Example]], part: VocabularyPart, given: Vocabulary | None
+) -> Corpus:
+    """The corpus under the vocabulary that is given, or else learned from both sides of train."""
+    if given is None:
+        given = part.learn(text for example in splits["train"] for text in example[:2])
+    return build(splits, given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParallelText(Task):
+    """Two UTF-8 files a split, a sentence a line: `train.en` and `train.de`.
+
+    Nothing is cut or left out: an empty line is an empty sentence, and what the vocabulary lacks is
+    UNKNOWN.
+
+    Attributes:
+        folder: as it is, or under the folder that the environment variable ATTNJAX_DATA names.
+        source: the suffix of the source's files.
+        target: the suffix of the target's files.
+        train: the name of the training files, before the suffix.
+        valid: of the validation files; None: there are none.
+        test: of the test files; None: there are none.
+        vocabulary: learned from the source and the target of train together.
+    """
+
+    folder: str = "multi30k-bpe"
+    source: str = "en"
+    target: str = "de"
+    train: str = "train"
+    valid: str | None = "valid"
+    test: str | None = "test.2016"
+    vocabulary: VocabularyPart = SplitWords()
+
+    @property
+    def metric(self) -> Literal["bleu"]:
+        return "bleu"
+
+    def load(self, vocabulary: Vocabulary | None = None) -> Corpus:
+        folder = find_folder(self.folder)
+        names = {"train": self.train, "valid": self.valid, "test": self.test}
+        splits = {
+            split: read_pairs(folder / f"{name}.{self.source}", folder / f"{name}.{self.target}")
+            for split, name in names.items()
+            if name is not None
+        }
+        return learn_and_build(splits, self.vocabulary, vocabulary)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TabSeparated(Task):
+    """One UTF-8 file a split, in each line a source, a tab and a target.
+
+    Nothing is cut or left out, as in `ParallelText`.
+
+    Attributes:
+        folder: as it is, or under the folder that the environment variable ATTNJAX_DATA names.
+        train: the name of the training file.
+        valid: of the validation file; None: there is none.
+        test: of the test file; None: there is none.
+        vocabulary: learned from the source and the target of train together.
+    """
+
+    folder: str = "."
+    train: str = "train.tsv"
+    valid: str | None = "valid.tsv"
+    test: str | None = "test.tsv"
+    vocabulary: VocabularyPart = SplitWords()
+
+    @property
+    def metric(self) -> Literal["bleu"]:
+        return "bleu"
+
+    def load(self, vocabulary: Vocabulary | None = None) -> Corpus:
+        folder = find_folder(self.folder)
+        names = {"train": self.train, "valid": self.valid, "test": self.test}
+        splits = {
+            split: read_tab_separated(folder / name)
+            for split, name in names.items()
+            if name is not None
+        }
+        return learn_and_build(splits, self.vocabulary, vocabulary)

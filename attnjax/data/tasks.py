@@ -1,0 +1,148 @@
+"""What a model is asked to learn: the base of all tasks, and two that are generated."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from attnjax.data.corpus import Corpus, Example, build
+from attnjax.data.vocabulary import SPECIAL, Vocabulary, WordVocabulary
+from attnjax.errors import UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(ABC):
+    """Pairs of a source and a target, split into train, valid and test."""
+
+    @property
+    @abstractmethod
+    def metric(self) -> Literal["exact_match", "bleu"]:
+        """What an answer is scored by."""
+
+    @abstractmethod
+    def load(self, vocabulary: Vocabulary | None = None) -> Corpus:
+        """Read or generate the corpus: the same one each time.
+
+        Args:
+            vocabulary: a run's own one, used as it is; None: it is learned from the training split.
+
+        Raises:
+            UserError: on fields out of range, and on data that is missing or not as it should be.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sequences(Task):
+    """Random sequences of symbols, and a fixed rearrangement of each as its target.
+
+    Symbols are numbers, written with spaces between; each length is as probable as another, as
+    long as it has sequences left: none occurs twice, so none of test is in train.
+
+    Attributes:
+        symbols: how many different symbols there are.
+        shortest: the least number of symbols in a sequence.
+        longest: the most.
+        train: the number of training examples.
+        valid: of validation examples.
+        test: of test examples.
+        seed: of the generator.
+    """
+
+    symbols: int = 20
+    shortest: int = 1
+    longest: int = 12
+    train: int = 10_000
+    valid: int = 500
+    test: int = 1_000
+    seed: int = 0
+
+    @property
+    def metric(self) -> Literal["exact_match"]:
+        return "exact_match"
+
+    @abstractmethod
+    def order(self, length: int) -> list[int]:
+        """The position in the source that each symbol of the target comes from."""
+
+    def load(self, vocabulary: Vocabulary | None = None) -> Corpus:
+        check_at_least(1, self, "symbols", "shortest", "train", "valid", "test")
+        check_at_least(0, self, "seed")
+        if self.longest < self.shortest:
+            raise UserError(
+                f"task.longest must be at least task.shortest={self.shortest}, got {self.longest}"
+            )
+        wanted = self.train + self.valid + self.test
+        # a part of the sum tells whether there are enough; all of it may have thousands of digits
+        possible = 0
+        for length in range(self.shortest, self.longest + 1):
+            possible += self.symbols**length
+            if possible >= wanted:
+                break
+        else:
+            raise UserError(
+                f"{wanted:,} different sequences were wanted (task.train, valid and test); "
+                f"{self.symbols} symbols at lengths {self.shortest} to {self.longest} "
+                f"make {possible:,}"
+            )
+        examples = [self._example(sequence) for sequence in self._sequences(wanted)]
+        if vocabulary is None:
+            words = (str(symbol) for symbol in range(self.symbols))
+            vocabulary = WordVocabulary((*SPECIAL, *words))
+        return build(cut(examples, self.train, self.valid), vocabulary)
+
+    def _sequences(self, count: int) -> list[tuple[int, ...]]:
+        """So many different sequences, drawn until there are enough."""
+        generator = np.random.default_rng(self.seed)
+        found: dict[tuple[int, ...], None] = {}
+        while len(found) < count:
+            lengths = generator.integers(self.shortest, self.longest + 1, size=count)
+            symbols = generator.integers(self.symbols, size=(count, self.longest))
+            for length, row in zip(lengths, symbols.tolist(), strict=True):
+                found.setdefault(tuple(row[:length]))
+        return list(found)[:count]
+
+    def _example(self, sequence: tuple[int, ...]) -> Example:
+        order = self.order(len(sequence))
+        return Example(
+            " ".join(map(str, sequence)),
+            " ".join(str(sequence[position]) for position in order),
+            tuple(frozenset((position,)) for position in order),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Copy(Sequences):
+    """The target is the source."""
+
+    def order(self, length: int) -> list[int]:
+        return list(range(length))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reverse(Sequences):
+    """The target is the source from its end: where to look depends on the length, too."""
+
+    def order(self, length: int) -> list[int]:
+        return list(range(length))[::-1]
+
+
+def cut(examples: Sequence[Example], train: int, valid: int) -> dict[str, Sequence[Example]]:
+    """Examples as three splits, what is left after train and valid as test."""
+    return {
+        "train": examples[:train],
+        "valid": examples[train : train + valid],
+        "test": examples[train + valid :],
+    }
+
+
+def check_at_least(least: int, task: Task, *names: str) -> None:
+    """Refuse a task with a field that is too small.
+
+    Raises:
+        UserError: with the field's name.
+    """
+    for name in names:
+        if getattr(task, name) < least:
+            raise UserError(f"task.{name} must be at least {least}, got {getattr(task, name)}")

@@ -1,0 +1,146 @@
+"""Text goes to ids and comes back; a saved vocabulary is the same one or is refused."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnjax.data.saved import load_vocabulary
+from attnjax.data.sentencepieces import SentencePiece
+from attnjax.data.symbols import END, PAD, START, UNKNOWN
+from attnjax.data.vocabulary import Characters, SplitWords
+from attnjax.errors import UserError
+
+# no spaces within a word, and no continuation mark at its end
+words = st.text(st.characters(exclude_categories=["Z", "C"]), min_size=1).filter(
+    lambda word: word.split() == [word] and not word.endswith("@@")
+)
+SYLLABLES = ("ba", "co", "di", "fe", "gu", "la", "mo", "ni", "pe", "ru")
+WORDS = [f"{one}{two}{one}" for one in SYLLABLES for two in SYLLABLES if one < two]
+TEXTS = [" ".join(WORDS[start::7] + WORDS[start::11]) for start in range(20)]
+PARTS = [Characters(), SplitWords(), SentencePiece(size=40)]
+
+
+@given(st.lists(st.text(max_size=20), min_size=1, max_size=5))
+def test_characters_come_back(texts):
+    vocabulary = Characters().learn(texts)
+    for text in texts:
+        ids = vocabulary.encode(text)
+        assert vocabulary.decode(ids) == vocabulary.plain(text) == text
+        assert not set(ids) & {PAD, START, END, UNKNOWN}
+
+
+@given(st.lists(st.lists(words, min_size=1), min_size=1))
+def test_words_come_back(sentences):
+    texts = [" ".join(sentence) for sentence in sentences]
+    vocabulary = SplitWords().learn(texts)
+    for text in texts:
+        ids = vocabulary.encode(text)
+        assert vocabulary.decode(ids) == vocabulary.plain(text) == text
+        assert not set(ids) & {PAD, START, END, UNKNOWN}
+
+
+def test_pieces_of_sentencepiece_come_back():
+    vocabulary = SentencePiece(size=40).learn(TEXTS)
+    assert vocabulary.size == 40
+    for text in TEXTS:
+        assert vocabulary.decode([START, *vocabulary.encode(text), END, PAD]) == text
+        assert UNKNOWN not in vocabulary.encode(text)
+    assert UNKNOWN in vocabulary.encode("日")
+    assert SentencePiece(size=40).learn(TEXTS).digest == vocabulary.digest
+
+
+@pytest.mark.parametrize(
+    ("text", "joined"),
+    [
+        ("brea@@ king a stick", "breaking a stick"),
+        ("an@@ trie@@ b@@ s@@ rad@@ system .", "antriebsradsystem ."),
+        ("at the end@@", "at the end"),
+        ("user @@ host", "user host"),  # what the sed of these corpora makes of it
+        ("a@@b stays", "a@@b stays"),
+    ],
+)
+def test_continued_words_are_joined(text, joined):
+    vocabulary = SplitWords().learn([text])
+    assert vocabulary.decode(vocabulary.encode(text)) == joined
+    assert vocabulary.plain(text) == joined
+    assert vocabulary.tokens(vocabulary.encode(text)) == text.split()
+
+
+def test_words_by_frequency_then_alphabet_and_rare_ones_unknown():
+    vocabulary = SplitWords(minimum=2).learn(["b a c", "a b", "c d c"])
+    assert vocabulary.pieces[4:] == ("c", "a", "b")
+    assert vocabulary.encode("d a") == [UNKNOWN, 5]
+    with pytest.raises(UserError, match=r"no word occurs 9 times.*most frequent of 4 does 3"):
+        SplitWords(minimum=9).learn(["b a c", "a b", "c d c"])
+    with pytest.raises(UserError, match="minimum must be at least 1, got 0"):
+        SplitWords(minimum=0).learn(["a"])
+
+
+def test_decode_stops_at_end_and_text_cannot_spell_a_special_symbol():
+    vocabulary = SplitWords().learn(["a b <end>"])
+    a, b = vocabulary.encode("a b")
+    assert vocabulary.decode([START, a, PAD, b, END, a]) == "a b"
+    (spelled,) = vocabulary.encode("<end>")
+    assert spelled >= 4
+    assert vocabulary.encode("<pad>") == [UNKNOWN]
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: type(part).__name__)
+def test_a_saved_vocabulary_is_the_same(part, tmp_path):
+    vocabulary = part.learn(TEXTS)
+    vocabulary.save(tmp_path / "vocabulary")
+    loaded = load_vocabulary(tmp_path / "vocabulary", vocabulary.digest)
+    assert loaded == vocabulary
+    assert [loaded.encode(text) for text in TEXTS] == [vocabulary.encode(text) for text in TEXTS]
+
+
+def test_another_or_a_damaged_vocabulary_is_refused(tmp_path):
+    learned = Characters().learn(TEXTS)
+    with pytest.raises(UserError, match="there is no file"):
+        load_vocabulary(tmp_path)
+    learned.save(tmp_path)
+    other = SplitWords().learn(TEXTS).digest
+    with pytest.raises(UserError, match=f"another run: .*{other[:12]} was wanted.*{learned.size}"):
+        load_vocabulary(tmp_path, other)
+    path = tmp_path / "vocabulary.json"
+    content = json.loads(path.read_text())
+    content["pieces"][5], content["pieces"][6] = content["pieces"][6], content["pieces"][5]
+    path.write_text(json.dumps(content))
+    with pytest.raises(UserError, match="was changed"):
+        load_vocabulary(tmp_path)
+    path.write_text(path.read_text()[:50])
+    with pytest.raises(UserError, match="damaged"):
+        load_vocabulary(tmp_path)
+
+
+def test_a_kind_with_the_same_pieces_is_another_vocabulary():
+    characters, words = Characters().learn(["ab"]), SplitWords().learn(["a b"])
+    assert characters.pieces == words.pieces
+    assert characters.digest != words.digest
+
+
+def test_the_model_of_sentencepiece_belongs_to_its_pieces(tmp_path):
+    SentencePiece(size=40).learn(TEXTS).save(tmp_path)
+    other = SentencePiece(size=41).learn(TEXTS)
+    (tmp_path / "sentencepiece.model").write_bytes(other.model)
+    with pytest.raises(UserError, match=r"damaged.*other pieces"):
+        load_vocabulary(tmp_path)
+    (tmp_path / "sentencepiece.model").write_bytes(b"no model")
+    with pytest.raises(UserError, match="damaged"):
+        load_vocabulary(tmp_path)
+    (tmp_path / "sentencepiece.model").unlink()
+    with pytest.raises(UserError, match=r"no file .*sentencepiece\.model"):
+        load_vocabulary(tmp_path)
+
+
+def test_sizes_that_sentencepiece_cannot_make():
+    with pytest.raises(UserError, match=r"size=8000: the corpus gives \d+ pieces at most") as most:
+        SentencePiece(size=8000).learn(TEXTS)
+    largest = int(str(most.value).split("gives ")[1].split()[0])
+    assert SentencePiece(size=largest).learn(TEXTS).size == largest
+    with pytest.raises(UserError, match=r"size=5: its characters alone need \d+"):
+        SentencePiece(size=5).learn(TEXTS)
+    with pytest.raises(UserError, match=r"coverage must be in \(0, 1\], got 2"):
+        SentencePiece(coverage=2).learn(TEXTS)
