@@ -1,0 +1,209 @@
+"""The layers of a Transformer: residual connections, feed-forward network, encoder, decoder."""
+
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+from attnjax.attention.attend import Mechanism
+from attnjax.attention.dense import Dense
+from attnjax.attention.dropout import Dropout
+from attnjax.attention.fresh import fresh
+from attnjax.attention.mask import Causal, Mask
+from attnjax.attention.multihead import MultiHead
+
+
+class Residual(nn.Module):
+    """Where a layer's normalisation stands: sub-layers compute f(before(x)), then after(x, f)."""
+
+    def before(self, x: jax.Array) -> jax.Array:
+        """What the sub-layer sees of x."""
+        raise NotImplementedError
+
+    def after(self, x: jax.Array, change: jax.Array) -> jax.Array:
+        """X with the sub-layer's change."""
+        raise NotImplementedError
+
+    def end(self, x: jax.Array) -> jax.Array:
+        """What the whole stack returns."""
+        raise NotImplementedError
+
+
+class PostNorm(Residual):
+    """x -> LayerNorm(x + f(x)). Vaswani et al. 2017, section 3.1."""
+
+    def before(self, x: jax.Array) -> jax.Array:
+        """X itself."""
+        return x
+
+    @nn.compact
+    def after(self, x: jax.Array, change: jax.Array) -> jax.Array:
+        """LayerNorm(x + change)."""
+        return nn.LayerNorm(name="norm")(x + change)
+
+    def end(self, x: jax.Array) -> jax.Array:
+        """X itself: it is normalised already."""
+        return x
+
+
+class PreNorm(Residual):
+    """x -> x + f(LayerNorm(x)), and one LayerNorm at the end. Xiong et al. 2020, Table 1."""
+
+    @nn.compact
+    def before(self, x: jax.Array) -> jax.Array:
+        """LayerNorm(x)."""
+        return nn.LayerNorm(name="norm")(x)
+
+    def after(self, x: jax.Array, change: jax.Array) -> jax.Array:
+        """X + change."""
+        return x + change
+
+    @nn.compact
+    def end(self, x: jax.Array) -> jax.Array:
+        """LayerNorm(x)."""
+        return nn.LayerNorm(name="norm")(x)
+
+
+class FeedForward(nn.Module):
+    """FFN(x) = f(x W_1 + b_1) W_2 + b_2 at every position. Vaswani et al. 2017, eq. 2.
+
+    Attributes:
+        width: F, the hidden layer's.
+        activation: f.
+        dropout: on the hidden layer; the paper has none.
+    """
+
+    width: int = 2048
+    activation: Literal["relu", "gelu"] = "relu"
+    dropout: float = 0.0
+
+    @nn.compact
+    def __call__(self, x: jax.Array, *, deterministic: bool) -> jax.Array:
+        """[..., T, D] -> [..., T, D]."""
+        hidden = Dense((self.width,), name="hidden")(x)
+        hidden = {"relu": nn.relu, "gelu": nn.gelu}[self.activation](hidden)
+        hidden = Dropout(self.dropout, name="drop")(hidden, deterministic=deterministic)
+        return Dense((x.shape[-1],), name="out")(hidden)
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then the feed-forward network. A field that is None is the model's.
+
+    Attributes:
+        attention: over the source.
+        feed_forward: after it.
+        residual: where the normalisation stands.
+        dropout: on what each sub-layer adds.
+    """
+
+    attention: Mechanism = MultiHead()
+    feed_forward: FeedForward = FeedForward()
+    residual: Residual | None = None
+    dropout: float | None = None
+
+    def setup(self) -> None:
+        """Each sub-layer has a normalisation of its own."""
+        residual = _given(self.residual, "residual")
+        self.attention_residual = fresh(residual)
+        self.feed_forward_residual = fresh(residual)
+        self.drop = Dropout(_given(self.dropout, "dropout"))
+
+    def __call__(self, x: jax.Array, mask: Mask, *, deterministic: bool) -> jax.Array:
+        """[B, S, D] -> [B, S, D]."""
+        seen = self.attention_residual.before(x)
+        change = self.attention(seen, seen, seen, mask, deterministic=deterministic)
+        x = self.attention_residual.after(x, self.drop(change, deterministic=deterministic))
+        seen = self.feed_forward_residual.before(x)
+        change = self.feed_forward(seen, deterministic=deterministic)
+        return self.feed_forward_residual.after(x, self.drop(change, deterministic=deterministic))
+
+
+class DecoderLayer(nn.Module):
+    """Self-attention, attention to the source, the feed-forward network. None is the model's.
+
+    Attributes:
+        attention: over the words so far.
+        cross: over the source.
+        feed_forward: after them.
+        residual: where the normalisation stands.
+        dropout: on what each sub-layer adds.
+    """
+
+    attention: Mechanism = MultiHead()
+    cross: Mechanism = MultiHead()
+    feed_forward: FeedForward = FeedForward()
+    residual: Residual | None = None
+    dropout: float | None = None
+
+    def setup(self) -> None:
+        """Each sub-layer has a normalisation of its own."""
+        residual = _given(self.residual, "residual")
+        self.attention_residual = fresh(residual)
+        self.cross_residual = fresh(residual)
+        self.feed_forward_residual = fresh(residual)
+        self.drop = Dropout(_given(self.dropout, "dropout"))
+
+    def prepare(self, source: jax.Array) -> Any:
+        """The source [B, S, D] as `cross` wants it; once a sentence."""
+        return self.cross.prepare(source, source)
+
+    def start(self, source: jax.Array, length: int) -> Any:
+        """An empty memory of `length` own words."""
+        empty = jnp.zeros((source.shape[0], length, source.shape[-1]), source.dtype)
+        return self.attention.prepare(empty, empty)
+
+    def __call__(
+        self, x: jax.Array, source: Any, source_mask: Mask, *, deterministic: bool
+    ) -> jax.Array:
+        """All words at once: [B, T, D] -> [B, T, D]."""
+        seen = self.attention_residual.before(x)
+        change = self.attention(seen, seen, seen, Causal(), deterministic=deterministic)
+        return self._rest(x, change, source, source_mask, deterministic=deterministic)
+
+    def step(
+        self, x: jax.Array, own: Any, position: jax.Array, source: Any, source_mask: Mask
+    ) -> tuple[jax.Array, Any]:
+        """One word [B, 1, D] at `position` [B], after the own words so far."""
+        seen = self.attention_residual.before(x)
+        own = _write(own, self.attention.prepare(seen, seen), position)
+        # Causal also hides the places that are not yet written.
+        change = self.attention.attend(
+            seen, own, Causal(), query_position=position[:, None], deterministic=True
+        )
+        return self._rest(x, change, source, source_mask, deterministic=True), own
+
+    def _rest(
+        self,
+        x: jax.Array,
+        change: jax.Array,
+        source: Any,
+        source_mask: Mask,
+        *,
+        deterministic: bool,
+    ) -> jax.Array:
+        """What follows the self-attention's change, the same for one word and for all."""
+        x = self.attention_residual.after(x, self.drop(change, deterministic=deterministic))
+        seen = self.cross_residual.before(x)
+        change = self.cross.attend(seen, source, source_mask, deterministic=deterministic)
+        x = self.cross_residual.after(x, self.drop(change, deterministic=deterministic))
+        seen = self.feed_forward_residual.before(x)
+        change = self.feed_forward(seen, deterministic=deterministic)
+        return self.feed_forward_residual.after(x, self.drop(change, deterministic=deterministic))
+
+
+def _given[T](value: T | None, name: str) -> T:
+    """What a model fills in, or who uses the layer without one."""
+    if value is None:
+        raise ValueError(f"a layer used outside a model needs a {name}; got None")
+    return value
+
+
+def _write(memory: Any, word: Any, position: jax.Array) -> Any:
+    """The memory [B, ..., L, any] with a word's [B, ..., 1, any] at each row's position [B]."""
+
+    def write(old: jax.Array, new: jax.Array) -> jax.Array:
+        here = jnp.arange(old.shape[-2])[None, :] == position[:, None]
+        return jnp.where(here.reshape(here.shape[0], *[1] * (old.ndim - 3), -1, 1), new, old)
+
+    return jax.tree.map(write, memory, word)

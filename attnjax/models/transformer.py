@@ -1,0 +1,120 @@
+"""The Transformer of Vaswani et al. 2017: encoder and decoder made of attention alone."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+from attnjax.attention.dropout import Dropout
+from attnjax.attention.fresh import fresh
+from attnjax.attention.mask import Padding
+from attnjax.attention.position import Position, Sinusoidal
+from attnjax.data.symbols import PAD
+from attnjax.models.layers import DecoderLayer, EncoderLayer, PostNorm, Residual
+
+
+class Transformer(nn.Module):
+    """Encoder and decoder; one embedding for source, target and output.
+
+    Embeddings are multiplied by sqrt(D); dropout falls on their sum with the positions and on
+    what each sub-layer adds (sections 3.4, 3.5, 5.4). PAD is masked everywhere.
+
+    Attributes:
+        vocabulary: the number of words; None until the data is read.
+        width: D.
+        encoder_layers: how many.
+        decoder_layers: how many.
+        encoder: the template of one encoder layer.
+        decoder: the template of one decoder layer.
+        position: added to the embeddings.
+        residual: where the normalisation stands.
+        dropout: the paper's P_drop.
+
+    Source: Vaswani et al. 2017, Figure 1.
+    """
+
+    vocabulary: int | None = None
+    width: int = 512
+    encoder_layers: int = 6
+    decoder_layers: int = 6
+    encoder: EncoderLayer = EncoderLayer()
+    decoder: DecoderLayer = DecoderLayer()
+    position: Position = Sinusoidal()
+    residual: Residual = PostNorm()
+    dropout: float = 0.1
+
+    def setup(self) -> None:
+        """Make every layer its own parts, and fill what it leaves to the model."""
+        if self.vocabulary is None:
+            raise ValueError("a model's vocabulary must be a number before it is used; got None")
+        normal = nn.initializers.normal(self.width**-0.5)
+        self.table = self.param("embedding", normal, (self.vocabulary, self.width))
+        self.encoder_layer = [self._layer(self.encoder) for _ in range(self.encoder_layers)]
+        self.decoder_layer = [self._layer(self.decoder) for _ in range(self.decoder_layers)]
+        self.encoder_residual = fresh(self.residual)
+        self.decoder_residual = fresh(self.residual)
+        # One set of learned positions, as there is one embedding.
+        self.where = fresh(self.position)
+        self.drop = Dropout(self.dropout)
+
+    def _layer[L: (EncoderLayer, DecoderLayer)](self, template: L) -> L:
+        residual = self.residual if template.residual is None else template.residual
+        dropout = self.dropout if template.dropout is None else template.dropout
+        return fresh(template, residual=fresh(residual), dropout=dropout)
+
+    def _embed(self, words: jax.Array, position: jax.Array, *, deterministic: bool) -> jax.Array:
+        """Words [B, T] at positions [1 or B, T] -> [B, T, D]."""
+        embedding = self.table[words] * jnp.asarray(self.width**0.5, self.table.dtype)
+        return self.drop(self.where(embedding, position), deterministic=deterministic)
+
+    def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[jax.Array, Padding]:
+        """Source [B, S] -> its states [B, S, D], and the mask of its words."""
+        mask = Padding(source != PAD)
+        x = self._embed(source, jnp.arange(source.shape[1])[None], deterministic=deterministic)
+        for layer in self.encoder_layer:
+            x = layer(x, mask, deterministic=deterministic)
+        return self.encoder_residual.end(x), mask
+
+    def features(
+        self, source: jax.Array, given: jax.Array, *, deterministic: bool
+    ) -> tuple[jax.Array, jax.Array]:
+        """What the logits are the product of: the decoder's states [B, T, D], the table [V, D].
+
+        Args:
+            source: [B, S].
+            given: the target moved one place to the right, [B, T].
+            deterministic: no dropout.
+        """
+        memory, mask = self.encode(source, deterministic=deterministic)
+        x = self._embed(given, jnp.arange(given.shape[1])[None], deterministic=deterministic)
+        for layer in self.decoder_layer:
+            x = layer(x, layer.prepare(memory), mask, deterministic=deterministic)
+        return self.decoder_residual.end(x), self.table
+
+    def __call__(self, source: jax.Array, given: jax.Array, *, deterministic: bool) -> jax.Array:
+        """Source [B, S], given [B, T] -> logits [B, T, V]."""
+        return _logits(*self.features(source, given, deterministic=deterministic))
+
+    def start(self, memory: jax.Array, mask: Padding, *, length: int) -> tuple[Any, Any]:
+        """What `step` holds once a sentence, and what it carries, for up to `length` words."""
+        constants = tuple(layer.prepare(memory) for layer in self.decoder_layer), mask
+        own = tuple(layer.start(memory, length) for layer in self.decoder_layer)
+        return constants, (own, jnp.zeros(memory.shape[0], jnp.int32))
+
+    def step(self, constants: Any, carry: Any, word: jax.Array) -> tuple[jax.Array, Any]:
+        """One word [B] -> logits of the next [B, V], and the carry after it."""
+        (sources, mask), (own, position) = constants, carry
+        x = self._embed(word[:, None], position[:, None], deterministic=True)
+        after = []
+        for layer, source, memory in zip(self.decoder_layer, sources, own, strict=True):
+            x, memory = layer.step(x, memory, position, source, mask)
+            after.append(memory)
+        logits = _logits(self.decoder_residual.end(x), self.table)[:, 0]
+        return logits, (tuple(after), position + 1)
+
+
+def _logits(hidden: jax.Array, table: jax.Array) -> jax.Array:
+    """[..., T, D], [V, D] -> [..., T, V], in float32 or wider."""
+    wide = jnp.promote_types(hidden.dtype, jnp.float32)
+    return jnp.einsum("...td,vd->...tv", hidden, table, preferred_element_type=wide)

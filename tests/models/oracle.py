@@ -1,0 +1,73 @@
+"""The Transformer's forward pass in NumPy, one sentence at a time, from the paper's equations."""
+
+import numpy as np
+
+from tests.attention.oracle import multi_head
+
+
+def layer_norm(x, parameters):
+    """Ba et al. 2016, eq. 4, with Flax's epsilon; squares, not moduli, for complex steps."""
+    centred = x - x.mean(-1, keepdims=True)
+    deviation = np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-6)
+    return centred / deviation * parameters["scale"] + parameters["bias"]
+
+
+def feed_forward(x, parameters):
+    """Vaswani et al. 2017, eq. 2."""
+    hidden, out = parameters["hidden"], parameters["out"]
+    hidden = x @ hidden["kernel"] + hidden["bias"]
+    return np.where(hidden.real > 0, hidden, 0) @ out["kernel"] + out["bias"]
+
+
+def sinusoidal(length, width):
+    """Vaswani et al. 2017, section 3.5."""
+    table = np.zeros((length, width))
+    for p in range(length):
+        for i in range(width // 2):
+            angle = p / 10_000 ** (2 * i / width)
+            table[p, 2 * i], table[p, 2 * i + 1] = np.sin(angle), np.cos(angle)
+    return table
+
+
+def transformer(parameters, source, given, *, score: str, pre_norm: bool):
+    """Logits [T, V] of one sentence: Vaswani et al. 2017, Figure 1; Xiong et al. 2020, Table 1."""
+    table = parameters["embedding"]
+
+    def embed(words):
+        if "where" in parameters:
+            place = parameters["where"]["embedding"][: len(words)]
+        else:
+            place = sinusoidal(len(words), table.shape[1])
+        return table[words] * np.sqrt(table.shape[1]) + place
+
+    def sub_layer(x, layer, name, change):
+        own, norm = layer[name], layer[f"{name}_residual"].get("norm")
+        if pre_norm:
+            return x + change(own, layer_norm(x, norm))
+        return layer_norm(x + change(own, x), norm)
+
+    def stack(x, side, attend):
+        number = 0
+        while f"{side}_layer_{number}" in parameters:
+            layer = parameters[f"{side}_layer_{number}"]
+            for name, change in attend.items():
+                x = sub_layer(x, layer, name, change)
+            x = sub_layer(x, layer, "feed_forward", lambda own, x: feed_forward(x, own))
+            number += 1
+        return layer_norm(x, parameters[f"{side}_residual"]["norm"]) if pre_norm else x
+
+    def to(mask, memory=None):
+        def change(own, x):
+            over = x if memory is None else memory
+            return multi_head(score, own, x, over, over, mask)
+
+        return change
+
+    S, T = len(source), len(given)
+    present = np.tile(source != 0, (max(S, T), 1))
+    memory = stack(embed(source), "encoder", {"attention": to(present[:S])})
+    causal = np.array([[s <= t for s in range(T)] for t in range(T)])
+    hidden = stack(
+        embed(given), "decoder", {"attention": to(causal), "cross": to(present[:T], memory)}
+    )
+    return hidden @ table.T

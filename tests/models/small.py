@@ -1,0 +1,60 @@
+"""A Transformer small enough to compile in a second, with every part to choose."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attnjax.attention.attend import Attention
+from attnjax.attention.multihead import MultiHead
+from attnjax.attention.position import Position, Sinusoidal
+from attnjax.attention.score import ScaledDot, Score
+from attnjax.models.layers import DecoderLayer, EncoderLayer, FeedForward, PostNorm, Residual
+from attnjax.models.transformer import Transformer
+
+VOCABULARY, WIDTH, HEADS, HIDDEN = 12, 8, 2, 5
+
+# Ragged: the second sentence ends in two PAD, the second target in one.
+SOURCE = jnp.array([[4, 5, 6, 7], [8, 9, 0, 0]])
+GIVEN = jnp.array([[1, 10, 4, 11, 5], [1, 9, 8, 9, 0]])
+
+
+def small(
+    score: Score | None = None,
+    position: Position | None = None,
+    residual: Residual | None = None,
+    *,
+    layers: int = 2,
+    dropout: float = 0.0,
+) -> Transformer:
+    """`layers` encoder and as many decoder layers; dropout everywhere it can be."""
+    attention = MultiHead(
+        attention=Attention(score=score or ScaledDot(), dropout=dropout), heads=HEADS
+    )
+    feed_forward = FeedForward(width=HIDDEN, dropout=dropout)
+    return Transformer(
+        vocabulary=VOCABULARY,
+        width=WIDTH,
+        encoder_layers=layers,
+        decoder_layers=layers,
+        # One template in three places, as a reader would write it.
+        encoder=EncoderLayer(attention=attention, feed_forward=feed_forward),
+        decoder=DecoderLayer(attention=attention, cross=attention, feed_forward=feed_forward),
+        position=position or Sinusoidal(),
+        residual=residual or PostNorm(),
+        dropout=dropout,
+    )
+
+
+def initial(model: Transformer) -> Any:
+    """Random parameters, also where training begins with 0 or 1; NumPy's, so nothing compiles."""
+    shapes = jax.eval_shape(
+        lambda: model.init(
+            jax.random.key(0), SOURCE, GIVEN, deterministic=True, mutable=["params"]
+        )["params"]
+    )
+    draw = np.random.default_rng(0).normal
+    return jax.tree.map_with_path(
+        lambda path, leaf: jnp.asarray(draw("scale" in str(path[-1]), 0.3, leaf.shape)), shapes
+    )

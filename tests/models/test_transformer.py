@@ -1,0 +1,206 @@
+"""The whole Transformer: against the oracle, one word at a time, who sees what, its weights."""
+
+import functools
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.attention.position import Learned, NoPosition, Sinusoidal
+from attnjax.attention.score import Additive, Dot, General, ScaledDot
+from attnjax.models.layers import PostNorm, PreNorm
+from attnjax.models.transformer import Transformer
+from tests.models import oracle
+from tests.models.small import GIVEN, HEADS, SOURCE, initial, small
+
+
+@pytest.mark.parametrize(
+    "score, position, residual, tolerance",
+    [
+        # The package's waves are float32 in any case.
+        (ScaledDot(), Sinusoidal(), PostNorm(), 1e-5),
+        (Additive(width=3), Learned(length=5), PreNorm(), 1e-11),
+    ],
+    ids=["paper", "pre-norm"],
+)
+def test_equals_the_oracle_with_gradients(score, position, residual, tolerance, float64):
+    model = small(score, position, residual)
+    random = np.random.default_rng(0)
+    direction = random.normal(size=(*GIVEN.shape, 12))
+
+    @jax.jit
+    def read(parameters):
+        def loss(parameters):
+            logits = model.apply({"params": parameters}, SOURCE, GIVEN, deterministic=True)
+            return (logits * direction).sum(), logits
+
+        return jax.grad(loss, has_aux=True)(parameters)
+
+    parameters = initial(model)
+    slopes, logits = read(parameters)
+    parameters = jax.tree.map(np.asarray, parameters)
+
+    def expected(parameters):
+        name, pre_norm = type(score).__name__, isinstance(residual, PreNorm)
+        return np.array(
+            [
+                oracle.transformer(parameters, *row, score=name, pre_norm=pre_norm)
+                for row in zip(np.asarray(SOURCE), np.asarray(GIVEN), strict=True)
+            ]
+        )
+
+    np.testing.assert_allclose(logits, expected(parameters), rtol=0, atol=tolerance)
+    # One random direction through all parameters at once reads all of the gradient.
+    way = jax.tree.map(lambda p: random.normal(size=p.shape), parameters)
+    moved = jax.tree.map(lambda p, w: p + 1e-30j * w, parameters, way)
+    slope = (expected(moved) * direction).sum().imag / 1e-30
+    found = sum(jax.tree.leaves(jax.tree.map(lambda g, w: (g * w).sum(), slopes, way)))
+    assert found == pytest.approx(slope, rel=tolerance)
+
+
+@pytest.mark.parametrize(
+    "score, position, residual, layers",
+    [
+        (ScaledDot(), Sinusoidal(), PostNorm(), 2),
+        (Additive(), Learned(length=7), PreNorm(), 1),
+        (General(), NoPosition(), PostNorm(), 1),
+        (Dot(), Sinusoidal(), PreNorm(), 1),
+    ],
+    ids=lambda part: type(part).__name__,
+)
+def test_one_word_at_a_time_is_all_at_once(score, position, residual, layers, float64):
+    model = small(score, position, residual, layers=layers)
+
+    @jax.jit
+    def both(parameters):
+        variables = {"params": parameters}
+        memory, mask = model.apply(variables, SOURCE, deterministic=True, method="encode")
+        # Room for more words than come.
+        constants, carry = model.apply(variables, memory, mask, length=7, method="start")
+
+        def step(carry, word):
+            logits, carry = model.apply(variables, constants, carry, word, method="step")
+            return carry, logits
+
+        last, logits = jax.lax.scan(step, carry, GIVEN.T)
+        parallel = model.apply(variables, SOURCE, GIVEN, deterministic=True)
+        return parallel, jnp.moveaxis(logits, 0, 1), carry, last
+
+    parallel, stepped, first, last = both(initial(model))
+    np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)
+    # What a beam reorders leads with the batch, and never changes its form.
+    chex.assert_trees_all_equal_shapes_and_dtypes(first, last)
+    assert all(leaf.shape[0] == len(SOURCE) for leaf in jax.tree.leaves(first))
+
+
+@pytest.mark.parametrize("residual", [PostNorm(), PreNorm()], ids=["post-norm", "pre-norm"])
+def test_no_gradient_comes_from_the_future_or_from_padding(residual):
+    # Every word stands once, so a row of the embedding's gradient is one place's gradient.
+    source, given = jnp.array([[4, 5, 6, 0, 0]]), jnp.array([[1, 7, 8, 9]])
+    model = small(residual=residual, layers=1)
+
+    def hidden(parameters):
+        states, _ = model.apply(
+            {"params": parameters}, source, given, deterministic=True, method="features"
+        )
+        # Layer norm's outputs sum to a constant: read them in a direction of no symmetry.
+        read = states[0] @ jnp.sin(jnp.arange(8.0))
+        return read, read
+
+    parameters = initial(model)
+    read = jax.jit(jax.jacrev(hidden, has_aux=True))
+    slopes, states = read(parameters)
+    moves = np.abs(np.asarray(slopes["embedding"])).sum(-1)  # [T, V]
+    for t in range(4):
+        for other in range(4):
+            move = moves[t, given[0, other]]
+            assert move > 1e-6 if other <= t else move == 0
+    assert (moves[:, source[0, :3]] > 1e-6).all()
+    assert (moves[:, 0] == 0).all()
+    # Whatever the embedding of PAD holds.
+    huge = {**parameters, "embedding": parameters["embedding"].at[0].set(1e6)}
+    np.testing.assert_array_equal(read(huge)[1], states)
+
+
+def test_more_padding_changes_nothing_and_a_row_of_it_alone_is_harmless():
+    model = small(layers=1)
+    parameters = initial(model)
+    source = jnp.pad(SOURCE.at[1].set(0), ((0, 0), (0, 2)))
+    given = GIVEN.at[1].set(0)
+
+    def logits(parameters, source, given):
+        return model.apply({"params": parameters}, source, given, deterministic=True)
+
+    @jax.jit
+    @functools.partial(jax.value_and_grad, has_aux=True)
+    def read(parameters):
+        found = logits(parameters, source, given)
+        return found.sum(), found[0]
+
+    (_, padded), slopes = read(parameters)
+    chex.assert_tree_all_finite((padded, slopes))
+    alone = jax.jit(logits)(parameters, SOURCE[:1], GIVEN[:1])
+    np.testing.assert_allclose(padded, alone[0], atol=2e-5)
+
+
+def test_without_positions_the_encoder_sees_a_bag_of_words():
+    order = jnp.array([2, 0, 3, 1])
+
+    for position, bag in ((NoPosition(), True), (Sinusoidal(), False)):
+        model = small(position=position, layers=1)
+        encode = jax.jit(functools.partial(model.apply, deterministic=True, method="encode"))
+        variables = {"params": initial(model)}
+        memory, _ = encode(variables, SOURCE)
+        moved, _ = encode(variables, SOURCE[:, order])
+        assert np.allclose(moved, memory[:, order], atol=1e-5) == bag
+
+
+def test_every_attention_shows_one_array_of_weights_and_looking_changes_nothing():
+    model = small()
+
+    variables = {"params": initial(model)}
+    attend = functools.partial(model.apply, deterministic=True)
+    logits = jax.jit(attend)(variables, SOURCE, GIVEN)
+    looking = functools.partial(attend, mutable=["attention"])
+    again, seen = jax.jit(looking)(variables, SOURCE, GIVEN)
+    np.testing.assert_allclose(again, logits, atol=1e-6)
+    S, T = SOURCE.shape[1], GIVEN.shape[1]
+    expected = {f"encoder_layer_{i}": {"attention": (S, S)} for i in range(2)}
+    expected |= {f"decoder_layer_{i}": {"attention": (T, T), "cross": (T, S)} for i in range(2)}
+    shapes = {
+        layer: {
+            name: [w.shape for w in sown["attention"]["weights"]] for name, sown in parts.items()
+        }
+        for layer, parts in seen["attention"].items()
+    }
+    assert shapes == {
+        layer: {name: [(len(SOURCE), HEADS, *shape)] for name, shape in parts.items()}
+        for layer, parts in expected.items()
+    }
+
+
+def test_dropout_does_not_depend_on_the_batch():
+    model = small(dropout=0.3, layers=1)
+    source = jnp.tile(SOURCE, (2, 1))
+    variables = {"params": initial(model)}
+
+    def encode(source, seed):
+        keys = {"dropout": jax.random.key(seed)}
+        memory, _ = model.apply(variables, source, deterministic=False, rngs=keys, method="encode")
+        return memory
+
+    whole = jax.jit(encode)(source, 0)
+    halves = jax.jit(jax.vmap(encode, (0, None), axis_name="data"))(source.reshape(2, 2, -1), 0)
+    np.testing.assert_allclose(halves.reshape(whole.shape), whole, atol=1e-5)
+    # The same sentence at another place of the batch, and under another key, is another draw.
+    assert not np.allclose(whole[2:], whole[:2], atol=1e-2)
+    assert not np.allclose(jax.jit(encode)(source, 1), whole, atol=1e-2)
+
+
+def test_a_model_without_a_vocabulary_is_refused():
+    with pytest.raises(ValueError, match="vocabulary must be a number"):
+        jax.eval_shape(
+            lambda: Transformer(width=8).init(jax.random.key(0), SOURCE, GIVEN, deterministic=True)
+        )
