@@ -1,0 +1,1 @@
+"""Decoding: greedy and beam search, written once over any decoder's start and step."""
