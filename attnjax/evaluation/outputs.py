@@ -1,0 +1,98 @@
+"""What a model answers to sentences, and how good that is."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
+
+import jax
+import numpy as np
+
+from attnjax.data.batches import Batching, in_order
+from attnjax.data.corpus import Encoded
+from attnjax.data.symbols import END
+from attnjax.data.vocabulary import Vocabulary, WordVocabulary
+from attnjax.decoding.search import Search
+from attnjax.decoding.translate import translate
+from attnjax.evaluation.accuracy import exact_match
+from attnjax.evaluation.bleu import bleu, tokenised_bleu
+
+EXTRA = 50
+"""A hypothesis may be so much longer than its source. Vaswani et al. 2017, section 6.1."""
+SHAPES = 2
+"""Each shape is compiled once, and compiling a search takes longer than its padding."""
+
+
+def answers(
+    model: Any,
+    params: Any,
+    sources: Sequence[Sequence[int]],
+    *,
+    search: Search,
+    batching: Batching,
+    positions: int | None = None,
+) -> list[list[int]]:
+    """The best hypothesis for each source, in the order of the sources.
+
+    Args:
+        model: see `decoding.translate`.
+        params: its parameters.
+        sources: ids, each ended by END.
+        search: how to search.
+        batching: how many places a batch may have; more, if one sentence needs them.
+        positions: the most that the model can have; None: any number.
+    """
+    params = jax.device_put(params)
+    found: list[list[int]] = [[] for _ in sources]
+    for indices, source in _batches(sources, batching):
+        extra = EXTRA if positions is None else min(EXTRA, positions - source.shape[1])
+        best = np.asarray(translate(model, params, source, search, extra=extra).tokens)[:, 0]
+        for index, tokens in zip(indices, best, strict=True):
+            if index >= 0:
+                found[index] = tokens.tolist()
+    return found
+
+
+def _batches(
+    sources: Sequence[Sequence[int]], batching: Batching
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Sources in batches, each row of which has room for its longest hypothesis."""
+    if not sources:
+        return
+    # a target of the greatest length stands for the hypothesis: it is what takes the memory
+    examples = [Encoded(list(source), [END] * (len(source) + EXTRA)) for source in sources]
+    longest = max(len(example.target) for example in examples)
+    batching = replace(
+        batching,
+        tokens=max(batching.tokens, batching.rows_multiple * longest),
+        shapes=min(batching.shapes, SHAPES),
+    )
+    for indices, batch in in_order(examples, batching):
+        yield indices, batch.source
+
+
+class Scored(NamedTuple):
+    """A score by its metric's name, and how it was made (BLEU's signature and details)."""
+
+    metrics: dict[str, float]
+    made: dict[str, str]
+
+
+def score(
+    metric: Literal["exact_match", "bleu"],
+    vocabulary: Vocabulary,
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+) -> Scored:
+    """Score answers by the metric of their task.
+
+    BLEU of text that came ready-split into words is taken of these words, as its published
+    figures are; of other text by sacrebleu's own tokeniser.
+
+    Raises:
+        UserError: on different counts, or nothing to score.
+    """
+    if metric == "exact_match":
+        return Scored({metric: exact_match(hypotheses, references)}, {})
+    measure = tokenised_bleu if isinstance(vocabulary, WordVocabulary) else bleu
+    value, signature, detail = measure(hypotheses, references)
+    return Scored({metric: value}, {"signature": signature, "detail": detail})

@@ -1,0 +1,1 @@
+"""Objectives, optimizers, the pure step, devices, checkpoints, and the loop around them."""

@@ -1,0 +1,123 @@
+"""Training, from the beginning or from where it was left, to its end."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from rich.console import Console
+
+from attnjax.data.batches import in_order
+from attnjax.errors import UserError
+from attnjax.training.checkpoint import full_disk
+from attnjax.training.group import Group, Job
+from attnjax.training.interruption import interruption
+from attnjax.training.member import Member, Outcome, Run, unstack
+from attnjax.training.objective import Objective
+from attnjax.training.optimizer import Optimizer
+from attnjax.training.progress import display
+from attnjax.training.settings import Training
+from attnjax.training.step import State, initial_state
+
+
+def train(
+    runs: Sequence[Run],
+    *,
+    model: Any,
+    corpus: Any,
+    objective: Objective,
+    optimizer: Optimizer,
+    training: Training,
+    console: Console,
+    title: str = "",
+) -> list[Outcome]:
+    """Train runs that differ in their seed only, together in one program.
+
+    Each goes on from its folder's latest checkpoint, and the result is bit for bit that of a run
+    that was not interrupted; one that had finished is not trained again. A run's folder gets
+    checkpoints, metrics.jsonl and TensorBoard's files.
+
+    metrics.jsonl has an object a line: "step", "epoch" (from 1), "split" ("train" or "valid"),
+    "seconds" (by the clock, over all resumes) and the objective's means over tokens ("loss", "nll",
+    "accuracy"). Training rows hold means since the row before, and also "learning_rate",
+    "gradient_norm" (before clipping) and "tokens_per_second" (of the target).
+
+    Args:
+        runs: folders and seeds.
+        model: see `attnjax.models`; its vocabulary is filled in.
+        corpus: see `attnjax.data.corpus`; its splits "train" and "valid" (if it has one) are used.
+        objective: what is minimised.
+        optimizer: how.
+        training: how long, and on what.
+        console: where the progress is shown.
+        title: the name of the training there; the first run's folder by default.
+
+    Raises:
+        UserError: no training examples, patience without validation examples, a loss or gradient
+            that is not finite, a checkpoint that cannot be read, a full disk.
+        Interrupted: Ctrl-C was pressed; every run is saved as it is.
+    """
+    if not corpus.splits.get("train"):
+        raise UserError("the corpus has no training examples")
+    plan = training.batching.plan(corpus.splits["train"])
+    examples = corpus.splits.get("valid")
+    valid = [batch for _, batch in in_order(examples, training.batching)] if examples else []
+    if training.patience is not None and not valid:
+        raise UserError("training.patience needs validation examples, and the corpus has none")
+    job = Job(
+        model=model,
+        plan=plan,
+        valid=valid,
+        objective=objective,
+        optimizer=optimizer,
+        training=training,
+    )
+    with ExitStack() as opened:
+        opened.enter_context(full_disk(runs[0].folder))
+        interrupted = opened.enter_context(interruption())
+        members = _members(runs, job, opened)
+        shown = opened.enter_context(
+            display(console, title=title or runs[0].folder.name, steps=training.steps)
+        )
+        # the runs of a group are at one step, unless they were killed while they were being saved
+        for step in sorted({member.step for member in members}):
+            together = [m for m in members if m.step == step and m.standing.stopped is None]
+            if together:
+                Group(together, job, shown, interrupted).train()
+        return [_outcome(member, job) for member in members]
+
+
+def _members(runs: Sequence[Run], job: Job, opened: ExitStack) -> list[Member]:
+    """The runs, as they were left or with first parameters."""
+    batch = job.plan.batch(0, runs[0].seed)
+    transform = job.optimizer.make()
+    initial = jax.jit(
+        jax.vmap(partial(initial_state, batch=batch, model=job.model, transform=transform))
+    )
+    keys = jnp.stack([jax.random.key(run.seed) for run in runs])
+    like = jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), initial.eval_shape(keys)
+    )
+    members = [opened.enter_context(closing(Member(run, like))) for run in runs]
+    new = [index for index, member in enumerate(members) if member.state is None]
+    if new:
+        states: State = initial(keys[np.array(new)])
+        for index, state in zip(new, unstack(states, len(new)), strict=True):
+            members[index].state = state
+    return members
+
+
+def _outcome(member: Member, job: Job) -> Outcome:
+    step = member.checkpoints.steps[-1]
+    standing = member.standing
+    return Outcome(
+        params=member.checkpoints.average(job.training.average),
+        step=step,
+        epochs=step / job.plan.per_epoch,
+        seconds=standing.seconds,
+        stopped=standing.stopped or "steps",
+        best=standing.best,
+    )

@@ -1,0 +1,34 @@
+"""What a training is told, beside its model, data, objective and optimizer."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from attnjax.data.batches import Batching
+from attnjax.errors import UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How long, on what, and how exactly to train.
+
+    Attributes:
+        steps: the updates after which training ends.
+        patience: it ends earlier after so many epochs in a row without a lower validation loss.
+        average: the result is the mean of the parameters at the ends of so many last epochs.
+        parallel: how a step runs on several devices, see `attnjax.training.parallel`.
+        precision: what the model computes in; parameters, updates and the loss stay float32.
+        batching: how sentences are put into batches.
+    """
+
+    steps: int = 1000
+    patience: int | None = None
+    average: int = 1
+    parallel: Literal["mesh", "pmap"] = "mesh"
+    precision: Literal["float32", "bfloat16"] = "float32"
+    batching: Batching = field(default_factory=Batching)
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "patience", "average"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UserError(f"training.{name} must be at least 1, got {value}")

@@ -1,0 +1,93 @@
+"""One update, as a pure function: state and batch in, state and metrics out."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import optax
+from flax import struct
+
+from attnjax.training.objective import Objective, Totals
+
+type Precision = Literal["float32", "bfloat16"]
+
+
+@struct.dataclass
+class State:
+    """All that training changes, and all that going on from a checkpoint needs.
+
+    Attributes:
+        step: updates done, int32.
+        params: the model's parameters.
+        optimizer: optax's state.
+        key: the run's random key; the update after step n draws from fold_in(key, n).
+    """
+
+    step: jax.Array
+    params: Any
+    optimizer: Any
+    key: jax.Array
+
+
+def initial_state(
+    key: jax.Array, batch: Any, *, model: Any, transform: optax.GradientTransformation
+) -> State:
+    """A state with first parameters, drawn from key; the batch gives shapes only."""
+    source, given = jnp.asarray(batch.source), jnp.asarray(batch.target)
+    params = model.init(key, source, given, deterministic=True, mutable=["params"])["params"]
+    return State(jnp.zeros((), jnp.int32), params, transform.init(params), key)
+
+
+def train_step(
+    state: State,
+    batch: Any,
+    *,
+    model: Any,
+    objective: Objective,
+    transform: optax.GradientTransformation,
+    reduce: Callable[[Any], Any],
+    groups: int,
+    precision: Precision,
+) -> tuple[State, dict[str, jax.Array]]:
+    """The state after one update, and each metric's mean with the gradient's norm before clipping.
+
+    Gradients and metrics are sums until `reduce` has added those of all devices, and only then
+    divided by the count: a mean of means would weigh the tokens of short sentences more.
+    """
+    key = jax.random.fold_in(state.key, state.step)
+
+    def loss(params: Any) -> tuple[jax.Array, Totals]:
+        totals = objective(model, cast(params, precision), batch, key=key, groups=groups)
+        return totals["loss"][0], totals
+
+    gradients, totals = reduce(jax.grad(loss, has_aux=True)(state.params))
+    count = totals["loss"][1]
+    gradients = jax.tree.map(lambda gradient: gradient / count.astype(gradient.dtype), gradients)
+    updates, optimizer = transform.update(gradients, state.optimizer, state.params)
+    params = optax.apply_updates(state.params, updates)
+    metrics = {name: total / number for name, (total, number) in totals.items()}
+    metrics["tokens"] = count
+    metrics["gradient_norm"] = optax.tree.norm(gradients)
+    return State(state.step + 1, params, optimizer, state.key), metrics
+
+
+def evaluation_step(
+    params: Any,
+    batch: Any,
+    *,
+    model: Any,
+    objective: Objective,
+    reduce: Callable[[Any], Any],
+    groups: int,
+    precision: Precision,
+) -> Totals:
+    """The sums and counts of a batch, without dropout."""
+    return reduce(objective(model, cast(params, precision), batch, key=None, groups=groups))
+
+
+def cast(params: Any, precision: Precision) -> Any:
+    """The parameters to compute with; those that are updated stay as wide as they are."""
+    if precision == "float32":
+        return params
+    return jax.tree.map(lambda leaf: leaf.astype(precision), params)

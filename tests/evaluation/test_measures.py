@@ -1,0 +1,116 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.attention.multihead import MultiHead
+from attnjax.data.batches import Batching
+from attnjax.data.files import TabSeparated
+from attnjax.data.symbols import START
+from attnjax.data.tasks import Reverse
+from attnjax.errors import UserError
+from attnjax.evaluation.alignment import corpus_alignment_error
+from attnjax.evaluation.measures import Alignment, Saturation, Subject, _natural
+from attnjax.models.layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.models.transformer import Transformer
+
+EXAMPLES = 7
+
+
+@pytest.fixture(scope="module")
+def subject() -> Subject:
+    corpus = Reverse(symbols=5, longest=5, train=20, valid=2, test=12).load()
+    heads, feed_forward = MultiHead(heads=2), FeedForward(width=8)
+    model = Transformer(
+        vocabulary=corpus.vocabulary.size,
+        width=8,
+        encoder_layers=1,
+        decoder_layers=2,
+        encoder=EncoderLayer(attention=heads, feed_forward=feed_forward),
+        decoder=DecoderLayer(attention=heads, cross=heads, feed_forward=feed_forward),
+    )
+    ids = jnp.ones((1, 3), jnp.int32)
+    variables = model.init(jax.random.key(0), ids, ids, deterministic=True, mutable=["params"])
+    return Subject(model, variables["params"], corpus, Batching(tokens=64, rows_multiple=2))
+
+
+def alone(subject: Subject, index: int) -> dict:
+    """What a test sentence's attentions look like without a batch, and so without padding."""
+    example = subject.corpus.splits["test"][index]
+    _, seen = subject.model.apply(
+        {"params": subject.params},
+        jnp.asarray([example.source]),
+        jnp.asarray([[START, *example.target[:-1]]]),
+        deterministic=True,
+        mutable=["attention"],
+    )
+    return seen["attention"]
+
+
+def test_padding_has_no_part_in_saturation(subject):
+    """Every row of every sentence, by its definition in NumPy."""
+    found: dict[str, list] = {}
+    for index in range(EXAMPLES):
+        for path, seen in jax.tree_util.tree_leaves_with_path(
+            alone(subject, index), is_leaf=lambda node: "weights" in node
+        ):
+            name = jax.tree_util.keystr(path)
+            own = "decoder" in name and "cross" not in name
+            for weights, logits in zip(
+                np.asarray(seen["weights"][0], np.float64).reshape(
+                    -1, *seen["weights"][0].shape[2:]
+                ),
+                np.asarray(seen["logits"][0], np.float64).reshape(-1, *seen["logits"][0].shape[2:]),
+                strict=True,
+            ):
+                for place, (row, scores) in enumerate(zip(weights, logits, strict=True)):
+                    p, s = (row[: place + 1], scores[: place + 1]) if own else (row, scores)
+                    variance = s.var(ddof=1) if len(s) > 1 else None
+                    norm = np.linalg.norm(np.diag(p) - np.outer(p, p))
+                    found.setdefault(name, []).append((variance, -(p * np.log(p)).sum(), norm))
+    assert len(found) == 1 + 2 * 2
+
+    def mean(column: int) -> float:
+        columns = [
+            [row[column] for row in rows if row[column] is not None] for rows in found.values()
+        ]
+        return float(np.mean([np.mean(column) for column in columns]))
+
+    expected = {
+        "logit_variance_initial": mean(0),
+        "weight_entropy_initial": mean(1),
+        "jacobian_norm_initial": mean(2),
+    }
+    measured = Saturation(examples=EXAMPLES).initial(subject)
+    assert measured == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_alignment_is_the_last_layers_over_all_heads(subject):
+    examples = subject.corpus.splits["test"]
+    pairs = []
+    for index, example in enumerate(examples):
+        seen = alone(subject, index)["decoder_layer_1"]["cross"]["attention"]
+        pairs.append((np.asarray(seen["weights"][0])[0].mean(0), example.alignment))
+    measured = Alignment().trained(subject)
+    assert measured == {"alignment_error": corpus_alignment_error(pairs)}
+    assert 0 < measured["alignment_error"] < 1
+    for picture, (weights, gold) in zip(Alignment().pictures(subject), pairs, strict=False):
+        np.testing.assert_allclose(picture["weights"], weights, atol=1e-4)
+        assert picture["gold"] == [sorted(places) for places in gold]
+
+
+def test_layer_ten_is_after_layer_nine():
+    paths = [(f"decoder_layer_{n}", "cross", "attention") for n in (10, 9, 1)]
+    assert max(paths, key=_natural) == paths[0]
+
+
+def test_what_cannot_be_measured_is_refused_early(tmp_path):
+    for split in ("train", "test"):
+        (tmp_path / f"{split}.tsv").write_text("a\tb\n")
+    corpus = TabSeparated(folder=str(tmp_path), valid=None).load()
+    Saturation().check(corpus)
+    with pytest.raises(UserError, match="gold alignments; the corpus has none"):
+        Alignment().check(corpus)
+    without = TabSeparated(folder=str(tmp_path), valid=None, test=None).load()
+    with pytest.raises(UserError, match="Saturation wants a test split"):
+        Saturation().check(without)
