@@ -1,0 +1,222 @@
+"""What each command does; each imports what it needs when it is called."""
+
+import json as json_format
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from attnjax.errors import UserError
+from attnjax.override import Override, override
+from attnjax.shipped import find, load, shipped
+
+if TYPE_CHECKING:
+    from attnjax.decoding.search import Search
+    from attnjax.manifest import Trained
+
+
+def list() -> None:
+    """Print the shipped experiments."""
+    drawn = Table("experiment", "question", "paper", box=None, pad_edge=False)
+    for listing in shipped():
+        drawn.add_row(listing.name, listing.question, listing.paper)
+    _out().print(drawn)
+
+
+def show(*, experiment: str, variant: str | None, overrides: Sequence[Override]) -> None:
+    """Print an experiment's resolved tree, and what a training step of it costs."""
+    _keep_compiled()
+    from attnjax.show import describe
+
+    ablation = load(find(experiment)).ablation
+    chosen = ablation.base if variant is None else ablation.variant(variant)
+    for part in describe(override(chosen, overrides)):
+        _out().print(part)
+    if variant is None:
+        _out().print(f"variants: {', '.join(ablation.variants)}; {ablation.seeds} seeds each")
+
+
+def run(
+    *,
+    experiment: str,
+    variant: Sequence[str],
+    seeds: int | None,
+    runs: Path,
+    overrides: Sequence[Override],
+    command: Sequence[str],
+) -> None:
+    """Run an experiment, then put its runs together."""
+    if seeds is not None and seeds < 1:
+        raise UserError(f"--seeds must be at least 1, got {seeds}")
+    _keep_compiled()
+    from attnjax.sweep import Sweep, sweep
+
+    loaded = load(find(experiment))
+    folder = runs / loaded.name
+    plan = Sweep(
+        loaded=loaded,
+        variants=tuple(dict.fromkeys(variant)),
+        seeds=seeds,
+        folder=folder,
+        overrides=tuple(overrides),
+    )
+    sweep(plan, Console(stderr=True))
+    _report(folder, loaded, shlex.join(command))
+
+
+def report(*, runs: Path) -> None:
+    """Put finished runs together again."""
+    from attnjax.summary import experiments, reload
+
+    for folder in experiments(runs):
+        _report(folder, reload(folder), None)
+
+
+def _report(folder: Path, loaded: Any, command: str | None) -> None:
+    from attnjax.reporting.page import write
+    from attnjax.reporting.table import table
+    from attnjax.summary import summarise
+
+    summary = summarise(folder, loaded, command)
+    page = write(folder, summary)
+    _out().print(table(summary))
+    _out().print(f"report: {page}", soft_wrap=True, highlight=False)
+
+
+def evaluate(
+    *,
+    run: Path,
+    split: str | None,
+    source: Path | None,
+    reference: Path | None,
+    beam: int | None,
+    json: bool,
+) -> None:
+    """Score a trained run on a split of its task, or on files."""
+    if (source is None) != (reference is None):
+        raise UserError("--source and --reference go together")
+    if source is not None and split is not None:
+        raise UserError("--split and --source exclude each other")
+    _keep_compiled()
+    from attnjax.data.files import read_pairs
+    from attnjax.evaluation.outputs import score
+    from attnjax.manifest import open_trained
+
+    trained = open_trained(run)
+    vocabulary = trained.vocabulary
+    if source is not None and reference is not None:
+        examples = read_pairs(source, reference)
+        ids = [vocabulary.encode(example.source) for example in examples]
+        references = [vocabulary.plain(example.target) for example in examples]
+        what = str(source)
+    else:
+        what = split or "test"
+        corpus = trained.experiment.task.load(vocabulary)
+        if not corpus.splits.get(what):
+            raise UserError(f"the task has no split {what}; there is {', '.join(corpus.splits)}")
+        ids = [example.source[:-1] for example in corpus.splits[what]]
+        references = corpus.references[what]
+    search = _search(trained, beam)
+    answers = _answers(trained, ids, search, what)
+    metrics, made = score(trained.experiment.task.metric, vocabulary, answers, references)
+    content = {"run": str(run), "on": what, "sentences": len(ids), **metrics, **made}
+    if json:
+        print(json_format.dumps(content, ensure_ascii=False))
+        return
+    for name, value in content.items():
+        _out().print(f"{name}: {value}", highlight=False, soft_wrap=True)
+
+
+def predict(*, run: Path) -> None:
+    """Answer each line of standard input by a line."""
+    _keep_compiled()
+    from attnjax.manifest import open_trained
+
+    trained = open_trained(run)
+    lines = _lines(sys.stdin.buffer.read())
+    # an empty line asks nothing
+    asked = [line for line in lines if line.strip()]
+    ids = [trained.vocabulary.encode(line) for line in asked]
+    answers = iter(_answers(trained, ids, trained.experiment.search, "standard input"))
+    for line in lines:
+        print(next(answers) if line.strip() else "")
+
+
+def _lines(content: bytes) -> Sequence[str]:
+    lines = []
+    for number, line in enumerate(content.removesuffix(b"\n").split(b"\n"), start=1):
+        try:
+            lines.append(line.decode("utf-8").removesuffix("\r"))
+        except UnicodeDecodeError as error:
+            raise UserError(
+                f"UTF-8 was wanted; line {number} of standard input has the byte "
+                f"0x{line[error.start]:02x} ({error.reason})"
+            ) from error
+    return lines if content else []
+
+
+def _search(trained: "Trained", beam: int | None) -> "Search":
+    """The run's own search, or one with a beam of this size."""
+    from attnjax.decoding.search import Beam, Greedy
+
+    own = trained.experiment.search
+    if beam is None:
+        return own
+    if beam == 1:
+        return Greedy()
+    return (
+        Beam(size=beam, normalisation=own.normalisation)
+        if isinstance(own, Beam)
+        else Beam(size=beam)
+    )
+
+
+def _answers(
+    trained: "Trained", ids: Sequence[Sequence[int]], search: "Search", what: str
+) -> Sequence[str]:
+    """The answers to sentences, given without their END, as text."""
+    from attnjax.data.symbols import END
+    from attnjax.evaluation.outputs import answers
+    from attnjax.experiment import positions
+
+    limit = positions(trained.model)
+    for number, sentence in enumerate(ids, start=1):
+        if limit is not None and len(sentence) + 1 > limit[1]:
+            raise UserError(
+                f"sentence {number} of {what} has {len(sentence) + 1} symbols (its end counted), "
+                f"and the model {limit[1]} positions ({limit[0]})"
+            )
+    found = answers(
+        trained.model,
+        trained.params,
+        [[*sentence, END] for sentence in ids],
+        search=search,
+        batching=trained.experiment.training.batching,
+        positions=None if limit is None else limit[1],
+    )
+    return [trained.vocabulary.decode(tokens) for tokens in found]
+
+
+def _keep_compiled() -> None:
+    """Keep what XLA compiles in the user's cache, for the next run of the same program."""
+    import jax
+
+    if jax.config.jax_compilation_cache_dir is None:
+        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        jax.config.update("jax_compilation_cache_dir", str(Path(cache) / "attnjax" / "compiled"))
+
+
+class _Output(Console):
+    """Standard output; that its reader has enough is the command line's to handle."""
+
+    def on_broken_pipe(self) -> None:
+        raise
+
+
+def _out() -> Console:
+    return _Output(file=sys.stdout)

@@ -1,0 +1,153 @@
+"""What an experiment file says: what is trained and how, what is varied, what is claimed."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from attnjax.claim import Claim, Difference, Quantity, Slope, Value
+from attnjax.data.corpus import Corpus
+from attnjax.data.tasks import Task
+from attnjax.decoding.search import Beam, Search
+from attnjax.errors import UserError
+from attnjax.evaluation.measures import Measure
+from attnjax.training.objective import CrossEntropy, Objective
+from attnjax.training.optimizer import Adam, Optimizer
+from attnjax.training.settings import Training
+from attnjax.vary import nearest, vary, walk
+
+__all__ = [
+    "Ablation",
+    "Claim",
+    "Difference",
+    "Experiment",
+    "Published",
+    "Quantity",
+    "Slope",
+    "Value",
+    "vary",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """One training, decoding and measuring, to the last number; a seed is all that is missing.
+
+    Attributes:
+        task: what is learned.
+        model: a module of `attnjax.models`, or one with the same methods.
+        objective: what is minimised.
+        optimizer: by what.
+        training: how long, and on which batches.
+        search: how the test split is decoded.
+        measures: what is measured beside the task's own metric.
+    """
+
+    task: Task
+    model: Any
+    objective: Objective = field(default_factory=CrossEntropy)
+    optimizer: Optimizer = field(default_factory=Adam)
+    training: Training = field(default_factory=Training)
+    search: Search = field(default_factory=Beam)
+    measures: tuple[Measure, ...] = ()
+
+    def resolve(self, corpus: Corpus) -> "Experiment":
+        """The experiment with the model's vocabulary filled in.
+
+        Raises:
+            UserError: a sentence is longer than the model has positions.
+        """
+        limit = positions(self.model)
+        if limit is not None:
+            _check_lengths(corpus, *limit)
+        return replace(self, model=self.model.clone(vocabulary=corpus.vocabulary.size))
+
+
+def positions(model: Any) -> tuple[str, int] | None:
+    """The field that limits the length of a sentence, and the limit; None: nothing does."""
+    limits = [
+        (path, value)
+        for path, value in walk(model, "model")
+        if path.endswith("position.length") and isinstance(value, int)
+    ]
+    return min(limits, key=lambda pair: pair[1], default=None)
+
+
+def _check_lengths(corpus: Corpus, path: str, limit: int) -> None:
+    for split, examples in corpus.splits.items():
+        for number, example in enumerate(examples, start=1):
+            for side in ("source", "target"):
+                length = len(getattr(example, side))
+                if length > limit:
+                    raise UserError(
+                        f"the {side} of sentence {number} of the {split} split has {length} "
+                        f"symbols (its end counted), and the model {limit} positions ({path})"
+                    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """A paper's own figure for one of the variants.
+
+    Attributes:
+        paper: author and year.
+        table: where in it.
+        variant: what it is compared with here.
+        metric: likewise.
+        value: the figure.
+        source: where it was read, word for word if that is short.
+    """
+
+    paper: str
+    table: str
+    variant: str
+    metric: str
+    value: float
+    source: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ablation:
+    """An experiment, its variants, and what they are said to show.
+
+    Attributes:
+        base: what the variants are variants of; run itself only if it is one of them.
+        variants: each by its name, a folder's.
+        seeds: how many runs of each; their seeds are 0, 1, ...
+        claims: what the paper says of them.
+        published: the paper's figures for them.
+
+    Raises:
+        UserError: no variants, less than one seed, or a name that is none of a variant.
+    """
+
+    base: Experiment
+    variants: Mapping[str, Experiment]
+    seeds: int = 1
+    claims: tuple[Claim, ...] = ()
+    published: tuple[Published, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.variants:
+            raise UserError("an ablation wants at least one variant")
+        if self.seeds < 1:
+            raise UserError(f"an ablation wants at least 1 seed; got {self.seeds}")
+        for name in self.variants:
+            if not re.fullmatch(r"\w[\w.+-]*", name):
+                raise UserError(
+                    f"a variant's name is a folder's: letters, digits, _ - + and .; got {name!r}"
+                )
+        named = {name for claim in self.claims for name in claim.quantity.variants}
+        named |= {figure.variant for figure in self.published}
+        for name in sorted(named):
+            self.variant(name)
+
+    def variant(self, name: str) -> Experiment:
+        """The variant of a name.
+
+        Raises:
+            UserError: there is none; the nearest is named.
+        """
+        if name not in self.variants:
+            raise UserError(f"there is no variant {name!r}{nearest(name, self.variants)}")
+        return self.variants[name]

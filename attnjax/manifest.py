@@ -1,0 +1,187 @@
+"""A run's folder: what it is a run of, and whether it is finished.
+
+config.json      the experiment, variant, seed, digest of the vocabulary, and all settings
+experiment.py    the text of the experiment file
+vocabulary/  checkpoints/  metrics.jsonl
+result.json      at the end; its presence says that the run is finished
+hypotheses.txt  attention.json
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from attnjax.data.saved import load_vocabulary
+from attnjax.data.vocabulary import Vocabulary
+from attnjax.errors import UserError
+from attnjax.experiment import Experiment
+from attnjax.record import OWN, from_json, record_differences, to_json
+from attnjax.shipped import Loaded, load_text
+from attnjax.training.checkpoint import average
+
+CONFIG, EXPERIMENT, RESULT = "config.json", "experiment.py", "result.json"
+HYPOTHESES, ATTENTION, VOCABULARY = "hypotheses.txt", "attention.json", "vocabulary"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What config.json holds.
+
+    Attributes:
+        experiment: the experiment file's name.
+        variant: which of its variants.
+        seed: the run's.
+        settings: the record of the `Experiment`.
+        vocabulary: the digest of the run's vocabulary; None before the data is read.
+    """
+
+    experiment: str
+    variant: str
+    seed: int
+    settings: Any
+    vocabulary: str | None = None
+
+
+def check(folder: Path, wanted: Manifest, loaded: Loaded) -> bool:
+    """Whether the folder has this run already, finished or cut off.
+
+    Raises:
+        UserError: it is of another experiment, or of other settings; the first that differs is
+            named with both its values.
+    """
+    if not (folder / CONFIG).exists():
+        return False
+    found = read(folder)
+    for name in ("experiment", "variant", "seed"):
+        ours, theirs = getattr(wanted, name), getattr(found, name)
+        if ours != theirs:
+            raise UserError(
+                f"{folder} is a run of {name} {theirs}, not {ours}: choose another --runs"
+            )
+    different = record_differences(found.settings, wanted.settings)
+    if different:
+        path, theirs, ours = different[0]
+        raise UserError(
+            f"{folder} was run with {path} {_shown(theirs)}, not {_shown(ours)}: "
+            "choose another --runs"
+        )
+    if (
+        OWN in json.dumps(wanted.settings)
+        and (folder / EXPERIMENT).read_text("utf-8") != loaded.text
+    ):
+        raise UserError(
+            f"{folder} was run with another text of {loaded.name}.py, which has parts of its own: "
+            "choose another --runs"
+        )
+    return True
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value) if not isinstance(value, str) else value
+
+
+def open_folder(folder: Path, wanted: Manifest, loaded: Loaded, vocabulary: Vocabulary) -> None:
+    """Make the run's folder; one that is there already has to be this run's (see `check`).
+
+    Raises:
+        UserError: its vocabulary is not this one.
+    """
+    if (folder / CONFIG).exists():
+        load_vocabulary(folder / VOCABULARY, vocabulary.digest)
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / EXPERIMENT).write_text(loaded.text, encoding="utf-8")
+    vocabulary.save(folder / VOCABULARY)
+    # last, and at once: a folder with it is whole
+    write_json(folder / CONFIG, {**asdict(wanted), "vocabulary": vocabulary.digest})
+
+
+def read(folder: Path) -> Manifest:
+    """The manifest of a run's folder.
+
+    Raises:
+        UserError: it is no run's folder, or damaged.
+    """
+    path = folder / CONFIG
+    if not path.is_file():
+        below = sorted(found.parent for found in folder.glob(f"**/{CONFIG}"))[:1]
+        hint = f"; there is one at {below[0]}" if below else ""
+        raise UserError(f"{folder} is not the folder of a run: it has no {CONFIG}{hint}")
+    try:
+        return Manifest(**json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        raise UserError(f"{path} is damaged: {error}") from error
+
+
+def result(folder: Path) -> dict[str, Any] | None:
+    """What the run came to; None: it is not finished.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    path = folder / RESULT
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise UserError(f"{path} is damaged: delete it to have it made again") from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    """A run that has been trained, ready for use."""
+
+    folder: Path
+    manifest: Manifest
+    experiment: Experiment
+    vocabulary: Vocabulary
+    params: Any
+
+    @property
+    def model(self) -> Any:
+        """With the size of its vocabulary."""
+        return self.experiment.model.clone(vocabulary=self.vocabulary.size)
+
+
+def open_trained(folder: Path) -> Trained:
+    """A run from its folder alone: its own record, vocabulary and averaged parameters.
+
+    Raises:
+        UserError: it is no run's folder, not trained yet, damaged, or the vocabulary is another's.
+    """
+    manifest = read(folder)
+    try:
+        text = (folder / EXPERIMENT).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{folder / EXPERIMENT} cannot be read: {error}") from error
+    own: Mapping[str, type] = {}
+    if OWN in json.dumps(manifest.settings):
+        own = load_text(text, name=manifest.experiment, path=folder / EXPERIMENT).own
+    experiment = from_json(manifest.settings, own)
+    if not isinstance(experiment, Experiment):
+        raise UserError(f"{folder / CONFIG} is damaged: its settings are no Experiment")
+    vocabulary = load_vocabulary(folder / VOCABULARY, manifest.vocabulary)
+    return Trained(
+        folder=folder,
+        manifest=manifest,
+        experiment=experiment,
+        vocabulary=vocabulary,
+        params=average(folder, last=experiment.training.average),
+    )
+
+
+def manifest(loaded: Loaded, variant: str, seed: int, experiment: Experiment) -> Manifest:
+    """The manifest of a run that is to be."""
+    settings = to_json(experiment, loaded.own)
+    return Manifest(experiment=loaded.name, variant=variant, seed=seed, settings=settings)
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write JSON whole or not at all."""
+    whole = path.with_name(path.name + ".tmp")
+    text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
+    whole.write_text(text + "\n", encoding="utf-8")
+    whole.replace(path)

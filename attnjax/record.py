@@ -1,0 +1,124 @@
+"""Parts as plain JSON and back: the names of types and their fields, nothing pickled.
+
+A name is resolved only among the dataclasses of attnjax ("attnjax.attention.score.Dot") and those
+of the experiment file ("experiment.MyScore"), so that reading a record runs no code but theirs.
+"""
+
+import dataclasses
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from attnjax.errors import UserError
+
+TYPE = "type"
+OWN = "experiment."
+PACKAGE = "attnjax."
+
+
+def to_json(value: Any, own: Mapping[str, type] | None = None) -> Any:
+    """A part as JSON data.
+
+    Args:
+        value: a part, a number, a string, None, or a tuple of such.
+        own: the dataclasses of the experiment file, by name.
+
+    Raises:
+        UserError: for anything else, a part of another package among it.
+    """
+    own = own or {}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, tuple):
+        return [to_json(item, own) for item in value]
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        raise UserError(
+            f"a part, a number, a string, None or a tuple of such can be recorded; got {value!r}"
+        )
+    content = {name: to_json(getattr(value, name), own) for name in fields(value)}
+    return {TYPE: _name(type(value), own), **content}
+
+
+def from_json(data: Any, own: Mapping[str, type] | None = None) -> Any:
+    """What `to_json` made the data of: equal to it, and of the same hash.
+
+    Raises:
+        UserError: a name that is none of a known dataclass, or fields that the class has not.
+    """
+    own = own or {}
+    if isinstance(data, list):
+        return tuple(from_json(item, own) for item in data)
+    if not isinstance(data, dict):
+        return data
+    kind = _find(data.get(TYPE), own)
+    values = {name: from_json(item, own) for name, item in data.items() if name != TYPE}
+    try:
+        return kind(**values)
+    except TypeError as error:
+        raise UserError(f"the record does not fit {data[TYPE]}: {error}") from error
+
+
+def fields(kind: Any) -> list[str]:
+    """The names of what a part, or a class of parts, is made of.
+
+    A Linen module's parent and name are left out: they say where it is in use, not what it is.
+    """
+    use = ("parent", "name") if hasattr(kind, "clone") else ()
+    return [f.name for f in dataclasses.fields(kind) if f.init and f.name not in use]
+
+
+def record_differences(one: Any, other: Any, path: str = "") -> list[tuple[str, Any, Any]]:
+    """Where two records differ: the path, and what each has there; None where it has nothing."""
+    if isinstance(one, dict) and isinstance(other, dict) and one.get(TYPE) == other.get(TYPE):
+        return [
+            difference
+            for name in {**one, **other}
+            for difference in record_differences(
+                one.get(name), other.get(name), f"{path}.{name}" if path else name
+            )
+        ]
+    return [] if one == other else [(path, _short(one), _short(other))]
+
+
+def _short(data: Any) -> Any:
+    """A record's own name stands for all of it."""
+    if isinstance(data, dict):
+        return str(data.get(TYPE)).rpartition(".")[2]
+    return [_short(item) for item in data] if isinstance(data, list) else data
+
+
+def _name(kind: type, own: Mapping[str, type]) -> str:
+    if kind.__module__.startswith(PACKAGE):
+        return f"{kind.__module__}.{kind.__qualname__}"
+    for name, candidate in own.items():
+        if candidate is kind:
+            return OWN + name
+    raise UserError(
+        f"{kind.__module__}.{kind.__qualname__} cannot be recorded: "
+        "define or import it in the experiment file"
+    )
+
+
+def _find(name: Any, own: Mapping[str, type]) -> type:
+    """The dataclass of a name.
+
+    Raises:
+        UserError: there is none.
+    """
+    kind = None
+    if isinstance(name, str) and name.startswith(OWN):
+        kind = own.get(name.removeprefix(OWN))
+    elif isinstance(name, str) and name.startswith(PACKAGE):
+        module, _, title = name.rpartition(".")
+        try:
+            kind = vars(importlib.import_module(module)).get(title)
+        except ImportError:
+            kind = None
+        # what a module merely imports has its name elsewhere
+        if getattr(kind, "__module__", None) != module:
+            kind = None
+    if not isinstance(kind, type) or not dataclasses.is_dataclass(kind):
+        raise UserError(
+            f"the record names {name!r}, which is no part of attnjax nor of the experiment file"
+        )
+    return kind

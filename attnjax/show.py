@@ -1,0 +1,97 @@
+"""An experiment as a person reads it: its tree, its parameters, what a training step costs."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from rich.console import RenderableType
+from rich.text import Text
+from rich.tree import Tree
+
+from attnjax.attention.attend import Attention
+from attnjax.data.batches import Batch
+from attnjax.data.corpus import Corpus
+from attnjax.errors import UserError
+from attnjax.experiment import Experiment
+from attnjax.training.step import initial_state, train_step
+from attnjax.vary import is_part, names, walk
+
+
+def describe(experiment: Experiment) -> Iterator[RenderableType]:
+    """What there is to say, one thing after the other; the costs need the task's data."""
+    yield tree(experiment)
+    for path, part in walk(experiment):
+        if isinstance(part, Attention):
+            yield Text(f"{path}: dense, its weights are formed")
+    try:
+        corpus = experiment.task.load()
+        resolved = experiment.resolve(corpus)
+    except UserError as error:
+        yield Text(f"parameters and FLOPs depend on the data: {error}")
+        return
+    parameters, flops, shape = costs(resolved, corpus)
+    yield Text(f"vocabulary: {corpus.vocabulary.size:,}")
+    yield Text(f"parameters: {parameters:,}")
+    if flops is not None:
+        yield Text(
+            f"a training step: {flops:.3g} FLOPs by XLA's count, at [B, S, T] = {list(shape)}"
+        )
+
+
+def tree(experiment: Experiment) -> Tree:
+    """Every path and the value there."""
+    drawn = Tree(Text(type(experiment).__name__))
+    _grow(drawn, experiment)
+    return drawn
+
+
+def _grow(drawn: Tree, part: Any) -> None:
+    for name in names(part):
+        value = getattr(part, name)
+        if is_part(value):
+            _grow(drawn.add(Text(f"{name}: {type(value).__name__}")), value)
+        elif isinstance(value, tuple) and any(map(is_part, value)):
+            below = drawn.add(Text(name))
+            for item in value:
+                _grow(below.add(Text(type(item).__name__)), item)
+        else:
+            drawn.add(Text(f"{name} = {value!r}"))
+
+
+def costs(experiment: Experiment, corpus: Corpus) -> tuple[int, float | None, tuple[int, int, int]]:
+    """Parameters, FLOPs of a training step or None, and the shape [B, S, T] of the largest batch.
+
+    Nothing is compiled or allocated. XLA counts the body of a loop once, and the loss loops over
+    chunks of tokens; so the step is counted at two sizes of one chunk, and the rest is a line.
+    """
+    plan = experiment.training.batching.plan(corpus.splits["train"])
+    rows, source, target = max(plan.shapes, key=lambda shape: shape[0] * max(shape[1:]))
+    transform = experiment.optimizer.make()
+
+    def batch(rows: int) -> Any:
+        shapes = ((rows, source), (rows, target), (rows,))
+        return Batch._make(jax.ShapeDtypeStruct(shape, jnp.int32) for shape in shapes)
+
+    initial = partial(initial_state, model=experiment.model, transform=transform)
+    state = jax.eval_shape(initial, jax.random.key(0), batch(1))
+    parameters = sum(leaf.size for leaf in jax.tree.leaves(state.params))
+    step = jax.jit(
+        partial(
+            train_step,
+            model=experiment.model,
+            objective=experiment.objective,
+            transform=transform,
+            reduce=lambda sums: sums,
+            groups=1,
+            precision=experiment.training.precision,
+        )
+    )
+    counted = []
+    for size in (1, 2):
+        found = step.lower(state, batch(size)).cost_analysis()
+        counted.append(found.get("flops") if isinstance(found, dict) else None)
+    one, two = counted
+    flops = None if one is None or two is None else one + (rows - 1) * (two - one)
+    return parameters, flops, (rows, source, target)

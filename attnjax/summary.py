@@ -1,0 +1,164 @@
+"""What came of an experiment: its runs' results put together, in summary.json.
+
+Everything is read from the runs' folders, so it can be made again at any time. The form is
+described in `attnjax.reporting.page`.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnjax.claim import Claim
+from attnjax.errors import UserError
+from attnjax.manifest import EXPERIMENT, RESULT, read, result, write_json
+from attnjax.shipped import Loaded, load_text
+
+FILE = "summary.json"
+BETTER = {"exact_match": "higher", "bleu": "higher", "alignment_error": "lower"}
+"""The metrics that say how good a variant is; the others describe it."""
+
+
+def experiments(folder: Path) -> list[Path]:
+    """The experiments' folders that have finished runs: this one, or those in it.
+
+    Raises:
+        UserError: there is none.
+    """
+    for pattern, above in ((f"*/seed-*/{RESULT}", 2), (f"*/*/seed-*/{RESULT}", 2)):
+        found = sorted({path.parents[above] for path in folder.glob(pattern)})
+        if found:
+            return found
+    raise UserError(f"{folder} holds no finished runs of an experiment")
+
+
+def reload(folder: Path) -> Loaded:
+    """The experiment file, from one of the experiment's runs: the latest text.
+
+    Raises:
+        UserError: a run's folder is damaged.
+    """
+    run = max(folder.glob(f"*/seed-*/{RESULT}"), key=lambda path: path.stat().st_mtime).parent
+    try:
+        text = (run / EXPERIMENT).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{run / EXPERIMENT} cannot be read: {error}") from error
+    return load_text(text, name=read(run).experiment, path=run / EXPERIMENT)
+
+
+def summarise(folder: Path, loaded: Loaded, command: str | None = None) -> dict[str, Any]:
+    """Put the finished runs of an experiment together, and write summary.json.
+
+    Args:
+        folder: the experiment's.
+        loaded: its file.
+        command: what was typed; None: what the summary before says.
+
+    Raises:
+        UserError: a file is damaged.
+    """
+    found = {name: _results(folder / name) for name in loaded.ablation.variants}
+    found = {name: results for name, results in found.items() if results}
+    metrics = {
+        name: {seed: _measured(result) for seed, result in results.items()}
+        for name, results in found.items()
+    }
+    names = [
+        metric for runs in metrics.values() for measured in runs.values() for metric in measured
+    ]
+    latest = max(
+        (result for results in found.values() for result in results.values()),
+        key=lambda result: result["date"],
+    )
+    summary = {
+        "experiment": loaded.name,
+        "title": loaded.title or loaded.name,
+        "note": loaded.note,
+        "metrics": list(dict.fromkeys(names)),
+        "better": {metric: BETTER[metric] for metric in dict.fromkeys(names) if metric in BETTER},
+        "rows": [_row(name, results, metrics[name]) for name, results in found.items()],
+        # a claim about a variant that was not run is neither decided nor undecided
+        "claims": [
+            _claim(claim, metrics)
+            for claim in loaded.ablation.claims
+            if metrics.keys() >= set(claim.quantity.variants)
+        ],
+        "published": [asdict(figure) for figure in loaded.ablation.published],
+        "device": latest["device"],
+        "versions": latest["versions"],
+        "date": latest["date"],
+        "command": command or _command(folder, loaded),
+    }
+    write_json(folder / FILE, summary)
+    return summary
+
+
+def _results(folder: Path) -> dict[int, dict[str, Any]]:
+    """The results of a variant's finished runs, by seed."""
+    found = {}
+    for path in folder.glob(f"seed-*/{RESULT}"):
+        content = result(path.parent)
+        if content is not None:
+            found[content["seed"]] = content
+    return dict(sorted(found.items()))
+
+
+def _measured(content: Mapping[str, Any]) -> dict[str, float]:
+    """A run's metrics; null is what was not finite."""
+    return {
+        name: math.nan if value is None else value for name, value in content["metrics"].items()
+    }
+
+
+def _row(
+    variant: str, results: Mapping[int, dict[str, Any]], metrics: Mapping[int, dict[str, float]]
+) -> dict[str, Any]:
+    names = list(dict.fromkeys(name for measured in metrics.values() for name in measured))
+    values = {
+        name: [measured[name] for measured in metrics.values() if name in measured]
+        for name in names
+    }
+    return {
+        "variant": variant,
+        "n": len(results),
+        "mean": {name: finite(float(np.mean(column))) for name, column in values.items()},
+        "standard_deviation": {
+            name: finite(float(np.std(column, ddof=1))) if len(column) > 1 else 0.0
+            for name, column in values.items()
+        },
+        "seconds": sum(content["seconds"] for content in results.values()),
+        "parameters": next(iter(results.values()))["parameters"],
+        "values": {name: list(map(finite, column)) for name, column in values.items()},
+        "runs": [f"{variant}/seed-{seed}" for seed in results],
+    }
+
+
+def _claim(
+    claim: Claim, metrics: Mapping[str, Mapping[int, Mapping[str, float]]]
+) -> dict[str, Any]:
+    verdict = claim.judge(metrics)
+    return {
+        "text": claim.text,
+        "quantity": claim.quantity.record(),
+        "estimate": verdict.estimate,
+        "low": finite(verdict.low),
+        "high": finite(verdict.high),
+        "region": [finite(claim.low), finite(claim.high)],
+        "verdict": verdict.verdict,
+    }
+
+
+def _command(folder: Path, loaded: Loaded) -> str:
+    try:
+        return json.loads((folder / FILE).read_text(encoding="utf-8"))["command"]
+    except (OSError, ValueError, KeyError):
+        return f"attnjax run {loaded.name}"
+
+
+def finite(value: float) -> float | None:
+    """A number as JSON has them."""
+    return value if math.isfinite(value) else None

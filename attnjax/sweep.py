@@ -1,0 +1,269 @@
+"""An ablation, run: variants x seeds, each seed a folder, and what came of all in summary.json.
+
+    <runs>/<experiment>/<variant>/seed-<n>/     see `attnjax.manifest`
+    <runs>/<experiment>/summary.json            see `attnjax.summary`
+
+What is finished is not run again, and what was cut off goes on. The seeds of a variant are trained
+together, in one program.
+"""
+
+import datetime
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from rich.console import Console
+
+from attnjax.data.corpus import Corpus
+from attnjax.data.tasks import Task
+from attnjax.errors import UserError
+from attnjax.evaluation.measures import Subject
+from attnjax.evaluation.outputs import Scored, answers, score
+from attnjax.experiment import Experiment, positions
+from attnjax.manifest import (
+    ATTENTION,
+    CONFIG,
+    HYPOTHESES,
+    RESULT,
+    Manifest,
+    check,
+    manifest,
+    open_folder,
+    result,
+    write_json,
+)
+from attnjax.override import Override, override
+from attnjax.reporting.number import number
+from attnjax.shipped import Loaded
+from attnjax.training.loop import train
+from attnjax.training.member import Outcome, Run
+from attnjax.training.step import initial_state
+from attnjax.vary import differences
+
+PACKAGES = ("attnjax", "jax", "jaxlib", "flax", "optax")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """What is to be run.
+
+    Attributes:
+        loaded: the experiment file.
+        variants: the names of those to run; none: all.
+        seeds: how many of each; None: as many as the file says.
+        folder: the experiment's own, all its runs below it.
+        overrides: changes to every variant, from the command line.
+    """
+
+    loaded: Loaded
+    variants: tuple[str, ...]
+    seeds: int | None
+    folder: Path
+    overrides: tuple[Override, ...]
+
+    def chosen(self) -> dict[str, Experiment]:
+        """The variants to run, with the overrides made.
+
+        Raises:
+            UserError: there is no such variant, or an override undoes what makes it one.
+        """
+        ablation = self.loaded.ablation
+        base = override(ablation.base, self.overrides)
+        chosen = {}
+        for name in self.variants or ablation.variants:
+            before = ablation.variant(name)
+            chosen[name] = after = override(before, self.overrides)
+            undone = set(differences(ablation.base, before)) - set(differences(base, after))
+            if undone:
+                raise UserError(
+                    f"an override would undo {min(undone)}, in which variant {name} differs from "
+                    "the base: run other variants, or change the experiment file"
+                )
+        return chosen
+
+    def runs(self, variant: str, experiment: Experiment) -> dict[Path, Manifest]:
+        """The variant's folders, and what belongs in each."""
+        count = self.loaded.ablation.seeds if self.seeds is None else self.seeds
+        return {
+            self.folder / variant / f"seed-{seed}": manifest(self.loaded, variant, seed, experiment)
+            for seed in range(count)
+        }
+
+
+def sweep(plan: Sweep, console: Console) -> None:
+    """Run what is not finished yet.
+
+    Raises:
+        UserError: something the user can mend; what there was before is whole.
+        Interrupted: Ctrl-C; the same call goes on.
+    """
+    chosen = plan.chosen()
+    _check_all(plan)
+    corpora: dict[Task, Corpus] = {}
+
+    def corpus(task: Task) -> Corpus:
+        if task not in corpora:
+            corpora[task] = task.load()
+        return corpora[task]
+
+    # all that can be wrong with a later variant is said before the first is trained
+    waiting = {}
+    for variant, experiment in chosen.items():
+        runs = plan.runs(variant, experiment)
+        unfinished = {folder: wanted for folder, wanted in runs.items() if not _finished(folder)}
+        if unfinished:
+            data = corpus(experiment.task)
+            waiting[variant] = experiment.resolve(data), unfinished
+            for measure in experiment.measures:
+                measure.check(data)
+        else:
+            console.print(f"{variant}: {len(runs)} of {len(runs)} runs are there already")
+    for variant, (experiment, unfinished) in waiting.items():
+        data = corpus(experiment.task)
+        for folder, wanted in unfinished.items():
+            open_folder(folder, wanted, plan.loaded, data.vocabulary)
+        _run(variant, experiment, data, unfinished, console)
+
+
+def _finished(folder: Path) -> bool:
+    return (folder / CONFIG).exists() and result(folder) is not None
+
+
+def _check_all(plan: Sweep) -> None:
+    """Refuse other settings in any folder of the experiment: all numbers go into one table."""
+    for variant, experiment in plan.loaded.ablation.variants.items():
+        for path in sorted((plan.folder / variant).glob(f"seed-*/{CONFIG}")):
+            seed = path.parent.name.removeprefix("seed-")
+            if seed.isdigit():
+                settings = override(experiment, plan.overrides)
+                check(path.parent, manifest(plan.loaded, variant, int(seed), settings), plan.loaded)
+
+
+def _run(
+    variant: str,
+    experiment: Experiment,
+    corpus: Corpus,
+    runs: dict[Path, Manifest],
+    console: Console,
+) -> None:
+    """Train the runs of a variant together, and finish each."""
+    outcomes = train(
+        [Run(folder=folder, seed=wanted.seed) for folder, wanted in runs.items()],
+        model=experiment.model,
+        corpus=corpus,
+        objective=experiment.objective,
+        optimizer=experiment.optimizer,
+        training=experiment.training,
+        console=console,
+        title=variant,
+    )
+    seeds = [wanted.seed for wanted in runs.values()]
+    first = _initial(experiment, corpus, seeds) if experiment.measures else [None] * len(seeds)
+    for (folder, wanted), outcome, initial in zip(runs.items(), outcomes, first, strict=True):
+        with console.status(f"{variant}: decoding and measuring seed {wanted.seed}"):
+            found = _finish(folder, experiment, corpus, outcome, initial, together=len(runs))
+        write_json(folder / RESULT, {"variant": variant, "seed": wanted.seed, **found})
+        shown = ", ".join(f"{name} {number(value)}" for name, value in found["metrics"].items())
+        console.print(f"{variant}, seed {wanted.seed}: {shown}", highlight=False, soft_wrap=True)
+
+
+def _initial(experiment: Experiment, corpus: Corpus, seeds: Sequence[int]) -> list[Any]:
+    """The parameters that each seed's training began with."""
+    plan = experiment.training.batching.plan(corpus.splits["train"])
+    batch = jax.tree.map(jnp.asarray, plan.batch(0, 0))
+    transform = experiment.optimizer.make()
+    # not compiled: drawing many arrays in one program takes XLA longer than the training may
+    return [
+        initial_state(
+            jax.random.key(seed), batch, model=experiment.model, transform=transform
+        ).params
+        for seed in seeds
+    ]
+
+
+def _finish(
+    folder: Path,
+    experiment: Experiment,
+    corpus: Corpus,
+    outcome: Outcome,
+    initial: Any,
+    *,
+    together: int,
+) -> dict[str, Any]:
+    """Decode, score and measure a trained run; what result.json says of it."""
+    scored = _score(folder, experiment, corpus, outcome.params)
+    metrics = dict(scored.metrics)
+    pictures: list[Any] = []
+
+    def subject(params: Any) -> Subject:
+        return Subject(experiment.model, params, corpus, experiment.training.batching)
+
+    for measure in experiment.measures:
+        metrics |= measure.initial(subject(initial))
+        metrics |= measure.trained(subject(outcome.params))
+        pictures += measure.pictures(subject(outcome.params))
+    if pictures:
+        write_json(folder / ATTENTION, pictures)
+    return {
+        "metrics": {name: value if isfinite(value) else None for name, value in metrics.items()},
+        **scored.made,
+        # runs that were trained together share the time of all
+        "seconds": outcome.seconds / together,
+        "parameters": sum(leaf.size for leaf in jax.tree.leaves(outcome.params)),
+        "step": outcome.step,
+        "epochs": outcome.epochs,
+        "stopped": outcome.stopped,
+        "best_validation_loss": outcome.best,
+        "device": device(),
+        "versions": versions(),
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def _score(folder: Path, experiment: Experiment, corpus: Corpus, params: Any) -> Scored:
+    """Decode the test split, keep the answers, and score them; nothing without one."""
+    if not corpus.splits.get("test"):
+        return Scored({}, {})
+    texts = decode(experiment, corpus, "test", params)
+    (folder / HYPOTHESES).write_text("".join(text + "\n" for text in texts), encoding="utf-8")
+    return score(experiment.task.metric, corpus.vocabulary, texts, corpus.references["test"])
+
+
+def decode(experiment: Experiment, corpus: Corpus, split: str, params: Any) -> list[str]:
+    """The answers to a split, as text."""
+    limit = positions(experiment.model)
+    found = answers(
+        experiment.model,
+        params,
+        [example.source for example in corpus.splits[split]],
+        search=experiment.search,
+        batching=experiment.training.batching,
+        positions=None if limit is None else limit[1],
+    )
+    return [corpus.vocabulary.decode(tokens) for tokens in found]
+
+
+def device() -> str:
+    """What it ran on, in words."""
+    found = jax.devices()
+    kind = found[0].device_kind
+    if found[0].platform == "cpu":
+        return f"{os.cpu_count()} CPU cores"
+    return kind if len(found) == 1 else f"{len(found)} x {kind}"
+
+
+def versions() -> dict[str, str]:
+    """Of what the numbers depend on."""
+    known = {}
+    for package in PACKAGES:
+        try:
+            known[package] = version(package)
+        except PackageNotFoundError:
+            known[package] = "not installed"
+    return known

@@ -1,0 +1,76 @@
+"""Does 1/sqrt(d_k) matter, and do heads?  Vaswani et al. 2017, sections 3.2.1 and 3.2.2.
+
+"For large values of d_k, the dot products grow large in magnitude, pushing the softmax function
+into regions where it has extremely small gradients"; additive attention "outperforms dot product
+attention without scaling for larger values of d_k"; several heads "jointly attend to information
+from different representation subspaces".
+
+Dates as people write them in four languages, to yyyy-mm-dd, character by character. One head with
+keys of width 16 to 1,024, scaled or not; then one head against four at equal cost.
+
+    attnjax run scaling_and_heads
+"""
+
+from functools import partial
+
+from attnjax.attention.multihead import MultiHead
+from attnjax.attention.score import Additive, Dot
+from attnjax.data.batches import Batching
+from attnjax.data.dates import Dates
+from attnjax.decoding.search import Greedy
+from attnjax.evaluation.measures import Alignment, Saturation
+from attnjax.experiment import Ablation, Claim, Difference, Experiment, Slope, vary
+from attnjax.models.layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.models.transformer import Transformer
+from attnjax.training.optimizer import Adam, InverseSquareRoot
+from attnjax.training.settings import Training
+
+one_head, feed_forward = MultiHead(heads=1), FeedForward(width=128)
+base = Experiment(
+    task=Dates(locales="en,de,fr,es", formats="long;medium"),
+    model=Transformer(
+        width=32,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder=EncoderLayer(attention=one_head, feed_forward=feed_forward),
+        decoder=DecoderLayer(attention=one_head, cross=one_head, feed_forward=feed_forward),
+        dropout=0.0,
+    ),
+    optimizer=Adam(schedule=InverseSquareRoot(peak=0.007, warmup=100)),
+    training=Training(steps=350, batching=Batching(tokens=1_024, shapes=2)),
+    search=Greedy(),
+    measures=(Alignment(), Saturation()),
+)
+
+score, key_width = "model.**.score", "model.**.key_width"
+widths = (("unscaled_16", 16), ("unscaled_64", 64), ("unscaled_256", 256), ("unscaled_1024", 1024))
+gain = partial(Difference, "exact_match")
+scaling, narrow = gain("scaled_1024", "unscaled_1024"), gain("scaled_16", "unscaled_16")
+adding = gain("additive_1024", "unscaled_1024")
+variance, gradient = Slope("logit_variance_initial", widths), Slope("jacobian_norm_initial", widths)
+trained = Slope("logit_variance_trained", widths)
+
+ablation = Ablation(
+    base=base,
+    variants={
+        "scaled_16": vary(base, {key_width: 16}),
+        "unscaled_16": vary(base, {key_width: 16, score: Dot()}),
+        "unscaled_64": vary(base, {key_width: 64, score: Dot()}),
+        "unscaled_256": vary(base, {key_width: 256, score: Dot()}),
+        "unscaled_1024": vary(base, {key_width: 1024, score: Dot()}),
+        "scaled_1024": vary(base, {key_width: 1024}),
+        "additive_1024": vary(base, {key_width: 1024, score: Additive(width=32)}),
+        "one_head": base,
+        "four_heads": vary(base, {"model.**.heads": 4}),
+    },
+    seeds=5,
+    claims=(
+        Claim(text="wide keys: scaled beats unscaled", quantity=scaling, low=0.02),
+        Claim(text="wide keys: additive beats unscaled", quantity=adding, low=0.02),
+        Claim(text="narrow keys: scaled and unscaled alike", quantity=narrow, low=-0.05, high=0.05),
+        Claim(text="four heads beat one", quantity=gain("four_heads", "one_head"), low=0.02),
+        Claim(text="logits' variance grows as d_k", quantity=variance, low=0.95, high=1.05),
+        Claim(text="the same after training", quantity=trained, low=0.95, high=1.05),
+        Claim(text="softmax's gradient shrinks with d_k", quantity=gradient, high=-0.05),
+    ),
+)

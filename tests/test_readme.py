@@ -1,0 +1,23 @@
+import re
+from pathlib import Path
+
+from attnjax.shipped import find, load, load_text
+from attnjax.vary import differences
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def test_the_variant_in_ten_lines_is_one():
+    (text,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    ablation = load_text(text, name="cosine", path=Path("cosine.py")).ablation
+    assert ablation.base == load(find("scaling_and_heads")).ablation.base
+    found = differences(ablation.base, ablation.variants["cosine"])
+    assert len(found) == 3
+    assert all(path.endswith(".score") for path in found)
+
+
+def test_every_file_it_names_is_there():
+    links = re.findall(r"\]\((?!http)([^)#]+)\)", README.read_text())
+    assert links
+    missing = [link for link in links if not (README.parent / link).exists()]
+    assert not missing

@@ -1,0 +1,80 @@
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from attnjax.attention.score import Additive
+from attnjax.errors import UserError
+from attnjax.record import from_json, record_differences, to_json
+from attnjax.shipped import folder, load
+from attnjax.vary import vary
+
+FILES = [*sorted(folder().glob("*.py")), Path(__file__).with_name("tiny.py")]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_variant_comes_back_equal(path):
+    loaded = load(path)
+    for variant in [loaded.ablation.base, *loaded.ablation.variants.values()]:
+        text = json.dumps(to_json(variant, loaded.own))
+        again = from_json(json.loads(text), loaded.own)
+        assert again == variant
+        assert hash(again) == hash(variant)
+
+
+def test_a_part_of_the_file_has_the_files_name():
+    loaded = load(FILES[-1])
+    record = to_json(loaded.ablation.variants["cosine"], loaded.own)
+    score = record["model"]["encoder"]["attention"]["attention"]["score"]
+    assert score == {"type": "experiment.Cosine", "sharpness": 5.0}
+    assert record["model"]["type"] == "attnjax.models.transformer.Transformer"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "os.system",
+        "subprocess.Popen",
+        "experiment.Nothing",
+        "attnjax.nothing.Nothing",
+        "attnjax.record.importlib",
+        "attnjax.record.from_json",
+        "attnjax.experiment.Path",
+        "attnjax.vary.UserError",
+        "attnjax.experiment.Adam",  # imported there, defined elsewhere
+        None,
+        3,
+    ],
+)
+def test_a_name_resolves_among_dataclasses_of_ours_only(name):
+    before = set(sys.modules)
+    with pytest.raises(UserError, match="is no part of"):
+        from_json({"type": name})
+    assert not {module for module in set(sys.modules) - before if not module.startswith("attnjax")}
+
+
+def test_fields_that_the_class_has_not_are_refused():
+    with pytest.raises(UserError, match="does not fit attnjax.attention.score.Additive"):
+        from_json({"type": "attnjax.attention.score.Additive", "height": 3})
+
+
+@dataclass(frozen=True)
+class Foreign:
+    value: int = 0
+
+
+@pytest.mark.parametrize("value", [Foreign(), object(), [1], {1: 2}, len, Foreign])
+def test_what_cannot_come_back_is_not_recorded(value):
+    with pytest.raises(UserError):
+        to_json(value)
+
+
+def test_the_first_difference_is_named():
+    base = load(FILES[-1]).ablation.base
+    path = "model.encoder.attention.attention.score"
+    other = vary(base, {"task.seed": 3, path: Additive()})
+    found = record_differences(to_json(base), to_json(other))
+    assert found == [("task.seed", 0, 3), (path, "ScaledDot", "Additive")]
+    assert not record_differences(to_json(base), to_json(base))

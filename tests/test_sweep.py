@@ -1,0 +1,165 @@
+"""`attnjax run` end to end, on a file of seconds."""
+
+import json
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from attnjax.cli import main
+from attnjax.data.batches import Plan
+from attnjax.evaluation import measures
+
+TINY = str(Path(__file__).with_name("tiny.py"))
+FILES = {"config.json", "experiment.py", "metrics.jsonl", "result.json", "hypotheses.txt"}
+
+
+def content(path: Path) -> dict:
+    return json.loads(path.read_text())
+
+
+def stamps(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in folder.glob("*/seed-*/**/*")}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    assert main(["run", TINY, "--runs", str(folder)]) == 0
+    return folder
+
+
+def test_a_run_leaves_what_is_promised(runs):
+    folder = runs / "tiny"
+    for variant in ("scaled", "cosine"):
+        for seed in (0, 1):
+            run = folder / variant / f"seed-{seed}"
+            assert FILES | {"checkpoints", "vocabulary", "attention.json"} <= {
+                path.name for path in run.iterdir()
+            }
+            result = content(run / "result.json")
+            assert (result["variant"], result["seed"], result["step"]) == (variant, seed, 6)
+            assert len((run / "hypotheses.txt").read_text().splitlines()) == 8
+            assert (run / "experiment.py").read_text() == Path(TINY).read_text()
+    parameters = {content(path)["parameters"] for path in folder.glob("*/seed-*/result.json")}
+    # 10 words x 16; 3 attentions of 4 x 16 x 16; 2 feed-forwards; 5 normalisations
+    assert parameters == {10 * 16 + 3 * 4 * 256 + 2 * (2 * 256 + 32) + 5 * 32}
+
+
+def test_the_summary_is_of_the_runs(runs):
+    summary = content(runs / "tiny" / "summary.json")
+    assert [(row["variant"], row["n"]) for row in summary["rows"]] == [("scaled", 2), ("cosine", 2)]
+    row = summary["rows"][0]
+    values = [
+        content(runs / "tiny" / run / "result.json")["metrics"]["alignment_error"]
+        for run in row["runs"]
+    ]
+    assert row["values"]["alignment_error"] == values
+    assert row["mean"]["alignment_error"] == pytest.approx(sum(values) / 2)
+    assert row["standard_deviation"]["alignment_error"] == pytest.approx(
+        abs(values[0] - values[1]) / 2**0.5
+    )
+    assert summary["better"] == {"exact_match": "higher", "alignment_error": "lower"}
+    assert {"logit_variance_initial", "logit_variance_trained"} <= set(summary["metrics"])
+    learns, cosines = summary["claims"]
+    assert learns["region"] == [0.0, None]
+    assert cosines["quantity"] == {"kind": "value", "metric": "exact_match", "variant": "cosine"}
+    assert cosines["verdict"] != "reproduced", "nothing is copied after 6 steps"
+    assert summary["title"].startswith("Can a tiny Transformer copy?")
+    assert summary["command"].startswith("attnjax run")
+    assert (runs / "tiny" / "report.html").read_text().startswith("<!doctype html>")
+
+
+def test_seeds_differ_and_start_differently(runs):
+    zero, one = (
+        content(runs / "tiny" / "scaled" / f"seed-{seed}" / "result.json")["metrics"]
+        for seed in (0, 1)
+    )
+    assert zero["logit_variance_initial"] != one["logit_variance_initial"]
+    assert zero["logit_variance_initial"] != zero["logit_variance_trained"]
+
+
+def test_pictures_are_weights(runs):
+    pictures = json.loads((runs / "tiny" / "scaled" / "seed-0" / "attention.json").read_text())
+    assert len(pictures) == measures.PICTURES
+    for picture in pictures:
+        assert len(picture["weights"]) == len(picture["target"]) == len(picture["gold"])
+        assert picture["source"] == picture["target"], "a copy's symbols, the end among them"
+        assert picture["gold"] == [[place] for place in range(len(picture["source"]) - 1)] + [[]]
+        for row in picture["weights"]:
+            assert len(row) == len(picture["source"])
+            assert sum(row) == pytest.approx(1, abs=1e-3)
+
+
+def test_what_is_there_is_not_run_again(runs, capsys, monkeypatch):
+    monkeypatch.setattr("attnjax.sweep.train", None)
+    before = stamps(runs / "tiny")
+    assert main(["run", TINY, "--runs", str(runs)]) == 0
+    assert stamps(runs / "tiny") == before
+    assert "cosine: 2 of 2 runs are there already" in capsys.readouterr().err
+
+
+def test_the_report_is_made_of_the_folders_alone(runs, capsys):
+    folder = runs / "tiny"
+    before = content(folder / "summary.json")
+    for name in ("summary.json", "report.html"):
+        (folder / name).rename(folder / f"{name}.before")
+    assert main(["report", str(runs)]) == 0
+    after = content(folder / "summary.json")
+    assert {**after, "command": None} == {**before, "command": None}
+    assert (folder / "report.html").exists()
+    for name in ("summary.json", "report.html"):
+        (folder / f"{name}.before").replace(folder / name)
+    assert "scaled" in capsys.readouterr().out
+
+
+def test_one_more_seed_joins_those_that_are_there(runs, tmp_path):
+    shutil.copytree(runs / "tiny" / "scaled" / "seed-0", tmp_path / "tiny" / "scaled" / "seed-0")
+    shutil.copytree(runs / "tiny" / "scaled" / "seed-1", tmp_path / "tiny" / "scaled" / "seed-1")
+    before = stamps(tmp_path / "tiny")
+    # alone, one seed is trained without the axis of seeds: it must come out the same
+    shutil.rmtree(tmp_path / "tiny" / "scaled" / "seed-1")
+    assert main(["run", TINY, "--runs", str(tmp_path), "--variant", "scaled", "--seeds", "2"]) == 0
+    kept = {path: at for path, at in before.items() if "seed-0" in path.parts}
+    assert kept.items() <= stamps(tmp_path / "tiny").items()
+    alone, together = (
+        content(root / "tiny" / "scaled" / "seed-1" / "result.json")["metrics"]
+        for root in (tmp_path, runs)
+    )
+    assert alone == pytest.approx(together, rel=1e-3)
+    summary = content(tmp_path / "tiny" / "summary.json")
+    assert [row["n"] for row in summary["rows"]] == [2]
+    assert [claim["text"] for claim in summary["claims"]] == ["It learns."]
+
+
+def test_ctrl_c_keeps_what_is_done_and_the_next_call_goes_on(runs, tmp_path, capsys, monkeypatch):
+    batch = Plan.batch
+
+    def press(self: Plan, step: int, seed: int):
+        if step == 4:
+            monkeypatch.setattr(Plan, "batch", batch)
+            os.kill(os.getpid(), signal.SIGINT)
+        return batch(self, step, seed)
+
+    command = ["run", TINY, "--runs", str(tmp_path), "--variant", "cosine"]
+    monkeypatch.setattr(Plan, "batch", press)
+    assert main(command) == 130
+    assert "the same command goes on" in capsys.readouterr().err
+    run = tmp_path / "tiny" / "cosine" / "seed-0"
+    assert not (run / "result.json").exists()
+    assert main(["evaluate", str(tmp_path / "tiny")]) == 2
+    assert main(command) == 0
+    whole = content(runs / "tiny" / "cosine" / "seed-0" / "result.json")
+    assert content(run / "result.json")["metrics"] == whole["metrics"]
+
+
+def test_overrides_reach_every_variant_and_the_record(tmp_path):
+    words = ["--training.steps", "2", "--variant", "cosine", "--seeds", "1", "search:beam"]
+    assert main(["run", TINY, "--runs", str(tmp_path), "--search.size", "2", *words]) == 0
+    settings = content(tmp_path / "tiny" / "cosine" / "seed-0" / "config.json")["settings"]
+    assert settings["training"]["steps"] == 2
+    assert settings["search"]["size"] == 2
+    score = settings["model"]["encoder"]["attention"]["attention"]["score"]
+    assert score["type"] == "experiment.Cosine"

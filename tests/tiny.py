@@ -1,0 +1,66 @@
+"""Can a tiny Transformer copy?  Nobody 2026, Table 0.
+
+An experiment file of seconds, for the tests, with a score of its own.
+
+    attnjax run tests/tiny.py
+"""
+
+import jax
+import jax.numpy as jnp
+
+from attnjax.attention.multihead import MultiHead
+from attnjax.attention.score import Score, dot
+from attnjax.data.batches import Batching
+from attnjax.data.tasks import Copy
+from attnjax.decoding.search import Greedy
+from attnjax.evaluation.measures import Alignment, Saturation
+from attnjax.experiment import Ablation, Claim, Experiment, Published, Value
+from attnjax.models.layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.models.transformer import Transformer
+from attnjax.training.optimizer import Adam, Constant
+from attnjax.training.settings import Training
+from attnjax.vary import vary
+
+
+class Cosine(Score):
+    """A newcomer's own: logits[t, s] = sharpness cos(query[t], key[s])."""
+
+    sharpness: float = 5.0
+
+    def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
+        lengths = jnp.linalg.norm(query, axis=-1)[..., None] * jnp.linalg.norm(key, axis=-1)[
+            ..., None, :
+        ].clip(1e-6)
+        return self.sharpness * dot(query, key) / lengths
+
+
+heads = MultiHead(heads=2)
+base = Experiment(
+    task=Copy(symbols=6, longest=4, train=48, valid=8, test=8),
+    model=Transformer(
+        width=16,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder=EncoderLayer(attention=heads, feed_forward=FeedForward(width=16)),
+        decoder=DecoderLayer(attention=heads, cross=heads, feed_forward=FeedForward(width=16)),
+    ),
+    optimizer=Adam(schedule=Constant(value=1e-2)),
+    training=Training(steps=6, batching=Batching(tokens=80, shapes=1, rows_multiple=1)),
+    search=Greedy(),
+    measures=(Alignment(), Saturation(examples=8)),
+)
+ablation = Ablation(
+    base=base,
+    variants={
+        "scaled": base,
+        "cosine": vary(base, {"model.encoder.attention.attention.score": Cosine()}),
+    },
+    seeds=2,
+    claims=(
+        Claim(text="It learns.", quantity=Value("exact_match", "scaled"), low=0.0),
+        Claim(text="Cosines learn.", quantity=Value("exact_match", "cosine"), low=0.9),
+    ),
+    published=(
+        Published(paper="Nobody", table="Table 0", variant="scaled", metric="bleu", value=1.0),
+    ),
+)
