@@ -6,8 +6,6 @@ from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 from rich.console import Console
 
 from attnjax.data.batches import in_order
@@ -15,12 +13,12 @@ from attnjax.errors import UserError
 from attnjax.training.checkpoint import full_disk
 from attnjax.training.group import Group, Job
 from attnjax.training.interruption import interruption
-from attnjax.training.member import Member, Outcome, Run, unstack
+from attnjax.training.member import Member, Outcome, Run
 from attnjax.training.objective import Objective
 from attnjax.training.optimizer import Optimizer
 from attnjax.training.progress import display
 from attnjax.training.settings import Training
-from attnjax.training.step import State, initial_state
+from attnjax.training.step import initial_state
 
 
 def train(
@@ -93,20 +91,13 @@ def train(
 def _members(runs: Sequence[Run], job: Job, opened: ExitStack) -> list[Member]:
     """The runs, as they were left or with first parameters."""
     batch = job.plan.batch(0, runs[0].seed)
-    transform = job.optimizer.make()
-    initial = jax.jit(
-        jax.vmap(partial(initial_state, batch=batch, model=job.model, transform=transform))
-    )
-    keys = jnp.stack([jax.random.key(run.seed) for run in runs])
-    like = jax.tree.map(
-        lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), initial.eval_shape(keys)
-    )
+    initial = partial(initial_state, batch=batch, model=job.model, transform=job.optimizer.make())
+    like = jax.eval_shape(initial, jax.random.key(0))
     members = [opened.enter_context(closing(Member(run, like))) for run in runs]
-    new = [index for index, member in enumerate(members) if member.state is None]
-    if new:
-        states: State = initial(keys[np.array(new)])
-        for index, state in zip(new, unstack(states, len(new)), strict=True):
-            members[index].state = state
+    for member in members:
+        if member.state is None:
+            # not compiled: drawing many arrays in one program takes XLA longer than the drawing
+            member.state = initial(jax.random.key(member.run.seed))
     return members
 
 
