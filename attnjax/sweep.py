@@ -41,6 +41,7 @@ from attnjax.manifest import (
 from attnjax.override import Override, override
 from attnjax.reporting.number import number
 from attnjax.shipped import Loaded
+from attnjax.summary import BETTER
 from attnjax.training.loop import train
 from attnjax.training.member import Outcome, Run
 from attnjax.training.step import initial_state
@@ -169,7 +170,8 @@ def _run(
         with console.status(f"{variant}: decoding and measuring seed {wanted.seed}"):
             found = _finish(folder, experiment, corpus, outcome, initial, together=len(runs))
         write_json(folder / RESULT, {"variant": variant, "seed": wanted.seed, **found})
-        shown = ", ".join(f"{name} {number(value)}" for name, value in found["metrics"].items())
+        judged = ((name, found["metrics"][name]) for name in BETTER if name in found["metrics"])
+        shown = ", ".join(f"{name} {number(value)}" for name, value in judged)
         console.print(f"{variant}, seed {wanted.seed}: {shown}", highlight=False, soft_wrap=True)
 
 

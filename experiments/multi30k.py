@@ -3,7 +3,8 @@
 Wu et al. (ACL 2021, "Good for Misconceived Reasons") train Transformer-Tiny on the 29,000 pairs of
 Multi30k English-German, lower-cased, tokenised and split by a joint BPE of 10,000 merges. Their
 test2016 figure is 41.02 BLEU: lower-cased and tokenised, beam 5, length penalty 1, the last ten
-epochs averaged, at most 8,000 steps.
+epochs averaged, at most 8,000 steps. Here: 40.16 after 3,100 steps (52 epochs, 86 minutes on two
+busy cores, one seed), with --training.steps 3100.
 
 The folder holds train, valid and test.2016 in .en and .de; ATTNJAX_DATA may name the one above it.
 
