@@ -97,7 +97,14 @@ class Transformer(nn.Module):
         return _logits(*self.features(source, given, deterministic=deterministic))
 
     def start(self, memory: jax.Array, mask: Padding, *, length: int) -> tuple[Any, Any]:
-        """What `step` holds once a sentence, and what it carries, for up to `length` words."""
+        """What `step` holds once a sentence, and what it carries, for up to `length` words.
+
+        Raises:
+            UserError: more words than the model has positions.
+        """
+        # A step sees one position: only here is it known how many there will be.
+        words = jnp.full((1, length), PAD)
+        self._embed(words, jnp.arange(length)[None], deterministic=True)
         constants = tuple(layer.prepare(memory) for layer in self.decoder_layer), mask
         own = tuple(layer.start(memory, length) for layer in self.decoder_layer)
         return constants, (own, jnp.zeros(memory.shape[0], jnp.int32))

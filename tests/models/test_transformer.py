@@ -10,6 +10,7 @@ import pytest
 
 from attnjax.attention.position import Learned, NoPosition, Sinusoidal
 from attnjax.attention.score import Additive, Dot, General, ScaledDot
+from attnjax.errors import UserError
 from attnjax.models.layers import PostNorm, PreNorm
 from attnjax.models.transformer import Transformer
 from tests.models import oracle
@@ -204,3 +205,12 @@ def test_a_model_without_a_vocabulary_is_refused():
         jax.eval_shape(
             lambda: Transformer(width=8).init(jax.random.key(0), SOURCE, GIVEN, deterministic=True)
         )
+
+
+def test_decoding_past_the_learned_positions_is_refused():
+    model = small(position=Learned(length=6), layers=1)
+    params = initial(model)
+    memory, mask = model.apply({"params": params}, SOURCE, deterministic=True, method="encode")
+    model.apply({"params": params}, memory, mask, length=6, method="start")
+    with pytest.raises(UserError, match="at most 6 positions are learned; got 7"):
+        model.apply({"params": params}, memory, mask, length=7, method="start")
