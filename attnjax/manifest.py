@@ -17,7 +17,7 @@ from attnjax.data.saved import load_vocabulary
 from attnjax.data.vocabulary import Vocabulary
 from attnjax.errors import UserError
 from attnjax.experiment import Experiment
-from attnjax.record import OWN, from_json, record_differences, to_json
+from attnjax.record import from_json, has_own, record_differences, to_json
 from attnjax.shipped import Loaded, load_text
 from attnjax.training.checkpoint import average
 
@@ -67,10 +67,7 @@ def check(folder: Path, wanted: Manifest, loaded: Loaded) -> bool:
             f"{folder} was run with {path} {_shown(theirs)}, not {_shown(ours)}: "
             "choose another --runs"
         )
-    if (
-        OWN in json.dumps(wanted.settings)
-        and (folder / EXPERIMENT).read_text("utf-8") != loaded.text
-    ):
+    if has_own(wanted.settings) and (folder / EXPERIMENT).read_text("utf-8") != loaded.text:
         raise UserError(
             f"{folder} was run with another text of {loaded.name}.py, which has parts of its own: "
             "choose another --runs"
@@ -158,7 +155,7 @@ def open_trained(folder: Path) -> Trained:
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{folder / EXPERIMENT} cannot be read: {error}") from error
     own: Mapping[str, type] = {}
-    if OWN in json.dumps(manifest.settings):
+    if has_own(manifest.settings):
         own = load_text(text, name=manifest.experiment, path=folder / EXPERIMENT).own
     experiment = from_json(manifest.settings, own)
     if not isinstance(experiment, Experiment):

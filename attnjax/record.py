@@ -58,6 +58,15 @@ def from_json(data: Any, own: Mapping[str, type] | None = None) -> Any:
         raise UserError(f"the record does not fit {data[TYPE]}: {error}") from error
 
 
+def has_own(data: Any) -> bool:
+    """Whether a record holds a part of the experiment file."""
+    if isinstance(data, list):
+        return any(map(has_own, data))
+    if not isinstance(data, dict):
+        return False
+    return str(data.get(TYPE)).startswith(OWN) or any(map(has_own, data.values()))
+
+
 def fields(kind: Any) -> list[str]:
     """The names of what a part, or a class of parts, is made of.
 

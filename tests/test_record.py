@@ -7,7 +7,7 @@ import pytest
 
 from attnjax.attention.score import Additive
 from attnjax.errors import UserError
-from attnjax.record import from_json, record_differences, to_json
+from attnjax.record import from_json, has_own, record_differences, to_json
 from attnjax.shipped import folder, load
 from attnjax.vary import vary
 
@@ -22,6 +22,14 @@ def test_every_variant_comes_back_equal(path):
         again = from_json(json.loads(text), loaded.own)
         assert again == variant
         assert hash(again) == hash(variant)
+
+
+def test_only_a_part_of_the_file_is_the_files_own():
+    """A run without one may go on though the file's note was edited."""
+    for path in FILES:
+        loaded = load(path)
+        for name, variant in loaded.ablation.variants.items():
+            assert has_own(to_json(variant, loaded.own)) == (name == "cosine")
 
 
 def test_a_part_of_the_file_has_the_files_name():
