@@ -127,7 +127,7 @@ def _row(
         "n": len(results),
         "mean": {name: finite(float(np.mean(column))) for name, column in values.items()},
         "standard_deviation": {
-            name: finite(float(np.std(column, ddof=1))) if len(column) > 1 else 0.0
+            name: finite(float(np.std(column, ddof=1))) if len(column) > 1 else None
             for name, column in values.items()
         },
         "seconds": sum(content["seconds"] for content in results.values()),

@@ -269,3 +269,10 @@ def test_nobody_reads_to_the_end():
     )
     assert done.stderr == ""
     assert done.returncode == 0
+
+
+def test_one_seed_has_no_spread(run):
+    summary = json.loads((run.parents[1] / "summary.json").read_text())
+    (row,) = summary["rows"]
+    assert row["n"] == 1
+    assert set(row["standard_deviation"].values()) == {None}

@@ -13,12 +13,12 @@ import difflib
 import unicodedata
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from attnjax.data.corpus import Corpus, Example, build
-from attnjax.data.tasks import Task, check_at_least, cut
+from attnjax.data.tasks import Generated, check_at_least, cut
 from attnjax.data.vocabulary import Characters, Vocabulary
 from attnjax.errors import UserError
 
@@ -105,12 +105,13 @@ class Format:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dates(Task):
+class Dates(Generated):
     """Dates in the formats of many languages to ISO 8601; characters.
 
     A format is left out when a date cannot be read from it: it has two digits of the year only, or
     one of its texts is another day's under another format, as 3/6/2021 is in June or in March.
-    The days of valid and of test are in train in no format, and no (day, format) comes twice.
+    Each example of valid and of test is another day, in train in no format; no (day, format) comes
+    twice.
 
     Attributes:
         locales: Babel's names of languages, commas between.
@@ -118,24 +119,12 @@ class Dates(Task):
             as "yMMMEd", for the languages that have it; or a pattern, as "d MMMM y".
         first_year: of the calendar from which days are drawn.
         last_year: of the same, included.
-        train: the number of training examples.
-        valid: of validation examples, each another day.
-        test: of test examples, each another day.
-        seed: of the generator.
     """
 
     locales: str = "en,de,fr,es,fi,tr,ru,el,hu,ja,hi,ar_EG"
     formats: str = "full;long;medium;short;yMMMEd"
     first_year: int = 1900
     last_year: int = 2099
-    train: int = 10_000
-    valid: int = 500
-    test: int = 1_000
-    seed: int = 0
-
-    @property
-    def metric(self) -> Literal["exact_match"]:
-        return "exact_match"
 
     def load(self, vocabulary: Vocabulary | None = None) -> Corpus:
         check_at_least(1, self, "train", "valid", "test")

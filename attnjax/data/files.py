@@ -1,7 +1,8 @@
 """Parallel text in files: two files a split, or one with a tab in each line."""
 
 import os
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -100,85 +101,84 @@ def read_tab_separated(path: Path) -> list[Example]:
     return examples
 
 
-def learn_and_build(
-    splits: Mapping[str, Sequence[Example]], part: VocabularyPart, given: Vocabulary | None
-) -> Corpus:
-    """The corpus under the vocabulary that is given, or else learned from both sides of train."""
-    if given is None:
-        given = part.learn(text for example in splits["train"] for text in example[:2])
-    return build(splits, given)
-
-
 @dataclass(frozen=True, kw_only=True)
-class ParallelText(Task):
-    """Two UTF-8 files a split, a sentence a line: `train.en` and `train.de`.
+class Texts(Task):
+    """Texts that exist, in up to three splits; scored by BLEU.
 
     Nothing is cut or left out: an empty line is an empty sentence, and what the vocabulary lacks is
     UNKNOWN.
 
     Attributes:
-        folder: as it is, or under the folder that the environment variable ATTNJAX_DATA names.
-        source: the suffix of the source's files.
-        target: the suffix of the target's files.
-        train: the name of the training files, before the suffix.
-        valid: of the validation files; None: there are none.
-        test: of the test files; None: there are none.
+        train: the name of the training split.
+        valid: of the validation split; None: there is none.
+        test: of the test split; None: there is none.
         vocabulary: learned from the source and the target of train together.
     """
 
-    folder: str = "multi30k-bpe"
-    source: str = "en"
-    target: str = "de"
     train: str = "train"
     valid: str | None = "valid"
-    test: str | None = "test.2016"
+    test: str | None = "test"
     vocabulary: VocabularyPart = SplitWords()
 
     @property
     def metric(self) -> Literal["bleu"]:
         return "bleu"
 
+    @abstractmethod
+    def reader(self) -> Callable[[str], list[Example]]:
+        """Find the corpus; returns what reads a split of it by name.
+
+        Raises:
+            UserError: on data that is missing or not as it should be.
+        """
+
     def load(self, vocabulary: Vocabulary | None = None) -> Corpus:
-        folder = find_folder(self.folder)
+        examples = self.reader()
         names = {"train": self.train, "valid": self.valid, "test": self.test}
-        splits = {
-            split: read_pairs(folder / f"{name}.{self.source}", folder / f"{name}.{self.target}")
-            for split, name in names.items()
-            if name is not None
-        }
-        return learn_and_build(splits, self.vocabulary, vocabulary)
+        splits = {split: examples(name) for split, name in names.items() if name is not None}
+        if vocabulary is None:
+            texts = (text for example in splits["train"] for text in example[:2])
+            vocabulary = self.vocabulary.learn(texts)
+        return build(splits, vocabulary)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TabSeparated(Task):
-    """One UTF-8 file a split, in each line a source, a tab and a target.
-
-    Nothing is cut or left out, as in `ParallelText`.
+class ParallelText(Texts):
+    """Two UTF-8 files a split, a sentence a line: `train.en` and `train.de`.
 
     Attributes:
         folder: as it is, or under the folder that the environment variable ATTNJAX_DATA names.
-        train: the name of the training file.
-        valid: of the validation file; None: there is none.
-        test: of the test file; None: there is none.
-        vocabulary: learned from the source and the target of train together.
+        source: the suffix of the source's files; a split's name stands before it.
+        target: the suffix of the target's files.
+        test: the name of the test split.
+    """
+
+    folder: str = "multi30k-bpe"
+    source: str = "en"
+    target: str = "de"
+    test: str | None = "test.2016"
+
+    def reader(self) -> Callable[[str], list[Example]]:
+        folder = find_folder(self.folder)
+        return lambda name: read_pairs(
+            folder / f"{name}.{self.source}", folder / f"{name}.{self.target}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TabSeparated(Texts):
+    """One UTF-8 file a split, in each line a source, a tab and a target.
+
+    Attributes:
+        folder: as it is, or under the folder that the environment variable ATTNJAX_DATA names.
+        train: the name of the training file; `valid` and `test` likewise.
     """
 
     folder: str = "."
     train: str = "train.tsv"
     valid: str | None = "valid.tsv"
     test: str | None = "test.tsv"
-    vocabulary: VocabularyPart = SplitWords()
 
-    @property
-    def metric(self) -> Literal["bleu"]:
-        return "bleu"
-
-    def load(self, vocabulary: Vocabulary | None = None) -> Corpus:
+    def reader(self) -> Callable[[str], list[Example]]:
         folder = find_folder(self.folder)
-        names = {"train": self.train, "valid": self.valid, "test": self.test}
-        splits = {
-            split: read_tab_separated(folder / name)
-            for split, name in names.items()
-            if name is not None
-        }
-        return learn_and_build(splits, self.vocabulary, vocabulary)
+        return lambda name: read_tab_separated(folder / name)

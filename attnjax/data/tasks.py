@@ -34,7 +34,28 @@ class Task(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sequences(Task):
+class Generated(Task):
+    """Examples that a generator draws, the same for the same fields; scored by exact match.
+
+    Attributes:
+        train: the number of training examples.
+        valid: of validation examples.
+        test: of test examples.
+        seed: of the generator.
+    """
+
+    train: int = 10_000
+    valid: int = 500
+    test: int = 1_000
+    seed: int = 0
+
+    @property
+    def metric(self) -> Literal["exact_match"]:
+        return "exact_match"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sequences(Generated):
     """Random sequences of symbols, and a fixed rearrangement of each as its target.
 
     Symbols are numbers, written with spaces between; each length is as probable as another, as
@@ -44,23 +65,11 @@ class Sequences(Task):
         symbols: how many different symbols there are.
         shortest: the least number of symbols in a sequence.
         longest: the most.
-        train: the number of training examples.
-        valid: of validation examples.
-        test: of test examples.
-        seed: of the generator.
     """
 
     symbols: int = 20
     shortest: int = 1
     longest: int = 12
-    train: int = 10_000
-    valid: int = 500
-    test: int = 1_000
-    seed: int = 0
-
-    @property
-    def metric(self) -> Literal["exact_match"]:
-        return "exact_match"
 
     @abstractmethod
     def order(self, length: int) -> list[int]:

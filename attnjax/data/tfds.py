@@ -5,23 +5,22 @@ would look for it on the network, for minutes where there is none.
 """
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from attnjax.data.corpus import Corpus, Example
-from attnjax.data.files import learn_and_build
+from attnjax.data.corpus import Example
+from attnjax.data.files import Texts
 from attnjax.data.sentencepieces import SentencePiece
-from attnjax.data.tasks import Task
-from attnjax.data.vocabulary import Vocabulary, VocabularyPart
+from attnjax.data.vocabulary import VocabularyPart
 from attnjax.errors import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Translation(Task):
+class Translation(Texts):
     """A corpus of tensorflow-datasets whose examples have a text for each language.
-
-    Nothing is cut or left out, as in `ParallelText`.
 
     Attributes:
         name: of the corpus and its configuration, as tensorflow-datasets writes it.
@@ -38,17 +37,11 @@ class Translation(Task):
     name: str = "wmt14_translate/de-en"
     source: str = "en"
     target: str = "de"
-    train: str = "train"
     valid: str | None = "validation"
-    test: str | None = "test"
     folder: str | None = None
     vocabulary: VocabularyPart = SentencePiece(size=32_000)
 
-    @property
-    def metric(self) -> Literal["bleu"]:
-        return "bleu"
-
-    def load(self, vocabulary: Vocabulary | None = None) -> Corpus:
+    def reader(self) -> Callable[[str], list[Example]]:
         prepared = find_prepared(self.name, self.folder)
         import tensorflow_datasets
 
@@ -64,13 +57,7 @@ class Translation(Task):
                     f"{self.name} has texts in {', '.join(builder.info.features)}; "
                     f"{language!r} was wanted (task.source, task.target)"
                 )
-        names = {"train": self.train, "valid": self.valid, "test": self.test}
-        splits = {
-            split: self._examples(builder, name)
-            for split, name in names.items()
-            if name is not None
-        }
-        return learn_and_build(splits, self.vocabulary, vocabulary)
+        return partial(self._examples, builder)
 
     def _examples(self, builder: Any, split: str) -> list[Example]:
         try:

@@ -9,6 +9,9 @@ import jax.numpy as jnp
 from attnjax.data.symbols import PAD
 from attnjax.decoding.search import Hypotheses, Search
 
+EXTRA = 50
+"""A hypothesis may be so much longer than its source. Vaswani et al. 2017, section 6.1."""
+
 
 class Decoder(Protocol):
     """A model with `encode`, `start` and `step`; hashable, as unbound Linen modules are."""
@@ -20,7 +23,7 @@ class Decoder(Protocol):
 
 @partial(jax.jit, static_argnames=("model", "search", "extra"))
 def translate(
-    model: Decoder, params: Any, source: jax.Array, search: Search, *, extra: int = 50
+    model: Decoder, params: Any, source: jax.Array, search: Search, *, extra: int = EXTRA
 ) -> Hypotheses:
     """The model's hypotheses for each source, of at most `extra` symbols more than the source.
 
@@ -31,7 +34,7 @@ def translate(
         params: its parameters.
         source: int [B, S], ended by END, PAD after it; rows of PAD alone are filler.
         search: how to search.
-        extra: 50 in Vaswani et al. 2017, section 6.1.
+        extra: how much longer than its source a hypothesis may be.
     """
 
     def call(method: str, *args: Any, **named: Any) -> Any:

@@ -12,12 +12,10 @@ from attnjax.data.corpus import Encoded
 from attnjax.data.symbols import END
 from attnjax.data.vocabulary import Vocabulary, WordVocabulary
 from attnjax.decoding.search import Search
-from attnjax.decoding.translate import translate
+from attnjax.decoding.translate import EXTRA, translate
 from attnjax.evaluation.accuracy import exact_match
 from attnjax.evaluation.bleu import bleu, tokenised_bleu
 
-EXTRA = 50
-"""A hypothesis may be so much longer than its source. Vaswani et al. 2017, section 6.1."""
 SHAPES = 2
 """Each shape is compiled once, and compiling a search takes longer than its padding."""
 
