@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from attnjax.attention.align import Align, Softmax
+from attnjax.attention.align import Align, Asked, Softmax
 from attnjax.attention.dropout import Dropout
 from attnjax.attention.mask import Mask
 from attnjax.attention.score import ScaledDot, Score
@@ -80,7 +80,7 @@ def pool(weights: jax.Array, value: jax.Array) -> jax.Array:
     return context.astype(value.dtype)
 
 
-def _count(x: jax.Array) -> jax.Array:
+def position_of(x: jax.Array) -> jax.Array:
     """Positions 0, 1, ... of the rows of x [..., T, any], as [1, ..., 1, T]."""
     return jnp.arange(x.shape[-2]).reshape(*[1] * (x.ndim - 2), -1)
 
@@ -93,7 +93,7 @@ class Attention(Mechanism):
 
     Attributes:
         score: query, key -> logits.
-        align: logits, mask -> weights.
+        align: logits, mask, and who asks -> weights.
         dropout: the share of weights set to 0 while training, after they are sown.
     """
 
@@ -118,14 +118,14 @@ class Attention(Mechanism):
     ) -> jax.Array:
         """Queries [..., T, K] -> context [..., T, V]."""
         logits = self.score(query, memory.key)
+        if query_position is None:
+            query_position = position_of(query)
+        if key_position is None:
+            key_position = position_of(memory.value)
         allowed = None
         if mask is not None:
-            if query_position is None:
-                query_position = _count(query)
-            if key_position is None:
-                key_position = _count(memory.value)
             allowed = jnp.broadcast_to(mask.dense(query_position, key_position), logits.shape)
-        weights = self.align(logits, allowed)
+        weights = self.align(logits, allowed, Asked(query, query_position, key_position))
         self.sow("attention", "logits", logits)
         self.sow("attention", "weights", weights)
         weights = Dropout(self.dropout, name="drop")(weights, deterministic=deterministic)

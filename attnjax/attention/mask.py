@@ -100,6 +100,19 @@ class Window(Mask):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
+class Others(Mask):
+    """Every key but the query's own: key position != query position.
+
+    With it a point is predicted from the others only: leave-one-out cross-validation.
+    """
+
+    def dense(self, query_position: jax.Array, key_position: jax.Array) -> jax.Array:
+        """Return [..., T, S]."""
+        return key_position[..., None, :] != query_position[..., :, None]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
 class Segments(Mask):
     """Only keys of the query's own segment: several sentences packed into one row.
 

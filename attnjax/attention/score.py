@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.dense import Dense
+from attnjax.errors import UserError
 
 
 def dot(query: jax.Array, key: jax.Array) -> jax.Array:
@@ -60,11 +61,27 @@ def additive(query: jax.Array, key: jax.Array, v: jax.Array) -> jax.Array:
         key: U h, already projected, [..., S, W].
         v: [W].
 
-    Source: Bahdanau et al. 2015, appendix A.1.2: v_a . tanh(W_a s_(i-1) + U_a h_j).
+    Source: Bahdanau et al. 2015, appendix A.1.2: v_a . tanh(W_a s_(i-1) + U_a h_j); Luong et al.
+    2015, eq. 8, "concat".
     """
     hidden = jnp.tanh(query[..., :, None, :] + key[..., None, :, :])
     wide = jnp.promote_types(hidden.dtype, jnp.float32)
     return jnp.einsum("...tsw,w->...ts", hidden, v, preferred_element_type=wide)
+
+
+def location(query: jax.Array, weight: jax.Array) -> jax.Array:
+    """Compare with the key's place alone: logits[t, s] = query[t] W[:, s].
+
+    Args:
+        query: [..., T, Q].
+        weight: W, [Q, S]; a column for each place, the first key's first.
+
+    Returns:
+        [..., T, S], accumulated in float32 or wider.
+
+    Source: Luong et al. 2015, eq. 7: a_t = softmax(W_a h_t).
+    """
+    return dot(query, weight.T)
 
 
 class Score(nn.Module):
@@ -111,6 +128,9 @@ class General(Score):
 class Additive(Score):
     """`additive` with its two projections, without biases; U h is prepared once a sentence.
 
+    Luong's "concat" is the same function: one matrix times the two vectors stacked is the sum of
+    its halves' products, v . tanh(W [q; k]) = v . tanh(W_1 q + W_2 k).
+
     Attributes:
         width: W, the hidden layer's width; None means the key's.
     """
@@ -129,3 +149,26 @@ class Additive(Score):
         projected = Dense((width,), bias=False, name="query")(query)
         v = self.param("v", nn.initializers.normal(width**-0.5), (width,))
         return additive(projected, key, v)
+
+
+class Location(Score):
+    """`location` as a part; its matrix W is [Q, length], and what the keys hold is not looked at.
+
+    Attributes:
+        length: how many places have a column; fewer keys use the first ones, as in the paper.
+
+    Raises:
+        UserError: there are more keys than that.
+    """
+
+    length: int = 512
+
+    @nn.compact
+    def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
+        """Return [..., T, S]."""
+        keys = key.shape[-2]
+        if keys > self.length:
+            raise UserError(f"a location score has places for {self.length} keys; got {keys}")
+        shape = (query.shape[-1], self.length)
+        weight = self.param("weight", nn.initializers.lecun_normal(), shape)
+        return location(query, weight[:, :keys])

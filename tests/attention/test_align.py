@@ -1,11 +1,39 @@
-"""Softmax over the allowed keys."""
+"""What every align does with logits and a mask; the local ones' own equations: test_local."""
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
-from attnjax.attention.align import softmax
+from attnjax.attention.align import (
+    LocalMonotonic,
+    LocalPredictive,
+    Normalise,
+    Softmax,
+    Uniform,
+    normalise,
+    softmax,
+    uniform,
+)
+from attnjax.attention.attend import Attention
+from attnjax.attention.kernel import SquaredExponential
+from attnjax.attention.mask import Padding
+from attnjax.attention.score import General
 from tests.attention import oracle
+
+ALIGNS = (Softmax(), Normalise(), Uniform(), LocalMonotonic(reach=1), LocalPredictive(reach=3))
+
+
+def nadaraya_watson(kernel, mask):
+    """K / sum K over the allowed keys; zero where that sum is."""
+    weights = np.zeros_like(kernel)
+    for t, row in enumerate(kernel):
+        total = sum(value for value, allowed in zip(row, mask[t], strict=True) if allowed)
+        for s, value in enumerate(row):
+            if mask[t, s] and total != 0:
+                weights[t, s] = value / total
+    return weights
 
 
 def test_softmax_equals_the_oracle_also_forwards(float64):
@@ -25,10 +53,108 @@ def test_softmax_does_not_see_a_shift():
     np.testing.assert_array_equal(softmax(logits), softmax(logits, jnp.ones((3, 4), bool)))
 
 
-def test_masked_logits_may_be_anything():
+@pytest.mark.parametrize("align", [softmax, normalise, uniform])
+def test_masked_logits_may_be_anything(align):
     allowed = jnp.array([[True, False, True, False, False]])
     odd = jnp.array([[1.0, jnp.inf, 2.0, jnp.nan, -jnp.inf]])
     tame = jnp.where(allowed, odd, 0)
-    read = jax.value_and_grad(lambda logits: softmax(logits, allowed)[0, 0])
+    read = jax.jit(jax.value_and_grad(lambda logits: align(logits, allowed)[0, 0]))
     for found, expected in zip(read(odd), read(tame), strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+def test_normalise_equals_the_oracle_with_gradients(float64):
+    random = np.random.default_rng(0)
+    kernel, direction = random.random((5, 6)), random.normal(size=(5, 6))
+    allowed = random.random((5, 6)) < 0.6
+    # Nothing is allowed; nothing is in reach; what is in reach is hidden; one key alone is left.
+    allowed[0], kernel[1], allowed[4] = False, 0, np.arange(6) == 2
+    kernel[2, allowed[2]] = 0
+
+    def read(kernel):
+        weights = normalise(kernel, jnp.asarray(allowed))
+        return (weights * direction).sum(), weights
+
+    (_, weights), slope = jax.value_and_grad(read, has_aux=True)(kernel)
+    np.testing.assert_allclose(weights, nadaraya_watson(kernel, allowed), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(weights.sum(-1), [0, 0, 0, 1, 1], rtol=0, atol=1e-15)
+    assert (slope[:3] == 0).all()
+    expected = oracle.gradient(
+        lambda rows: (nadaraya_watson(rows, allowed[3:]) * direction[3:]).sum(), kernel[3:]
+    )
+    np.testing.assert_allclose(slope[3:], expected, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("shift", [0.0, -40.0, -80.0])
+def test_normalised_exponentials_are_the_softmax_also_where_they_are_tiny(shift):
+    logits, direction = jnp.asarray(np.random.default_rng(0).normal(size=(2, 3, 4)), jnp.float32)
+
+    def read(align):
+        weighted = jax.value_and_grad(lambda x: (align(x) * direction).sum())
+        return weighted(logits + shift)
+
+    chex.assert_trees_all_close(
+        read(lambda x: normalise(jnp.exp(x))), read(softmax), rtol=0, atol=2e-5
+    )
+
+
+def test_a_kernel_that_is_no_number_is_seen():
+    assert jnp.isnan(normalise(jnp.array([[1.0, jnp.nan]]))).all()
+
+
+def test_uniform_is_the_mean_of_what_is_allowed():
+    random = np.random.default_rng(0)
+    allowed = random.random((3, 5)) < 0.6
+    allowed[1], allowed[2, 0] = False, True
+    logits, value = jnp.asarray(random.normal(size=(3, 5))), random.normal(size=5)
+    weights = uniform(logits, jnp.asarray(allowed))
+    for row, keys in zip(weights, allowed, strict=True):
+        expected = value[keys].mean() if keys.any() else 0.0
+        np.testing.assert_allclose(row @ value, expected, atol=1e-6)
+        assert (np.asarray(row)[~keys] == 0).all()
+    assert (jax.grad(lambda x: (uniform(x) @ value).sum())(logits) == 0).all()
+
+
+@pytest.mark.parametrize("align", ALIGNS, ids=lambda align: type(align).__name__)
+def test_a_mask_is_a_subset(align):
+    """Hidden keys might as well not be there: in the middle, or added as padding at the end."""
+    draw = np.random.default_rng(0).normal
+    query, key, value, direction = (
+        jnp.asarray(draw(size=(1, n, 3)), jnp.float32) for n in (3, 6, 6, 3)
+    )
+    score = SquaredExponential() if isinstance(align, Normalise) else General()
+    attention = Attention(score=score, align=align)
+    parameters = jax.jit(
+        lambda *inputs: attention.init(
+            jax.random.key(0), *inputs, deterministic=True, mutable=["params"]
+        )
+    )(query, key, value).get("params", {})
+
+    def read(parameters, inputs, mask, position):
+        context, seen = attention.apply(
+            {"params": parameters},
+            *inputs,
+            mask,
+            key_position=position,
+            deterministic=True,
+            mutable=["attention"],
+        )
+        return (context * direction).sum(), (context, seen["attention"]["weights"][0])
+
+    read = jax.jit(jax.value_and_grad(read, (0, 1), has_aux=True))
+    places = jnp.arange(6)[None]
+    for kept in ([0, 1, 3, 5], [0, 1, 2, 3]):
+        mask = Padding(jnp.isin(places, jnp.array(kept)))
+        (_, (context, weights)), (slopes, by_input) = read(
+            parameters, (query, key, value), mask, places
+        )
+        few = (query, key[:, kept], value[:, kept])
+        (_, expected), expected_slopes = read(parameters, few, None, places[:, kept])
+        assert (np.delete(weights, kept, axis=-1) == 0).all()
+        for hidden in by_input[1:]:
+            assert (np.delete(hidden, kept, axis=1) == 0).all()
+        by_query, by_key, by_value = by_input
+        found = slopes, (by_query, by_key[:, kept], by_value[:, kept])
+        chex.assert_trees_all_close(
+            ((context, weights[..., kept]), found), (expected, expected_slopes), rtol=0, atol=1e-6
+        )

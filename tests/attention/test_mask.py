@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnjax.attention.attend import Attention
-from attnjax.attention.mask import All, Causal, Dense, Padding, Segments, Window
+from attnjax.attention.mask import All, Causal, Dense, Others, Padding, Segments, Window
 from attnjax.attention.score import Dot, ScaledDot
 
 # Few shapes, so that XLA compiles few programs: leading dimensions, T, S, K.
@@ -39,8 +39,9 @@ def conjunction(data, shape):
             lambda at, t, s, i, j: query[at][t] == key[at][s],
         ),
         (Dense(jnp.asarray(allowed)), lambda at, t, s, i, j: allowed[at][t, s]),
+        (Others(), lambda at, t, s, i, j: j != i),
     ]
-    chosen = [kinds[i] for i in data.draw(st.lists(st.integers(0, 4), max_size=3))]
+    chosen = [kinds[i] for i in data.draw(st.lists(st.integers(0, len(kinds) - 1), max_size=3))]
     masks, said = [mask for mask, _ in chosen], [rule for _, rule in chosen]
     return (reduce(and_, masks) if masks else All(())), said
 

@@ -5,23 +5,33 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnjax.attention.align import LocalMonotonic, LocalPredictive, Normalise, Uniform
 from attnjax.attention.attend import Attention
+from attnjax.attention.kernel import SquaredExponential
 from attnjax.attention.mask import Causal, Dense, Padding
 from attnjax.attention.multihead import MultiHead
-from attnjax.attention.score import Additive, Dot, General, ScaledDot
+from attnjax.attention.score import Additive, Dot, General, Location, ScaledDot
 
-SCORES = (Dot(), ScaledDot(), General(), Additive())
+B, T, S, D = 3, 4, 5, 4
+SCORES = (Dot(), ScaledDot(), General(), Additive(), Location(length=S))
+ALIGNED = (
+    Attention(score=SquaredExponential(width=2.0), align=Normalise()),
+    Attention(align=Uniform()),
+    Attention(align=LocalMonotonic(reach=2)),
+    Attention(align=LocalPredictive(reach=4)),
+)
 MECHANISMS = [
     *(Attention(score=score) for score in SCORES),
     *(MultiHead(attention=Attention(score=score), heads=2) for score in SCORES[1:]),
+    *ALIGNED,
+    *(MultiHead(attention=attention, heads=2) for attention in (ALIGNED[0], ALIGNED[-1])),
 ]
 DTYPES = (jnp.float32, jnp.bfloat16, jnp.float16)
-B, T, S, D = 3, 4, 5, 4
 
 
 def name(mechanism) -> str:
     inner = getattr(mechanism, "attention", mechanism)
-    return f"{type(mechanism).__name__}-{type(inner.score).__name__}"
+    return "-".join(type(part).__name__ for part in (mechanism, inner.score, inner.align))
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=name)
@@ -31,6 +41,7 @@ def test_hidden_keys_and_empty_rows_move_nothing(mechanism):
     present = jnp.arange(S)[None] < jnp.array([S, 2, 0])[:, None]
     rows = jnp.ones((B, T, S), bool).at[:, 3].set(False)
     mask = Padding(present) & Dense(rows)
+    inner = getattr(mechanism, "attention", mechanism)
     empty = np.zeros((B, T), bool)
     empty[2], empty[:, 3] = True, True
 
@@ -67,18 +78,21 @@ def test_hidden_keys_and_empty_rows_move_nothing(mechanism):
         assert (context[empty] == 0).all()
         for head in [weights] if weights.ndim == 3 else weights.swapaxes(0, 1):
             assert (head[empty] == 0).all()
-            assert (head.sum(-1)[~empty] > 0.99).all()
+            sums = head.sum(-1)[~empty]
+            assert (sums > (0.1 if isinstance(inner.align, LocalPredictive) else 0.99)).all()
+            assert (sums < 1.01).all()
         assert (by_query[empty] == 0).all()
         assert (by_key[~present] == 0).all()
         assert (by_value[~present] == 0).all()
         # The rest does move, so the zeros above are not everywhere.
-        assert by_query[~empty].any()
-        assert by_key[present].any()
+        assert by_query[~empty].any() != isinstance(inner.align, Uniform)
+        unseen = isinstance(inner.align, Uniform) or isinstance(inner.score, Location)
+        assert by_key[present].any() != unseen
         assert (by_value[present] != 0).all()
 
 
 def test_a_batch_of_empty_rows_moves_no_parameter():
-    mechanism = MultiHead(attention=Attention(score=Additive()), heads=2)
+    mechanism = MultiHead(attention=Attention(score=Additive(), align=LocalPredictive()), heads=2)
     x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 3, 4)), jnp.float32)
     nobody = Padding(jnp.zeros((1, 3), bool)) & Causal()
 
@@ -90,5 +104,5 @@ def test_a_batch_of_empty_rows_moves_no_parameter():
         )(parameters)
 
     leaves = jax.tree.leaves(slopes())
-    assert len(leaves) == 7
+    assert len(leaves) == 9
     assert all((np.asarray(leaf) == 0).all() for leaf in leaves)

@@ -1,0 +1,112 @@
+"""Scores of Luong et al. that are not a product of query and key: "location" and "concat"."""
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.attention.attend import Attention
+from attnjax.attention.mask import Dense
+from attnjax.attention.multihead import MultiHead
+from attnjax.attention.score import Additive, Location, location
+from attnjax.errors import UserError
+from tests.attention import oracle
+
+B, T, S, Q, K = 2, 3, 4, 3, 2
+
+
+def arrays(*, key_width: int = K):
+    """Query, key, value; a mask with an empty row; a direction to read."""
+    draw = np.random.default_rng(0).normal
+    allowed = np.random.default_rng(1).random((B, T, S)) < 0.7
+    allowed[0, 1] = False
+    shapes = (T, Q), (S, key_width), (S, K), (T, K)
+    *inputs, direction = (draw(size=(B, *shape)) for shape in shapes)
+    return inputs, allowed, direction
+
+
+def compare(score, parameters, logits_of_one):
+    """One head against logits of the parameters, a query and a key, with all gradients."""
+    inputs, allowed, direction = arrays()
+
+    def context(tree):
+        own, rows = tree[0], zip(*tree[1], allowed, strict=True)
+        return np.array(
+            [oracle.pool(oracle.softmax(logits_of_one(own, q, k), a), v) for q, k, v, a in rows]
+        )
+
+    def read(parameters, inputs):
+        found = Attention(score=score).apply(
+            {"params": {"score": parameters}},
+            *inputs,
+            Dense(jnp.asarray(allowed)),
+            deterministic=True,
+        )
+        return (found * direction).sum(), found
+
+    expected = context((parameters, inputs))
+    slopes = oracle.gradient(lambda tree: (context(tree) * direction).sum(), (parameters, inputs))
+    (_, value), found = jax.jit(jax.value_and_grad(read, (0, 1), has_aux=True))(parameters, inputs)
+    np.testing.assert_allclose(value, expected, rtol=0, atol=1e-12)
+    chex.assert_trees_all_close(found, slopes, rtol=0, atol=1e-12)
+
+
+def test_location_is_the_query_times_the_places_column(float64):
+    weight = np.random.default_rng(2).normal(size=(Q, S + 2))
+
+    def logits(own, query, key):
+        return np.array([[q @ own["weight"][:, s] for s in range(len(key))] for q in query])
+
+    compare(Location(length=S + 2), {"weight": weight}, logits)
+
+
+def test_concat_is_additive(float64):
+    draw, width = np.random.default_rng(2).normal, 5
+    parameters = {
+        "query": {"kernel": draw(size=(Q, width))},
+        "key": {"kernel": draw(size=(K, width))},
+        "v": draw(size=width),
+    }
+
+    def concat(own, query, key):
+        """Luong et al. 2015, eq. 8: v . tanh(W [q; k]), W [width, Q + K]."""
+        matrix = np.concatenate([own["query"]["kernel"], own["key"]["kernel"]]).T
+        return np.array(
+            [[own["v"] @ np.tanh(matrix @ np.concatenate([q, k])) for k in key] for q in query]
+        )
+
+    compare(Additive(width=width), parameters, concat)
+
+
+def test_location_looks_at_no_key_and_at_no_later_place():
+    (query, key, _), _, _ = arrays()
+    query, key = jnp.asarray(query, jnp.float32), jnp.asarray(key, jnp.float32)
+    score = Location(length=S)
+    logits, variables = score.init_with_output(jax.random.key(0), query, key)
+    assert variables["params"]["weight"].shape == (Q, S)
+    np.testing.assert_array_equal(score.apply(variables, query, -key), logits)
+    shorter = score.apply(variables, query, key[:, : S - 1])
+    np.testing.assert_allclose(shorter, logits[..., : S - 1], atol=1e-6)
+
+
+def test_location_logits_are_float32_or_wider():
+    x = jnp.full((1, 64), 100, jnp.float16)
+    assert location(x, x.T) == 640_000
+    assert location(x, x.T).dtype == jnp.float32
+
+
+def test_every_head_has_places_of_its_own():
+    inputs = [jnp.zeros((1, n, 4)) for n in (T, S, S)]
+    module = MultiHead(attention=Attention(score=Location(length=S)), heads=2)
+    parameters = module.init(jax.random.key(0), *inputs, deterministic=True)["params"]
+    first, second = parameters["attention"]["score"]["weight"]
+    assert first.shape == (2, S)
+    assert not np.allclose(first, second)
+
+
+def test_more_keys_than_places_are_refused():
+    score = Location(length=S - 1)
+    (query, key, _), _, _ = arrays()
+    with pytest.raises(UserError, match="has places for 3 keys; got 4"):
+        score.init(jax.random.key(0), jnp.asarray(query), jnp.asarray(key))
