@@ -54,6 +54,11 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
         command.add_argument(
             "experiment", metavar="EXPERIMENT", help="a shipped one's name, or a file"
         )
+        command.add_argument(
+            "--setting",
+            metavar="S",
+            help="one of its other settings, such as paper: the paper's own",
+        )
     show.add_argument("--variant", help="one of its variants; the base if not given")
     run.add_argument("--variant", action="append", default=[], help="run this one; may be repeated")
     run.add_argument("--seeds", type=int, metavar="N", help="runs of each variant")

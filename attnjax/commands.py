@@ -5,6 +5,7 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from rich.table import Table
 
 from attnjax.errors import UserError
 from attnjax.override import Override, override
-from attnjax.shipped import find, load, shipped
+from attnjax.shipped import Loaded, find, load, shipped
 
 if TYPE_CHECKING:
     from attnjax.decoding.search import Search
@@ -28,22 +29,27 @@ def list() -> None:
     _out().print(drawn)
 
 
-def show(*, experiment: str, variant: str | None, overrides: Sequence[Override]) -> None:
+def show(
+    *, experiment: str, setting: str | None, variant: str | None, overrides: Sequence[Override]
+) -> None:
     """Print an experiment's resolved tree, and what a training step of it costs."""
     _keep_compiled()
     from attnjax.show import describe
 
-    ablation = load(find(experiment)).ablation
+    ablation = _load(experiment, setting).ablation
     chosen = ablation.base if variant is None else ablation.variant(variant)
     for part in describe(override(chosen, overrides)):
         _out().print(part)
     if variant is None:
+        if ablation.settings:
+            _out().print(f"settings: {', '.join(ablation.settings)}")
         _out().print(f"variants: {', '.join(ablation.variants)}; {ablation.seeds} seeds each")
 
 
 def run(
     *,
     experiment: str,
+    setting: str | None,
     variant: Sequence[str],
     seeds: int | None,
     runs: Path,
@@ -56,7 +62,7 @@ def run(
     _keep_compiled()
     from attnjax.sweep import Sweep, sweep
 
-    loaded = load(find(experiment))
+    loaded = _load(experiment, setting)
     folder = runs / loaded.name
     plan = Sweep(
         loaded=loaded,
@@ -67,6 +73,14 @@ def run(
     )
     sweep(plan, Console(stderr=True))
     _report(folder, loaded, shlex.join(command))
+
+
+def _load(experiment: str, setting: str | None) -> Loaded:
+    """The experiment, in another setting under a name of its own: its runs lie elsewhere."""
+    loaded = load(find(experiment))
+    if setting is None:
+        return loaded
+    return replace(loaded, name=f"{loaded.name}-{setting}", ablation=loaded.ablation.at(setting))
 
 
 def report(*, runs: Path) -> None:
@@ -108,23 +122,26 @@ def evaluate(
     from attnjax.manifest import open_trained
 
     trained = open_trained(run)
-    vocabulary = trained.vocabulary
+    task, vocabulary = trained.experiment.task, trained.text("target")
+    if task.metric is None:
+        raise UserError(f"{run} answers no sentences: its figures are in its result.json")
     if source is not None and reference is not None:
         examples = read_pairs(source, reference)
-        ids = [vocabulary.encode(example.source) for example in examples]
+        written = [example.source for example in examples]
+        sources = [task.ids(text, trained.text("source")) for text in written]
         references = [vocabulary.plain(example.target) for example in examples]
         what = str(source)
     else:
         what = split or "test"
-        corpus = trained.experiment.task.load(vocabulary)
+        corpus = task.load(trained.vocabularies)
         if not corpus.splits.get(what):
             raise UserError(f"the task has no split {what}; there is {', '.join(corpus.splits)}")
-        ids = [example.source[:-1] for example in corpus.splits[what]]
+        written = corpus.sources.get(what, [])
+        sources = [example.source for example in corpus.splits[what]]
         references = corpus.references[what]
-    search = _search(trained, beam)
-    answers = _answers(trained, ids, search, what)
-    metrics, made = score(trained.experiment.task.metric, vocabulary, answers, references)
-    content = {"run": str(run), "on": what, "sentences": len(ids), **metrics, **made}
+    answers = _answers(trained, written, sources, _search(trained, beam), what)
+    metrics, made = score(task.metric, vocabulary, answers, references)
+    content = {"run": str(run), "on": what, "sentences": len(sources), **metrics, **made}
     if json:
         print(json_format.dumps(content, ensure_ascii=False))
         return
@@ -141,8 +158,9 @@ def predict(*, run: Path) -> None:
     lines = _lines(sys.stdin.buffer.read())
     # an empty line asks nothing
     asked = [line for line in lines if line.strip()]
-    ids = [trained.vocabulary.encode(line) for line in asked]
-    answers = iter(_answers(trained, ids, trained.experiment.search, "standard input"))
+    vocabulary = trained.text("source")
+    sources = [trained.experiment.task.ids(line, vocabulary) for line in asked]
+    answers = iter(_answers(trained, asked, sources, trained.experiment.search, "standard input"))
     for line in lines:
         print(next(answers) if line.strip() else "")
 
@@ -177,29 +195,25 @@ def _search(trained: "Trained", beam: int | None) -> "Search":
 
 
 def _answers(
-    trained: "Trained", ids: Sequence[Sequence[int]], search: "Search", what: str
+    trained: "Trained",
+    written: Sequence[str],
+    sources: Sequence[Any],
+    search: "Search",
+    what: str,
 ) -> Sequence[str]:
-    """The answers to sentences, given without their END, as text."""
-    from attnjax.data.symbols import END
-    from attnjax.evaluation.outputs import answers
+    """The answers to sources, as text."""
     from attnjax.experiment import positions
 
-    limit = positions(trained.model)
-    for number, sentence in enumerate(ids, start=1):
-        if limit is not None and len(sentence) + 1 > limit[1]:
+    experiment = trained.experiment
+    limit = positions(experiment.model)
+    for number, source in enumerate(sources, start=1):
+        if limit is not None and len(source) > limit[1]:
             raise UserError(
-                f"sentence {number} of {what} has {len(sentence) + 1} symbols (its end counted), "
+                f"sentence {number} of {what} has {len(source)} symbols (its end counted), "
                 f"and the model {limit[1]} positions ({limit[0]})"
             )
-    found = answers(
-        trained.model,
-        trained.params,
-        [[*sentence, END] for sentence in ids],
-        search=search,
-        batching=trained.experiment.training.batching,
-        positions=None if limit is None else limit[1],
-    )
-    return [trained.vocabulary.decode(tokens) for tokens in found]
+    found = replace(experiment, search=search).answers(trained.params, sources)
+    return experiment.texts(trained.params, trained.vocabularies, written, sources, found)
 
 
 def _keep_compiled() -> None:

@@ -1,16 +1,30 @@
 """What an experiment file says: what is trained and how, what is varied, what is claimed."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from attnjax.claim import Claim, Difference, Quantity, Slope, Value
+import numpy as np
+
+from attnjax.claim import Claim
 from attnjax.data.corpus import Corpus
 from attnjax.data.tasks import Task
+from attnjax.data.vocabularies import Vocabularies
 from attnjax.decoding.search import Beam, Search
 from attnjax.errors import UserError
 from attnjax.evaluation.measures import Measure
+from attnjax.evaluation.outputs import answers
+from attnjax.evaluation.replacement import Replacement, replace_unknown
+from attnjax.models.model import Model
+from attnjax.quantity import (
+    Difference,
+    LengthGain,
+    Quantity,
+    SentenceDifference,
+    Slope,
+    Value,
+)
 from attnjax.training.objective import CrossEntropy, Objective
 from attnjax.training.optimizer import Adam, Optimizer
 from attnjax.training.settings import Training
@@ -21,10 +35,13 @@ __all__ = [
     "Claim",
     "Difference",
     "Experiment",
+    "LengthGain",
     "Published",
     "Quantity",
+    "SentenceDifference",
     "Slope",
     "Value",
+    "figures",
     "vary",
 ]
 
@@ -35,35 +52,91 @@ class Experiment:
 
     Attributes:
         task: what is learned.
-        model: a module of `attnjax.models`, or one with the same methods.
+        model: a module of `attnjax.models`.
         objective: what is minimised.
         optimizer: by what.
         training: how long, and on which batches.
         search: how the test split is decoded.
         measures: what is measured beside the task's own metric.
+        unknown: what takes the place of unknown words in answers; None: they stay.
     """
 
     task: Task
-    model: Any
+    model: Model
     objective: Objective = field(default_factory=CrossEntropy)
     optimizer: Optimizer = field(default_factory=Adam)
     training: Training = field(default_factory=Training)
     search: Search = field(default_factory=Beam)
     measures: tuple[Measure, ...] = ()
+    unknown: Replacement | None = None
 
     def resolve(self, corpus: Corpus) -> "Experiment":
-        """The experiment with the model's vocabulary filled in.
+        """The experiment with the model's vocabularies filled in.
 
         Raises:
-            UserError: a sentence is longer than the model has positions.
+            UserError: a sentence is longer than the model has positions, or the model cannot take
+                such data.
         """
         limit = positions(self.model)
         if limit is not None:
             _check_lengths(corpus, *limit)
-        return replace(self, model=self.model.clone(vocabulary=corpus.vocabulary.size))
+        return replace(self, model=self.model.sized(*corpus.vocabularies.sizes))
+
+    def answers(self, params: Any, sources: Sequence[list[int] | np.ndarray]) -> list[list[int]]:
+        """What the search finds for each source, as ids; the experiment is a resolved one.
+
+        Args:
+            params: the model's parameters.
+            sources: as the corpus has them.
+        """
+        limit = positions(self.model)
+        return answers(
+            self.model,
+            params,
+            sources,
+            search=self.search,
+            batching=self.training.batching,
+            positions=None if limit is None else limit[1],
+        )
+
+    def texts(
+        self,
+        params: Any,
+        vocabularies: Vocabularies,
+        written: Sequence[str],
+        sources: Sequence[list[int] | np.ndarray],
+        found: Sequence[list[int]],
+    ) -> list[str]:
+        """Answers as text, their unknown words replaced if the experiment says by what.
+
+        Args:
+            params: the model's parameters.
+            vocabularies: of both sides.
+            written: the sources as text; looked at only where words are replaced.
+            sources: as the corpus has them.
+            found: the answers to them, as ids.
+
+        Raises:
+            UserError: they are no text.
+        """
+        source, target = vocabularies
+        if target is None:
+            raise UserError("answers as text were wanted; the task's targets are no text")
+        if self.unknown is None or source is None:
+            return [target.decode(answer) for answer in found]
+        return replace_unknown(
+            self.model,
+            params,
+            words=[self.task.words(text, source) for text in written],
+            sources=sources,
+            answers=found,
+            vocabulary=target,
+            replacement=self.unknown,
+            batching=self.training.batching,
+        )
 
 
-def positions(model: Any) -> tuple[str, int] | None:
+def positions(model: Model) -> tuple[str, int] | None:
     """The field that limits the length of a sentence, and the limit; None: nothing does."""
     limits = [
         (path, value)
@@ -106,6 +179,16 @@ class Published:
     source: str = ""
 
 
+def figures(
+    paper: str, table: str, metric: str, values: Mapping[str, float], source: str = ""
+) -> tuple[Published, ...]:
+    """A paper's figures in one table: the value for each variant."""
+    return tuple(
+        Published(paper=paper, table=table, variant=name, metric=metric, value=value, source=source)
+        for name, value in values.items()
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ablation:
     """An experiment, its variants, and what they are said to show.
@@ -116,6 +199,8 @@ class Ablation:
         seeds: how many runs of each; their seeds are 0, 1, ...
         claims: what the paper says of them.
         published: the paper's figures for them.
+        settings: other scales of the same question, "paper" the paper's own: changes to the base
+            and to every variant, as `vary` takes them.
 
     Raises:
         UserError: no variants, less than one seed, or a name that is none of a variant.
@@ -126,6 +211,7 @@ class Ablation:
     seeds: int = 1
     claims: tuple[Claim, ...] = ()
     published: tuple[Published, ...] = ()
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.variants:
@@ -151,3 +237,15 @@ class Ablation:
         if name not in self.variants:
             raise UserError(f"there is no variant {name!r}{nearest(name, self.variants)}")
         return self.variants[name]
+
+    def at(self, setting: str) -> "Ablation":
+        """The same ablation in another setting.
+
+        Raises:
+            UserError: there is none of that name; the nearest is named.
+        """
+        if setting not in self.settings:
+            raise UserError(f"there is no setting {setting!r}{nearest(setting, self.settings)}")
+        changes = self.settings[setting]
+        variants = {name: vary(variant, changes) for name, variant in self.variants.items()}
+        return replace(self, base=vary(self.base, changes), variants=variants)

@@ -4,16 +4,16 @@ config.json      the experiment, variant, seed, digest of the vocabulary, and al
 experiment.py    the text of the experiment file
 vocabulary/  checkpoints/  metrics.jsonl
 result.json      at the end; its presence says that the run is finished
-hypotheses.txt  attention.json
+hypotheses.txt  sentences.json  attention.json
 """
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from attnjax.data.saved import load_vocabulary
+from attnjax.data.vocabularies import Vocabularies, load_vocabularies
 from attnjax.data.vocabulary import Vocabulary
 from attnjax.errors import UserError
 from attnjax.experiment import Experiment
@@ -34,7 +34,7 @@ class Manifest:
         variant: which of its variants.
         seed: the run's.
         settings: the record of the `Experiment`.
-        vocabulary: the digest of the run's vocabulary; None before the data is read.
+        vocabulary: the digest of the run's vocabularies; None before the data is read.
     """
 
     experiment: str
@@ -79,20 +79,20 @@ def _shown(value: Any) -> str:
     return json.dumps(value) if not isinstance(value, str) else value
 
 
-def open_folder(folder: Path, wanted: Manifest, loaded: Loaded, vocabulary: Vocabulary) -> None:
+def open_folder(folder: Path, wanted: Manifest, loaded: Loaded, vocabularies: Vocabularies) -> None:
     """Make the run's folder; one that is there already has to be this run's (see `check`).
 
     Raises:
-        UserError: its vocabulary is not this one.
+        UserError: its vocabularies are not these.
     """
     if (folder / CONFIG).exists():
-        load_vocabulary(folder / VOCABULARY, vocabulary.digest)
+        load_vocabularies(folder / VOCABULARY, vocabularies.digest)
         return
     folder.mkdir(parents=True, exist_ok=True)
     (folder / EXPERIMENT).write_text(loaded.text, encoding="utf-8")
-    vocabulary.save(folder / VOCABULARY)
+    vocabularies.save(folder / VOCABULARY)
     # last, and at once: a folder with it is whole
-    write_json(folder / CONFIG, {**asdict(wanted), "vocabulary": vocabulary.digest})
+    write_json(folder / CONFIG, {**asdict(wanted), "vocabulary": vocabularies.digest})
 
 
 def read(folder: Path) -> Manifest:
@@ -129,18 +129,32 @@ def result(folder: Path) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Trained:
-    """A run that has been trained, ready for use."""
+    """A run that has been trained, ready for use.
+
+    Attributes:
+        folder: the run's.
+        manifest: what it is a run of.
+        experiment: resolved: its model has the sizes of the vocabularies.
+        vocabularies: the run's own.
+        params: averaged.
+    """
 
     folder: Path
     manifest: Manifest
     experiment: Experiment
-    vocabulary: Vocabulary
+    vocabularies: Vocabularies
     params: Any
 
-    @property
-    def model(self) -> Any:
-        """With the size of its vocabulary."""
-        return self.experiment.model.clone(vocabulary=self.vocabulary.size)
+    def text(self, side: Literal["source", "target"]) -> Vocabulary:
+        """The vocabulary of a side that is text.
+
+        Raises:
+            UserError: it is none.
+        """
+        vocabulary = getattr(self.vocabularies, side)
+        if vocabulary is None:
+            raise UserError(f"{self.folder} was trained on data whose {side} is no text")
+        return vocabulary
 
 
 def open_trained(folder: Path) -> Trained:
@@ -160,12 +174,12 @@ def open_trained(folder: Path) -> Trained:
     experiment = from_json(manifest.settings, own)
     if not isinstance(experiment, Experiment):
         raise UserError(f"{folder / CONFIG} is damaged: its settings are no Experiment")
-    vocabulary = load_vocabulary(folder / VOCABULARY, manifest.vocabulary)
+    vocabularies = load_vocabularies(folder / VOCABULARY, manifest.vocabulary)
     return Trained(
         folder=folder,
         manifest=manifest,
-        experiment=experiment,
-        vocabulary=vocabulary,
+        experiment=replace(experiment, model=experiment.model.sized(*vocabularies.sizes)),
+        vocabularies=vocabularies,
         params=average(folder, last=experiment.training.average),
     )
 

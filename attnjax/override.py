@@ -1,5 +1,6 @@
 """Changes from the command line: `search:greedy` is a part, `--training.steps 100` a value."""
 
+import inspect
 import pkgutil
 import re
 from collections.abc import Callable, Sequence
@@ -143,9 +144,15 @@ def _import_parts() -> None:
 def _below(base: type) -> list[type]:
     """The class and its subclasses that can be used: those that leave nothing to be written."""
     deeper = [kind for sub in base.__subclasses__() for kind in _below(sub)]
-    # A base class says what a part is; it is one itself where nothing is derived from it.
-    abstract = bool(getattr(base, "__abstractmethods__", ())) or bool(base.__subclasses__())
-    return deeper if abstract else [base, *deeper]
+    return deeper if _open(base) else [base, *deeper]
+
+
+def _open(kind: type) -> bool:
+    """Whether a class says what a part is and leaves a method to be written."""
+    methods = (inspect.unwrap(method) for _, method in inspect.getmembers(kind, callable))
+    codes = (getattr(method, "__code__", None) for method in methods)
+    left = any(code and "NotImplementedError" in code.co_names for code in codes)
+    return left or bool(getattr(kind, "__abstractmethods__", ()))
 
 
 def _kebab(name: str) -> str:

@@ -6,6 +6,7 @@ of the experiment file ("experiment.MyScore"), so that reading a record runs no 
 
 import dataclasses
 import importlib
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from attnjax.errors import UserError
 TYPE = "type"
 OWN = "experiment."
 PACKAGE = "attnjax."
+FLOAT = "float"
 
 
 def to_json(value: Any, own: Mapping[str, type] | None = None) -> Any:
@@ -27,6 +29,8 @@ def to_json(value: Any, own: Mapping[str, type] | None = None) -> Any:
         UserError: for anything else, a part of another package among it.
     """
     own = own or {}
+    if isinstance(value, float) and not math.isfinite(value):
+        return {TYPE: FLOAT, "value": str(value)}  # JSON has no such numbers
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, tuple):
@@ -50,6 +54,8 @@ def from_json(data: Any, own: Mapping[str, type] | None = None) -> Any:
         return tuple(from_json(item, own) for item in data)
     if not isinstance(data, dict):
         return data
+    if data.get(TYPE) == FLOAT:
+        return float(data["value"])
     kind = _find(data.get(TYPE), own)
     values = {name: from_json(item, own) for name, item in data.items() if name != TYPE}
     try:

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 from rich.console import RenderableType
 from rich.text import Text
 from rich.tree import Tree
@@ -13,8 +12,10 @@ from rich.tree import Tree
 from attnjax.attention.attend import Attention
 from attnjax.data.batches import Batch
 from attnjax.data.corpus import Corpus
+from attnjax.data.vocabularies import SIDES
 from attnjax.errors import UserError
 from attnjax.experiment import Experiment
+from attnjax.flops import product_flops
 from attnjax.training.step import initial_state, train_step
 from attnjax.vary import is_part, names, walk
 
@@ -32,12 +33,13 @@ def describe(experiment: Experiment) -> Iterator[RenderableType]:
         yield Text(f"parameters and FLOPs depend on the data: {error}")
         return
     parameters, flops, shape = costs(resolved, corpus)
-    yield Text(f"vocabulary: {corpus.vocabulary.size:,}")
+    for side, size in zip(SIDES, corpus.vocabularies.sizes, strict=True):
+        if size is not None:
+            yield Text(f"{side} vocabulary: {size:,}")
     yield Text(f"parameters: {parameters:,}")
-    if flops is not None:
-        yield Text(
-            f"a training step: {flops:.3g} FLOPs by XLA's count, at [B, S, T] = {list(shape)}"
-        )
+    yield Text(
+        f"a training step: {flops:.3g} FLOPs in products of matrices, at [B, S, T] = {list(shape)}"
+    )
 
 
 def tree(experiment: Experiment) -> Tree:
@@ -60,38 +62,40 @@ def _grow(drawn: Tree, part: Any) -> None:
             drawn.add(Text(f"{name} = {value!r}"))
 
 
-def costs(experiment: Experiment, corpus: Corpus) -> tuple[int, float | None, tuple[int, int, int]]:
-    """Parameters, FLOPs of a training step or None, and the shape [B, S, T] of the largest batch.
+def costs(experiment: Experiment, corpus: Corpus) -> tuple[int, int, tuple[int, int, int]]:
+    """Parameters, FLOPs of a training step, and the shape [B, S, T] of the largest batch.
 
-    Nothing is compiled or allocated. XLA counts the body of a loop once, and the loss loops over
-    chunks of tokens; so the step is counted at two sizes of one chunk, and the rest is a line.
+    Nothing is compiled or allocated.
     """
     plan = experiment.training.batching.plan(corpus.splits["train"])
     rows, source, target = max(plan.shapes, key=lambda shape: shape[0] * max(shape[1:]))
     transform = experiment.optimizer.make()
 
     def batch(rows: int) -> Any:
-        shapes = ((rows, source), (rows, target), (rows,))
-        return Batch._make(jax.ShapeDtypeStruct(shape, jnp.int32) for shape in shapes)
+        example = plan.batch(0, 0)
+        shapes = (
+            (rows, source, *example.source.shape[2:]),
+            (rows, target, *example.target.shape[2:]),
+            (rows,),
+        )
+        kinds = (array.dtype for array in example)
+        return Batch._make(map(jax.ShapeDtypeStruct, shapes, kinds))
 
-    initial = partial(initial_state, model=experiment.model, transform=transform)
+    initial = partial(
+        initial_state,
+        model=experiment.model,
+        objective=experiment.objective,
+        transform=transform,
+    )
     state = jax.eval_shape(initial, jax.random.key(0), batch(1))
     parameters = sum(leaf.size for leaf in jax.tree.leaves(state.params))
-    step = jax.jit(
-        partial(
-            train_step,
-            model=experiment.model,
-            objective=experiment.objective,
-            transform=transform,
-            reduce=lambda sums: sums,
-            groups=1,
-            precision=experiment.training.precision,
-        )
+    step = partial(
+        train_step,
+        model=experiment.model,
+        objective=experiment.objective,
+        transform=transform,
+        reduce=lambda sums: sums,
+        groups=1,
+        precision=experiment.training.precision,
     )
-    counted = []
-    for size in (1, 2):
-        found = step.lower(state, batch(size)).cost_analysis()
-        counted.append(found.get("flops") if isinstance(found, dict) else None)
-    one, two = counted
-    flops = None if one is None or two is None else one + (rows - 1) * (two - one)
-    return parameters, flops, (rows, source, target)
+    return parameters, product_flops(step, state, batch(rows)), (rows, source, target)

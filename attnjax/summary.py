@@ -15,11 +15,18 @@ import numpy as np
 
 from attnjax.claim import Claim
 from attnjax.errors import UserError
+from attnjax.evaluation import sentences
 from attnjax.manifest import EXPERIMENT, RESULT, read, result, write_json
+from attnjax.quantity import Measured, Results
 from attnjax.shipped import Loaded, load_text
 
 FILE = "summary.json"
-BETTER = {"exact_match": "higher", "bleu": "higher", "alignment_error": "lower"}
+BETTER = {
+    "exact_match": "higher",
+    "bleu": "higher",
+    "alignment_error": "lower",
+    "squared_error": "lower",
+}
 """The metrics that say how good a variant is; the others describe it."""
 
 
@@ -59,16 +66,19 @@ def summarise(folder: Path, loaded: Loaded, command: str | None = None) -> dict[
         command: what was typed; None: what the summary before says.
 
     Raises:
-        UserError: a file is damaged.
+        UserError: a file is damaged, or a claim compares what was tested on different sentences.
     """
     found = {name: _results(folder / name) for name in loaded.ablation.variants}
     found = {name: results for name, results in found.items() if results}
-    metrics = {
-        name: {seed: _measured(result) for seed, result in results.items()}
+    measured = {
+        name: {
+            seed: _measured(folder / name / f"seed-{seed}", result)
+            for seed, result in results.items()
+        }
         for name, results in found.items()
     }
     names = [
-        metric for runs in metrics.values() for measured in runs.values() for metric in measured
+        metric for runs in measured.values() for run in runs.values() for metric in run.metrics
     ]
     latest = max(
         (result for results in found.values() for result in results.values()),
@@ -80,12 +90,12 @@ def summarise(folder: Path, loaded: Loaded, command: str | None = None) -> dict[
         "note": loaded.note,
         "metrics": list(dict.fromkeys(names)),
         "better": {metric: BETTER[metric] for metric in dict.fromkeys(names) if metric in BETTER},
-        "rows": [_row(name, results, metrics[name]) for name, results in found.items()],
+        "rows": [_row(name, results, measured[name]) for name, results in found.items()],
         # a claim about a variant that was not run is neither decided nor undecided
         "claims": [
-            _claim(claim, metrics)
+            _claim(claim, measured)
             for claim in loaded.ablation.claims
-            if metrics.keys() >= set(claim.quantity.variants)
+            if measured.keys() >= set(claim.quantity.variants)
         ],
         "published": [asdict(figure) for figure in loaded.ablation.published],
         "device": latest["device"],
@@ -107,19 +117,20 @@ def _results(folder: Path) -> dict[int, dict[str, Any]]:
     return dict(sorted(found.items()))
 
 
-def _measured(content: Mapping[str, Any]) -> dict[str, float]:
-    """A run's metrics; null is what was not finite."""
-    return {
+def _measured(folder: Path, content: Mapping[str, Any]) -> Measured:
+    """What was measured of a run; null is what was not finite."""
+    metrics = {
         name: math.nan if value is None else value for name, value in content["metrics"].items()
     }
+    return Measured(metrics, sentences.read(folder))
 
 
 def _row(
-    variant: str, results: Mapping[int, dict[str, Any]], metrics: Mapping[int, dict[str, float]]
+    variant: str, results: Mapping[int, dict[str, Any]], measured: Mapping[int, Measured]
 ) -> dict[str, Any]:
-    names = list(dict.fromkeys(name for measured in metrics.values() for name in measured))
+    names = list(dict.fromkeys(name for run in measured.values() for name in run.metrics))
     values = {
-        name: [measured[name] for measured in metrics.values() if name in measured]
+        name: [run.metrics[name] for run in measured.values() if name in run.metrics]
         for name in names
     }
     return {
@@ -137,10 +148,8 @@ def _row(
     }
 
 
-def _claim(
-    claim: Claim, metrics: Mapping[str, Mapping[int, Mapping[str, float]]]
-) -> dict[str, Any]:
-    verdict = claim.judge(metrics)
+def _claim(claim: Claim, measured: Results) -> dict[str, Any]:
+    verdict = claim.judge(measured)
     return {
         "text": claim.text,
         "quantity": claim.quantity.record(),

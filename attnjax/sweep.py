@@ -24,8 +24,9 @@ from attnjax.data.corpus import Corpus
 from attnjax.data.tasks import Task
 from attnjax.errors import UserError
 from attnjax.evaluation.measures import Subject
-from attnjax.evaluation.outputs import Scored, answers, score
-from attnjax.experiment import Experiment, positions
+from attnjax.evaluation.outputs import Scored, score
+from attnjax.evaluation.sentences import Sentences, sentences
+from attnjax.experiment import Experiment
 from attnjax.manifest import (
     ATTENTION,
     CONFIG,
@@ -120,15 +121,17 @@ def sweep(plan: Sweep, console: Console) -> None:
         unfinished = {folder: wanted for folder, wanted in runs.items() if not _finished(folder)}
         if unfinished:
             data = corpus(experiment.task)
-            waiting[variant] = experiment.resolve(data), unfinished
-            for measure in experiment.measures:
-                measure.check(data)
+            resolved = experiment.resolve(data)
+            for part in (*resolved.measures, resolved.unknown):
+                if part is not None:
+                    part.check(resolved.model, data)
+            waiting[variant] = resolved, unfinished
         else:
             console.print(f"{variant}: {len(runs)} of {len(runs)} runs are there already")
     for variant, (experiment, unfinished) in waiting.items():
         data = corpus(experiment.task)
         for folder, wanted in unfinished.items():
-            open_folder(folder, wanted, plan.loaded, data.vocabulary)
+            open_folder(folder, wanted, plan.loaded, data.vocabularies)
         _run(variant, experiment, data, unfinished, console)
 
 
@@ -168,7 +171,9 @@ def _run(
     first = _initial(experiment, corpus, seeds) if experiment.measures else [None] * len(seeds)
     for (folder, wanted), outcome, initial in zip(runs.items(), outcomes, first, strict=True):
         with console.status(f"{variant}: decoding and measuring seed {wanted.seed}"):
-            found = _finish(folder, experiment, corpus, outcome, initial, together=len(runs))
+            found = _finish(
+                folder, experiment, corpus, outcome, initial, seed=wanted.seed, together=len(runs)
+            )
         write_json(folder / RESULT, {"variant": variant, "seed": wanted.seed, **found})
         judged = ((name, found["metrics"][name]) for name in BETTER if name in found["metrics"])
         shown = ", ".join(f"{name} {number(value)}" for name, value in judged)
@@ -183,7 +188,11 @@ def _initial(experiment: Experiment, corpus: Corpus, seeds: Sequence[int]) -> li
     # not compiled: drawing many arrays in one program takes XLA longer than the training may
     return [
         initial_state(
-            jax.random.key(seed), batch, model=experiment.model, transform=transform
+            jax.random.key(seed),
+            batch,
+            model=experiment.model,
+            objective=experiment.objective,
+            transform=transform,
         ).params
         for seed in seeds
     ]
@@ -196,15 +205,17 @@ def _finish(
     outcome: Outcome,
     initial: Any,
     *,
+    seed: int,
     together: int,
 ) -> dict[str, Any]:
     """Decode, score and measure a trained run; what result.json says of it."""
-    scored = _score(folder, experiment, corpus, outcome.params)
+    scored, kept = _score(folder, experiment, corpus, outcome.params)
     metrics = dict(scored.metrics)
     pictures: list[Any] = []
 
     def subject(params: Any) -> Subject:
-        return Subject(experiment.model, params, corpus, experiment.training.batching)
+        batching = experiment.training.batching
+        return Subject(experiment.model, params, corpus, batching, kept, seed)
 
     for measure in experiment.measures:
         metrics |= measure.initial(subject(initial))
@@ -228,27 +239,27 @@ def _finish(
     }
 
 
-def _score(folder: Path, experiment: Experiment, corpus: Corpus, params: Any) -> Scored:
-    """Decode the test split, keep the answers, and score them; nothing without one."""
-    if not corpus.splits.get("test"):
-        return Scored({}, {})
-    texts = decode(experiment, corpus, "test", params)
+def _score(
+    folder: Path, experiment: Experiment, corpus: Corpus, params: Any
+) -> tuple[Scored, Sentences | None]:
+    """Decode the test split, keep the answers, and score them; nothing without one to decode."""
+    metric, (source, target) = experiment.task.metric, corpus.vocabularies
+    examples = corpus.splits.get("test")
+    if metric is None or target is None or not examples:
+        return Scored({}, {}), None
+    sources, references = [example.source for example in examples], corpus.references["test"]
+    found = experiment.answers(params, sources)
+    written = corpus.sources.get("test", [])
+    texts = experiment.texts(params, corpus.vocabularies, written, sources, found)
     (folder / HYPOTHESES).write_text("".join(text + "\n" for text in texts), encoding="utf-8")
-    return score(experiment.task.metric, corpus.vocabulary, texts, corpus.references["test"])
-
-
-def decode(experiment: Experiment, corpus: Corpus, split: str, params: Any) -> list[str]:
-    """The answers to a split, as text."""
-    limit = positions(experiment.model)
-    found = answers(
-        experiment.model,
-        params,
-        [example.source for example in corpus.splits[split]],
-        search=experiment.search,
-        batching=experiment.training.batching,
-        positions=None if limit is None else limit[1],
-    )
-    return [corpus.vocabulary.decode(tokens) for tokens in found]
+    scored = score(metric, target, texts, references)
+    if experiment.unknown is not None:
+        before = score(metric, target, [target.decode(answer) for answer in found], references)
+        scored.metrics[f"{metric}_before_replacement"] = before.metrics[metric]
+    lengths = None if source is None else [len(sentence) - 1 for sentence in sources]
+    kept = sentences(metric, target, texts, references, lengths)
+    kept.write(folder)
+    return scored, kept
 
 
 def device() -> str:

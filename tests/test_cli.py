@@ -137,7 +137,7 @@ def test_damaged_folders(capsys, damaged):
     assert "is damaged" in sentence(capsys, *evaluate)
     from attnjax.data.tasks import Copy
 
-    Copy(symbols=7).load().vocabulary.save(damaged / "vocabulary")
+    Copy(symbols=7).load().vocabularies.save(damaged / "vocabulary")
     assert "the vocabulary of another run" in sentence(capsys, *evaluate)
     vocabulary.write_text(whole)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from attnjax.attention.align import LocalPredictive
 from attnjax.attention.score import Additive
 from attnjax.errors import UserError
 from attnjax.record import from_json, has_own, record_differences, to_json
@@ -88,3 +89,10 @@ def test_the_first_difference_is_named():
     found = record_differences(to_json(base), to_json(other))
     assert found == [("task.seed", 0, 3), (path, "ScaledDot", "Additive")]
     assert not record_differences(to_json(base), to_json(base))
+
+
+@pytest.mark.parametrize("sigma", [2.5, float("inf"), float("-inf")])
+def test_a_number_that_json_has_not_comes_back(sigma):
+    part = LocalPredictive(sigma=sigma)
+    text = json.dumps(to_json(part), allow_nan=False)
+    assert from_json(json.loads(text)) == part

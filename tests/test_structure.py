@@ -23,10 +23,12 @@ LAYERS = (
         "attnjax.manifest",
         "attnjax.summary",
         "attnjax.show",
+        "attnjax.flops",
         "attnjax.shipped",
         "attnjax.override",
         "attnjax.experiment",
         "attnjax.claim",
+        "attnjax.quantity",
         "attnjax.vary",
         "attnjax.training",
         "attnjax.evaluation",
@@ -147,7 +149,7 @@ def test_an_experiment_is_read_in_a_minute(path: Path):
     text = path.read_text()
     tree = ast.parse(text)
     assert ast.get_docstring(tree), "the note comes first: question, paper, what came out, command"
-    assert len(text.splitlines()) <= 80
+    assert len(text.splitlines()) <= 100
     functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
     loops = (ast.For, ast.While, ast.comprehension)
     found = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, functions + loops)]

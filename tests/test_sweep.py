@@ -13,7 +13,14 @@ from attnjax.data.batches import Plan
 from attnjax.evaluation import measures
 
 TINY = str(Path(__file__).with_name("tiny.py"))
-FILES = {"config.json", "experiment.py", "metrics.jsonl", "result.json", "hypotheses.txt"}
+FILES = {
+    "config.json",
+    "experiment.py",
+    "metrics.jsonl",
+    "result.json",
+    "hypotheses.txt",
+    "sentences.json",
+}
 
 
 def content(path: Path) -> dict:

@@ -123,7 +123,8 @@ def test_a_wrong_override_is_one_sentence(words, sentence):
 
 def test_a_newcomers_part_can_be_chosen_at_once():
     class Newcomer(Score):
-        pass
+        def __call__(self, query, key):
+            return query @ key.mT
 
     assert type(changed(f"{SCORE}:newcomer")[SCORE][1]) is Newcomer
 

@@ -21,11 +21,12 @@ CUTS = 256
 
 
 class Batch(NamedTuple):
-    """What a step takes. Rows of PAD alone fill a batch up to its shape.
+    """What a step takes. Rows of PAD (of NaN) alone fill a batch up to its shape.
 
     Attributes:
-        source: int32 [B, S], each row ended by END, PAD after it.
-        target: int32 [B, T], likewise.
+        source: int32 [B, S], each row ended by END, PAD after it; or floats [B, S, ...], NaN after
+            a row's end.
+        target: int32 [B, T] or floats [B, T, ...], likewise.
         number: int32 [B], 0, 1, ...: the example's place in the global batch.
     """
 
@@ -40,8 +41,8 @@ class Bucket:
 
     Attributes:
         indices: [n], where they are among all examples.
-        source: int32 [n, S], padded.
-        target: int32 [n, T], padded.
+        source: [n, S, ...], padded.
+        target: [n, T, ...], padded.
         batches: the batches that they make; they share the examples as evenly as it goes.
         rows: B of each.
     """
@@ -58,11 +59,7 @@ class Bucket:
         chosen = order[index * count // self.batches : (index + 1) * count // self.batches]
         indices = np.full(self.rows, -1)
         indices[: len(chosen)] = self.indices[chosen]
-        source, target = (
-            np.full((self.rows, side.shape[1]), PAD, np.int32)
-            for side in (self.source, self.target)
-        )
-        source[: len(chosen)], target[: len(chosen)] = self.source[chosen], self.target[chosen]
+        source, target = (_rows(side[chosen], self.rows) for side in (self.source, self.target))
         return indices, Batch(source, target, np.arange(self.rows, dtype=np.int32))
 
 
@@ -133,6 +130,11 @@ class Batching:
         cuts = cheapest_cuts(lengths[order], self.shapes)
         return Plan(tuple(self._buckets(examples, lengths, order, cuts)))
 
+    def own(self, examples: Sequence[Encoded], seed: int) -> Sequence[Encoded]:
+        """Those examples of a split that the run of this seed is about: all of them."""
+        del seed
+        return examples
+
     def _check(self, lengths: np.ndarray, longer: np.ndarray) -> None:
         worst = int(longer.argmax())
         if self.rows_multiple * longer[worst] > self.tokens:
@@ -176,11 +178,23 @@ class Batching:
             stop = begin
 
 
-def _padded(rows: Sequence[Sequence[int]], length: int) -> np.ndarray:
-    """The rows as one array, PAD behind each."""
-    result = np.full((len(rows), length), PAD, np.int32)
+def _padded(rows: Sequence[Sequence[int] | np.ndarray], length: int) -> np.ndarray:
+    """The rows as one array, PAD behind each list of ids, NaN behind each array of floats."""
+    first = rows[0]
+    if isinstance(first, np.ndarray):
+        result = np.full((len(rows), length, *first.shape[1:]), np.nan, np.float32)
+    else:
+        result = np.full((len(rows), length), PAD, np.int32)
     for place, row in zip(result, rows, strict=True):
         place[: len(row)] = row
+    return result
+
+
+def _rows(chosen: np.ndarray, count: int) -> np.ndarray:
+    """The rows, and filler behind them up to the count."""
+    filler = PAD if chosen.dtype == np.int32 else np.nan
+    result = np.full((count, *chosen.shape[1:]), filler, chosen.dtype)
+    result[: len(chosen)] = chosen
     return result
 
 

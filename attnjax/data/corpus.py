@@ -1,10 +1,13 @@
-"""Examples as text, as ids, and a corpus of them."""
+"""Examples as text or numbers, as a model takes them, and a corpus of them."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
 from attnjax.data.symbols import END
+from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import Vocabulary
 
 
@@ -24,10 +27,16 @@ class Example(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """An example as ids, both sides ended by END; `alignment` has an empty set for the END."""
+    """An example as a model takes it.
 
-    source: list[int]
-    target: list[int]
+    Attributes:
+        source: ids, or an array of floats (an image, points).
+        target: likewise.
+        alignment: as `Example.alignment`, with an empty set for a target's END.
+    """
+
+    source: list[int] | np.ndarray
+    target: list[int] | np.ndarray
     alignment: tuple[frozenset[int], ...] | None = None
 
 
@@ -36,35 +45,49 @@ class Corpus:
     """What a task loads.
 
     Attributes:
-        vocabulary: of source and target.
+        vocabularies: of source and target.
         splits: encoded examples by "train", "valid", "test"; a split that a task lacks is absent.
+        sources: the sources of each split as they are written; none where they are no text.
         references: the targets of each split as they are scored: plain text, subwords joined.
     """
 
-    vocabulary: Vocabulary
+    vocabularies: Vocabularies
     splits: Mapping[str, list[Encoded]]
-    references: Mapping[str, list[str]]
+    sources: Mapping[str, list[str]] = field(default_factory=dict)
+    references: Mapping[str, list[str]] = field(default_factory=dict)
 
 
-def encode(examples: Iterable[Example], vocabulary: Vocabulary) -> list[Encoded]:
-    """Examples as ids; what the vocabulary lacks is UNKNOWN, and nothing is cut."""
-    return [
-        Encoded(
-            [*vocabulary.encode(source), END],
-            [*vocabulary.encode(target), END],
+def ids(text: str, vocabulary: Vocabulary) -> list[int]:
+    """A text as ids, ended by END; what the vocabulary lacks is UNKNOWN, and nothing is cut."""
+    return [*vocabulary.encode(text), END]
+
+
+def build(
+    splits: Mapping[str, Sequence[Example]],
+    vocabularies: Vocabularies,
+    source_ids: Callable[[str, Vocabulary], list[int]] = ids,
+) -> Corpus:
+    """The corpus of splits of text under the vocabularies of both sides."""
+    source, target = vocabularies
+    if source is None or target is None:
+        raise ValueError("text has a vocabulary on both sides; got None")
+
+    def encoded(example: Example) -> Encoded:
+        alignment = example.alignment
+        return Encoded(
+            source_ids(example.source, source),
+            ids(example.target, target),
             None if alignment is None else (*alignment, frozenset()),
         )
-        for source, target, alignment in examples
-    ]
 
-
-def build(splits: Mapping[str, Sequence[Example]], vocabulary: Vocabulary) -> Corpus:
-    """The corpus of splits of examples under a vocabulary."""
     return Corpus(
-        vocabulary=vocabulary,
-        splits={name: encode(examples, vocabulary) for name, examples in splits.items()},
+        vocabularies=vocabularies,
+        splits={name: [*map(encoded, examples)] for name, examples in splits.items()},
+        sources={
+            name: [example.source for example in examples] for name, examples in splits.items()
+        },
         references={
-            name: [vocabulary.plain(example.target) for example in examples]
+            name: [target.plain(example.target) for example in examples]
             for name, examples in splits.items()
         },
     )

@@ -19,7 +19,8 @@ import numpy as np
 
 from attnjax.data.corpus import Corpus, Example, build
 from attnjax.data.tasks import Generated, check_at_least, cut
-from attnjax.data.vocabulary import Characters, Vocabulary
+from attnjax.data.vocabularies import Vocabularies, joint
+from attnjax.data.vocabulary import Characters
 from attnjax.errors import UserError
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class Dates(Generated):
     first_year: int = 1900
     last_year: int = 2099
 
-    def load(self, vocabulary: Vocabulary | None = None) -> Corpus:
+    def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         check_at_least(1, self, "train", "valid", "test")
         check_at_least(0, self, "seed")
         if not 1000 <= self.first_year <= self.last_year <= 9999:
@@ -135,11 +136,10 @@ class Dates(Generated):
                 f"wanted; got {self.first_year} to {self.last_year}"
             )
         splits = cut(self._examples(self._formats()), self.train, self.valid)
-        if vocabulary is None:
-            vocabulary = Characters().learn(
-                text for example in splits["train"] for text in example[:2]
-            )
-        return build(splits, vocabulary)
+        if vocabularies is None:
+            texts = (text for example in splits["train"] for text in example[:2])
+            vocabularies = joint(Characters().learn(texts))
+        return build(splits, vocabularies)
 
     def _formats(self) -> list[Format]:
         """The formats of all locales from which a date can be read."""

@@ -8,11 +8,17 @@ from pathlib import Path
 from typing import Literal
 
 from attnjax.data.corpus import Corpus, Example, build
+from attnjax.data.order import AsWritten, Order
+from attnjax.data.symbols import END
 from attnjax.data.tasks import Task
+from attnjax.data.vocabularies import Vocabularies, joint
 from attnjax.data.vocabulary import SplitWords, Vocabulary, VocabularyPart
 from attnjax.errors import UserError
 
 VARIABLE = "ATTNJAX_DATA"
+
+type Encoding = Literal["UTF-8", "Windows-1252"]
+CODECS = {"UTF-8": "utf-8-sig", "Windows-1252": "cp1252"}
 
 
 def find_folder(folder: str) -> Path:
@@ -36,11 +42,11 @@ def find_folder(folder: str) -> Path:
     raise UserError(f"there is no folder {given}, and none under {VARIABLE}={above}")
 
 
-def read_lines(path: Path) -> list[str]:
-    r"""The lines of a UTF-8 file; only "\n" and "\r\n" end a line.
+def read_lines(path: Path, encoding: Encoding = "UTF-8") -> list[str]:
+    r"""The lines of a file; only "\n" and "\r\n" end a line.
 
     Raises:
-        UserError: when the file is missing, is not UTF-8, or holds no text.
+        UserError: when the file is missing, is not in this encoding, or holds no text.
     """
     try:
         content = path.read_bytes()
@@ -51,12 +57,12 @@ def read_lines(path: Path) -> list[str]:
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode(CODECS[encoding])
     except UnicodeDecodeError as error:
         # error.start counts from behind the byte order mark that "utf-8-sig" takes away
         before = error.object[: error.start]
         raise UserError(
-            f"UTF-8 was wanted; {path}, line {before.count(b'\n') + 1}, has the byte "
+            f"{encoding} was wanted; {path}, line {before.count(b'\n') + 1}, has the byte "
             f"0x{error.object[error.start]:02x} ({error.reason})"
         ) from error
     if not text.strip():
@@ -105,20 +111,26 @@ def read_tab_separated(path: Path) -> list[Example]:
 class Texts(Task):
     """Texts that exist, in up to three splits; scored by BLEU.
 
-    Nothing is cut or left out: an empty line is an empty sentence, and what the vocabulary lacks is
-    UNKNOWN.
+    Nothing is cut: an empty line is an empty sentence, and what the vocabulary lacks is UNKNOWN.
 
     Attributes:
         train: the name of the training split.
         valid: of the validation split; None: there is none.
         test: of the test split; None: there is none.
         vocabulary: learned from the source and the target of train together.
+        target_vocabulary: learned from the target of train, and `vocabulary` from the source
+            alone; None: they share one.
+        order: in which the source is read.
+        longest: training examples of which a side has more words are left out; None: none is.
     """
 
     train: str = "train"
     valid: str | None = "valid"
     test: str | None = "test"
     vocabulary: VocabularyPart = SplitWords()
+    target_vocabulary: VocabularyPart | None = None
+    order: Order = AsWritten()
+    longest: int | None = None
 
     @property
     def metric(self) -> Literal["bleu"]:
@@ -132,14 +144,36 @@ class Texts(Task):
             UserError: on data that is missing or not as it should be.
         """
 
-    def load(self, vocabulary: Vocabulary | None = None) -> Corpus:
+    def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         examples = self.reader()
         names = {"train": self.train, "valid": self.valid, "test": self.test}
         splits = {split: examples(name) for split, name in names.items() if name is not None}
-        if vocabulary is None:
-            texts = (text for example in splits["train"] for text in example[:2])
-            vocabulary = self.vocabulary.learn(texts)
-        return build(splits, vocabulary)
+        splits["train"] = self._short(splits["train"])
+        return build(splits, vocabularies or self._learn(splits["train"]), self.ids)
+
+    def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
+        return [*self.order(vocabulary.encode(text)), END]
+
+    def words(self, text: str, vocabulary: Vocabulary) -> list[str]:
+        return self.order(vocabulary.split(text))
+
+    def _short(self, examples: list[Example]) -> list[Example]:
+        """The examples whose sides have at most so many words, split at white space."""
+        if self.longest is None:
+            return examples
+        short = [one for one in examples if max(len(t.split()) for t in one[:2]) <= self.longest]
+        if not short:
+            raise UserError(f"no training example has at most task.longest={self.longest} words")
+        return short
+
+    def _learn(self, examples: list[Example]) -> Vocabularies:
+        if self.target_vocabulary is None:
+            texts = (text for example in examples for text in example[:2])
+            return joint(self.vocabulary.learn(texts))
+        return Vocabularies(
+            self.vocabulary.learn(example.source for example in examples),
+            self.target_vocabulary.learn(example.target for example in examples),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

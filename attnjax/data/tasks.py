@@ -1,13 +1,13 @@
-"""What a model is asked to learn: the base of all tasks, and two that are generated."""
+"""What a model is asked to learn: the base of all tasks, and three that are generated."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from attnjax.data.corpus import Corpus, Example, build
+from attnjax.data.corpus import Corpus, Example, build, ids
+from attnjax.data.vocabularies import Vocabularies, joint
 from attnjax.data.vocabulary import SPECIAL, Vocabulary, WordVocabulary
 from attnjax.errors import UserError
 
@@ -18,19 +18,28 @@ class Task(ABC):
 
     @property
     @abstractmethod
-    def metric(self) -> Literal["exact_match", "bleu"]:
-        """What an answer is scored by."""
+    def metric(self) -> Literal["exact_match", "bleu"] | None:
+        """What an answer is scored by; None: nothing is decoded, a measure gives the figures."""
 
     @abstractmethod
-    def load(self, vocabulary: Vocabulary | None = None) -> Corpus:
+    def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         """Read or generate the corpus: the same one each time.
 
         Args:
-            vocabulary: a run's own one, used as it is; None: it is learned from the training split.
+            vocabularies: a run's own, used as they are; None: they are learned from the training
+                split.
 
         Raises:
             UserError: on fields out of range, and on data that is missing or not as it should be.
         """
+
+    def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
+        """A source, as the corpus' sources are encoded."""
+        return ids(text, vocabulary)
+
+    def words(self, text: str, vocabulary: Vocabulary) -> list[str]:
+        """A source's pieces as its text has them, one for each of its `ids` but END."""
+        return vocabulary.split(text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +81,10 @@ class Sequences(Generated):
     longest: int = 12
 
     @abstractmethod
-    def order(self, length: int) -> list[int]:
-        """The position in the source that each symbol of the target comes from."""
+    def origins(self, sequence: tuple[int, ...]) -> list[frozenset[int]]:
+        """The positions in the source of the symbols that each symbol of the target may be."""
 
-    def load(self, vocabulary: Vocabulary | None = None) -> Corpus:
+    def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         check_at_least(1, self, "symbols", "shortest", "train", "valid", "test")
         check_at_least(0, self, "seed")
         if self.longest < self.shortest:
@@ -96,10 +105,10 @@ class Sequences(Generated):
                 f"make {possible:,}"
             )
         examples = [self._example(sequence) for sequence in self._sequences(wanted)]
-        if vocabulary is None:
+        if vocabularies is None:
             words = (str(symbol) for symbol in range(self.symbols))
-            vocabulary = WordVocabulary((*SPECIAL, *words))
-        return build(cut(examples, self.train, self.valid), vocabulary)
+            vocabularies = joint(WordVocabulary((*SPECIAL, *words)))
+        return build(cut(examples, self.train, self.valid), vocabularies)
 
     def _sequences(self, count: int) -> list[tuple[int, ...]]:
         """So many different sequences, drawn until there are enough."""
@@ -113,11 +122,11 @@ class Sequences(Generated):
         return list(found)[:count]
 
     def _example(self, sequence: tuple[int, ...]) -> Example:
-        order = self.order(len(sequence))
+        origins = self.origins(sequence)
         return Example(
             " ".join(map(str, sequence)),
-            " ".join(str(sequence[position]) for position in order),
-            tuple(frozenset((position,)) for position in order),
+            " ".join(str(sequence[min(places)]) for places in origins),
+            tuple(origins),
         )
 
 
@@ -125,19 +134,34 @@ class Sequences(Generated):
 class Copy(Sequences):
     """The target is the source."""
 
-    def order(self, length: int) -> list[int]:
-        return list(range(length))
+    def origins(self, sequence: tuple[int, ...]) -> list[frozenset[int]]:
+        return [frozenset((place,)) for place in range(len(sequence))]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reverse(Sequences):
     """The target is the source from its end: where to look depends on the length, too."""
 
-    def order(self, length: int) -> list[int]:
-        return list(range(length))[::-1]
+    def origins(self, sequence: tuple[int, ...]) -> list[frozenset[int]]:
+        return [frozenset((place,)) for place in reversed(range(len(sequence)))]
 
 
-def cut(examples: Sequence[Example], train: int, valid: int) -> dict[str, Sequence[Example]]:
+@dataclass(frozen=True, kw_only=True)
+class Sort(Sequences):
+    """The target is the source's symbols in order: where to look depends on them alone.
+
+    A symbol that occurs several times may come from any of its places.
+    """
+
+    def origins(self, sequence: tuple[int, ...]) -> list[frozenset[int]]:
+        places = {
+            symbol: frozenset(p for p, other in enumerate(sequence) if other == symbol)
+            for symbol in set(sequence)
+        }
+        return [places[symbol] for symbol in sorted(sequence)]
+
+
+def cut[T](examples: list[T], train: int, valid: int) -> dict[str, list[T]]:
     """Examples as three splits, what is left after train and valid as test."""
     return {
         "train": examples[:train],

@@ -42,15 +42,7 @@ class Translation(Texts):
     vocabulary: VocabularyPart = SentencePiece(size=32_000)
 
     def reader(self) -> Callable[[str], list[Example]]:
-        prepared = find_prepared(self.name, self.folder)
-        import tensorflow_datasets
-
-        builder: Any = tensorflow_datasets.builder_from_directory(prepared)
-        if builder.info.file_format.value != "array_record":
-            raise UserError(
-                f"files in the format array_record were wanted; {prepared} has "
-                f"{builder.info.file_format.value}. {prepare(self.name, self.folder)}"
-            )
+        builder = open_prepared(self.name, self.folder)
         for language in (self.source, self.target):
             if language not in builder.info.features:
                 raise UserError(
@@ -60,15 +52,49 @@ class Translation(Texts):
         return partial(self._examples, builder)
 
     def _examples(self, builder: Any, split: str) -> list[Example]:
-        try:
-            rows = builder.as_data_source(split=split)
-        except ValueError as error:  # no such split, a slice that cannot be read, or an empty one
-            known, reason = ", ".join(builder.info.splits), str(error).splitlines()[0]
-            raise UserError(
-                f"a split of {self.name} with examples was wanted ({known}, or a part); "
-                f"got {split!r}: {reason}"
-            ) from error
-        return [Example(row[self.source].decode(), row[self.target].decode()) for row in rows]
+        return [
+            Example(row[self.source].decode(), row[self.target].decode())
+            for row in read_split(builder, split)
+        ]
+
+
+def open_prepared(name: str, folder: str | None) -> Any:
+    """The builder of a corpus that is prepared in a format that needs no TensorFlow.
+
+    Args:
+        name: as in `Translation`.
+        folder: likewise.
+
+    Raises:
+        UserError: when it is nowhere, or in another format.
+    """
+    prepared = find_prepared(name, folder)
+    import tensorflow_datasets
+
+    builder = tensorflow_datasets.builder_from_directory(prepared)
+    found = builder.info.file_format
+    if found is None or found.value != "array_record":
+        raise UserError(
+            f"files in the format array_record were wanted; {prepared} has "
+            f"{found and found.value}. {prepare(name, folder)}"
+        )
+    return builder
+
+
+def read_split(builder: Any, split: str) -> Any:
+    """The rows of a split, each read when it is asked for.
+
+    Raises:
+        UserError: when there is no such split, or it is empty.
+    """
+    try:
+        return builder.as_data_source(split=split)
+    except ValueError as error:  # no such split, a slice that cannot be read, or an empty one
+        known, reason = ", ".join(builder.info.splits), str(error).splitlines()[0]
+        raise UserError(
+            f"a split of {builder.info.full_name.rpartition('/')[0]} with examples was wanted "
+            f"({known}, or a part); got {split!r}: {reason}"
+        ) from error
 
 
 def find_prepared(name: str, folder: str | None) -> Path:

@@ -1,6 +1,6 @@
 """Vocabularies: characters, and words that are split already.
 
-One vocabulary serves source and target. Ids 0 to 3 are PAD, START, END and UNKNOWN, whatever the
+Ids 0 to 3 are PAD, START, END and UNKNOWN, whatever the
 text holds: a word spelled like one of them gets an id of its own.
 """
 
@@ -135,18 +135,22 @@ class SplitWords(VocabularyPart):
 
     Attributes:
         minimum: how often a word must occur to have an id; rarer ones are UNKNOWN.
+        most: only so many words, the most frequent, have an id; None: any number.
     """
 
     minimum: int = 1
+    most: int | None = None
 
     def learn(self, texts: Iterable[str]) -> WordVocabulary:
         """The words, the frequent ones first, equally frequent ones by alphabet.
 
         Raises:
-            UserError: when no word is frequent enough, or minimum is less than 1.
+            UserError: when no word is frequent enough, or a field is less than 1.
         """
-        if self.minimum < 1:
-            raise UserError(f"vocabulary.minimum must be at least 1, got {self.minimum}")
+        for name in ("minimum", "most"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UserError(f"vocabulary.{name} must be at least 1, got {value}")
         counts = Counter(word for text in texts for word in text.split())
         words = [word for word, count in counts.items() if count >= self.minimum]
         if not words:
@@ -154,4 +158,5 @@ class SplitWords(VocabularyPart):
                 f"no word occurs {self.minimum} times (vocabulary.minimum); "
                 f"the most frequent of {len(counts)} does {max(counts.values(), default=0)} times"
             )
-        return WordVocabulary((*SPECIAL, *sorted(words, key=lambda word: (-counts[word], word))))
+        words.sort(key=lambda word: (-counts[word], word))
+        return WordVocabulary((*SPECIAL, *words[: self.most]))

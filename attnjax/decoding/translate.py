@@ -6,7 +6,6 @@ from typing import Any, Protocol
 import jax
 import jax.numpy as jnp
 
-from attnjax.data.symbols import PAD
 from attnjax.decoding.search import Hypotheses, Search
 
 EXTRA = 50
@@ -25,16 +24,17 @@ class Decoder(Protocol):
 def translate(
     model: Decoder, params: Any, source: jax.Array, search: Search, *, extra: int = EXTRA
 ) -> Hypotheses:
-    """The model's hypotheses for each source, of at most `extra` symbols more than the source.
+    """The model's hypotheses for each source, of at most `extra` symbols more than its memory.
 
     Compiled once a model, search, extra and shape of source.
 
     Args:
         model: the decoder.
         params: its parameters.
-        source: int [B, S], ended by END, PAD after it; rows of PAD alone are filler.
+        source: int [B, S], ended by END, PAD after it, or floats [B, S, ...]; rows whose memory is
+            all padding are filler.
         search: how to search.
-        extra: how much longer than its source a hypothesis may be.
+        extra: how much longer than the places in memory a hypothesis may be.
     """
 
     def call(method: str, *args: Any, **named: Any) -> Any:
@@ -43,9 +43,9 @@ def translate(
     def step(constants: Any, carry: Any, token: jax.Array) -> tuple[jax.Array, Any]:
         return call("step", constants, carry, token)
 
-    length = source.shape[1] + extra
-    symbols = (source != PAD).sum(-1)
     memory, mask = call("encode", source, deterministic=True)
+    length = mask.present.shape[-1] + extra
+    symbols = mask.present.sum(-1)
     constants, carry = call("start", memory, mask, length=length)
     return search(
         step, constants, carry, length=length, limit=jnp.where(symbols > 0, symbols + extra, 0)

@@ -1,11 +1,65 @@
 """Whether attention looks where the translation comes from."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
+from attnjax.data.batches import Batch, Batching, in_order
+from attnjax.data.corpus import Encoded
 from attnjax.errors import UserError
+from attnjax.models.model import Model
+from attnjax.training.objective import shifted
+
+
+def alignments(
+    model: Model, params: Any, examples: Sequence[Encoded], batching: Batching
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Each example's index and its weights [T, S], while the decoder is given its target.
+
+    They are the model's `alignment`. S is the source's own length; where the source is no text, the
+    number of places attended to.
+
+    Args:
+        model: with its vocabularies' sizes.
+        params: its parameters.
+        examples: a source, and the target behind whose symbols the weights are.
+        batching: how they are put into batches.
+
+    Raises:
+        UserError: the model attends to no source, or as `Batching.plan`.
+    """
+    for indices, batch in in_order(examples, batching):
+        weights = np.asarray(_alignment(model, params, batch))
+        for index, rows in zip(indices, weights, strict=True):
+            if index >= 0:
+                source, target, _ = examples[index]
+                places = len(source) if isinstance(source, list) else rows.shape[1]
+                yield int(index), rows[: len(target), :places]
+
+
+@partial(jax.jit, static_argnames=("model",))
+def _alignment(model: Model, params: Any, batch: Batch) -> jax.Array:
+    return model.alignment(params, jnp.asarray(batch.source), shifted(jnp.asarray(batch.target)))
+
+
+def check_shown(model: Model, example: Encoded) -> int:
+    """Refuse a model that shows no weights behind its words; nothing is computed for it.
+
+    Returns:
+        How many places of the example it attends to.
+
+    Raises:
+        UserError: it attends to no source.
+    """
+    ((_, batch),) = in_order([example], Batching(tokens=10**9, rows_multiple=1))
+    source, given = jnp.asarray(batch.source), shifted(jnp.asarray(batch.target))
+    initial = partial(model.init, deterministic=True, mutable=["params"])
+    variables = jax.eval_shape(initial, jax.random.key(0), source, given)
+    return jax.eval_shape(model.alignment, variables["params"], source, given).shape[-1]
 
 
 def alignment_counts(weights: Any, alignment: Sequence[frozenset[int]]) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from attnjax.data.vocabulary import Vocabulary, WordVocabulary
 from attnjax.evaluation.pairs import check_pairs
 
 if TYPE_CHECKING:
@@ -91,6 +92,15 @@ class Protocol:
 
 SACREBLEU = Protocol(tokenize="13a", smooth="exp")
 MULTI_BLEU = Protocol(tokenize="none", smooth="none")
+
+
+def protocol(vocabulary: Vocabulary) -> Protocol:
+    """The protocol of text of this vocabulary.
+
+    Text that came ready-split into words is scored by these words, as its published figures are;
+    other text by sacrebleu's own tokeniser.
+    """
+    return MULTI_BLEU if isinstance(vocabulary, WordVocabulary) else SACREBLEU
 
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Score:

@@ -4,7 +4,6 @@ All of them look at attention in teacher-forced passes over the test split, outs
 measure never changes a run.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -17,9 +16,13 @@ import numpy as np
 from attnjax.data.batches import Batch, Batching, in_order
 from attnjax.data.corpus import Corpus
 from attnjax.data.symbols import PAD
+from attnjax.data.vocabulary import Vocabulary
 from attnjax.errors import UserError
-from attnjax.evaluation.alignment import corpus_alignment_error
+from attnjax.evaluation.alignment import alignments, check_shown, corpus_alignment_error
 from attnjax.evaluation.saturation import entropy, jacobian_norm, logit_variance
+from attnjax.evaluation.sentences import Sentences
+from attnjax.models.model import Model
+from attnjax.models.transformer import Transformer
 from attnjax.training.objective import shifted
 
 SPLIT = "test"
@@ -27,24 +30,36 @@ PICTURES = 3
 
 
 class Subject(NamedTuple):
-    """What is looked at: a model with parameters, on a corpus."""
+    """What is looked at: a model with parameters, on a corpus.
 
-    model: Any
+    Attributes:
+        model: with its vocabularies' sizes.
+        params: its parameters.
+        corpus: its task's.
+        batching: how examples are put into batches.
+        sentences: what the score of its answers to the test split is made of; None: it gave none.
+        seed: the run's.
+    """
+
+    model: Model
     params: Any
     corpus: Corpus
     batching: Batching
+    sentences: Sentences | None = None
+    seed: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
     """What every measure is: numbers by name, of a run at its beginning and at its end."""
 
-    def check(self, corpus: Corpus) -> None:
-        """Refuse, before anything is trained, a corpus that cannot be measured so.
+    def check(self, model: Model, corpus: Corpus) -> None:
+        """Refuse, before anything is trained, what cannot be measured so.
 
         Raises:
             UserError: there is nothing to measure.
         """
+        del model
         if not corpus.splits.get(SPLIT):
             raise UserError(f"{type(self).__name__} wants a {SPLIT} split; the corpus has none")
 
@@ -65,45 +80,61 @@ class Measure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Alignment(Measure):
+class Heatmaps(Measure):
+    """Pictures of what the first sentences' words attend to, without any number."""
+
+    def check(self, model: Model, corpus: Corpus) -> None:
+        super().check(model, corpus)
+        check_shown(model, corpus.splits[SPLIT][0])
+
+    def pictures(self, subject: Subject) -> list[dict[str, Any]]:
+        source_vocabulary, target_vocabulary = subject.corpus.vocabularies
+        examples = subject.corpus.splits[SPLIT]
+        drawn: list[dict[str, Any]] = [{} for _ in examples[:PICTURES]]
+        for index, weights in looked_at(subject):
+            if index >= PICTURES:
+                continue
+            source, target, alignment = examples[index]
+            drawn[index] = {
+                "source": _labels(source_vocabulary, source, weights.shape[1]),
+                "target": _labels(target_vocabulary, target, weights.shape[0]),
+                "weights": weights.round(4).tolist(),
+                "gold": [sorted(places) for places in alignment or ()],
+            }
+        return drawn
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alignment(Heatmaps):
     """Whether the decoder looks where a word comes from: "alignment_error", against gold.
 
-    The cross attention of the last decoder layer, the mean of its heads, while the decoder is
-    given the references.
+    The model's `alignment` while the decoder is given the references.
     """
 
-    def check(self, corpus: Corpus) -> None:
-        super().check(corpus)
+    def check(self, model: Model, corpus: Corpus) -> None:
+        super().check(model, corpus)
         if not any(any(example.alignment or ()) for example in corpus.splits[SPLIT]):
             raise UserError("an alignment error wants gold alignments; the corpus has none")
 
     def trained(self, subject: Subject) -> dict[str, float]:
         examples = subject.corpus.splits[SPLIT]
-        pairs = []
-        for indices, batch in in_order(examples, _one_shape(subject.batching)):
-            for index, weights in zip(indices, _last_cross(subject, batch), strict=True):
-                gold = examples[index].alignment if index >= 0 else None
-                if gold:
-                    pairs.append((weights[:, : len(examples[index].source)], gold))
+        pairs = (
+            (weights, alignment)
+            for index, weights in looked_at(subject)
+            if (alignment := examples[index].alignment)
+        )
         return {"alignment_error": corpus_alignment_error(pairs)}
 
-    def pictures(self, subject: Subject) -> list[dict[str, Any]]:
-        corpus = subject.corpus
-        examples = corpus.splits[SPLIT]
-        drawn: list[dict[str, Any]] = [{} for _ in examples[:PICTURES]]
-        # in the batches of `trained`: another shape would be compiled for longer than this takes
-        for indices, batch in in_order(examples, _one_shape(subject.batching)):
-            for index, weights in zip(indices, _last_cross(subject, batch), strict=True):
-                if not 0 <= index < PICTURES:
-                    continue
-                source, target, alignment = examples[index]
-                drawn[index] = {
-                    "source": corpus.vocabulary.tokens(source),
-                    "target": corpus.vocabulary.tokens(target),
-                    "weights": weights[: len(target), : len(source)].round(4).tolist(),
-                    "gold": [sorted(places) for places in alignment or ()],
-                }
-        return drawn
+
+def looked_at(subject: Subject) -> Iterator[tuple[int, np.ndarray]]:
+    """The `alignments` of the test split's references."""
+    batching = _one_shape(subject.batching)
+    return alignments(subject.model, subject.params, subject.corpus.splits[SPLIT], batching)
+
+
+def _labels(vocabulary: Vocabulary | None, symbols: Any, count: int) -> list[str]:
+    """What stands at each place: its symbol, or where there is no text its number."""
+    return [*map(str, range(count))] if vocabulary is None else vocabulary.tokens(symbols)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +149,13 @@ class Saturation(Measure):
     """
 
     examples: int = 64
+
+    def check(self, model: Model, corpus: Corpus) -> None:
+        super().check(model, corpus)
+        if not isinstance(model, Transformer):
+            raise UserError(
+                f"Saturation knows the attentions of a Transformer; got {type(model).__name__}"
+            )
 
     def initial(self, subject: Subject) -> dict[str, float]:
         return self._measure(subject, "initial")
@@ -137,9 +175,10 @@ class Saturation(Measure):
 
 
 @partial(jax.jit, static_argnames=("model",))
-def _saturation(model: Any, params: Any, batch: Batch) -> dict[str, jax.Array]:
+def _saturation(model: Model, params: Any, batch: Batch) -> dict[str, jax.Array]:
     rows = []
-    for path, seen in _attentions(_observe(model, params, batch)):
+    observed = model.observed(params, jnp.asarray(batch.source), shifted(jnp.asarray(batch.target)))
+    for path, seen in _attentions(observed):
         mask = _allowed(path, batch)
         rows.append(
             {
@@ -149,37 +188,6 @@ def _saturation(model: Any, params: Any, batch: Batch) -> dict[str, jax.Array]:
             }
         )
     return jax.tree.map(lambda *values: sum(values) / len(values), *rows)
-
-
-@partial(jax.jit, static_argnames=("model",))
-def _cross(model: Any, params: Any, batch: Batch) -> jax.Array:
-    """[B, T, S]: the last decoder layer's, the mean over heads."""
-    seen = _attentions(_observe(model, params, batch))
-    last = max(
-        (pair for pair in seen if "cross" in pair[0]),
-        key=lambda pair: _natural(pair[0]),
-        default=None,
-    )
-    if last is None:
-        raise UserError("an alignment wants a model with cross attention; this one has none")
-    return last[1]["weights"].mean(1)
-
-
-def _last_cross(subject: Subject, batch: Batch) -> np.ndarray:
-    return np.asarray(_cross(subject.model, subject.params, batch))
-
-
-def _observe(model: Any, params: Any, batch: Batch) -> Any:
-    """What a teacher-forced pass sows to "attention"."""
-    _, seen = model.apply(
-        {"params": params},
-        batch.source,
-        shifted(jnp.asarray(batch.target)),
-        deterministic=True,
-        method="features",
-        mutable=["attention"],
-    )
-    return seen["attention"]
 
 
 def _attentions(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -200,11 +208,6 @@ def _allowed(path: tuple[str, ...], batch: Batch) -> jax.Array:
         return source[:, None, :, None] & source[:, None, None, :]
     places = np.arange(target.shape[1])
     return target[:, None, :, None] & (places[:, None] >= places)[None, None]
-
-
-def _natural(path: tuple[str, ...]) -> list[tuple[int, str]]:
-    """For sorting: layer 10 comes after layer 9."""
-    return [(int("0" + "".join(re.findall(r"\d", name))), name) for name in path]
 
 
 def _one_shape(batching: Batching) -> Batching:

@@ -10,11 +10,11 @@ import numpy as np
 from attnjax.data.batches import Batching, in_order
 from attnjax.data.corpus import Encoded
 from attnjax.data.symbols import END
-from attnjax.data.vocabulary import Vocabulary, WordVocabulary
+from attnjax.data.vocabulary import Vocabulary
 from attnjax.decoding.search import Search
 from attnjax.decoding.translate import EXTRA, translate
 from attnjax.evaluation.accuracy import exact_match
-from attnjax.evaluation.bleu import bleu, tokenised_bleu
+from attnjax.evaluation.bleu import protocol
 
 SHAPES = 2
 """Each shape is compiled once, and compiling a search takes longer than its padding."""
@@ -23,7 +23,7 @@ SHAPES = 2
 def answers(
     model: Any,
     params: Any,
-    sources: Sequence[Sequence[int]],
+    sources: Sequence[list[int] | np.ndarray],
     *,
     search: Search,
     batching: Batching,
@@ -34,7 +34,7 @@ def answers(
     Args:
         model: see `decoding.translate`.
         params: its parameters.
-        sources: ids, each ended by END.
+        sources: ids, each ended by END; or arrays of floats.
         search: how to search.
         batching: how many places a batch may have; more, if one sentence needs them.
         positions: the most that the model can have; None: any number.
@@ -51,13 +51,13 @@ def answers(
 
 
 def _batches(
-    sources: Sequence[Sequence[int]], batching: Batching
+    sources: Sequence[list[int] | np.ndarray], batching: Batching
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Sources in batches, each row of which has room for its longest hypothesis."""
     if not sources:
         return
     # a target of the greatest length stands for the hypothesis: it is what takes the memory
-    examples = [Encoded(list(source), [END] * (len(source) + EXTRA)) for source in sources]
+    examples = [Encoded(source, [END] * (len(source) + EXTRA)) for source in sources]
     longest = max(len(example.target) for example in examples)
     batching = replace(
         batching,
@@ -81,16 +81,12 @@ def score(
     hypotheses: Sequence[str],
     references: Sequence[str],
 ) -> Scored:
-    """Score answers by the metric of their task.
-
-    BLEU of text that came ready-split into words is taken of these words, as its published
-    figures are; of other text by sacrebleu's own tokeniser.
+    """Score answers by the metric of their task, BLEU by the protocol of the target's vocabulary.
 
     Raises:
         UserError: on different counts, or nothing to score.
     """
     if metric == "exact_match":
         return Scored({metric: exact_match(hypotheses, references)}, {})
-    measure = tokenised_bleu if isinstance(vocabulary, WordVocabulary) else bleu
-    value, signature, detail = measure(hypotheses, references)
+    value, signature, detail = protocol(vocabulary).score(hypotheses, references)
     return Scored({metric: value}, {"signature": signature, "detail": detail})

@@ -8,9 +8,9 @@ import numpy as np
 
 
 class Interval(NamedTuple):
-    """A mean and the ends of its confidence interval."""
+    """An estimate and the ends of its confidence interval."""
 
-    mean: float
+    estimate: float
     low: float
     high: float
 
@@ -45,6 +45,59 @@ def paired_interval(differences: Sequence[float], confidence: float = 0.95) -> I
     quantile = float(stdtrit(len(values) - 1, (1 + confidence) / 2))
     half = quantile * float(values.std(ddof=1)) / math.sqrt(len(values))
     return Interval(mean, mean - half, mean + half)
+
+
+def resampled(
+    sizes: Sequence[int],
+    statistic: Callable[[list[np.ndarray]], float],
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> np.ndarray:
+    """A statistic of sentences drawn with replacement, [R]: each group keeps its size.
+
+    Args:
+        sizes: how many sentences each group has.
+        statistic: of how often each sentence was drawn, int [N] a group.
+        resamples: R, how many samples are drawn.
+        seed: the same seed draws the same samples.
+
+    Raises:
+        ValueError: for no group, or an empty one.
+
+    Source: Efron & Tibshirani 1993, chapter 8 (groups: the two-sample problem).
+    """
+    if not sizes or min(sizes) < 1:
+        raise ValueError(f"groups of at least one sentence were wanted; got sizes {list(sizes)}")
+    generator = np.random.default_rng(seed)
+    return np.array(
+        [
+            statistic([np.bincount(generator.integers(n, size=n), minlength=n) for n in sizes])
+            for _ in range(resamples)
+        ]
+    )
+
+
+def bootstrap_interval(
+    sizes: Sequence[int],
+    statistic: Callable[[list[np.ndarray]], float],
+    *,
+    resamples: int = 1000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Interval:
+    """The statistic of the sentences as they are, and the percentile interval of `resampled`.
+
+    Raises:
+        ValueError: as `resampled`, or for a confidence outside (0, 1).
+
+    Source: Efron & Tibshirani 1993, chapter 13.
+    """
+    _check_confidence(confidence)
+    found = resampled(sizes, statistic, resamples=resamples, seed=seed)
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(found, [tail, 1 - tail])
+    return Interval(statistic([np.ones(n, np.int64) for n in sizes]), float(low), float(high))
 
 
 class Bootstrap(NamedTuple):
@@ -94,16 +147,15 @@ def paired_bootstrap(
             f"got shapes {list(first.shape)} and {list(second.shape)}"
         )
     _check_confidence(confidence)
-    generator = np.random.default_rng(seed)
-    sentences = len(first)
-    differences = np.empty(resamples)
-    for sample in range(resamples):
-        drawn = generator.integers(sentences, size=sentences)
-        differences[sample] = value(second[drawn].sum(0)) - value(first[drawn].sum(0))
+
+    def difference(times: list[np.ndarray]) -> float:
+        return value(times[0] @ second) - value(times[0] @ first)
+
+    differences = resampled([len(first)], difference, resamples=resamples, seed=seed)
     tail = (1 - confidence) / 2
     low, high = np.quantile(differences, [tail, 1 - tail])
     return Bootstrap(
-        difference=value(second.sum(0)) - value(first.sum(0)),
+        difference=difference([np.ones(len(first), np.int64)]),
         low=float(low),
         high=float(high),
         wins=float((differences > 0).mean()),

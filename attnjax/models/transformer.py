@@ -1,6 +1,6 @@
 """The Transformer of Vaswani et al. 2017: encoder and decoder made of attention alone."""
 
-from typing import Any
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -11,10 +11,12 @@ from attnjax.attention.fresh import fresh
 from attnjax.attention.mask import Padding
 from attnjax.attention.position import Position, Sinusoidal
 from attnjax.data.symbols import PAD
+from attnjax.errors import UserError
 from attnjax.models.layers import DecoderLayer, EncoderLayer, PostNorm, Residual
+from attnjax.models.model import Model, logits, sown
 
 
-class Transformer(nn.Module):
+class Transformer(Model):
     """Encoder and decoder; one embedding for source, target and output.
 
     Embeddings are multiplied by sqrt(D); dropout falls on their sum with the positions and on
@@ -43,6 +45,22 @@ class Transformer(nn.Module):
     position: Position = Sinusoidal()
     residual: Residual = PostNorm()
     dropout: float = 0.1
+
+    @nn.nowrap
+    def sized(self, source: int | None, target: int | None) -> Self:
+        if target is None or source != target:
+            raise UserError(
+                "a Transformer has one table for source and target and wants one vocabulary of "
+                f"both; got {source} source and {target} target symbols"
+            )
+        return self.clone(vocabulary=target)
+
+    @nn.nowrap
+    def alignment(self, params: Any, source: jax.Array, given: jax.Array) -> jax.Array:
+        """The last decoder layer's, the mean over its heads."""
+        seen = self.observed(params, source, given)
+        weights = sown(seen, f"decoder_layer_{self.decoder_layers - 1}", "cross")
+        return weights.reshape(weights.shape[0], -1, *weights.shape[-2:]).mean(1)
 
     def setup(self) -> None:
         """Make every layer its own parts, and fill what it leaves to the model."""
@@ -94,7 +112,7 @@ class Transformer(nn.Module):
 
     def __call__(self, source: jax.Array, given: jax.Array, *, deterministic: bool) -> jax.Array:
         """Source [B, S], given [B, T] -> logits [B, T, V]."""
-        return _logits(*self.features(source, given, deterministic=deterministic))
+        return logits(*self.features(source, given, deterministic=deterministic))
 
     def start(self, memory: jax.Array, mask: Padding, *, length: int) -> tuple[Any, Any]:
         """What `step` holds once a sentence, and what it carries, for up to `length` words.
@@ -117,11 +135,5 @@ class Transformer(nn.Module):
         for layer, source, memory in zip(self.decoder_layer, sources, own, strict=True):
             x, memory = layer.step(x, memory, position, source, mask)
             after.append(memory)
-        logits = _logits(self.decoder_residual.end(x), self.table)[:, 0]
-        return logits, (tuple(after), position + 1)
-
-
-def _logits(hidden: jax.Array, table: jax.Array) -> jax.Array:
-    """[..., T, D], [V, D] -> [..., T, V], in float32 or wider."""
-    wide = jnp.promote_types(hidden.dtype, jnp.float32)
-    return jnp.einsum("...td,vd->...tv", hidden, table, preferred_element_type=wide)
+        hidden = self.decoder_residual.end(x)
+        return logits(hidden, self.table)[:, 0], (tuple(after), position + 1)

@@ -1,51 +1,31 @@
-"""Figures as inline SVG, from Vega-Lite specifications: text stays text, colours are the page's.
-
-Every colour is `currentColor` or a variable of style.css, so that a figure follows the page into
-the dark and onto paper. Fields have fixed names; the names of variants are only ever data.
-"""
+"""The figures of the page."""
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
-import vl_convert
-
+from attnjax.reporting.chart import (
+    ACCENT,
+    COLOURS,
+    FAINT,
+    INK,
+    SECOND,
+    layer,
+    quantity,
+    svg,
+    told_apart,
+)
 from attnjax.reporting.html import Markup
+from attnjax.reporting.lengths import Line
 from attnjax.reporting.mechanism import Series
 from attnjax.reporting.runs import Point, visible
 
-_INK, _FAINT = "currentColor", "var(--faint)"
-_ACCENT, _SECOND, _THIRD = "var(--accent)", "var(--second)", "var(--third)"
 _CELL = 13
-
-_CONFIG = {
-    "aria": False,
-    "background": "transparent",
-    "font": "inherit",
-    "padding": 2,
-    "view": {"stroke": None},
-    "axis": {
-        "labelColor": _INK,
-        "titleColor": _INK,
-        "domainColor": _FAINT,
-        "tickColor": _FAINT,
-        "gridColor": _FAINT,
-        "gridOpacity": 0.5,
-        "labelFontSize": 11,
-        "titleFontSize": 11,
-        "titleFontWeight": "normal",
-        "labelOverlap": False,
-        "labelFlush": False,
-    },
-    "legend": {"labelColor": _INK, "labelFontSize": 11, "labelLimit": 260},
-}
 
 
 def forest(claim: Mapping[str, Any]) -> Markup | None:
-    """The interval over seeds as a bar, against the claim's region as a band.
+    """The interval as a bar, against the claim's region as a band.
 
     None where there is nothing to draw: no finite estimate.
     """
@@ -54,16 +34,17 @@ def forest(claim: Mapping[str, Any]) -> Markup | None:
         return None
     ends = [claim["low"], claim["high"], *region, estimate]
     finite = [end for end in ends if end is not None and math.isfinite(end)]
-    if (claim.get("quantity") or {}).get("kind") == "difference":
+    # a quantity that names two sides is a difference: 0 says that there is none
+    if "better" in (claim.get("quantity") or {}):
         finite.append(0.0)
     margin = 0.15 * (max(finite) - min(finite)) or 1.0
     domain = [min(finite) - margin, max(finite) + margin]
     low, high = _within(domain, claim["low"], claim["high"])
     left, right = _within(domain, *region)
-    x = _quantity("left", {"domain": domain, "nice": False}, {"tickCount": 5, "grid": False})
-    band = {"type": "rect", "color": _ACCENT, "opacity": 0.2}
-    bar = {"type": "rule", "color": _INK, "strokeWidth": 2}
-    point = {"type": "point", "color": _INK, "filled": True, "size": 70, "opacity": 1}
+    x = quantity("left", {"domain": domain, "nice": False}, {"tickCount": 5, "grid": False})
+    band = {"type": "rect", "color": ACCENT, "opacity": 0.2}
+    bar = {"type": "rule", "color": INK, "strokeWidth": 2}
+    point = {"type": "point", "color": INK, "filled": True, "size": 70, "opacity": 1}
     record = {"left": left, "right": right, "low": low, "high": high, "estimate": estimate}
     chart = {
         "width": 270,
@@ -77,7 +58,7 @@ def forest(claim: Mapping[str, Any]) -> Markup | None:
             {"mark": point, "encoding": {"x": x | {"field": "estimate"}}},
         ],
     }
-    return _svg(chart, f"Interval of: {claim['text']}")
+    return svg(chart, f"Interval of: {claim['text']}")
 
 
 def seeds(metric: str, values: Mapping[str, Sequence[float | None]]) -> Markup | None:
@@ -93,7 +74,7 @@ def seeds(metric: str, values: Mapping[str, Sequence[float | None]]) -> Markup |
     kind = _kind([point["value"] for point in points], ratio=100)
     scale = {"type": kind, "zero": False, "nice": False, "padding": 8}
     places = {
-        "x": _quantity("value", scale, {"tickCount": 4}),
+        "x": quantity("value", scale, {"tickCount": 4}),
         "y": {
             "field": "variant",
             "type": "nominal",
@@ -102,11 +83,11 @@ def seeds(metric: str, values: Mapping[str, Sequence[float | None]]) -> Markup |
             "axis": {"grid": True, "ticks": False, "domain": False, "labelLimit": 150},
         },
     }
-    dot = {"type": "circle", "color": _ACCENT, "size": 45, "opacity": 0.6}
-    stroke = {"type": "tick", "color": _INK, "thickness": 2, "size": 15}
-    layers = [_layer(points, dot, places), _layer(means, stroke, places)]
+    dot = {"type": "circle", "color": ACCENT, "size": 45, "opacity": 0.6}
+    stroke = {"type": "tick", "color": INK, "thickness": 2, "size": 15}
+    layers = [layer(points, dot, places), layer(means, stroke, places)]
     chart = {"width": 200, "height": {"step": 20}, "layer": layers}
-    return _svg(chart, f"{metric} by variant and seed")
+    return svg(chart, f"{metric} by variant and seed")
 
 
 def learning(variant: str, curves: Mapping[str, Sequence[Point]]) -> Markup:
@@ -118,9 +99,9 @@ def learning(variant: str, curves: Mapping[str, Sequence[Point]]) -> Markup:
     least, most = min(point.mean for point in points), max(point.mean for point in points)
     kind = _kind([least, most], ratio=10)
     end = max(point.step for point in points)
-    x = _quantity("step", {"domain": [0, end]}, {"tickCount": 4, "grid": False})
+    x = quantity("step", {"domain": [0, end]}, {"tickCount": 4, "grid": False})
     loss_scale = {"type": kind, "domain": [least, most], "nice": kind == "linear"}
-    y = _quantity("mean", loss_scale, {"tickCount": 4})
+    y = quantity("mean", loss_scale, {"tickCount": 4})
     others = [
         {"variant": name, "step": point.step, "mean": point.mean}
         for name, curve in curves.items()
@@ -140,12 +121,12 @@ def learning(variant: str, curves: Mapping[str, Sequence[Point]]) -> Markup:
     apart = {"x": x, "y": y, "detail": {"field": "variant", "type": "nominal"}}
     spread = {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}}
     layers = [
-        _layer(others, {"type": "line", "color": _FAINT, "strokeWidth": 1}, apart),
-        _layer(own, {"type": "area", "color": _ACCENT, "opacity": 0.25}, spread),
-        _layer(own, {"type": "line", "color": _ACCENT, "strokeWidth": 2}, {"x": x, "y": y}),
+        layer(others, {"type": "line", "color": FAINT, "strokeWidth": 1}, apart),
+        layer(own, {"type": "area", "color": ACCENT, "opacity": 0.25}, spread),
+        layer(own, {"type": "line", "color": ACCENT, "strokeWidth": 2}, {"x": x, "y": y}),
     ]
     chart = {"width": 280, "height": 150, "layer": layers}
-    return _svg(chart, f"Validation loss of {variant}")
+    return svg(chart, f"Validation loss of {variant}")
 
 
 def attention(variant: str, picture: Mapping[str, Any]) -> Markup:
@@ -167,14 +148,14 @@ def attention(variant: str, picture: Mapping[str, Any]) -> Markup:
     across = {"orient": "top", "labelAngle": 0 if short else -90}
     places = {"x": _tokens("x", "source", source, across), "y": _tokens("y", "target", target, {})}
     weight = {"field": "weight", "type": "quantitative", "scale": None, "legend": None}
-    outline = {"type": "rect", "filled": False, "stroke": _SECOND, "strokeWidth": 1.5}
+    outline = {"type": "rect", "filled": False, "stroke": SECOND, "strokeWidth": 1.5}
     layers = [
-        _layer(cells, {"type": "rect", "color": _ACCENT}, places | {"opacity": weight}),
-        _layer(gold, outline, places),
+        layer(cells, {"type": "rect", "color": ACCENT}, places | {"opacity": weight}),
+        layer(gold, outline, places),
     ]
     step = {"step": _CELL}
-    chart = {"width": step, "height": step, "view": {"stroke": _FAINT}, "layer": layers}
-    return _svg(chart, f"Attention of {variant}")
+    chart = {"width": step, "height": step, "view": {"stroke": FAINT}, "layer": layers}
+    return svg(chart, f"Attention of {variant}")
 
 
 def mechanism(title: str, series: Sequence[Series]) -> Markup:
@@ -188,54 +169,54 @@ def mechanism(title: str, series: Sequence[Series]) -> Markup:
             (first, start), (last, _) = one.means[0], one.means[-1]
             ends = [(first, start), (last, start * (last / first) ** one.slope)]
             claimed += [{"series": one.name, "width": w, "value": v} for w, v in ends]
-    names = [one.name for one in series]
-    colours = [(_ACCENT, _SECOND, _THIRD)[one.group % 3] for one in series]
-    dashes = [[1, 0] if one.moment == 0 else [6, 3] for one in series]
-    named = {
-        "field": "series",
-        "type": "nominal",
-        "legend": {
-            "title": None,
-            "orient": "top",
-            "direction": "vertical",
-            "symbolType": "stroke",
-            "symbolSize": 400,
-            "symbolOpacity": 1,
-            "symbolStrokeWidth": 2,
-        },
-    }
+    colour, dash = told_apart(
+        [one.name for one in series],
+        [COLOURS[one.group % len(COLOURS)] for one in series],
+        [[1, 0] if one.moment == 0 else [6, 3] for one in series],
+    )
     widths = sorted({point["width"] for point in lines})
     ticks = _ticks([point["value"] for point in points])
     x_scale = {"type": "log", "base": 2, "nice": False}
     x_axis = {"values": widths, "format": "d", "grid": False}
     y_scale = {"type": "log", "nice": False, "padding": 8}
     places = {
-        "x": _quantity("width", x_scale, x_axis) | {"title": "key width"},
-        "y": _quantity("value", y_scale, {"values": ticks, "format": ",~r"}),
+        "x": quantity("width", x_scale, x_axis) | {"title": "key width"},
+        "y": quantity("value", y_scale, {"values": ticks, "format": ",~r"}),
     }
-    colour = {"color": named | {"scale": {"domain": names, "range": colours}}}
-    dash = {"strokeDash": named | {"scale": {"domain": names, "range": dashes}}}
     apart = {"detail": {"field": "series", "type": "nominal"}}
-    dotted = {"type": "line", "color": _INK, "strokeDash": [1, 4], "strokeWidth": 2}
+    dotted = {"type": "line", "color": INK, "strokeDash": [1, 4], "strokeWidth": 2}
     layers = [
-        _layer(lines, {"type": "line", "strokeWidth": 2}, places | colour | dash),
-        _layer(points, {"type": "circle", "size": 30, "opacity": 0.6}, places | colour),
-        _layer(claimed, dotted, places | apart),
+        layer(lines, {"type": "line", "strokeWidth": 2}, places | colour | dash),
+        layer(points, {"type": "circle", "size": 30, "opacity": 0.6}, places | colour),
+        layer(claimed, dotted, places | apart),
     ]
     chart = {"width": 270, "height": 200, "layer": layers}
-    return _svg(chart, f"{title} by key width")
+    return svg(chart, f"{title} by key width")
 
 
-def _layer(
-    values: list[dict[str, Any]], mark: dict[str, Any], encoding: dict[str, Any]
-) -> dict[str, Any]:
-    return {"data": {"values": values}, "mark": mark, "encoding": encoding}
-
-
-def _quantity(field: str, scale: dict[str, Any], axis: dict[str, Any]) -> dict[str, Any]:
-    """A numeric channel without a title."""
-    place = {"field": field, "type": "quantitative", "title": None}
-    return place | {"scale": {"zero": False} | scale, "axis": axis}
+def by_length(title: str, drawn: Sequence[Line]) -> Markup:
+    """A score by the mean length of the sources of each part, a dot a seed, a line a variant."""
+    points, means = [], []
+    for line in drawn:
+        means += [{"series": line.variant, "length": s, "value": v} for s, v in line.means]
+        for length, column in zip(line.lengths, line.values, strict=True):
+            points += [{"series": line.variant, "length": length, "value": v} for v in column]
+    dashes = ([1, 0], [6, 3], [2, 3])
+    colour, dash = told_apart(
+        [line.variant for line in drawn],
+        [COLOURS[number % len(COLOURS)] for number in range(len(drawn))],
+        [dashes[number // len(COLOURS) % len(dashes)] for number in range(len(drawn))],
+    )
+    places = {
+        "x": quantity("length", {"nice": False, "padding": 8}, {"tickCount": 5, "grid": False})
+        | {"title": "symbols of the source"},
+        "y": quantity("value", {"padding": 8}, {"tickCount": 5}),
+    }
+    layers = [
+        layer(means, {"type": "line", "strokeWidth": 2}, places | colour | dash),
+        layer(points, {"type": "circle", "size": 30, "opacity": 0.6}, places | colour),
+    ]
+    return svg({"width": 270, "height": 200, "layer": layers}, f"{title} by source length")
 
 
 def _tokens(field: str, title: str, tokens: Sequence[str], axis: dict[str, Any]) -> dict[str, Any]:
@@ -244,16 +225,6 @@ def _tokens(field: str, title: str, tokens: Sequence[str], axis: dict[str, Any])
     scale = {"domain": list(range(len(tokens))), "padding": 0}
     place = {"field": field, "type": "ordinal", "title": title}
     return place | {"scale": scale, "axis": axis | labels}
-
-
-def _svg(chart: dict[str, Any], label: str) -> Markup:
-    """The chart as an SVG element of the page, without a namespace, which HTML does not need."""
-    text = vl_convert.vegalite_to_svg(chart | {"config": _CONFIG})
-    size = re.search(r'width="[^"]*" height="[^"]*" viewBox="[^"]*"', text)
-    if size is None:
-        raise ValueError(f"an SVG with width, height and viewBox was wanted; got {text[:200]}")
-    body = text[text.index(">") + 1 :]
-    return Markup(f'<svg role="img" aria-label="{escape(label)}" {size.group()}>{body}')
 
 
 def _ticks(values: Sequence[float]) -> list[float]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from attnjax.reporting.lengths import panel
 from attnjax.reporting.number import words
 from attnjax.reporting.table import metric_groups
 
@@ -42,8 +43,8 @@ def panels(summary: dict[str, Any]) -> dict[str, list[Series]]:
     """A panel a quantity, a line a set of variants that a claimed slope runs over.
 
     `logit_variance_initial` and `logit_variance_trained` share a panel. Drawn are the metrics of
-    the claimed slopes and those without a better direction; the axes are logarithmic, so what is
-    not positive is left out.
+    the claimed slopes and those without a better direction, but for scores by length, which have a
+    figure of their own; the axes are logarithmic, so what is not positive is left out.
     """
     slopes: dict[tuple[tuple[str, float], ...], dict[str, float | None]] = defaultdict(dict)
     for claim in summary.get("claims") or ():
@@ -81,7 +82,7 @@ def _stems(summary: dict[str, Any], claimed: Any) -> dict[str, dict[str, str]]:
         return {}
     named = {metric for metrics in claimed for metric in metrics}
     _, observed = metric_groups(summary)
-    metrics = [m for m in summary["metrics"] if m in named or m in observed]
+    metrics = [m for m in summary["metrics"] if m in named or (m in observed and not panel(m))]
     stems: dict[str, dict[str, str]] = defaultdict(dict)
     for metric in metrics:
         stem, _, moment = metric.rpartition("_")

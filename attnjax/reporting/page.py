@@ -7,7 +7,8 @@ The summary of an experiment, `summary.json` in its folder, is
      "rows": [{"variant", "n", "mean": {metric: x}, "standard_deviation": {metric: x},
                "seconds", "parameters", "values": {metric: [x a seed]},
                "runs": [a run's folder, relative to the experiment's, a seed]}],
-     "claims": [{"text", "quantity": {"kind": "difference" | "value" | "slope", "metric", ...},
+     "claims": [{"text", "quantity": {"kind": "difference" | "value" | "slope" |
+                     "sentence_difference" | "length_gain", "metric", ...},
                  "estimate", "low", "high", "region": [low, high], "verdict"}],
      "published": [{"paper", "table", "variant", "metric", "value", "source"}],
      "device": text, "versions": {package: version}, "command": text, "date": text}
@@ -15,12 +16,14 @@ The summary of an experiment, `summary.json` in its folder, is
 An end of a region that is null is unbounded, and so is null for `low` and `high` (one seed). A
 metric that a variant was not measured by is absent from its row or null. `better` names the
 metrics that say how good a variant is; the others describe it. A slope's quantity has
-"over": [[variant, width], ...]. "runs" may be absent: then <variant>/*/ is looked through;
-"command" and "date" may be too.
+"over": [[variant, width], ...], a difference's "better" and "worse"; its "interval" is "sentences"
+where it is not over seeds. "runs" may be absent: then <variant>/*/ is looked through; "command" and
+"date" may be too.
 
-A run's folder has metrics.jsonl (rows of step, epoch, split, loss, ...) and attention.json, a list
-of {"source": [token], "target": [token], "weights": [[T rows of S]], "gold": [[position], ...]}.
-What is missing leaves out its section.
+A run's folder has metrics.jsonl (rows of step, epoch, split, loss, ...); attention.json, a list
+of {"source": [token], "target": [token], "weights": [[T rows of S]], "gold": [[position], ...]};
+and sentences.json, of which the lengths of the sources are read (see `evaluation.sentences`). What
+is missing leaves out its section.
 """
 
 import datetime
@@ -33,6 +36,7 @@ from typing import Any
 
 from attnjax.reporting import figure
 from attnjax.reporting.html import Markup, element, join
+from attnjax.reporting.lengths import lines
 from attnjax.reporting.mechanism import panels
 from attnjax.reporting.number import measured, number, words
 from attnjax.reporting.published import compare, deviation
@@ -58,6 +62,7 @@ def write(folder: Path, summary: dict[str, Any]) -> Path:
         _header(summary),
         _section("Verdicts", *_verdicts(summary.get("claims") or ())),
         _section("Results", *_results(summary)),
+        _section("By source length", *_by_length(summary, runs)),
         _section("The mechanism", *_mechanism(summary)),
         _section("Learning curves", *_learning(runs)),
         _section("Attention", *_attention(runs)),
@@ -121,8 +126,9 @@ def _verdicts(claims: Sequence[dict[str, Any]]) -> list[Markup]:
     if not items:
         return []
     rule = (
-        "Bar: the 95 % interval over seeds. Band: what the claim allows. The bar inside the band "
-        "is “reproduced”, clear of it “not reproduced”, anything else “undecided”."
+        "Bar: the 95 % interval, over seeds where nothing else is said. Band: what the claim "
+        "allows. The bar inside the band is “reproduced”, clear of it “not reproduced”, anything "
+        "else “undecided”."
     )
     return [element("ul", *items, class_="verdicts"), element("p", rule, class_="caption")]
 
@@ -169,6 +175,18 @@ def _best(summary: dict[str, Any], metric: str) -> float | None:
     if direction is None or len(means) < 2 or not finite:
         return None
     return max(finite) if direction == "higher" else min(finite)
+
+
+def _by_length(summary: dict[str, Any], runs: dict[str, list[Path]]) -> list[Markup]:
+    charts = [
+        _figure(title, figure.by_length(title, drawn))
+        for title, drawn in lines(summary, runs).items()
+    ]
+    caption = (
+        "The test split in parts by the length of the source, each scored as a corpus and drawn at "
+        "its mean length; a dot a seed, the line through the means."
+    )
+    return _grid(caption, charts)
 
 
 def _mechanism(summary: dict[str, Any]) -> list[Markup]:

@@ -72,7 +72,9 @@ def count(value: float | None) -> str:
 def evidence(claim: dict[str, Any]) -> str:
     """What a verdict rests on: the estimate, its interval, and the claimed region."""
     found, ends = estimate(claim["estimate"], claim["low"], claim["high"])
-    return f"{found} (95 %: {ends}); claimed: {interval(*claim['region'])}"
+    over = (claim.get("quantity") or {}).get("interval")
+    share = "95 %" if over is None else f"95 % over {over}"
+    return f"{found} ({share}: {ends}); claimed: {interval(*claim['region'])}"
 
 
 def _results(summary: dict[str, Any], metrics: Sequence[str], costs: Sequence[str]) -> Table:

@@ -28,6 +28,9 @@ DIGEST = "digest"
 SPARE = 2**24
 """Bytes that a disk must have beside what is saved."""
 
+NOTHING = {"nothing": np.zeros(1)}
+"""Stands for the parameters of a model that has none: Orbax saves no empty tree."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
@@ -90,7 +93,7 @@ class Checkpoints:
             self._manager.save(
                 step,
                 args=ocp.args.Composite(
-                    params=ocp.args.StandardSave(params),
+                    params=ocp.args.StandardSave(params or NOTHING),
                     rest=ocp.args.StandardSave(rest),
                     standing=ocp.args.JsonSave(asdict(standing)),
                 ),
@@ -116,15 +119,16 @@ class Checkpoints:
             read = self._manager.restore(
                 step,
                 args=ocp.args.Composite(
-                    params=ocp.args.StandardRestore(_blank(like.params)),
+                    params=ocp.args.StandardRestore(_blank(like.params) or NOTHING),
                     rest=ocp.args.StandardRestore(_rest(_blank(like))),
                 ),
             )
         rest = read["rest"]
         state = State(
             step=rest["step"],
-            params=read["params"],
+            params=_something(read["params"]),
             optimizer=rest["optimizer"],
+            objective=rest["objective"],
             key=jax.random.wrap_key_data(rest["key"]),
         )
         return state, self._standing(step)
@@ -152,7 +156,7 @@ class Checkpoints:
         self._check(step)
         with self._readable(step):
             args = ocp.args.Composite(params=ocp.args.StandardRestore())
-            return self._manager.restore(step, args=args)["params"]
+            return _something(self._manager.restore(step, args=args)["params"])
 
     def _epoch_ends(self) -> Iterator[int]:
         """The steps at ends of epochs, the latest first."""
@@ -226,6 +230,11 @@ def _arrays(tree: Any) -> Any:
     return jax.tree.map(np.asarray, tree)
 
 
+def _something(params: Any) -> Any:
+    """The parameters as they were given to be saved."""
+    return {} if params.keys() == NOTHING.keys() else params
+
+
 def _blank(like: Any) -> Any:
     """Zeros of the shapes and types in like; a key stays one."""
 
@@ -242,5 +251,6 @@ def _rest(state: State) -> dict[str, Any]:
     return {
         "step": np.asarray(state.step),
         "optimizer": _arrays(state.optimizer),
+        "objective": _arrays(state.objective),
         "key": np.asarray(jax.random.key_data(state.key)),
     }

@@ -91,7 +91,13 @@ def train(
 def _members(runs: Sequence[Run], job: Job, opened: ExitStack) -> list[Member]:
     """The runs, as they were left or with first parameters."""
     batch = job.plan.batch(0, runs[0].seed)
-    initial = partial(initial_state, batch=batch, model=job.model, transform=job.optimizer.make())
+    initial = partial(
+        initial_state,
+        batch=batch,
+        model=job.model,
+        objective=job.objective,
+        transform=job.optimizer.make(),
+    )
     like = jax.eval_shape(initial, jax.random.key(0))
     members = [opened.enter_context(closing(Member(run, like))) for run in runs]
     for member in members:

@@ -17,19 +17,29 @@ type Totals = dict[str, tuple[jax.Array, jax.Array]]
 class Objective:
     """What is minimised. A part: subclasses are chosen on the command line."""
 
+    def initial(self) -> Any:
+        """What it keeps from update to update, a pytree of arrays that checkpoints hold."""
+        return ()
+
     def __call__(
-        self, model: Any, params: Any, batch: Any, *, key: jax.Array | None, groups: int
+        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None, groups: int
     ) -> Totals:
         """The batch's sums.
 
         Args:
             model: see `attnjax.models`.
             params: its parameters.
+            state: what it keeps.
             batch: see `attnjax.data.batches`.
-            key: of the dropout; None: there is none.
+            key: of the dropout and of all that is sampled; None: there is none.
             groups: see `cross_entropy`.
         """
         raise NotImplementedError
+
+    def after(self, state: Any, totals: Totals) -> Any:
+        """What it keeps, after an update with these sums over all devices."""
+        del totals
+        return state
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,22 +55,34 @@ class CrossEntropy(Objective):
     smoothing: float = 0.1
 
     def __call__(
-        self, model: Any, params: Any, batch: Any, *, key: jax.Array | None, groups: int
+        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None, groups: int
     ) -> Totals:
+        del state
         hidden, table = model.apply(
             {"params": params},
             batch.source,
             shifted(batch.target),
             deterministic=key is None,
-            rngs={} if key is None else {"dropout": key},
+            rngs=streams(key),
             method="features",
         )
-        sums = cross_entropy(hidden, table, batch.target, smoothing=self.smoothing, groups=groups)
+        return self.totals(hidden, table, batch.target, groups=groups)
+
+    def totals(
+        self, hidden: jax.Array, table: jax.Array, target: jax.Array, *, groups: int
+    ) -> Totals:
+        """The sums, from what the logits are the product of."""
+        sums = cross_entropy(hidden, table, target, smoothing=self.smoothing, groups=groups)
         return {
             "loss": (sums.smoothed, sums.tokens),
             "nll": (sums.nll, sums.tokens),
             "accuracy": (sums.correct, sums.tokens),
         }
+
+
+def streams(key: jax.Array | None) -> dict[str, jax.Array]:
+    """The random streams of a training step; none without a key."""
+    return {} if key is None else {"dropout": key, "sample": jax.random.fold_in(key, 1)}
 
 
 def shifted(target: jax.Array) -> jax.Array:

@@ -63,17 +63,45 @@ class InverseSquareRoot(Schedule):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Halving(Schedule):
+    """value, and from the update `after` on half of it, halved again at each `every` more.
+
+    Source: Sutskever et al. 2014, section 3.4; Luong et al. 2015, section 4.1. Both count epochs.
+    """
+
+    value: float = 1.0
+    after: int = 10_000
+    every: int = 1_000
+
+    def rate(self, step: Any) -> jax.Array:
+        past = jnp.maximum(jnp.asarray(step, jnp.float32) - self.after, -1.0)
+        return self.value * 0.5 ** (1 + past // self.every)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Optimizer:
     """How gradients change parameters. A part: subclasses are chosen on the command line.
 
     Attributes:
         schedule: the learning rate.
+        clip: a gradient (of the mean over tokens) with a larger global norm is scaled down to it
+            before anything else (Pascanu et al. 2013, algorithm 1); None: never.
     """
 
     schedule: Schedule = field(default_factory=Noam)
+    clip: float | None = None
 
     def make(self) -> optax.GradientTransformation:
         """What optax takes."""
+        return optax.chain(
+            optax.identity() if self.clip is None else optax.clip_by_global_norm(self.clip),
+            self.scaling(),
+            # optax counts from 0, the papers' formulae from 1
+            optax.scale_by_learning_rate(lambda count: self.schedule.rate(count + 1)),
+        )
+
+    def scaling(self) -> optax.GradientTransformation:
+        """What is done to gradients before the learning rate."""
         raise NotImplementedError
 
 
@@ -85,8 +113,6 @@ class Adam(Optimizer):
         b1: beta_1.
         b2: beta_2.
         epsilon: added to the root of the second moment.
-        clip: a gradient (of the mean over tokens) with a larger global norm is scaled down to it
-            before Adam sees it (Pascanu et al. 2013, algorithm 1); None: never.
 
     Source: Kingma and Ba 2015, algorithm 1.
     """
@@ -94,12 +120,33 @@ class Adam(Optimizer):
     b1: float = 0.9
     b2: float = 0.98
     epsilon: float = 1e-9
-    clip: float | None = None
 
-    def make(self) -> optax.GradientTransformation:
-        return optax.chain(
-            optax.identity() if self.clip is None else optax.clip_by_global_norm(self.clip),
-            optax.scale_by_adam(b1=self.b1, b2=self.b2, eps=self.epsilon),
-            # optax counts from 0, the papers' formulae from 1
-            optax.scale_by_learning_rate(lambda count: self.schedule.rate(count + 1)),
-        )
+    def scaling(self) -> optax.GradientTransformation:
+        return optax.scale_by_adam(b1=self.b1, b2=self.b2, eps=self.epsilon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adadelta(Optimizer):
+    """Adadelta with the constants of Bahdanau et al. 2015, appendix B.2, and a rate of 1.
+
+    Attributes:
+        rho: the decay of both running means.
+        epsilon: added to both.
+
+    Source: Zeiler 2012, algorithm 1.
+    """
+
+    schedule: Schedule = field(default_factory=lambda: Constant(value=1.0))
+    rho: float = 0.95
+    epsilon: float = 1e-6
+
+    def scaling(self) -> optax.GradientTransformation:
+        return optax.scale_by_adadelta(rho=self.rho, eps=self.epsilon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientDescent(Optimizer):
+    """The gradient itself, without momentum."""
+
+    def scaling(self) -> optax.GradientTransformation:
+        return optax.identity()

@@ -88,25 +88,35 @@ class Devices:
 
 
 class Meshed(Devices):
-    """`jax.jit` over a mesh: the step sees the global batch, XLA inserts the one all-reduce."""
+    """`jax.shard_map` over a mesh: the step sees its device's rows, sums are added up by `psum`.
+
+    Left to XLA, which could share the global batch out by itself, the gradient of a matrix that a
+    loop over time uses is added up over the devices at every word.
+    """
 
     def hold(self, tree: Any) -> Any:
         return jax.device_put(tree, self._sharding())
 
     def share(self, batch: Any) -> Any:
         self._rows(batch)
-        rows = (None, AXIS) if self.seeds else (AXIS,)
-        return jax.device_put(batch, self._sharding(*rows))
+        return jax.device_put(batch, NamedSharding(self.mesh, self._rows_axes()))
 
     def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:
         def call(held: Any, batch: Any) -> Any:
-            return step(held, batch, reduce=lambda sums: sums, groups=self.count)
+            return step(held, batch, reduce=lambda sums: jax.lax.psum(sums, AXIS), groups=1)
 
-        return jax.jit(
+        shared = jax.shard_map(
             jax.vmap(call) if self.seeds else call,
-            donate_argnums=0 if donate else (),
-            out_shardings=self._sharding(),
+            mesh=self.mesh,
+            in_specs=(PartitionSpec(), self._rows_axes()),
+            out_specs=PartitionSpec(),
+            # else JAX would add gradients up of itself, one by one
+            check_vma=False,
         )
+        return jax.jit(shared, donate_argnums=0 if donate else ())
+
+    def _rows_axes(self) -> PartitionSpec:
+        return PartitionSpec(None, AXIS) if self.seeds else PartitionSpec(AXIS)
 
     def read(self, tree: Any) -> Any:
         return tree

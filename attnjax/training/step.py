@@ -21,22 +21,30 @@ class State:
         step: updates done, int32.
         params: the model's parameters.
         optimizer: optax's state.
+        objective: what the objective keeps.
         key: the run's random key; the update after step n draws from fold_in(key, n).
     """
 
     step: jax.Array
     params: Any
     optimizer: Any
+    objective: Any
     key: jax.Array
 
 
 def initial_state(
-    key: jax.Array, batch: Any, *, model: Any, transform: optax.GradientTransformation
+    key: jax.Array,
+    batch: Any,
+    *,
+    model: Any,
+    objective: Objective,
+    transform: optax.GradientTransformation,
 ) -> State:
     """A state with first parameters, drawn from key; the batch gives shapes only."""
     source, given = jnp.asarray(batch.source), jnp.asarray(batch.target)
-    params = model.init(key, source, given, deterministic=True, mutable=["params"])["params"]
-    return State(jnp.zeros((), jnp.int32), params, transform.init(params), key)
+    drawn = model.init(key, source, given, deterministic=True, mutable=["params"])
+    params = drawn.get("params", {})  # a model may have none
+    return State(jnp.zeros((), jnp.int32), params, transform.init(params), objective.initial(), key)
 
 
 def train_step(
@@ -58,7 +66,8 @@ def train_step(
     key = jax.random.fold_in(state.key, state.step)
 
     def loss(params: Any) -> tuple[jax.Array, Totals]:
-        totals = objective(model, cast(params, precision), batch, key=key, groups=groups)
+        cast_params = cast(params, precision)
+        totals = objective(model, cast_params, state.objective, batch, key=key, groups=groups)
         return totals["loss"][0], totals
 
     gradients, totals = reduce(jax.grad(loss, has_aux=True)(state.params))
@@ -69,7 +78,8 @@ def train_step(
     metrics = {name: total / number for name, (total, number) in totals.items()}
     metrics["tokens"] = count
     metrics["gradient_norm"] = optax.tree.norm(gradients)
-    return State(state.step + 1, params, optimizer, state.key), metrics
+    kept = objective.after(state.objective, totals)
+    return State(state.step + 1, params, optimizer, kept, state.key), metrics
 
 
 def evaluation_step(
@@ -82,8 +92,9 @@ def evaluation_step(
     groups: int,
     precision: Precision,
 ) -> Totals:
-    """The sums and counts of a batch, without dropout."""
-    return reduce(objective(model, cast(params, precision), batch, key=None, groups=groups))
+    """The sums and counts of a batch, without dropout, and of a fresh objective."""
+    state, params = objective.initial(), cast(params, precision)
+    return reduce(objective(model, params, state, batch, key=None, groups=groups))
 
 
 def cast(params: Any, precision: Precision) -> Any:

@@ -94,7 +94,7 @@ def test_splits_are_disjoint_in_days_and_nothing_comes_twice():
     assert len(days["train"]) == 366 + 365 - 80
     for name, split in corpus.splits.items():
         for encoded, answer in zip(split, corpus.references[name], strict=True):
-            assert corpus.vocabulary.decode(encoded.target) == answer
+            assert corpus.vocabularies.target.decode(encoded.target) == answer
             assert encoded.alignment is not None
             assert len(encoded.alignment) == len(encoded.target)
             assert encoded.alignment[-1] == frozenset()
@@ -115,7 +115,7 @@ def test_the_default_is_quick_and_diverse():
     corpus = Dates().load()
     assert time.process_time() - start < 4
     assert len({str(form.locale) for form in FORMATS}) == 12
-    unknown = corpus.vocabulary.encode("\N{SNOWMAN}")[0]
+    unknown = corpus.vocabularies.target.encode("\N{SNOWMAN}")[0]
     assert all(unknown not in encoded.source for encoded in corpus.splits["test"])
 
 

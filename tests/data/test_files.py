@@ -5,8 +5,10 @@ import re
 import pytest
 
 from attnjax.data.files import ParallelText, TabSeparated, read_lines, read_pairs
+from attnjax.data.order import AsWritten, Reversed
 from attnjax.data.sentencepieces import SentencePiece
 from attnjax.data.symbols import END, UNKNOWN
+from attnjax.data.vocabularies import joint
 from attnjax.data.vocabulary import SplitWords
 from attnjax.errors import UserError
 
@@ -34,18 +36,49 @@ def test_parallel_text(folder):
         "valid": 1,
         "test": 1,
     }
-    assert corpus.vocabulary.pieces[4:] == ("A", "B", "a", "b@@", "c", "d")
+    assert corpus.vocabularies.target.pieces[4:] == ("A", "B", "a", "b@@", "c", "d")
     empty = corpus.splits["train"][1]  # an empty line is an empty sentence, not left out
     assert empty.target == [END]
     assert empty.alignment is None
-    assert corpus.splits["test"][0].source == [UNKNOWN, corpus.vocabulary.encode("d")[0], END]
+    assert corpus.splits["test"][0].source == [
+        UNKNOWN,
+        corpus.vocabularies.target.encode("d")[0],
+        END,
+    ]
     assert corpus.references == {"train": ["A B", ""], "valid": ["BA"], "test": ["AA z"]}
+
+
+def test_a_source_is_read_backwards_and_keeps_its_end(folder):
+    forward, backward = (
+        ParallelText(folder=str(folder), order=order) for order in (AsWritten(), Reversed())
+    )
+    one, other = forward.load(), backward.load()
+    assert one.vocabularies == other.vocabularies
+    for there, back in zip(one.splits["train"], other.splits["train"], strict=True):
+        assert back.source == [*there.source[-2::-1], END]
+        assert back.target == there.target
+    text, vocabulary = other.sources["train"][0], other.vocabularies.source
+    assert backward.ids(text, vocabulary) == other.splits["train"][0].source
+
+
+def test_long_sentences_are_left_out_of_training(folder):
+    corpus = ParallelText(folder=str(folder), longest=2).load()
+    assert corpus.sources == {"train": ["d"], "valid": ["a"], "test": ["z d"]}
+    with pytest.raises(UserError, match="no training example has at most task.longest=0 words"):
+        ParallelText(folder=str(folder), longest=0).load()
+
+
+def test_two_vocabularies(folder):
+    corpus = ParallelText(folder=str(folder), target_vocabulary=SplitWords()).load()
+    source, target = corpus.vocabularies
+    assert set(source.pieces[4:]).isdisjoint(target.pieces[4:])
+    assert UNKNOWN not in corpus.splits["train"][0].source + corpus.splits["train"][0].target
 
 
 def test_a_given_vocabulary_is_used_not_learned(folder):
     given = SplitWords().learn(["z y"])
-    corpus = ParallelText(folder=str(folder)).load(given)
-    assert corpus.vocabulary is given
+    corpus = ParallelText(folder=str(folder)).load(joint(given))
+    assert corpus.vocabularies.target is given
     assert corpus.splits["test"][0].source == [*given.encode("z"), UNKNOWN, END]
 
 
@@ -114,13 +147,13 @@ def test_tab_separated_wants_exactly_one_tab(tmp_path, line, tabs):
 def test_multi30k(data, monkeypatch):
     monkeypatch.setenv("ATTNJAX_DATA", str(data))
     corpus = ParallelText(folder="multi30k-bpe").load()
-    assert corpus.vocabulary.size == 9712
+    assert corpus.vocabularies.target.size == 9712
     sizes = {name: len(split) for name, split in corpus.splits.items()}
     assert sizes == {"train": 29_000, "valid": 1_014, "test": 1_000}
     # the length that the published score was computed with
     assert sum(len(text.split()) for text in corpus.references["test"]) == 12_103
     for example, reference in zip(corpus.splits["train"], corpus.references["train"], strict=True):
-        assert corpus.vocabulary.decode(example.target) == reference
+        assert corpus.vocabularies.target.decode(example.target) == reference
 
 
 def test_real_files_that_are_not_as_they_should_be(data):

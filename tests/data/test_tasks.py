@@ -3,7 +3,7 @@
 import pytest
 
 from attnjax.data.symbols import END
-from attnjax.data.tasks import Copy, Reverse
+from attnjax.data.tasks import Copy, Reverse, Sort
 from attnjax.errors import UserError
 
 SMALL = {"train": 40, "valid": 10, "test": 15, "symbols": 7, "shortest": 2, "longest": 5}
@@ -17,7 +17,7 @@ def test_target_alignment_and_disjoint_splits(task):
         "valid": 10,
         "test": 15,
     }
-    assert corpus.vocabulary.size == 4 + 7
+    assert corpus.vocabularies.target.size == 4 + 7
     sources = [tuple(e.source) for split in corpus.splits.values() for e in split]
     assert len(set(sources)) == 65
     assert {len(source) - 1 for source in sources} == {2, 3, 4, 5}
@@ -26,7 +26,7 @@ def test_target_alignment_and_disjoint_splits(task):
             symbols = example.source[:-1]
             wanted = symbols if isinstance(task, Copy) else symbols[::-1]
             assert example.target == [*wanted, END]
-            assert corpus.vocabulary.decode(example.target) == reference
+            assert corpus.vocabularies.target.decode(example.target) == reference
             *links, end = example.alignment
             assert end == frozenset()
             # every symbol is linked to one place, each place once, and finds itself there
@@ -36,14 +36,33 @@ def test_target_alignment_and_disjoint_splits(task):
             assert places == sorted(places, reverse=isinstance(task, Reverse))
 
 
+def test_sorted_symbols_may_come_from_any_of_their_places():
+    corpus = Sort(**SMALL).load()
+    ties = 0
+    for name, split in corpus.splits.items():
+        for example, reference in zip(split, corpus.references[name], strict=True):
+            symbols = [
+                int(word) for word in corpus.vocabularies.source.decode(example.source).split()
+            ]
+            assert reference == " ".join(map(str, sorted(symbols)))
+            assert corpus.vocabularies.target.decode(example.target) == reference
+            assert example.alignment is not None
+            *links, end = example.alignment
+            assert end == frozenset()
+            for symbol, places in zip(sorted(symbols), links, strict=True):
+                assert places == {p for p, other in enumerate(symbols) if other == symbol}
+                ties += len(places) > 1
+    assert ties
+
+
 def test_the_seed_alone_decides():
     assert Copy(**SMALL).load() == Copy(**SMALL).load()
     assert Copy(**SMALL).load().splits != Copy(**SMALL, seed=1).load().splits
 
 
 def test_a_given_vocabulary_is_used():
-    vocabulary = Copy(symbols=30, train=1, valid=1, test=1).load().vocabulary
-    assert Reverse(**SMALL).load(vocabulary).vocabulary is vocabulary
+    given = Copy(symbols=30, train=1, valid=1, test=1).load().vocabularies
+    assert Reverse(**SMALL).load(given).vocabularies is given
 
 
 def test_all_sequences_can_be_wanted_and_none_more():

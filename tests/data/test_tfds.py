@@ -59,7 +59,10 @@ def test_pairs_come_as_text(task):
     corpus = task.load()
     for split, name in (("train", "train"), ("valid", "validation"), ("test", "test")):
         pairs = {
-            (corpus.vocabulary.decode(example.source), corpus.vocabulary.decode(example.target))
+            (
+                corpus.vocabularies.target.decode(example.source),
+                corpus.vocabularies.target.decode(example.target),
+            )
             for example in corpus.splits[split]
         }
         assert pairs == {(english, german) for german, english in PAIRS[name]}

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnjax.data.saved import load_vocabulary
 from attnjax.data.sentencepieces import SentencePiece
 from attnjax.data.symbols import END, PAD, START, UNKNOWN
+from attnjax.data.vocabularies import Vocabularies, joint, load_vocabularies
 from attnjax.data.vocabulary import Characters, SplitWords
 from attnjax.errors import UserError
 
@@ -90,29 +90,52 @@ def test_decode_stops_at_end_and_text_cannot_spell_a_special_symbol():
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: type(part).__name__)
 def test_a_saved_vocabulary_is_the_same(part, tmp_path):
     vocabulary = part.learn(TEXTS)
-    vocabulary.save(tmp_path / "vocabulary")
-    loaded = load_vocabulary(tmp_path / "vocabulary", vocabulary.digest)
-    assert loaded == vocabulary
+    joint(vocabulary).save(tmp_path / "vocabulary")
+    loaded, target = load_vocabularies(tmp_path / "vocabulary", vocabulary.digest)
+    assert loaded == vocabulary == target
     assert [loaded.encode(text) for text in TEXTS] == [vocabulary.encode(text) for text in TEXTS]
+
+
+def test_two_vocabularies_one_and_none(tmp_path):
+    words, letters = SplitWords().learn(TEXTS), Characters().learn(TEXTS)
+    for number, sides in enumerate(((words, letters), (words, words), (None, words), (None, None))):
+        vocabularies = Vocabularies(*sides)
+        vocabularies.save(tmp_path / str(number))
+        found = load_vocabularies(tmp_path / str(number), vocabularies.digest)
+        assert found == vocabularies
+        assert found.sizes == tuple(None if side is None else side.size for side in sides)
+    swapped = Vocabularies(letters, words).digest
+    assert swapped != Vocabularies(words, letters).digest
+    with pytest.raises(UserError, match="another run"):
+        load_vocabularies(tmp_path / "0", swapped)
+
+
+def test_only_the_most_frequent_words():
+    learned = SplitWords(most=2).learn(["a b b c c c", "d c"])
+    assert learned.pieces[4:] == ("c", "b")
+    with pytest.raises(UserError, match="most must be at least 1, got 0"):
+        SplitWords(most=0).learn(TEXTS)
 
 
 def test_another_or_a_damaged_vocabulary_is_refused(tmp_path):
     learned = Characters().learn(TEXTS)
     with pytest.raises(UserError, match="there is no file"):
-        load_vocabulary(tmp_path)
+        load_vocabularies(tmp_path)
     learned.save(tmp_path)
     other = SplitWords().learn(TEXTS).digest
-    with pytest.raises(UserError, match=f"another run: .*{other[:12]} was wanted.*{learned.size}"):
-        load_vocabulary(tmp_path, other)
+    with pytest.raises(
+        UserError, match=f"another run: .*{other[:12]} was wanted.*{learned.digest[:12]}"
+    ):
+        load_vocabularies(tmp_path, other)
     path = tmp_path / "vocabulary.json"
     content = json.loads(path.read_text())
     content["pieces"][5], content["pieces"][6] = content["pieces"][6], content["pieces"][5]
     path.write_text(json.dumps(content))
     with pytest.raises(UserError, match="was changed"):
-        load_vocabulary(tmp_path)
+        load_vocabularies(tmp_path)
     path.write_text(path.read_text()[:50])
     with pytest.raises(UserError, match="damaged"):
-        load_vocabulary(tmp_path)
+        load_vocabularies(tmp_path)
 
 
 def test_a_kind_with_the_same_pieces_is_another_vocabulary():
@@ -126,13 +149,13 @@ def test_the_model_of_sentencepiece_belongs_to_its_pieces(tmp_path):
     other = SentencePiece(size=41).learn(TEXTS)
     (tmp_path / "sentencepiece.model").write_bytes(other.model)
     with pytest.raises(UserError, match=r"damaged.*other pieces"):
-        load_vocabulary(tmp_path)
+        load_vocabularies(tmp_path)
     (tmp_path / "sentencepiece.model").write_bytes(b"no model")
     with pytest.raises(UserError, match="damaged"):
-        load_vocabulary(tmp_path)
+        load_vocabularies(tmp_path)
     (tmp_path / "sentencepiece.model").unlink()
     with pytest.raises(UserError, match=r"no file .*sentencepiece\.model"):
-        load_vocabulary(tmp_path)
+        load_vocabularies(tmp_path)
 
 
 def test_sizes_that_sentencepiece_cannot_make():

@@ -5,7 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from attnjax.evaluation.significance import paired_bootstrap, paired_interval
+from attnjax.evaluation.significance import (
+    bootstrap_interval,
+    paired_bootstrap,
+    paired_interval,
+    resampled,
+)
 
 
 @pytest.mark.parametrize(
@@ -78,3 +83,41 @@ def test_bootstrap_is_repeatable_and_checked():
     assert same[0] == same[1] != same[2]
     with pytest.raises(ValueError, match=r"\[10, 2\] and \[9, 2\]"):
         paired_bootstrap(first, second[:9], mean)
+
+
+def test_groups_keep_their_sizes():
+    seen = []
+
+    def statistic(times: list[np.ndarray]) -> float:
+        seen.append([one.sum() for one in times])
+        assert [len(one) for one in times] == [3, 50]
+        return float(times[0][0])
+
+    found = resampled([3, 50], statistic, resamples=500)
+    assert all(sums == [3, 50] for sums in seen)
+    # drawn three times with probability 1/3 each
+    assert found.mean() == pytest.approx(1, abs=0.15)
+    assert found.var() == pytest.approx(2 / 3, rel=0.2)
+    assert sorted(set(found)) == [0, 1, 2, 3]
+
+
+def test_a_bootstrap_interval_is_that_of_the_pair():
+    generator = np.random.default_rng(4)
+    first, second = generator.integers(1, 9, (2, 30, 2))
+
+    def difference(times: list[np.ndarray]) -> float:
+        return mean(times[0] @ second) - mean(times[0] @ first)
+
+    interval = bootstrap_interval([30], difference)
+    pair = paired_bootstrap(first, second, mean)
+    assert interval == pytest.approx((pair.difference, pair.low, pair.high))
+    narrow = bootstrap_interval([30], difference, confidence=0.5)
+    assert interval.low < narrow.low < narrow.high < interval.high
+
+
+def test_groups_and_shares_are_checked():
+    for sizes in ([], [4, 0]):
+        with pytest.raises(ValueError, match="groups of at least one sentence"):
+            bootstrap_interval(sizes, lambda times: 0.0)
+    with pytest.raises(ValueError, match="95"):
+        bootstrap_interval([4], lambda times: 0.0, confidence=95)

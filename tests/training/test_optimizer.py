@@ -2,7 +2,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.training.optimizer import Adam, Constant, InverseSquareRoot, Noam
+from attnjax.training.optimizer import (
+    Adadelta,
+    Adam,
+    Constant,
+    GradientDescent,
+    Halving,
+    InverseSquareRoot,
+    Noam,
+)
 
 
 @pytest.mark.parametrize("step", [1, 3, 399, 400, 401, 10_000])
@@ -37,3 +45,30 @@ def test_adam_is_algorithm_1_on_clipped_gradients(clip):
         wanted = first / (1 - 0.8**step) / (np.sqrt(second / (1 - 0.9**step)) + 1e-3)
         got = np.concatenate([updates["a"], updates["b"]])
         np.testing.assert_allclose(got, -float(schedule.rate(step)) * wanted, rtol=1e-6)
+
+
+def test_a_rate_is_halved_on_time():
+    schedule = Halving(value=0.8, after=5, every=3)
+    wanted = [0.8, 0.8, 0.8, 0.8, 0.4, 0.4, 0.4, 0.2, 0.2, 0.2, 0.1]  # updates 1 to 11
+    rates = [float(schedule.rate(step)) for step in range(1, 12)]
+    np.testing.assert_allclose(rates, wanted, rtol=1e-6)
+
+
+@pytest.mark.usefixtures("float64")
+def test_adadelta_is_algorithm_1():
+    transform = Adadelta(rho=0.9, epsilon=1e-3).make()
+    state = transform.init(jnp.zeros(3))
+    gradients_, updates_ = np.zeros(3), np.zeros(3)  # running means of squares
+    for gradient in np.random.default_rng(0).normal(0, 3, (4, 3)):
+        update, state = transform.update(jnp.asarray(gradient), state)
+        gradients_ = 0.9 * gradients_ + 0.1 * gradient**2
+        wanted = -np.sqrt(updates_ + 1e-3) / np.sqrt(gradients_ + 1e-3) * gradient
+        updates_ = 0.9 * updates_ + 0.1 * wanted**2
+        np.testing.assert_allclose(update, wanted, rtol=1e-6)
+
+
+def test_gradient_descent_is_the_clipped_gradient():
+    transform = GradientDescent(schedule=Constant(value=0.5), clip=5.0).make()
+    gradient = jnp.asarray([6.0, 8.0])
+    update, _ = transform.update(gradient, transform.init(gradient))
+    np.testing.assert_allclose(update, [-1.5, -2.0], rtol=1e-6)

@@ -11,7 +11,10 @@ import pytest
 
 from attnjax.attention.multihead import MultiHead
 from attnjax.errors import UserError
+from attnjax.models.decoders import LuongDecoder
 from attnjax.models.layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.models.recurrence import Encoder
+from attnjax.models.recurrent import Recurrent
 from attnjax.models.transformer import Transformer
 from attnjax.training import cross_entropy, parallel
 from attnjax.training.objective import CrossEntropy
@@ -29,6 +32,15 @@ TRANSFORMER = Transformer(
     decoder=DecoderLayer(attention=HEADS, cross=HEADS, feed_forward=FeedForward(width=16)),
     dropout=0.3,
 )
+RECURRENT = Recurrent(
+    source_vocabulary=WORDS,
+    vocabulary=WORDS,
+    width=8,
+    encoder=Encoder(width=4, layers=2),
+    decoder=LuongDecoder(width=8, layers=2),
+    dropout=0.3,
+)
+OBJECTIVE = CrossEntropy()
 TRANSFORM = Adam(schedule=InverseSquareRoot(peak=1e-2, warmup=10), clip=1.0).make()
 
 
@@ -40,7 +52,7 @@ def run(
     places = parallel.devices(how, rows=count, seeds=together)
     assert places.count == count
     step = partial(
-        train_step, model=model, objective=CrossEntropy(), transform=TRANSFORM, precision="float32"
+        train_step, model=model, objective=OBJECTIVE, transform=TRANSFORM, precision="float32"
     )
     batches = list(zip(*(ragged(steps, seed) for seed in seeds), strict=True))
 
@@ -49,7 +61,9 @@ def run(
         return places.share(jax.tree.map(lambda *x: np.stack(x), *each) if together else each[0])
 
     def initial(key: jax.Array) -> Any:
-        state = initial_state(key, batches[0][0], model=model, transform=TRANSFORM)
+        state = initial_state(
+            key, batches[0][0], model=model, objective=OBJECTIVE, transform=TRANSFORM
+        )
         params = jax.tree.map(lambda x: x.astype(dtype), state.params)
         return state.replace(params=params, optimizer=TRANSFORM.init(params))
 
@@ -82,7 +96,9 @@ def assert_close(ours: Any, theirs: Any, tolerance: float) -> None:
 
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize(
-    ("model", "seeds"), [(Toy(), (3, 5)), (TRANSFORMER, (3,))], ids=["seeds", "transformer"]
+    ("model", "seeds"),
+    [(Toy(), (3, 5)), (TRANSFORMER, (3,)), (RECURRENT, (3,))],
+    ids=["seeds", "transformer", "recurrent"],
 )
 def test_in_float64_devices_and_seeds_together_change_nothing(model, seeds):
     train = partial(run, model, steps=50, dtype="float64")

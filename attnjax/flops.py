@@ -1,0 +1,49 @@
+"""How much arithmetic a computation is: its products of matrices, counted before it is compiled."""
+
+from collections.abc import Callable, Iterator
+from math import prod
+from typing import Any
+
+import jax
+
+
+def product_flops(function: Callable[..., Any], *arguments: Any) -> int:
+    """Floating-point operations of all products of matrices and convolutions, 2 a multiplication.
+
+    A loop's body counts as often as it runs; of branches the costliest counts; so does what the
+    compiler would find to be of no use. What is no product is left out, as in papers' figures.
+
+    Args:
+        function: what would be called.
+        arguments: arrays, or their shapes.
+    """
+    return _count(jax.make_jaxpr(function)(*arguments).jaxpr)
+
+
+def _count(jaxpr: Any) -> int:
+    return sum(_of(equation) for equation in jaxpr.eqns)
+
+
+def _of(equation: Any) -> int:
+    name, parameters = equation.primitive.name, equation.params
+    if name == "dot_general":
+        (summed, _), _ = parameters["dimension_numbers"]
+        left = equation.invars[0].aval.shape
+        return 2 * prod(equation.outvars[0].aval.shape) * prod(left[axis] for axis in summed)
+    if name == "conv_general_dilated":
+        kernel = equation.invars[1].aval.shape
+        out_features = parameters["dimension_numbers"].rhs_spec[0]
+        return 2 * prod(equation.outvars[0].aval.shape) * prod(kernel) // kernel[out_features]
+    inside = [_count(jaxpr) for jaxpr in _jaxprs(parameters.values())]
+    if name == "cond":
+        return max(inside)
+    return sum(inside) * (parameters["length"] if name == "scan" else 1)
+
+
+def _jaxprs(values: Any) -> Iterator[Any]:
+    """The programs inside an equation, closed over constants or not."""
+    for value in values:
+        if hasattr(value, "eqns"):
+            yield getattr(value, "jaxpr", value)
+        elif isinstance(value, tuple | list):
+            yield from _jaxprs(value)

@@ -1,0 +1,117 @@
+"""From sequence to sequence with recurrent networks: Sutskever, Cho, Bahdanau, Luong."""
+
+from typing import Any, Self
+
+import jax
+from flax import linen as nn
+
+from attnjax.attention.dropout import Dropout
+from attnjax.attention.fresh import fresh
+from attnjax.attention.mask import Padding
+from attnjax.data.symbols import PAD
+from attnjax.errors import UserError
+from attnjax.models.decoders import Decoder, LuongDecoder
+from attnjax.models.model import Model, logits, sown
+from attnjax.models.recurrence import Encoder, Read, over_time
+
+
+class Recurrent(Model):
+    """An encoder that reads the source, a decoder that writes the target.
+
+    Source, target and output have a table each. Dropout falls on the words, and where encoder and
+    decoder say. PAD is masked everywhere.
+
+    Attributes:
+        source_vocabulary: the number of source words; None until the data is read.
+        vocabulary: the number of target words; likewise.
+        width: E, of the words.
+        encoder: its states are what is attended to.
+        decoder: what is papers' own, see `attnjax.models.decoders`.
+        dropout: as in Zaremba et al. 2014, on what does not recur.
+
+    Source: Sutskever et al. 2014; Cho et al. 2014; Bahdanau et al. 2015; Luong et al. 2015.
+    """
+
+    source_vocabulary: int | None = None
+    vocabulary: int | None = None
+    width: int = 512
+    encoder: Encoder = Encoder()
+    decoder: Decoder = LuongDecoder()
+    dropout: float = 0.2
+
+    @nn.nowrap
+    def sized(self, source: int | None, target: int | None) -> Self:
+        if source is None or target is None:
+            raise UserError(
+                f"{type(self).__name__} wants text on both sides; got {source} source and {target} "
+                "target symbols"
+            )
+        return self.clone(source_vocabulary=source, vocabulary=target)
+
+    @nn.nowrap
+    def alignment(self, params: Any, source: jax.Array, given: jax.Array) -> jax.Array:
+        """The decoder's, the mean over heads if it has several."""
+        weights = sown(self.observed(params, source, given), "writer", "attention")
+        return weights.reshape(*weights.shape[:2], -1, weights.shape[-1]).mean(2)
+
+    def setup(self) -> None:
+        """Fill what the parts leave to the model."""
+        if self.source_vocabulary is None or self.vocabulary is None:
+            raise ValueError("a model's vocabularies must be numbers before it is used; got None")
+        # variance 1 into the units, as their matrices assume
+        normal = nn.initializers.normal(1.0)
+        self.source_table = self.param("source", normal, (self.source_vocabulary, self.width))
+        self.target_table = self.param("target", normal, (self.vocabulary, self.width))
+        shape = (self.vocabulary, self.decoder.out_width)
+        self.table = self.param("output", nn.initializers.glorot_uniform(), shape)
+        self.reader = fresh(self.encoder, dropout=_or(self.encoder.dropout, self.dropout))
+        self.writer = fresh(self.decoder, dropout=_or(self.decoder.dropout, self.dropout))
+        self.drop = Dropout(self.dropout)
+
+    def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[Read, Padding]:
+        """Source [B, S] -> what was read of it, and the mask of its words."""
+        words = self.drop(self.source_table[source], deterministic=deterministic)
+        return self.reader(words, source != PAD, deterministic=deterministic), Padding(
+            source != PAD
+        )
+
+    def features(
+        self, source: jax.Array, given: jax.Array, *, deterministic: bool
+    ) -> tuple[jax.Array, jax.Array]:
+        """What the logits are the product of: [B, T, D], the table [V, D].
+
+        Args:
+            source: [B, S].
+            given: the target moved one place to the right, [B, T].
+            deterministic: no dropout.
+        """
+        constants, carry = self.writer.start(*self.encode(source, deterministic=deterministic))
+        words = self.drop(self.target_table[given], deterministic=deterministic)
+
+        def step(writer: Decoder, carry: Any, projected: jax.Array) -> tuple[Any, Any]:
+            return writer.step(constants, carry, projected, deterministic=deterministic)
+
+        _, seen = over_time(step)(self.writer, carry, self.writer.project(words))
+        return self.writer.output(words, seen, deterministic=deterministic), self.table
+
+    def __call__(self, source: jax.Array, given: jax.Array, *, deterministic: bool) -> jax.Array:
+        """Source [B, S], given [B, T] -> logits [B, T, V]."""
+        return logits(*self.features(source, given, deterministic=deterministic))
+
+    def start(self, memory: Read, mask: Padding, *, length: int) -> tuple[Any, Any]:
+        """What `step` holds once a sentence, and what it carries."""
+        del length
+        return self.writer.start(memory, mask)
+
+    def step(self, constants: Any, carry: Any, word: jax.Array) -> tuple[jax.Array, Any]:
+        """One word [B] -> logits of the next [B, V], and the carry after it."""
+        words = self.target_table[word][:, None]
+        projected = self.writer.project(words)[:, 0]
+        carry, seen = self.writer.step(constants, carry, projected, deterministic=True)
+        seen = jax.tree.map(lambda leaf: leaf[:, None], seen)
+        hidden = self.writer.output(words, seen, deterministic=True)
+        return logits(hidden, self.table)[:, 0], carry
+
+
+def _or(own: float | None, model: float) -> float:
+    return model if own is None else own

@@ -1,0 +1,77 @@
+"""How near does attention to known points come, and should it learn its width?  Nadaraya 1964.
+
+A query's value is the mean of the known ones, weighted by a kernel of their distance (Nadaraya
+1964; Watson 1964): attention whose score is the distance. Data and the first three variants are
+those of d2l.ai 0.17 (Zhang et al.), section 10.2: 50 points of 2 sin x + x^0.8 on [0, 5] with noise
+0.5, here other ones for every seed. There the average is "not so smart", the kernel of width 1
+"closer to the ground-truth", and the learned one, which leaves each point out in training, "less
+smooth".
+
+Here, mean squared distance to the truth: average 0.91, width 1 0.37, learned 0.07 (widths 0.13 to
+0.37). Compact kernels that reach 1 far are narrower than a Gaussian of width 1, and nearer: boxcar
+0.16, Epanechnikov's 0.09, triangular 0.08. 57 seconds on 2 busy cores.
+
+    attnjax run nadaraya_watson
+"""
+
+from functools import partial
+
+from attnjax.attention.align import Normalise, Uniform
+from attnjax.attention.attend import Attention
+from attnjax.attention.kernel import (
+    Boxcar,
+    Epanechnikov,
+    Gaussian,
+    LearnedGaussian,
+    Triangular,
+)
+from attnjax.data.one_each import OneEach
+from attnjax.data.regression import Function
+from attnjax.evaluation.regression import TestError
+from attnjax.experiment import Ablation, Claim, Difference, Experiment, vary
+from attnjax.models.kernel_regression import KernelRegression
+from attnjax.training.optimizer import Adam, Constant
+from attnjax.training.settings import Training
+from attnjax.training.squared_error import SquaredError
+
+base = Experiment(
+    task=Function(train=50, valid=50, test=50, sets=10, noise=0.5),
+    model=KernelRegression(attention=Attention(score=Gaussian(width=1.0))),
+    objective=SquaredError(),
+    optimizer=Adam(schedule=Constant(value=0.05)),
+    training=Training(steps=100, batching=OneEach(epoch=20, rows_multiple=1)),
+    measures=(TestError(),),
+)
+
+attention = "model.attention"
+gain = partial(Difference, "squared_error")
+
+ablation = Ablation(
+    base=base,
+    variants={
+        "average": vary(base, {"model.attention.align": Uniform()}),
+        "fixed_width": base,
+        "learned_width": vary(base, {"model.attention.score": LearnedGaussian(width=1.0)}),
+        "boxcar": vary(base, {attention: Attention(score=Boxcar(), align=Normalise())}),
+        "epanechnikov": vary(base, {attention: Attention(score=Epanechnikov(), align=Normalise())}),
+        "triangular": vary(base, {attention: Attention(score=Triangular(), align=Normalise())}),
+    },
+    seeds=10,
+    claims=(
+        Claim(
+            text="a kernel of width 1 is nearer than average pooling",
+            quantity=gain("fixed_width", "average"),
+            high=-0.05,
+        ),
+        Claim(
+            text="so is the plain mean of what is no farther than 1",
+            quantity=gain("boxcar", "average"),
+            high=-0.05,
+        ),
+        Claim(
+            text="a learned width is nearer than width 1",
+            quantity=gain("learned_width", "fixed_width"),
+            high=-0.01,
+        ),
+    ),
+)

@@ -1,0 +1,160 @@
+"""The captioner: against the paper's equations, step against scan, filler, its attention."""
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.attention.attend import Attention
+from attnjax.attention.hard import Hard
+from attnjax.attention.multihead import MultiHead
+from attnjax.attention.score import Additive
+from attnjax.errors import UserError
+from attnjax.models.captioner import Captioner, Convolutions
+from attnjax.models.cells import Cho2014
+from tests.models import caption_oracle
+
+B, SIDE, T, WORDS, PATCHES = 3, 7, 4, 9, 9
+BLOCKS = ((3, 2), (4,))
+MODEL = Captioner(width=4, embedding=3, encoder=Convolutions(BLOCKS)).sized(None, WORDS)
+IMAGES = np.random.default_rng(0).random((B, SIDE, SIDE, 3))
+GIVEN = np.random.default_rng(1).integers(4, WORDS, (B, T))
+
+
+def drawn(model: Captioner) -> Any:
+    """Parameters without a zero, float64."""
+    start = functools.partial(model.init, deterministic=True, mutable=["params"])
+    shapes = jax.eval_shape(start, jax.random.key(0), IMAGES, GIVEN)["params"]
+    draw = np.random.default_rng(2)
+    return jax.tree.map(lambda leaf: draw.normal(0, 0.5, leaf.shape), shapes)
+
+
+def test_equals_the_oracle_with_gradients(float64):
+    params = drawn(MODEL)
+    random = np.random.default_rng(3)
+    direction = random.normal(size=(B, T, WORDS))
+
+    @jax.jit
+    def read(params):
+        def loss(params):
+            logits = MODEL.apply({"params": params}, IMAGES, GIVEN, deterministic=True)
+            return (logits * direction).sum(), logits
+
+        slopes, logits = jax.grad(loss, has_aux=True)(params)
+        return slopes, logits, MODEL.alignment(params, IMAGES, GIVEN)
+
+    slopes, logits, weights = read(params)
+
+    def expected(params):
+        found = [
+            caption_oracle.captioner(params, *row, BLOCKS)
+            for row in zip(IMAGES, GIVEN, strict=True)
+        ]
+        return tuple(map(np.array, zip(*found, strict=True)))
+
+    for found, wanted in zip((logits, weights), expected(params), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12)
+    # One random direction through all parameters at once reads all of the gradient.
+    way = jax.tree.map(lambda p: random.normal(size=p.shape), params)
+    moved = jax.tree.map(lambda p, w: p + 1e-30j * w, params, way)
+    slope = (expected(moved)[0] * direction).sum().imag / 1e-30
+    found = sum(jax.tree.leaves(jax.tree.map(lambda g, w: (g * w).sum(), slopes, way)))
+    assert found == pytest.approx(slope, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [MODEL, MODEL.clone(cell=Cho2014(), attention=MultiHead(attention=Attention(), heads=2))],
+    ids=["paper", "other parts"],
+)
+def test_one_word_at_a_time_is_all_at_once(model, float64):
+    @jax.jit
+    def both(params):
+        call = functools.partial(model.apply, {"params": params})
+        memory, mask = call(IMAGES, deterministic=True, method="encode")
+        constants, carry = call(memory, mask, length=T, method="start")
+        assert all(leaf.shape[0] == B for leaf in jax.tree.leaves(carry))
+
+        def step(carry, word):
+            logits, carry = call(constants, carry, word, method="step")
+            return carry, logits
+
+        stepped = jax.lax.scan(step, carry, GIVEN.T)[1]
+        weights = model.alignment(params, IMAGES, GIVEN)
+        return call(IMAGES, GIVEN, deterministic=True), jnp.moveaxis(stepped, 0, 1), weights
+
+    parallel, stepped, weights = both(drawn(model))
+    np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)
+    assert weights.shape == (B, T, PATCHES)
+    np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-12)
+
+
+def test_filler_is_harmless_and_looks_at_nothing():
+    params = jax.tree.map(jnp.float32, drawn(MODEL))
+    images = jnp.asarray(np.concatenate([IMAGES, np.full_like(IMAGES[:1], np.nan)]), jnp.float32)
+    given = jnp.asarray(np.concatenate([GIVEN, np.zeros_like(GIVEN[:1])]))
+
+    def logits(params, images, given):
+        return MODEL.apply({"params": params}, images, given, deterministic=True)
+
+    @jax.jit
+    def read(params):
+        def loss(params):
+            found = logits(params, images, given)
+            return found.sum(), found
+
+        weights = MODEL.alignment(params, images, given)
+        return jax.grad(loss, has_aux=True)(params), logits(params, images[:B], given[:B]), weights
+
+    (slopes, found), alone, weights = read(params)
+    for leaf in jax.tree.leaves((slopes, found)):
+        assert np.isfinite(leaf).all()
+    assert not np.any(weights[B])
+    np.testing.assert_allclose(found[:B], alone, atol=1e-5)
+
+
+def test_dropout_and_draws_come_from_their_streams():
+    model = MODEL.clone(dropout=0.5, attention=Attention(score=Additive(), align=Hard(0.0)))
+    params = jax.tree.map(jnp.float32, drawn(model))
+
+    @jax.jit
+    def read(dropout, sample):
+        (hidden, _), seen = model.apply(
+            {"params": params},
+            IMAGES,
+            GIVEN,
+            deterministic=False,
+            rngs={"dropout": dropout, "sample": sample},
+            method="features",
+            mutable=["attention", "objective"],
+        )
+        (weights,) = seen["attention"]["attention"]["weights"]
+        (logs,) = seen["objective"]["attention"]["align"]["log_probability"]
+        return hidden, weights[:, :, 0], logs
+
+    one, two = jax.random.split(jax.random.key(0))
+    hidden, weights, logs = read(one, one)
+    assert 0.2 < (np.asarray(hidden) == 0).mean() < 0.8
+    assert weights.shape == (B, T, PATCHES)
+    assert logs.shape == (B, T, 1)
+    assert (np.sort(weights)[..., :-1] == 0).all()
+    np.testing.assert_array_equal(read(two, one)[1], weights)
+    assert (read(one, two)[1] != weights).any()
+
+
+def test_by_default_it_sees_the_patches_of_the_paper():
+    images = jax.ShapeDtypeStruct((2, 224, 224, 3), jnp.float32)
+    shape = jax.eval_shape(Convolutions().init_with_output, jax.random.key(0), images)[0].shape
+    assert shape == (2, 14, 14, 512)
+
+
+def test_what_it_cannot_take_is_refused():
+    with pytest.raises(UserError, match="images without a vocabulary .* got 12 source and 9"):
+        Captioner().sized(12, WORDS)
+    with pytest.raises(ValueError, match="vocabulary must be a number"):
+        jax.eval_shape(
+            lambda: Captioner().init(jax.random.key(0), IMAGES, GIVEN, deterministic=True)
+        )

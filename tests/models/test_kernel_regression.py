@@ -1,0 +1,138 @@
+"""The Nadaraya-Watson estimator: padding, leave-one-out, and the width that it learns."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.attention.align import Normalise
+from attnjax.attention.attend import Attention
+from attnjax.attention.kernel import Epanechnikov, Gaussian, LearnedGaussian
+from attnjax.data.batches import Batch
+from attnjax.data.regression import Function
+from attnjax.errors import UserError
+from attnjax.models.kernel_regression import KernelRegression
+from attnjax.training.optimizer import Adam, Constant
+from attnjax.training.squared_error import SquaredError
+from attnjax.training.step import State, train_step
+
+WIDTH = 0.4
+MODEL = KernelRegression(attention=Attention(score=Gaussian(width=WIDTH)))
+
+
+def points(count: int, D: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(count, D + 1))
+
+
+def estimate(known: np.ndarray, x: np.ndarray, width: float = WIDTH) -> float:
+    """Watson 1964 in float64: a query's prediction."""
+    kernel = np.exp(-((known[:, :-1] - x) ** 2).sum(-1) / (2 * width**2))
+    return float(kernel @ known[:, -1] / kernel.sum())
+
+
+def predict(model, source, given, *, deterministic=True, params=None):
+    predicted = model.apply({"params": params or {}}, source, given, deterministic=deterministic)
+    return np.asarray(predicted)
+
+
+def padded(sets, length: int) -> np.ndarray:
+    rows = [np.pad(s, ((0, length - len(s)), (0, 0)), constant_values=np.nan) for s in sets]
+    return np.stack(rows)
+
+
+@pytest.mark.parametrize("D", [1, 3])
+def test_predicts_the_weighted_mean_of_the_points_that_are_there(D, float64):
+    known, asked = (
+        [points(count, D, seed) for seed, count in enumerate(counts)] for counts in ((6, 4), (3, 5))
+    )
+    source, given = padded(known, 6), padded(asked, 5)
+    found = predict(MODEL, source, given)
+    assert np.isfinite(found).all()
+    weights = MODEL.alignment({}, jnp.asarray(source), jnp.asarray(given))
+    assert weights.shape == (2, 5, 6)
+    for row, (own, queries) in enumerate(zip(known, asked, strict=True)):
+        expected = [estimate(own, x) for x in queries[:, :-1]]
+        np.testing.assert_allclose(found[row, : len(queries)], expected, rtol=0, atol=1e-12)
+        np.testing.assert_array_equal(weights[row, :, len(own) :], 0)
+        shown = np.asarray(weights[row, : len(queries), : len(own)]) @ own[:, -1]
+        np.testing.assert_allclose(shown, expected, rtol=0, atol=1e-12)
+    # what is to be predicted has no part in it
+    np.testing.assert_array_equal(predict(MODEL, source, given * [*[1] * D, 0]), found)
+
+
+def test_a_row_of_filler_predicts_nothing():
+    filler = np.full((1, 4, 2), np.nan, np.float32)
+    np.testing.assert_array_equal(predict(MODEL, filler, filler), np.zeros((1, 4)))
+
+
+@pytest.mark.parametrize("D", [1, 3])
+def test_in_training_every_point_is_predicted_from_the_others(D, float64):
+    known = points(6, D, 0)
+    given = padded([known], 8)
+    found = predict(MODEL, given, given, deterministic=False)[0]
+    expected = [estimate(np.delete(known, i, 0), known[i, :-1]) for i in range(6)]
+    np.testing.assert_allclose(found[:6], expected, rtol=0, atol=1e-12)
+    assert not np.allclose(found[:6], predict(MODEL, given, given)[0, :6])
+    # the same as taking the point away, also where nothing else is in reach
+    compact = KernelRegression(
+        attention=Attention(score=Epanechnikov(width=WIDTH), align=Normalise())
+    )
+    left_out = predict(compact, given, given, deterministic=False)[0]
+    for i in range(6):
+        removed = predict(compact, np.delete(known, i, 0)[None], known[None, i : i + 1])
+        np.testing.assert_allclose(left_out[i], removed[0, 0], rtol=0, atol=1e-12)
+
+
+def test_other_queries_are_refused_in_training():
+    with pytest.raises(ValueError, match=r"its points, \(1, 6, 2\); got \(1, 3, 2\)"):
+        predict(MODEL, np.ones((1, 6, 2)), np.ones((1, 3, 2)), deterministic=False)
+
+
+def test_text_is_refused():
+    assert MODEL.sized(None, None) == MODEL
+    with pytest.raises(UserError, match="KernelRegression wants points"):
+        MODEL.sized(11, 11)
+
+
+def test_the_width_becomes_the_best_one_of_leave_one_out(float64):
+    """The training step's optimum against a search over widths in NumPy."""
+    corpus = Function(sets=2).load()
+    known = np.stack([np.float64(example.source) for example in corpus.splits["train"]])
+
+    def error(width: float) -> float:
+        squares = [
+            (estimate(np.delete(own, i, 0), own[i, :-1], width) - own[i, -1]) ** 2
+            for own in known
+            for i in range(len(own))
+        ]
+        return float(np.mean(squares))
+
+    widths = np.geomspace(0.05, 1.0, 200)
+    best = widths[np.argmin([error(width) for width in widths])]
+    model = KernelRegression(attention=Attention(score=LearnedGaussian()))
+    transform = Adam(schedule=Constant(value=0.03)).make()
+    batch = Batch(jnp.asarray(known), jnp.asarray(known), jnp.arange(2))
+    params = model.init(jax.random.key(0), *batch[:2], deterministic=True)["params"]
+    step = partial(
+        train_step,
+        model=model,
+        objective=SquaredError(),
+        transform=transform,
+        reduce=lambda sums: sums,
+        groups=1,
+        precision="float32",
+    )
+
+    @jax.jit
+    def train(state: State):
+        return jax.lax.scan(lambda state, _: step(state, batch), state, length=400)
+
+    state = State(jnp.zeros((), int), params, transform.init(params), (), jax.random.key(0))
+    state, metrics = train(state)
+    width = float(jnp.exp(state.params["attention"]["score"]["log_width"]))
+    assert width == pytest.approx(best, rel=0.01)
+    assert 0.1 < best < 0.6
+    np.testing.assert_allclose(metrics["loss"][0], error(1.0), rtol=1e-12)
+    np.testing.assert_allclose(metrics["loss"][-1], error(width), rtol=1e-4)
