@@ -95,7 +95,6 @@ def costs(experiment: Experiment, corpus: Corpus) -> tuple[int, int, tuple[int, 
         objective=experiment.objective,
         transform=transform,
         reduce=lambda sums: sums,
-        groups=1,
         precision=experiment.training.precision,
     )
     return parameters, product_flops(step, state, batch(rows)), (rows, source, target)

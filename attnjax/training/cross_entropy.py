@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from attnjax.data.symbols import PAD
 
 CHUNK = 512
-"""Tokens whose logits are held at a time, a group.
+"""Tokens whose logits are held at a time.
 
 On two cores, with 4,096 tokens, 10,000 words and width 128, 512 is the fastest of 128 to 4,096: a
 smaller chunk rereads the table's gradient more often, a larger one leaves the cache.
@@ -33,13 +33,13 @@ class Sums(NamedTuple):
 
 
 def cross_entropy(
-    hidden: jax.Array, table: jax.Array, target: jax.Array, *, smoothing: float, groups: int = 1
+    hidden: jax.Array, table: jax.Array, target: jax.Array, *, smoothing: float
 ) -> Sums:
     """Sums of the label-smoothed cross entropy of softmax(hidden @ table.T).
 
     loss = (1 - smoothing) * -log p(target) + smoothing * mean over the vocabulary of -log p(word)
 
-    Memory is O(CHUNK * V) a group: a chunk's logits live only while its loss and both its gradients
+    Memory is O(CHUNK * V): a chunk's logits live only while its loss and both its gradients
     are computed. That is in the forward pass already, for the loss is a sum and its cotangent one
     number. Without differentiation no gradient is computed. There is no forward-mode derivative.
 
@@ -48,28 +48,20 @@ def cross_entropy(
         table: [V, D], a row a word.
         target: int [B, T]; PAD counts nothing.
         smoothing: the share of the target's probability that is spread over all words.
-        groups: divides B. Under a mesh it is the number of devices, so that each adds up a table
-            gradient of its own, and the all-reduce stays outside the loop.
-
-    Raises:
-        ValueError: groups does not divide B.
 
     Source: Szegedy et al. 2016, section 7, with a uniform u(k), which Vaswani et al. 2017, section
     5.4, cite. fairseq's label_smoothed_cross_entropy spreads the share over the V - 1 other words:
     its smoothing is this one's times (V - 1) / V.
     """
     batch, length, width = hidden.shape
-    if batch % groups:
-        raise ValueError(f"the batch must have a multiple of {groups} rows, got {batch}")
-    tokens = batch * length // groups
+    tokens = batch * length
     chunk = min(CHUNK, tokens)
     filler = -tokens % chunk
 
     def chunked(array: jax.Array, *tail: int) -> jax.Array:
-        """[B, T, ...] to [chunks, G, chunk, ...]; what fills up the last chunk is PAD."""
-        array = array.reshape(groups, tokens, *tail)
-        array = jnp.pad(array, ((0, 0), (0, filler)) + ((0, 0),) * len(tail))
-        return jnp.moveaxis(array.reshape(groups, -1, chunk, *tail), 1, 0)
+        """[B, T, ...] to [chunks, chunk, ...]; what fills up the last chunk is PAD."""
+        array = jnp.pad(array.reshape(tokens, *tail), ((0, filler),) + ((0, 0),) * len(tail))
+        return array.reshape(-1, chunk, *tail)
 
     smoothed, nll, correct = _sums(chunked(hidden, width), table, chunked(target), smoothing)
     # float before the sum: an integer sum would be a second all-reduce
@@ -82,9 +74,8 @@ def _sums(hidden: jax.Array, table: jax.Array, target: jax.Array, smoothing: flo
     def add(total: jax.Array, chunk: tuple[jax.Array, jax.Array]):
         return total + _chunk(*chunk, table, smoothing)[0], None
 
-    groups = hidden.shape[1]
-    zero = jnp.zeros((groups, 3), _wide(hidden.dtype))
-    return tuple(jax.lax.scan(add, zero, (hidden, target))[0].sum(0))
+    zero = jnp.zeros(3, _wide(hidden.dtype))
+    return tuple(jax.lax.scan(add, zero, (hidden, target))[0])
 
 
 def _forward(hidden: jax.Array, table: jax.Array, target: jax.Array, smoothing: float):
@@ -92,14 +83,14 @@ def _forward(hidden: jax.Array, table: jax.Array, target: jax.Array, smoothing: 
         total, table_gradient = carry
         sums, difference = _chunk(*chunk, table, smoothing)
         product = partial(jnp.einsum, preferred_element_type=table_gradient.dtype)
-        table_gradient += product("gnv,gnd->gvd", difference, chunk[0])
-        return (total + sums, table_gradient), product("gnv,vd->gnd", difference, table)
+        table_gradient += product("nv,nd->vd", difference, chunk[0])
+        return (total + sums, table_gradient), product("nv,vd->nd", difference, table)
 
-    groups, wide = hidden.shape[1], _wide(hidden.dtype)
-    zero = jnp.zeros((groups, 3), wide), jnp.zeros((groups, *table.shape), wide)
+    wide = _wide(hidden.dtype)
+    zero = jnp.zeros(3, wide), jnp.zeros(table.shape, wide)
     (total, table_gradient), hidden_gradient = jax.lax.scan(add, zero, (hidden, target))
-    gradients = hidden_gradient.astype(hidden.dtype), table_gradient.sum(0).astype(table.dtype)
-    return tuple(total.sum(0)), gradients
+    gradients = hidden_gradient.astype(hidden.dtype), table_gradient.astype(table.dtype)
+    return tuple(total), gradients
 
 
 def _backward(smoothing: float, gradients: tuple[jax.Array, jax.Array], cotangents):
@@ -112,11 +103,11 @@ _sums.defvjp(_forward, _backward)
 
 
 def _chunk(hidden: jax.Array, target: jax.Array, table: jax.Array, smoothing: float):
-    """A chunk's sums [G, 3], and the gradient of the first for its logits [G, N, V].
+    """A chunk's sums [3], and the gradient of the first for its logits [N, V].
 
     The gradient is p - q, q the smoothed target; where it has no use XLA drops it from the program.
     """
-    logits = jnp.einsum("gnd,vd->gnv", hidden, table, preferred_element_type=_wide(hidden.dtype))
+    logits = jnp.einsum("nd,vd->nv", hidden, table, preferred_element_type=_wide(hidden.dtype))
     live = (target != PAD).astype(logits.dtype)
     largest = logits.max(-1, keepdims=True)
     exponential = jnp.exp(logits - largest)
@@ -127,10 +118,10 @@ def _chunk(hidden: jax.Array, target: jax.Array, table: jax.Array, smoothing: fl
     nll = log_normaliser - gold
     smoothed = (1 - smoothing) * nll + smoothing * (log_normaliser - logits.mean(-1))
     correct = (gold >= largest[..., 0]).astype(logits.dtype)
-    sums = (jnp.stack((smoothed, nll, correct), -1) * live[..., None]).sum(1)
+    sums = (jnp.stack((smoothed, nll, correct), -1) * live[..., None]).sum(0)
 
     words = table.shape[0]
-    is_gold = jnp.arange(words)[None, None] == target[..., None]
+    is_gold = jnp.arange(words)[None] == target[..., None]
     difference = exponential * (live[..., None] / normaliser) - live[..., None] * (
         (1 - smoothing) * is_gold + smoothing / words
     )

@@ -22,7 +22,7 @@ class Objective:
         return ()
 
     def __call__(
-        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None, groups: int
+        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
     ) -> Totals:
         """The batch's sums.
 
@@ -32,7 +32,6 @@ class Objective:
             state: what it keeps.
             batch: see `attnjax.data.batches`.
             key: of the dropout and of all that is sampled; None: there is none.
-            groups: see `cross_entropy`.
         """
         raise NotImplementedError
 
@@ -55,7 +54,7 @@ class CrossEntropy(Objective):
     smoothing: float = 0.1
 
     def __call__(
-        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None, groups: int
+        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
     ) -> Totals:
         del state
         hidden, table = model.apply(
@@ -66,13 +65,11 @@ class CrossEntropy(Objective):
             rngs=streams(key),
             method="features",
         )
-        return self.totals(hidden, table, batch.target, groups=groups)
+        return self.totals(hidden, table, batch.target)
 
-    def totals(
-        self, hidden: jax.Array, table: jax.Array, target: jax.Array, *, groups: int
-    ) -> Totals:
+    def totals(self, hidden: jax.Array, table: jax.Array, target: jax.Array) -> Totals:
         """The sums, from what the logits are the product of."""
-        sums = cross_entropy(hidden, table, target, smoothing=self.smoothing, groups=groups)
+        sums = cross_entropy(hidden, table, target, smoothing=self.smoothing)
         return {
             "loss": (sums.smoothed, sums.tokens),
             "nll": (sums.nll, sums.tokens),

@@ -18,14 +18,12 @@ type How = Literal["mesh", "pmap"]
 
 
 class Step(Protocol):
-    """A pure function of what every device holds (a state, parameters) and a batch.
+    """A pure function of what every device holds (a state, parameters) and its rows of a batch.
 
-    `reduce` adds sums up over the devices; `groups` is how many devices' rows one call sees.
+    `reduce` adds sums up over the devices.
     """
 
-    def __call__(
-        self, held: Any, batch: Any, *, reduce: Callable[[Any], Any], groups: int
-    ) -> Any: ...
+    def __call__(self, held: Any, batch: Any, *, reduce: Callable[[Any], Any]) -> Any: ...
 
 
 def devices(how: How, *, rows: int, seeds: bool) -> "Devices":
@@ -103,7 +101,7 @@ class Meshed(Devices):
 
     def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:
         def call(held: Any, batch: Any) -> Any:
-            return step(held, batch, reduce=lambda sums: jax.lax.psum(sums, AXIS), groups=1)
+            return step(held, batch, reduce=lambda sums: jax.lax.psum(sums, AXIS))
 
         shared = jax.shard_map(
             jax.vmap(call) if self.seeds else call,
@@ -142,7 +140,7 @@ class Mapped(Devices):
 
     def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:
         def call(held: Any, batch: Any) -> Any:
-            return step(held, batch, reduce=lambda sums: jax.lax.psum(sums, AXIS), groups=1)
+            return step(held, batch, reduce=lambda sums: jax.lax.psum(sums, AXIS))
 
         return jax.pmap(
             jax.vmap(call) if self.seeds else call,

@@ -35,9 +35,9 @@ class SquaredError(Objective):
     """
 
     def __call__(
-        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None, groups: int
+        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
     ) -> Totals:
-        del state, groups
+        del state
         predicted = model.apply(
             {"params": params},
             batch.source,

@@ -55,7 +55,6 @@ def train_step(
     objective: Objective,
     transform: optax.GradientTransformation,
     reduce: Callable[[Any], Any],
-    groups: int,
     precision: Precision,
 ) -> tuple[State, dict[str, jax.Array]]:
     """The state after one update, and each metric's mean with the gradient's norm before clipping.
@@ -67,7 +66,7 @@ def train_step(
 
     def loss(params: Any) -> tuple[jax.Array, Totals]:
         cast_params = cast(params, precision)
-        totals = objective(model, cast_params, state.objective, batch, key=key, groups=groups)
+        totals = objective(model, cast_params, state.objective, batch, key=key)
         return totals["loss"][0], totals
 
     gradients, totals = reduce(jax.grad(loss, has_aux=True)(state.params))
@@ -89,12 +88,11 @@ def evaluation_step(
     model: Any,
     objective: Objective,
     reduce: Callable[[Any], Any],
-    groups: int,
     precision: Precision,
 ) -> Totals:
     """The sums and counts of a batch, without dropout, and of a fresh objective."""
     state, params = objective.initial(), cast(params, precision)
-    return reduce(objective(model, params, state, batch, key=None, groups=groups))
+    return reduce(objective(model, params, state, batch, key=None))
 
 
 def cast(params: Any, precision: Precision) -> Any:

@@ -64,7 +64,7 @@ class DoublyStochastic(CrossEntropy):
     penalty: float = 1.0
 
     def __call__(
-        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None, groups: int
+        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
     ) -> Totals:
         del state
         (hidden, table), seen = model.apply(
@@ -76,7 +76,7 @@ class DoublyStochastic(CrossEntropy):
             method="features",
             mutable=["attention"],
         )
-        totals = self.totals(hidden, table, batch.target, groups=groups)
+        totals = self.totals(hidden, table, batch.target)
         loss, tokens = totals["loss"]
         present = batch.target != PAD
         weights = sown(seen.get("attention", {}))
@@ -120,7 +120,7 @@ class Reinforce(CrossEntropy):
         return jnp.zeros((), jnp.float32)
 
     def __call__(
-        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None, groups: int
+        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
     ) -> Totals:
         keys = streams(key)
         if key is not None:
@@ -134,7 +134,7 @@ class Reinforce(CrossEntropy):
             method="features",
             mutable=["objective"],
         )
-        totals = self.totals(hidden, table, batch.target, groups=groups)
+        totals = self.totals(hidden, table, batch.target)
         loss, tokens = totals["loss"]
         present = batch.target != PAD
         likelihood = jax.lax.stop_gradient(log_likelihood(hidden, table, batch.target))

@@ -63,9 +63,8 @@ def captioner(parameters, image, given, blocks):
         alpha = softmax(hidden @ score["v"])  # eq. 4 and 5
         beta = recurrence_oracle.sigmoid(dense(parameters["beta"], h))
         z = beta * (alpha @ a)  # eq. 13, gated
-        carry = recurrence_oracle.unit("LSTM", parameters["unit"], (c, h), np.append(word, z))
-        c, h = carry[0], carry[-1]
-        deep = word + dense(parameters["of_state"], h) + dense(parameters["of_context"], z)
+        carry = recurrence_oracle.unit("LSTM", parameters["unit"], carry, np.append(word, z))
+        deep = word + dense(parameters["of_state"], carry[-1]) + dense(parameters["of_context"], z)
         logits.append(parameters["table"] @ deep)  # eq. 7
         weights.append(alpha)
     return np.array(logits), np.array(weights)

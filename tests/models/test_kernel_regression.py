@@ -121,7 +121,6 @@ def test_the_width_becomes_the_best_one_of_leave_one_out(float64):
         objective=SquaredError(),
         transform=transform,
         reduce=lambda sums: sums,
-        groups=1,
         precision="float32",
     )
 

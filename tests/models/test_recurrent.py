@@ -1,4 +1,4 @@
-"""Recurrent models: against their papers' equations, step against parallel, padding, what is seen."""
+"""Recurrent models: against their papers, step against parallel, padding, what is seen when."""
 
 import functools
 from typing import Any
@@ -113,6 +113,23 @@ def test_equals_the_papers_equations(model, cell, feeding, attention, float64):
             cell, params, SOURCE[row, :length], GIVEN[row], feeding=feeding, attention=attention
         )
         np.testing.assert_allclose(found[row], expected, atol=1e-13)
+
+
+@each_model
+def test_gradients_equal_differences(model, float64):
+    """Along one direction through all parameters, at a curved function of the logits."""
+    params = drawn(model)
+    draw = np.random.default_rng(2)
+    direction = jax.tree.map(lambda leaf: draw.normal(0, 1, leaf.shape), params)
+
+    @jax.jit
+    def value(step: Any) -> jax.Array:
+        moved = jax.tree.map(lambda leaf, way: leaf + step * way, params, direction)
+        return jnp.sin(parallel(model, moved, SOURCE, GIVEN)).sum()
+
+    step = 1e-6
+    difference = (value(step) - value(-step)) / (2 * step)
+    np.testing.assert_allclose(jax.grad(value)(0.0), difference, rtol=1e-7)
 
 
 @each_model

@@ -37,13 +37,12 @@ def oracle(hidden: np.ndarray, table: np.ndarray, target: np.ndarray):
 
 
 @pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("groups", [1, 8])
 @pytest.mark.parametrize("chunk", [5, 512])
-def test_equals_the_whole_softmax(monkeypatch, groups, chunk):
+def test_equals_the_whole_softmax(monkeypatch, chunk):
     monkeypatch.setattr(module, "CHUNK", chunk)
 
     def loss(hidden, table, target):
-        sums = cross_entropy(hidden, table, target, smoothing=SMOOTHING, groups=groups)
+        sums = cross_entropy(hidden, table, target, smoothing=SMOOTHING)
         return 3 * sums.smoothed, sums
 
     examples = [example(seed) for seed in range(2)]
@@ -95,8 +94,3 @@ def test_holds_a_chunk_of_logits_and_computes_gradients_only_when_asked():
         str(jax.make_jaxpr(f)(*shapes)).count("dot_general[") for f in (loss, jax.grad(loss))
     ]
     assert products == [1, 3]
-
-
-def test_groups_must_divide_the_rows():
-    with pytest.raises(ValueError, match="multiple of 3 rows, got 8"):
-        cross_entropy(*map(jnp.asarray, example(0)), smoothing=0.0, groups=3)

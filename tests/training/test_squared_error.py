@@ -20,7 +20,7 @@ PARAMS = {"attention": {"score": {"log_width": jnp.log(0.7)}}}
 
 def totals(source, target, params, key=None):
     batch = Batch(source, target, np.arange(len(source)))
-    return SquaredError()(MODEL, params, (), batch, key=key, groups=1)
+    return SquaredError()(MODEL, params, (), batch, key=key)
 
 
 def test_sums_over_the_targets_that_are_there():
