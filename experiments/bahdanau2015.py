@@ -4,7 +4,8 @@
 RNNsearch, whose decoder attends to the source, does not. BLEU on newstest2014: 13.93 and 17.82
 without attention, trained on sentences of up to 30 and of up to 50 words, 21.50 and 26.75 with it.
 
-Here sequences of up to 16 symbols are reversed, and the score is taken by the source's length.
+Here sequences of 2 to 16 symbols are reversed: 97.7 % are right with attention, 33.5 % without; of
+the longest quarter 93 % and none. 12 minutes for three seeds, two cores shared with others.
 
     attnjax run bahdanau2015
     attnjax run bahdanau2015 --setting paper    # WMT 2014 English-French, through TFDS

@@ -1,11 +1,16 @@
-"""Does attention read a sentence better than a mean?  Zhou et al. 2016; Wiegreffe & Pinter 2019.
+"""Does attention read a sentence better than a mean does?  Zhou et al. 2016.
 
-Zhou et al. classify what attention finds in the states of a bidirectional LSTM, "without using any
-features derived from lexical resources"; Wiegreffe and Pinter ask whether weights that are all
-alike would not do as well. Here the query is the LSTM's last states and the score their dot
-product; beside it the mean of the states, and the last states alone, without any attention. The
-kinds of questions (TREC) and the polarity of film reviews (MR, one fold of ten), words with random
-vectors; the figures to compare are those of Kim's convolution with random vectors, run again.
+They classify what attention finds in the states of a bidirectional LSTM. Here its query is the
+LSTM's own last states and the score their dot product; Wiegreffe and Pinter 2019 ask whether equal
+weights would not do as well, so beside it there is the mean of the states, and the last states
+alone, without attention. What a question asks for (TREC, six classes), and whether a sentence of a
+film review is positive (MR, one fold of ten). Words have random vectors, as those of Kim's
+convolution, whose figures are those of its re-run in harvardnlp/sent-conv-torch.
+
+Here, five seeds: questions 87.6 % with attention, 87.8 % by the mean, 87.3 % by the last states
+(Kim's 88.2 %); reviews 77.1 % and 76.8 % (75.9 % over all ten folds). Whether attention gains half
+a point over the mean is undecided for both. 8 minutes of CPU time, 31 by the clock on two cores
+shared with much other work.
 
     attnjax run bilstm_attention
 """
@@ -20,43 +25,50 @@ from attnjax.data.labels import MovieReviews, Trec
 from attnjax.data.vocabulary import SplitWords
 from attnjax.decoding.label import Label
 from attnjax.evaluation.measures import Heatmaps
-from attnjax.experiment import Ablation, Claim, Difference, Experiment, Published, Value, vary
+from attnjax.experiment import Ablation, Claim, Difference, Experiment, Value, figures, vary
 from attnjax.models.classifier import Classifier
 from attnjax.models.recurrence import Encoder
 from attnjax.training.objective import CrossEntropy
 from attnjax.training.optimizer import Adam, Constant
 from attnjax.training.settings import Training
 
+words = SplitWords(minimum=2)
 trec = Experiment(
-    task=Trec(vocabulary=SplitWords(minimum=2)),
+    task=Trec(vocabulary=words),
     model=Classifier(width=64, encoder=Encoder(width=64), attention=Attention(score=Dot())),
     objective=CrossEntropy(smoothing=0.0),
     optimizer=Adam(schedule=Constant(value=5e-3)),
-    training=Training(steps=600, average=3, batching=Batching(tokens=1_024, shapes=4)),
+    training=Training(steps=300, average=2, batching=Batching(tokens=2_048, shapes=4)),
     search=Label(),
     measures=(Heatmaps(),),
 )
-mr = vary(trec, {"task": MovieReviews(vocabulary=SplitWords(minimum=2))})
+mr = vary(trec, {"task": MovieReviews(vocabulary=words)})
 mean = {"model.attention.align": Uniform()}
-last = {"model.attention": None, "measures": ()}
 
-right = partial(Value, "exact_match")
+questions, reviews = Value("exact_match", "trec_attention"), Value("exact_match", "mr_attention")
 gain = partial(Difference, "exact_match")
-kim = partial(Published, paper="Kim 2014, re-run", metric="exact_match")
+on_questions, on_reviews = gain("trec_attention", "trec_mean"), gain("mr_attention", "mr_mean")
 
 ablation = Ablation(
     base=trec,
     variants={
         "trec_attention": trec,
         "trec_mean": vary(trec, mean),
-        "trec_last": vary(trec, last),
+        "trec_last": vary(trec, {"model.attention": None, "measures": ()}),
         "mr_attention": mr,
         "mr_mean": vary(mr, mean),
-        "mr_last": vary(mr, last),
     },
-    seeds=3,
+    seeds=5,
     claims=(
-        Claim(text="TREC: at least 85 %", quantity=right("trec_attention"), low=0.85),
-        Claim(text="MR: at least 72 %", quantity=right("mr_attention"), low=0.72),
+        Claim(text="questions: at least 85 % right", quantity=questions, low=0.85),
+        Claim(text="reviews: at most 2 points below Kim's", quantity=reviews, low=0.739),
+        Claim(text="questions: attention beats the mean", quantity=on_questions, low=0.005),
+        Claim(text="reviews: attention beats the mean", quantity=on_reviews, low=0.005),
+    ),
+    published=figures(
+        "Kim 2014, re-run",
+        "sent-conv-torch",
+        "exact_match",
+        {"trec_attention": 0.882, "mr_attention": 0.759},
     ),
 )

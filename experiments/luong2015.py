@@ -3,8 +3,12 @@
 From a deep LSTM without attention (11.3 BLEU on WMT 2014 English-German) the paper goes up by
 reversing the source (12.6), dropout (14.0), global attention by location (16.8), input feeding
 (18.1) and local attention to predicted places (19.0); Table 4 crosses scores and alignments. All
-figures are BLEU before unknown words are replaced. Here dates as people write them in two languages
-become yyyy-mm-dd, character by character.
+figures are BLEU before unknown words are replaced.
+
+Here dates as people write them in two languages become yyyy-mm-dd, character by character, three
+seeds: base 55 % right, reversed 21 %, with dropout 0.4 % (both hurt: the year is asked for first,
+and often stands last); by location 79 %, fed 81 %; dot, general, concat 100 %; local-m 84 % (dot)
+and 69 %, local-p 100 %. 20 minutes on two cores shared with others.
 
     attnjax run luong2015
     attnjax run luong2015 --setting paper    # WMT 2014 English-German, through TFDS

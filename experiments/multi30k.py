@@ -5,7 +5,9 @@ lower-cased, tokenised and split by a joint BPE of 10,000 merges. Their test2016
 BLEU: beam 5, length penalty 1, the last ten epochs averaged, at most 8,000 steps. Here: 40.16 after
 3,100 steps (--training.steps 3100; 52 epochs, 86 minutes on two busy cores, one seed).
 
-Beside it recurrent networks after Luong, Bahdanau and Sutskever, for six epochs: RESULT
+Recurrent networks, six epochs, three seeds: Luong's attention 29.0 BLEU, a fixed vector 13.0. The
+gain of 16.0 is 5.0 smaller (1.7 to 8.5) on the longest quarter than on the shortest: so early, the
+vector does badly on all. 71 minutes of CPU time for both, searches not counted.
 
     attnjax run multi30k --variant tiny --seeds 1 --task.folder path/to/multi30k-bpe
     attnjax run multi30k --variant luong --variant bahdanau --variant fixed_vector
@@ -31,7 +33,7 @@ from attnjax.training.optimizer import Adam, InverseSquareRoot
 from attnjax.training.settings import Training
 
 heads = MultiHead(heads=4)
-feed_forward = FeedForward(width=256)
+feed_forward, batching = FeedForward(width=256), Batching(tokens=8_192, shapes=10)
 
 base = Experiment(
     task=ParallelText(
@@ -59,9 +61,7 @@ base = Experiment(
         epsilon=1e-8,
         clip=25.0,
     ),
-    training=Training(
-        steps=8_000, patience=10, average=10, batching=Batching(tokens=8_192, shapes=10)
-    ),
+    training=Training(steps=8_000, patience=10, average=10, batching=batching),
     search=Beam(size=5, normalisation=Power(alpha=1.0)),
 )
 
@@ -79,7 +79,6 @@ luong = vary(
     },
 )
 additive = BahdanauDecoder(width=256, maxout=128)
-printed = "BLEU4 = 41.02, 71.0/47.5/34.3/24.5 (BP=0.999)"
 gain = Difference("bleu", better="luong", worse="fixed_vector")
 longer = LengthGain(metric="bleu", better="luong", worse="fixed_vector")
 
@@ -96,5 +95,5 @@ ablation = Ablation(
         Claim(text="attention beats a fixed vector", quantity=gain, low=0.5),
         Claim(text="and by more on long sentences", quantity=longer, low=0.0),
     ),
-    published=figures("Wu et al. 2021", "Table 1", "bleu", {"tiny": 41.02}, source=printed),
+    published=figures("Wu et al. 2021", "Table 1", "bleu", {"tiny": 41.02}),
 )

@@ -38,17 +38,18 @@ base = Experiment(
     model=overall_best,
     objective=CrossEntropy(smoothing=0.0),
     optimizer=Adam(schedule=Constant(value=1e-3), b2=0.999, epsilon=1e-8, clip=5.0),
-    training=Training(steps=5_000, batching=Batching(tokens=1_024, shapes=6)),
+    training=Training(steps=6_000, average=4, batching=Batching(tokens=1_024, shapes=6)),
     search=Greedy(),
 )
+longer = vary(base, {"task.split": "length", "training.steps": 2_500})
 simple, length = Value("exact_match", "simple"), Value("exact_match", "length")
 
 ablation = Ablation(
     base=base,
     variants={
         "simple": base,
-        "length": vary(base, {"task.split": "length"}),
-        "length_attention": vary(base, {"task.split": "length", "model": with_attention}),
+        "length": longer,
+        "length_attention": vary(longer, {"model": with_attention}),
     },
     seeds=3,
     claims=(

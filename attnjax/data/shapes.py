@@ -141,7 +141,7 @@ class Shapes(Generated):
         """The image of a scene, float32 [side, side, 3] in [0, 1]."""
         side = self.cells * CELL
         down, right = np.indices((side, side)) / side
-        image = np.stack([0.4 * down, np.full_like(down, 0.1), 0.4 * right], -1)
+        image = np.stack([0.8 * down, np.full_like(down, 0.1), 0.8 * right], -1)
         for one in scene:
             image[self.pixels(one)] = COLOURS[one.colour]
         return image.astype(np.float32)
