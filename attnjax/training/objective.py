@@ -1,7 +1,7 @@
 """What a training minimises, as sums over tokens that add up over devices and batches."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -57,14 +57,7 @@ class CrossEntropy(Objective):
         self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
     ) -> Totals:
         del state
-        hidden, table = model.apply(
-            {"params": params},
-            batch.source,
-            shifted(batch.target),
-            deterministic=key is None,
-            rngs=streams(key),
-            method="features",
-        )
+        hidden, table = features(model, params, batch, streams(key))
         return self.totals(hidden, table, batch.target)
 
     def totals(self, hidden: jax.Array, table: jax.Array, target: jax.Array) -> Totals:
@@ -75,6 +68,33 @@ class CrossEntropy(Objective):
             "nll": (sums.nll, sums.tokens),
             "accuracy": (sums.correct, sums.tokens),
         }
+
+
+def features(
+    model: Any,
+    params: Any,
+    batch: Any,
+    rngs: dict[str, jax.Array],
+    mutable: list[str] | Literal[False] = False,
+) -> Any:
+    """The model's `features` of a batch under teacher forcing, and what it sows if that is asked.
+
+    Args:
+        model: see `attnjax.models`.
+        params: its parameters.
+        batch: see `attnjax.data.batches`.
+        rngs: the streams of all that is random; none: nothing is.
+        mutable: the collections asked for; they come second then.
+    """
+    return model.apply(
+        {"params": params},
+        batch.source,
+        shifted(batch.target),
+        deterministic=not rngs,
+        rngs=rngs,
+        method="features",
+        mutable=mutable,
+    )
 
 
 def streams(key: jax.Array | None) -> dict[str, jax.Array]:

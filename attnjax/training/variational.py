@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from attnjax.data.symbols import PAD
 from attnjax.errors import UserError
 from attnjax.models.model import logits, sown
-from attnjax.training.objective import CrossEntropy, Totals, shifted, streams
+from attnjax.training.objective import CrossEntropy, Totals, features, streams
 
 
 def coverage(weights: jax.Array, present: jax.Array) -> jax.Array:
@@ -67,15 +67,7 @@ class DoublyStochastic(CrossEntropy):
         self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
     ) -> Totals:
         del state
-        (hidden, table), seen = model.apply(
-            {"params": params},
-            batch.source,
-            shifted(batch.target),
-            deterministic=key is None,
-            rngs=streams(key),
-            method="features",
-            mutable=["attention"],
-        )
+        (hidden, table), seen = features(model, params, batch, streams(key), ["attention"])
         totals = self.totals(hidden, table, batch.target)
         loss, tokens = totals["loss"]
         present = batch.target != PAD
@@ -125,15 +117,7 @@ class Reinforce(CrossEntropy):
         keys = streams(key)
         if key is not None:
             keys["coin"] = jax.random.fold_in(key, 2)
-        (hidden, table), seen = model.apply(
-            {"params": params},
-            batch.source,
-            shifted(batch.target),
-            deterministic=key is None,
-            rngs=keys,
-            method="features",
-            mutable=["objective"],
-        )
+        (hidden, table), seen = features(model, params, batch, keys, ["objective"])
         totals = self.totals(hidden, table, batch.target)
         loss, tokens = totals["loss"]
         present = batch.target != PAD
