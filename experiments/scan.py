@@ -6,6 +6,9 @@ network, two layers of 200 LSTM units, dropout 0.5, no attention); one that is t
 actions and asked for more does not (20.8 % at best, a GRU of 50 units with attention; the overall
 best network 13.8 %).
 
+Here, three seeds: 99.9 % on new commands; on longer ones 12.1 %, and with attention 11 % (0.4 to 19
+by seed). Half an hour of CPU time for the first, a quarter for the second.
+
     attnjax run scan --task.folder path/to/SCAN
 """
 
