@@ -175,7 +175,7 @@ def test_the_weights_behind_each_word(model, float64):
         assert [row.argmax(-1).tolist() for row in weights] == [[n - 1] * T for n in LENGTHS]
 
 
-def test_a_fixed_vector_has_no_weights_to_show():
+def test_a_fixed_vector_has_no_weights_to_show(float64):
     with pytest.raises(UserError, match="an alignment wants one attention"):
         SUTSKEVER.alignment(drawn(SUTSKEVER), SOURCE, GIVEN)
 
@@ -229,7 +229,7 @@ def test_no_text_is_refused():
 
 def test_dropout_is_drawn_anew_at_every_word():
     model = recurrent(BOTH, LuongDecoder(width=W, layers=1), dropout=0.5)
-    params = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), drawn(LUONG))
+    params = jax.tree.map(np.float32, drawn(LUONG))
 
     @jax.jit
     def hidden(key: jax.Array) -> jax.Array:
