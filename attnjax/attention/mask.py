@@ -1,21 +1,66 @@
 """Who may attend to whom, as a value: rules on positions and segments, joined by `&`.
 
 A rule is a frozen pytree; it costs nothing until a path asks for it. Only this file builds a
-[T, S] array: at length 65,536 its booleans alone would take 4 GiB.
+[T, S] array: at length 65,536 its booleans alone would take 4 GiB. A path that reads tile by tile
+asks `block` which tiles there are to read, and a rule that it has `cut` for one tile's booleans.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
+from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
 
 from attnjax.errors import UserError
 
+type Array = Any
+"""NumPy's where the compiler may know it, JAX's otherwise."""
+
+
+class Range(NamedTuple):
+    """Blocks of rows, by the lowest and the highest number that each holds: [..., blocks]."""
+
+    lowest: Array
+    highest: Array
+
+    @classmethod
+    def of(cls, numbers: Array, size: int) -> "Range":
+        """Of numbers [..., T] in blocks of `size`, which divides T."""
+        blocks = numbers.reshape(*numbers.shape[:-1], -1, size)
+        return cls(blocks.min(-1), blocks.max(-1))
+
+    def rows(self) -> "Range":
+        """As the rows of a table: [..., blocks, 1]."""
+        return Range(*(x[..., :, None] for x in self))
+
+    def columns(self) -> "Range":
+        """As its columns: [..., 1, blocks]."""
+        return Range(*(x[..., None, :] for x in self))
+
+
+class Tiles(NamedTuple):
+    """Tables of tiles, booleans that broadcast to [..., query blocks, key blocks].
+
+    Attributes:
+        some: whether any pair of the tile may be allowed. False is certain, True is not.
+        whole: whether every pair is. True is certain, False is not.
+    """
+
+    some: Array
+    whole: Array
+
 
 class Mask:
-    """What every rule is; `a & b` allows what both allow."""
+    """What every rule is; `a & b` allows what both allow.
+
+    Attributes:
+        axes: the last axes of each array that the rule holds, "query" or "key".
+    """
+
+    axes: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def dense(self, query_position: jax.Array, key_position: jax.Array) -> jax.Array:
         """Booleans that broadcast to [..., T, S], True = attend.
@@ -26,9 +71,44 @@ class Mask:
         """
         raise NotImplementedError
 
+    def block(self, query: Range, key: Range) -> Tiles:
+        """Which tiles are empty and which are whole.
+
+        Positions that are NumPy's give tables that are NumPy's, so that a loop can leave out what
+        is empty before it is compiled; unless the rule itself holds arrays.
+
+        Args:
+            query: positions of the blocks of queries.
+            key: positions of the blocks of keys.
+
+        Raises:
+            UserError: the rule does not say.
+        """
+        raise UserError(
+            f"the rule {type(self).__name__} cannot be read tile by tile, which attention without "
+            "weights has to; choose the path dense"
+        )
+
+    def rules(self) -> "tuple[Mask, ...]":
+        """The single rules of which it is the conjunction."""
+        return (self,)
+
+    def change(self, function: Callable[[jax.Array, tuple[str, ...]], jax.Array]) -> Self:
+        """The same rule with each array changed by function(array, the array's last axes)."""
+        held = {name: function(getattr(self, name), axes) for name, axes in self.axes.items()}
+        return replace(self, **held) if held else self  # pyright: ignore[reportArgumentType]
+
+    def over_heads(self) -> "Mask":
+        """The same for every head: arrays [..., S] become [..., 1, S]."""
+        return All(tuple(rule.change(_one_more) for rule in self.rules()))
+
     def __and__(self, other: "Mask") -> "Mask":
         """Allow what both allow."""
         return All((self, other))
+
+
+def _one_more(array: jax.Array, axes: tuple[str, ...]) -> jax.Array:
+    return jnp.expand_dims(array, -len(axes) - 1)
 
 
 @jax.tree_util.register_dataclass
@@ -36,12 +116,16 @@ class Mask:
 class All(Mask):
     """The conjunction of several rules; of none: everything is allowed."""
 
-    rules: tuple[Mask, ...]
+    conjuncts: tuple[Mask, ...]
 
     def dense(self, query_position: jax.Array, key_position: jax.Array) -> jax.Array:
-        """Allow what every rule allows."""
-        rules = (rule.dense(query_position, key_position) for rule in self.rules)
+        """Allow what every conjunct allows."""
+        rules = (rule.dense(query_position, key_position) for rule in self.conjuncts)
         return reduce(and_, rules, jnp.ones((), bool))
+
+    def rules(self) -> tuple[Mask, ...]:
+        """Those of every conjunct."""
+        return tuple(single for rule in self.conjuncts for single in rule.rules())
 
 
 @jax.tree_util.register_dataclass
@@ -54,10 +138,16 @@ class Padding(Mask):
     """
 
     present: jax.Array
+    axes = {"present": ("key",)}  # noqa: RUF012
 
     def dense(self, query_position: jax.Array, key_position: jax.Array) -> jax.Array:
         """Return [..., 1, S]."""
         return self.present[..., None, :]
+
+    def block(self, query: Range, key: Range) -> Tiles:
+        """A block of padding is empty."""
+        present = Range.of(self.present, self.present.shape[-1] // key.lowest.shape[-1]).columns()
+        return Tiles(present.highest, present.lowest)
 
 
 @jax.tree_util.register_dataclass
@@ -68,6 +158,11 @@ class Causal(Mask):
     def dense(self, query_position: jax.Array, key_position: jax.Array) -> jax.Array:
         """Return [..., T, S]."""
         return key_position[..., None, :] <= query_position[..., :, None]
+
+    def block(self, query: Range, key: Range) -> Tiles:
+        """Above the diagonal it is empty, below it whole."""
+        query, key = query.rows(), key.columns()
+        return Tiles(key.lowest <= query.highest, key.highest <= query.lowest)
 
 
 @jax.tree_util.register_dataclass
@@ -97,6 +192,14 @@ class Window(Mask):
         distance = key_position[..., None, :] - query_position[..., :, None]
         return (-self.before <= distance) & (distance <= self.after)
 
+    def block(self, query: Range, key: Range) -> Tiles:
+        """Off the band it is empty."""
+        query, key = query.rows(), key.columns()
+        back, ahead = self.before, self.after
+        some = (key.highest >= query.lowest - back) & (key.lowest <= query.highest + ahead)
+        whole = (key.lowest >= query.highest - back) & (key.highest <= query.lowest + ahead)
+        return Tiles(some, whole)
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -109,6 +212,12 @@ class Others(Mask):
     def dense(self, query_position: jax.Array, key_position: jax.Array) -> jax.Array:
         """Return [..., T, S]."""
         return key_position[..., None, :] != query_position[..., :, None]
+
+    def block(self, query: Range, key: Range) -> Tiles:
+        """Whole where no position can be the same; empty only where all are one."""
+        query, key = query.rows(), key.columns()
+        apart = (key.highest < query.lowest) | (key.lowest > query.highest)
+        return Tiles((query.lowest != key.highest) | (query.highest != key.lowest), apart)
 
 
 @jax.tree_util.register_dataclass
@@ -123,10 +232,18 @@ class Segments(Mask):
 
     query: jax.Array
     key: jax.Array
+    axes = {"query": ("query",), "key": ("key",)}  # noqa: RUF012
 
     def dense(self, query_position: jax.Array, key_position: jax.Array) -> jax.Array:
         """Return [..., T, S]."""
         return self.query[..., :, None] == self.key[..., None, :]
+
+    def block(self, query: Range, key: Range) -> Tiles:
+        """Empty where the blocks' segments do not overlap, whole where both are the same one."""
+        mine = Range.of(self.query, self.query.shape[-1] // query.lowest.shape[-1]).rows()
+        theirs = Range.of(self.key, self.key.shape[-1] // key.lowest.shape[-1]).columns()
+        some = (mine.lowest <= theirs.highest) & (theirs.lowest <= mine.highest)
+        return Tiles(some, (mine.lowest == theirs.highest) & (mine.highest == theirs.lowest))
 
 
 @jax.tree_util.register_dataclass
@@ -135,7 +252,17 @@ class Dense(Mask):
     """Any array of booleans, [..., T, S]: the last resort, for what no rule says."""
 
     allowed: jax.Array
+    axes = {"allowed": ("query", "key")}  # noqa: RUF012
 
     def dense(self, query_position: jax.Array, key_position: jax.Array) -> jax.Array:
         """Return the array itself."""
         return jnp.asarray(self.allowed, bool)
+
+    def block(self, query: Range, key: Range) -> Tiles:
+        """What the array itself says."""
+        rows, columns = query.lowest.shape[-1], key.lowest.shape[-1]
+        *leading, T, S = self.allowed.shape
+        tiles = jnp.asarray(self.allowed, bool).reshape(
+            *leading, rows, T // rows, columns, S // columns
+        )
+        return Tiles(tiles.any((-3, -1)), tiles.all((-3, -1)))

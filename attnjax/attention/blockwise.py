@@ -1,0 +1,127 @@
+"""Softmax attention tile by tile, without its weights: memory linear in length, on any platform.
+
+A tile is a block of queries against a block of keys. Its logits and weights live only while it is
+read, small enough for a core's cache. What the mask empties is not read: where positions are known
+before compiling such tiles are not in the program, otherwise they are passed over as it runs.
+"""
+
+from collections.abc import Callable
+from functools import reduce
+from operator import and_
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.tree_util import Partial
+
+from attnjax.attention.mask import Array, Mask, Padding, Range
+from attnjax.attention.tiles import Plan, Where, attend
+
+
+def blockwise(
+    query: jax.Array,
+    key: jax.Array,
+    value: jax.Array,
+    mask: Mask | None = None,
+    *,
+    query_position: jax.Array | None = None,
+    key_position: jax.Array | None = None,
+    bias: Callable[..., jax.Array] | None = None,
+    scale: float = 1.0,
+    tile: tuple[int, int] | None = None,
+) -> jax.Array:
+    """context[t] = sum over allowed s of softmax_s(scale query[t] . key[s] + bias[t, s]) value[s].
+
+    Args:
+        query: [..., T, K].
+        key: [..., S, K].
+        value: [..., S, V].
+        mask: what is allowed; None means everything.
+        query_position: absolute, integers that broadcast to [..., T]; None means 0, 1, ...
+        key_position: the same, [..., S].
+        bias: called as bias(query_position [T], key_position [S]) -> [T, S] on one example's tile.
+            A `jax.tree_util.Partial` gets its example's share of its arrays first; they lead with
+            the query's leading axes, and have gradients.
+        scale: of the products.
+        tile: how many queries and keys to read at once; None chooses by their number.
+
+    Returns:
+        [..., T, V] in the value's dtype; 0 where a query may attend to nothing.
+
+    Raises:
+        UserError: a rule of the mask cannot be read tile by tile.
+
+    Source: Rabe and Staats 2021; the backward pass, Dao et al. 2022, algorithm 4.
+    """
+    *leading, T, _ = query.shape
+    S = key.shape[-2]
+    rows, columns = tile or (_side(T), _side(S))
+    rows, columns = min(rows, T), min(columns, S)
+    # An axis is filled up to whole blocks: rows that nobody reads, keys that nobody may.
+    axes = {"query": (T, -T % rows), "key": (S, -S % columns), "width": (0, 0)}
+
+    def flat(x: jax.Array, names: tuple[str, ...]) -> jax.Array:
+        """[..., *names] -> [N, *names], filled up; what all examples share stays one."""
+        own = x.shape[x.ndim - len(names) :]
+        if x.size > np.prod(own):
+            x = jnp.broadcast_to(x, (*leading, *own))
+        mode = "edge" if jnp.issubdtype(x.dtype, jnp.integer) else "constant"
+        fill = [(0, 0), *((0, axes[name][1]) for name in names)]
+        return jnp.pad(x.reshape(-1, *own), fill, mode=mode)
+
+    def position(given: jax.Array | None, name: str) -> Array:
+        return np.arange(sum(axes[name]))[None] if given is None else flat(given, (name,))
+
+    arrays = flat(query, ("query", "width")), *(flat(x, ("key", "width")) for x in (key, value))
+    at, of = position(query_position, "query"), position(key_position, "key")
+    rules = tuple(rule.change(flat) for rule in (() if mask is None else mask.rules()))
+    some, whole, passed = _tiles(rules, Range.of(at, rows), Range.of(of, columns))
+    if axes["key"][1]:
+        rules = (*rules, Padding(jnp.arange(sum(axes["key"]))[None] < S))
+        whole = whole & (np.arange(whole.shape[-1]) < whole.shape[-1] - 1)
+    plan = Plan(
+        rows,
+        columns,
+        _group(arrays[0].shape[0], rows * columns),
+        whole=tuple(map(tuple, np.argwhere(some & whole).tolist())),
+        partial=tuple(map(tuple, np.argwhere(some & ~whole).tolist())),
+        scale=scale,
+    )
+    if bias is not None and not isinstance(bias, Partial):
+        bias = Partial(bias)
+    shares = jax.tree.map(lambda x: x.reshape(-1, *x.shape[len(leading) :]), bias)
+    where = Where(rules, jnp.asarray(at), jnp.asarray(of), passed)
+    context = attend(plan, *arrays, shares, where)
+    return context[:, :T].reshape(*leading, T, -1)
+
+
+# The logits of one tile fit a core's second cache: 1 MiB in float32.
+ENTRIES = 512 * 512
+
+
+def _side(length: int) -> int:
+    """How many rows or columns a tile has: few enough that little is read beyond a diagonal."""
+    return 128 if length <= 1024 else 256 if length <= 4096 else 512
+
+
+def _group(examples: int, entries: int) -> int:
+    """How many examples to read at once: a divisor of their number."""
+    most = max(1, ENTRIES // entries)
+    return max(number for number in range(1, most + 1) if examples % number == 0)
+
+
+def _tiles(rules: tuple[Mask, ...], query: Range, key: Range) -> tuple[Array, Array, Array | None]:
+    """What may hold an allowed pair and what surely is whole, as is known before compiling.
+
+    And [N, query blocks, key blocks]: what may hold one, as the rules' own arrays say.
+    """
+    tables = [rule.block(query, key) for rule in rules]
+    early = [table for table in tables if isinstance(table.some, np.ndarray)]
+    late = [table.some for table in tables if not isinstance(table.some, np.ndarray)]
+    every = np.ones((query.lowest.shape[-1], key.lowest.shape[-1]), bool)
+    some = reduce(and_, (table.some[0] for table in early), every)
+    whole = reduce(and_, (table.whole[0] for table in early), every & (not late))
+    passed = None
+    if late:
+        passed = jnp.broadcast_to(reduce(and_, late), (late[0].shape[0], *every.shape))
+    return some, whole, passed
