@@ -25,7 +25,7 @@ def describe(experiment: Experiment) -> Iterator[RenderableType]:
     yield tree(experiment)
     for path, part in walk(experiment):
         if isinstance(part, Attention):
-            yield Text(f"{path}: dense, its weights are formed")
+            yield Text(f"{path}: {part.where_formed()}")
     try:
         corpus = experiment.task.load()
         resolved = experiment.resolve(corpus)

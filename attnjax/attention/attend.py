@@ -1,6 +1,6 @@
-"""Score, align, pool: the dense path, which forms its weights and can show them."""
+"""Score, align, pool: the dense path forms its weights and can show them, `fused` does neither."""
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -8,8 +8,10 @@ from flax import linen as nn
 
 from attnjax.attention.align import Align, Asked, Softmax
 from attnjax.attention.dropout import Dropout
+from attnjax.attention.fused import PAYS_FROM, fused, pays
 from attnjax.attention.mask import Mask
-from attnjax.attention.score import ScaledDot, Score
+from attnjax.attention.score import Dot, ScaledDot, Score
+from attnjax.errors import UserError
 
 
 class Mechanism(nn.Module):
@@ -91,19 +93,85 @@ class Attention(Mechanism):
     Logits and weights, [..., T, S], are sown to the collection "attention". A row that may attend
     to nothing gives the context 0.
 
+    Asking for that collection forms the weights; so does whatever has no other way: a score that is
+    no dot product, an align that is no softmax, dropout while training. Else nobody sees them, and
+    from a length on they are not formed, which changes no result and no parameter.
+
     Attributes:
         score: query, key -> logits.
         align: logits, mask, and who asks -> weights.
         dropout: the share of weights set to 0 while training, after they are sown.
+        path: what computes the context where nobody asks for the weights: dense forms them,
+            blockwise and cudnn do not; auto takes what is best at the length.
+
+    Raises:
+        UserError: the path is blockwise or cudnn, and cannot do what is asked.
     """
 
     score: Score = ScaledDot()
     align: Align = Softmax()
     dropout: float = 0.0
+    path: Literal["auto", "dense", "blockwise", "cudnn"] = "auto"
 
     def prepare(self, key: jax.Array, value: jax.Array) -> Memory:
         """Let the score see the keys once."""
         return Memory(self.score.prepare(key), value)
+
+    def needs_weights(self, *, deterministic: bool) -> str | None:
+        """What of it cannot do without weights; None if nothing."""
+        # A subclass may do anything.
+        if type(self.score) not in (Dot, ScaledDot):
+            return f"the score {type(self.score).__name__}"
+        if type(self.align) is not Softmax:
+            return f"the align {type(self.align).__name__}"
+        return "dropout of weights" if self.dropout and not deterministic else None
+
+    def where_formed(self) -> str:
+        """Which path it takes in training, as a person reads it."""
+        needed = self.needs_weights(deterministic=False)
+        if needed or self.path == "dense":
+            return f"dense, its weights are formed{f' for {needed}' if needed else ''}"
+        if self.path == "auto":
+            return f"dense, its weights are formed; from length {PAYS_FROM['cpu']} on blockwise"
+        return f"{self.path}, its weights are not formed unless they are asked for"
+
+    def fuses(
+        self, query: jax.Array, memory: Memory, mask: Mask | None, *, deterministic: bool
+    ) -> bool:
+        """Whether the context of queries [..., T, K] is computed without weights.
+
+        Raises:
+            UserError: the path is blockwise or cudnn, and something needs the weights.
+        """
+        if self.path == "dense" or self.is_mutable_collection("attention"):
+            return False
+        needed = self.needs_weights(deterministic=deterministic)
+        if self.path != "auto":
+            if needed:
+                raise UserError(f"{needed} needs the weights, which the path {self.path} never has")
+            return True
+        readable = mask is None or mask.has_blocks()
+        return not needed and readable and pays(query.shape[-2], memory.value.shape[-2])
+
+    def fuse(
+        self,
+        query: jax.Array,
+        memory: Memory,
+        mask: Mask | None,
+        *,
+        query_position: jax.Array | None,
+        key_position: jax.Array | None,
+    ) -> jax.Array:
+        """What `attend` gives, without weights; heads may be a leading axis."""
+        return fused(
+            query,
+            *memory,
+            mask,
+            query_position=query_position,
+            key_position=key_position,
+            scale=query.shape[-1] ** -0.5 if isinstance(self.score, ScaledDot) else 1.0,
+            path=self.path if self.path != "dense" else "auto",
+        )
 
     @nn.compact
     def attend(
@@ -117,6 +185,9 @@ class Attention(Mechanism):
         deterministic: bool,
     ) -> jax.Array:
         """Queries [..., T, K] -> context [..., T, V]."""
+        if self.fuses(query, memory, mask, deterministic=deterministic):
+            places = {"query_position": query_position, "key_position": key_position}
+            return self.fuse(query, memory, mask, **places)
         logits = self.score(query, memory.key)
         if query_position is None:
             query_position = position_of(query)

@@ -89,6 +89,10 @@ class Mask:
             "weights has to; choose the path dense"
         )
 
+    def has_blocks(self) -> bool:
+        """Whether every rule says which tiles are empty."""
+        return all(type(rule).block is not Mask.block for rule in self.rules())
+
     def rules(self) -> "tuple[Mask, ...]":
         """The single rules of which it is the conjunction."""
         return (self,)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.attend import Attention, Mechanism
@@ -73,25 +74,51 @@ class MultiHead(Mechanism):
         deterministic: bool,
     ) -> jax.Array:
         """Queries [..., T, D] -> [..., T, D]."""
-
-        def one_head(attention, query, memory, mask, query_position, key_position):
-            return attention.attend(
-                query,
-                memory,
-                mask,
-                query_position=query_position,
-                key_position=key_position,
-                deterministic=deterministic,
-            )
-
-        heads = over_heads(one_head, (-2, -3, None, None, None), -2)(
-            self.attention,
-            self._project(query, self.key_width, "query"),
-            memory,
-            mask,
-            query_position,
-            key_position,
+        width, query = query.shape[-1], self._project(query, self.key_width, "query")
+        heads = self._without_weights(
+            query, memory, mask, query_position, key_position, deterministic=deterministic
         )
-        features = (query.shape[-1],)
-        merge = Dense(features, axes=2, bias=False, initializer=UNIT_VARIANCE, name="out")
+        if heads is None:
+
+            def one_head(attention, query, memory, mask, query_position, key_position):
+                return attention.attend(
+                    query,
+                    memory,
+                    mask,
+                    query_position=query_position,
+                    key_position=key_position,
+                    deterministic=deterministic,
+                )
+
+            lifted = over_heads(one_head, (-2, -3, None, None, None), -2)
+            heads = lifted(self.attention, query, memory, mask, query_position, key_position)
+        merge = Dense((width,), axes=2, bias=False, initializer=UNIT_VARIANCE, name="out")
         return merge(heads)
+
+    def _without_weights(
+        self,
+        query: jax.Array,
+        memory: Any,
+        mask: Mask | None,
+        query_position: jax.Array | None,
+        key_position: jax.Array | None,
+        *,
+        deterministic: bool,
+    ) -> jax.Array | None:
+        """[..., T, H, K] -> [..., T, H, V] of all heads at once, if they form no weights.
+
+        One lifted head after the other would read its tiles beside all other heads' tiles: too many
+        for a cache.
+        """
+        attention, query = self.attention, jnp.swapaxes(query, -2, -3)
+        if type(attention) is not Attention or not attention.fuses(
+            query, memory, mask, deterministic=deterministic
+        ):
+            return None
+        at, of = (
+            None if position is None else jnp.expand_dims(position, -2)
+            for position in (query_position, key_position)
+        )
+        rules = None if mask is None else mask.over_heads()
+        heads = attention.fuse(query, memory, rules, query_position=at, key_position=of)
+        return jnp.swapaxes(heads, -2, -3)

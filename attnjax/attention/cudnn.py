@@ -1,0 +1,119 @@
+"""Softmax attention without its weights by cuDNN, on NVIDIA GPUs, through `jax.nn`."""
+
+from collections.abc import Callable
+from functools import partial, reduce
+from operator import and_
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+
+from attnjax.attention.mask import Causal, Mask, Padding, Window
+from attnjax.errors import UserError
+
+
+def cudnn_refuses(
+    query: jax.Array,
+    key: jax.Array,
+    value: jax.Array,
+    mask: Mask | None = None,
+    *,
+    query_position: jax.Array | None = None,
+    key_position: jax.Array | None = None,
+    bias: Callable[..., jax.Array] | None = None,
+) -> str | None:
+    """What cuDNN cannot honour; None if it can do it all. Arguments as for `cudnn`."""
+    if not {x.dtype for x in (query, key, value)} <= {jnp.dtype("bfloat16"), jnp.dtype("float16")}:
+        return f"the dtype {query.dtype}; it wants bfloat16 or float16"
+    if any(x.shape[-1] % 8 or x.shape[-1] > 128 for x in (query, value)):
+        return f"heads of {query.shape[-1]} and {value.shape[-1]}; it wants a multiple of 8 to 128"
+    if bias is not None:
+        return "a bias that is a function of positions"
+    rules = () if mask is None else mask.rules()
+    of_place = [rule for rule in rules if not isinstance(rule, Padding)]
+    for rule in of_place:
+        known = isinstance(rule, Causal) or (isinstance(rule, Window) and _sizes(rule))
+        if not known:
+            return f"the rule {type(rule).__name__}"
+        if query_position is not None or key_position is not None:
+            return f"the rule {type(rule).__name__} on positions other than 0, 1, ..."
+        if len(of_place) < len(rules):
+            return f"the rules {type(rule).__name__} and Padding together"
+        if isinstance(rule, Window) and query.shape[-2] != key.shape[-2]:
+            return "the rule Window where there are more or fewer keys than queries"
+    return None
+
+
+def cudnn(
+    query: jax.Array,
+    key: jax.Array,
+    value: jax.Array,
+    mask: Mask | None = None,
+    *,
+    query_position: jax.Array | None = None,
+    key_position: jax.Array | None = None,
+    bias: Callable[..., jax.Array] | None = None,
+    scale: float = 1.0,
+    implementation: Literal["cudnn", "xla"] = "cudnn",
+) -> jax.Array:
+    """As `blockwise`, as far as cuDNN goes: padding, or causal and a window on positions 0, 1, ...
+
+    Args:
+        query: [..., T, K], bfloat16 or float16.
+        key: [..., S, K].
+        value: [..., S, V].
+        mask: what is allowed; None means everything.
+        query_position: None, unless no rule asks for it.
+        key_position: the same.
+        bias: None.
+        scale: of the products.
+        implementation: of `jax.nn.dot_product_attention`; xla has the same arguments anywhere.
+
+    Raises:
+        UserError: cuDNN cannot honour something, which is named.
+    """
+    refused = cudnn_refuses(
+        query,
+        key,
+        value,
+        mask,
+        query_position=query_position,
+        key_position=key_position,
+        bias=bias,
+    )
+    if refused:
+        raise UserError(f"the path cudnn cannot honour {refused}; choose blockwise or dense")
+    *leading, T, _ = query.shape
+    # One head each: leading axes need not be told apart.
+    query, key, value = (x.reshape(-1, *x.shape[-2:]) for x in (query, key, value))
+    rules = () if mask is None else mask.rules()
+    windows = [size for rule in rules if isinstance(rule, Window) and (size := _sizes(rule))]
+    attend = partial(
+        jax.nn.dot_product_attention,
+        scale=scale,
+        is_causal=any(isinstance(rule, Causal) for rule in rules),
+        local_window_size=tuple(map(min, *windows)) if len(windows) > 1 else (*windows, None)[0],
+        implementation=implementation,
+    )
+    padding = [rule.present for rule in rules if isinstance(rule, Padding)]
+    if padding:
+        shape = (*leading, key.shape[-2])
+        present = reduce(and_, (jnp.broadcast_to(one, shape) for one in padding))
+        present = present.reshape(key.shape[:-1])
+        # It wants a number of keys, counted from the first. Their order is free here, so those
+        # that are there go first; a sentence without any reads one, for nothing.
+        order = jnp.argsort(~present, axis=-1, stable=True)[..., None]
+        key, value = (jnp.take_along_axis(x, order, axis=1) for x in (key, value))
+        lengths = present.sum(-1, dtype=jnp.int32)
+        attend = partial(attend, key_value_seq_lengths=jnp.maximum(lengths, 1))
+    context = attend(*(x[:, :, None] for x in (query, key, value)))[:, :, 0]
+    if padding:
+        context = jnp.where(lengths[:, None, None] > 0, context, 0)
+    return context.reshape(*leading, T, -1)
+
+
+def _sizes(window: Window) -> tuple[int, int] | None:
+    """A window's reach, if it is known before compiling."""
+    if isinstance(window.before, int) and isinstance(window.after, int):
+        return window.before, window.after
+    return None

@@ -1,0 +1,67 @@
+"""Softmax attention that never forms its weights: one signature, and the path that computes it.
+
+    blockwise   anywhere, every rule, any bias of positions      `attnjax.attention.blockwise`
+    cudnn       NVIDIA GPUs, half precision, padding or causal   `attnjax.attention.cudnn`
+
+A path that cannot honour a rule raises and names it; it never leaves one out.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+import jax
+
+from attnjax.attention.blockwise import blockwise
+from attnjax.attention.cudnn import cudnn, cudnn_refuses
+from attnjax.attention.mask import Mask
+
+PAYS_FROM = {"cpu": 512, "gpu": 4096, "tpu": 4096}
+"""Queries and keys from which on blockwise is the faster (CPU, measured), or dense would take
+memory that matters (elsewhere): at 4,096 the weights of one float32 head are 64 MiB."""
+
+
+def fused(
+    query: jax.Array,
+    key: jax.Array,
+    value: jax.Array,
+    mask: Mask | None = None,
+    *,
+    query_position: jax.Array | None = None,
+    key_position: jax.Array | None = None,
+    bias: Callable[..., jax.Array] | None = None,
+    scale: float = 1.0,
+    path: Literal["auto", "blockwise", "cudnn"] = "auto",
+) -> jax.Array:
+    """context[t] = sum over allowed s of softmax_s(scale query[t] . key[s] + bias[t, s]) value[s].
+
+    Args:
+        query: [..., T, K].
+        key: [..., S, K].
+        value: [..., S, V].
+        mask: what is allowed; None means everything.
+        query_position: absolute, integers that broadcast to [..., T]; None means 0, 1, ..., and
+            lets what the mask empties be left out before compiling.
+        key_position: the same, [..., S].
+        bias: a function of positions, as `blockwise` takes it.
+        scale: of the products.
+        path: what computes it; auto means cuDNN where there is one that can, else blockwise.
+
+    Returns:
+        [..., T, V] in the value's dtype; 0 where a query may attend to nothing.
+
+    Raises:
+        UserError: the path cannot honour a rule of the mask, or whatever else it names.
+
+    Source: Vaswani et al. 2017, eq. 1; Rabe and Staats 2021; Dao et al. 2022.
+    """
+    asked = {"query_position": query_position, "key_position": key_position, "bias": bias}
+    if path == "auto":
+        refused = cudnn_refuses(query, key, value, mask, **asked)
+        path = "cudnn" if jax.default_backend() == "gpu" and not refused else "blockwise"
+    run = {"blockwise": blockwise, "cudnn": cudnn}[path]
+    return run(query, key, value, mask, **asked, scale=scale)
+
+
+def pays(queries: int, keys: int) -> bool:
+    """Whether so many queries and keys are better off without weights, on this platform."""
+    return min(queries, keys) >= PAYS_FROM.get(jax.default_backend(), PAYS_FROM["gpu"])

@@ -1,0 +1,150 @@
+"""Attention without weights: which path computes it, what each refuses, what a module takes."""
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.attention.attend import Attention
+from attnjax.attention.blockwise import blockwise
+from attnjax.attention.cudnn import cudnn
+from attnjax.attention.fused import PAYS_FROM, fused
+from attnjax.attention.mask import Causal, Mask, Others, Padding, Segments, Window
+from attnjax.attention.multihead import MultiHead
+from attnjax.attention.score import General
+from attnjax.errors import UserError
+
+K = 4
+
+
+def shapes(jaxpr):
+    """Of every array in a program, and in those inside it."""
+    for equation in jaxpr.eqns:
+        yield from (variable.aval.shape for variable in equation.outvars)
+        for inside in jax.tree.leaves(list(equation.params.values())):
+            inside = getattr(inside, "jaxpr", inside)
+            if hasattr(inside, "eqns"):
+                yield from shapes(inside)
+
+
+@pytest.mark.parametrize("mask", [Causal(), Causal() & Segments(*[jnp.zeros((1, 4096), int)] * 2)])
+def test_memory_is_linear_in_length(mask):
+    x = jax.ShapeDtypeStruct((1, 4096, K), jnp.float32)
+    read = jax.grad(lambda q, k, v: fused(q, k, v, mask).sum(), (0, 1, 2))
+    largest = max(map(np.prod, shapes(jax.make_jaxpr(read)(x, x, x).jaxpr)))
+    assert largest <= 512 * 512
+
+
+def with_gradients(attend):
+    def read(given):
+        context = attend(*given)
+        return (context**2).sum(), context
+
+    return jax.jit(jax.value_and_grad(read, has_aux=True))
+
+
+class Stranger(Mask):
+    """A rule that says nothing of blocks."""
+
+    def dense(self, query_position, key_position):
+        return key_position[..., None, :] <= query_position[..., :, None]
+
+
+def test_a_rule_that_cannot_be_honoured_is_named():
+    query = key = value = jnp.zeros((2, 4, K))
+    with pytest.raises(UserError, match="the rule Stranger"):
+        fused(query, key, value, Causal() & Stranger())
+    half = [jnp.zeros((2, 16, 8), jnp.bfloat16)] * 3
+    refused = {
+        "Segments": Segments(jnp.zeros((1, 16), int), jnp.zeros((1, 16), int)),
+        "Others": Others(),
+        "Causal and Padding together": Causal() & Padding(jnp.ones((1, 16), bool)),
+    }
+    for name, mask in refused.items():
+        with pytest.raises(UserError, match=f"cudnn cannot honour the rules? {name}"):
+            cudnn(*half, mask, implementation="xla")
+    with pytest.raises(UserError, match="other than 0, 1"):
+        cudnn(*half, Causal(), query_position=jnp.zeros((1, 16), int), implementation="xla")
+    with pytest.raises(UserError, match="the dtype float32"):
+        cudnn(query, key, value, implementation="xla")
+    with pytest.raises(UserError, match="a bias"):
+        cudnn(*half, bias=jnp.subtract, implementation="xla")
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        None,
+        Causal(),
+        Window(3, 2),
+        Window(3, 2) & Window(5, 1) & Causal(),
+        Padding(jnp.array([[True] * 16, [False] * 16])),
+        Padding(jnp.array([[True, False] * 8, [False, True, True, False] * 4])),
+    ],
+    ids=str,
+)
+def test_what_cudnn_is_told_means_the_same(mask):
+    draw = np.random.default_rng(0).normal
+    given = tuple(jnp.asarray(draw(size=(2, 16, 8)), jnp.bfloat16) for _ in range(3))
+    found, expected = (
+        with_gradients(lambda *x, run=run: run(*x).astype(jnp.float32))(given)
+        for run in (
+            lambda *x: cudnn(*x, mask, scale=0.5, implementation="xla"),
+            lambda *x: blockwise(*x, mask, scale=0.5),
+        )
+    )
+    wide = [jax.tree.map(lambda x: np.asarray(x, np.float32), x) for x in (found, expected)]
+    chex.assert_trees_all_close(wide[0][0][1], wide[1][0][1], rtol=0, atol=0.05)
+    chex.assert_trees_all_close(wide[0][1], wide[1][1], rtol=0, atol=0.1)
+
+
+def test_a_module_forms_its_weights_if_they_are_asked_for():
+    """The same parameters and results either way; the largest array tells which path it was."""
+    D, long = 8, PAYS_FROM["cpu"]
+    draw = np.random.default_rng(0).normal
+    x = jnp.asarray(draw(size=(1, long, D)), jnp.float32)
+    mask = Padding(jnp.arange(long)[None] < long - 9) & Causal()
+    module = MultiHead(heads=2)
+    forced = MultiHead(attention=Attention(path="blockwise"), heads=2)
+    initial = jax.jit(lambda x: module.init(jax.random.key(0), x, x, x, mask, deterministic=True))
+    parameters = {"params": initial(x)["params"]}
+
+    def read(module, x, **asked):
+        return module.apply(parameters, x, x, x, mask, deterministic=True, **asked)
+
+    context, seen = read(module, x, mutable=["attention"])
+    (weights,) = seen["attention"]["attention"]["weights"]
+    assert weights.shape == (1, 2, long, long)
+    for module_ in (module, forced):
+        np.testing.assert_allclose(read(module_, x), context, atol=1e-5)
+
+    def forms(module, x, **asked):
+        program = jax.make_jaxpr(lambda x: read(module, x, **asked))(x).jaxpr
+        return any(shape[-2:] == (x.shape[1],) * 2 for shape in shapes(program))
+
+    mask = Causal()
+    assert forms(module, x, mutable=["attention"])
+    assert forms(MultiHead(attention=Attention(path="dense"), heads=2), x)
+    assert not forms(module, x)
+    assert forms(module, x[:, : long // 2])
+    # Several at once are one path: lifted, or one head alone.
+    alone = jax.make_jaxpr(lambda x: Attention().apply({}, x, x, x, mask, deterministic=True))(x)
+    assert (1, long, long) not in set(shapes(alone.jaxpr))
+
+
+def test_what_needs_the_weights_is_named_on_a_path_without():
+    x = jnp.zeros((1, 4, 2))
+    for part, name in (
+        ({"score": General()}, "the score General"),
+        ({"dropout": 0.1}, "dropout of weights"),
+    ):
+        attention = Attention(**part, path="blockwise")
+        parameters = attention.init(jax.random.key(0), x, x, x, deterministic=True)
+        parameters = {"params": parameters.get("params", {})}
+        with pytest.raises(UserError, match=f"{name} needs the weights"):
+            attention.apply(
+                parameters, x, x, x, deterministic=False, rngs={"dropout": jax.random.key(0)}
+            )
+    assert "blockwise" in Attention().where_formed()
+    assert "dropout" in Attention(dropout=0.1).where_formed()
