@@ -101,17 +101,17 @@ class Attention(Mechanism):
         score: query, key -> logits.
         align: logits, mask, and who asks -> weights.
         dropout: the share of weights set to 0 while training, after they are sown.
-        path: what computes the context where nobody asks for the weights: dense forms them,
+        route: what computes the context where nobody asks for the weights: dense forms them,
             blockwise and cudnn do not; auto takes what is best at the length.
 
     Raises:
-        UserError: the path is blockwise or cudnn, and cannot do what is asked.
+        UserError: the route is blockwise or cudnn, and cannot do what is asked.
     """
 
     score: Score = ScaledDot()
     align: Align = Softmax()
     dropout: float = 0.0
-    path: Literal["auto", "dense", "blockwise", "cudnn"] = "auto"
+    route: Literal["auto", "dense", "blockwise", "cudnn"] = "auto"
 
     def prepare(self, key: jax.Array, value: jax.Array) -> Memory:
         """Let the score see the keys once."""
@@ -127,13 +127,13 @@ class Attention(Mechanism):
         return "dropout of weights" if self.dropout and not deterministic else None
 
     def where_formed(self) -> str:
-        """Which path it takes in training, as a person reads it."""
+        """Which route it takes in training, as a person reads it."""
         needed = self.needs_weights(deterministic=False)
-        if needed or self.path == "dense":
+        if needed or self.route == "dense":
             return f"dense, its weights are formed{f' for {needed}' if needed else ''}"
-        if self.path == "auto":
+        if self.route == "auto":
             return f"dense, its weights are formed; from length {PAYS_FROM['cpu']} on blockwise"
-        return f"{self.path}, its weights are not formed unless they are asked for"
+        return f"{self.route}, its weights are not formed unless they are asked for"
 
     def fuses(
         self, query: jax.Array, memory: Memory, mask: Mask | None, *, deterministic: bool
@@ -141,14 +141,16 @@ class Attention(Mechanism):
         """Whether the context of queries [..., T, K] is computed without weights.
 
         Raises:
-            UserError: the path is blockwise or cudnn, and something needs the weights.
+            UserError: the route is blockwise or cudnn, and something needs the weights.
         """
-        if self.path == "dense" or self.is_mutable_collection("attention"):
+        if self.route == "dense" or self.is_mutable_collection("attention"):
             return False
         needed = self.needs_weights(deterministic=deterministic)
-        if self.path != "auto":
+        if self.route != "auto":
             if needed:
-                raise UserError(f"{needed} needs the weights, which the path {self.path} never has")
+                raise UserError(
+                    f"{needed} needs the weights, which the route {self.route} never has"
+                )
             return True
         readable = mask is None or mask.has_blocks()
         return not needed and readable and pays(query.shape[-2], memory.value.shape[-2])
@@ -170,7 +172,7 @@ class Attention(Mechanism):
             query_position=query_position,
             key_position=key_position,
             scale=query.shape[-1] ** -0.5 if isinstance(self.score, ScaledDot) else 1.0,
-            path=self.path if self.path != "dense" else "auto",
+            route=self.route if self.route != "dense" else "auto",
         )
 
     @nn.compact

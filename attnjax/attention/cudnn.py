@@ -82,34 +82,37 @@ def cudnn(
         bias=bias,
     )
     if refused:
-        raise UserError(f"the path cudnn cannot honour {refused}; choose blockwise or dense")
+        raise UserError(f"the route cudnn cannot honour {refused}; choose blockwise or dense")
     *leading, T, _ = query.shape
     # One head each: leading axes need not be told apart.
     query, key, value = (x.reshape(-1, *x.shape[-2:]) for x in (query, key, value))
     rules = () if mask is None else mask.rules()
-    windows = [size for rule in rules if isinstance(rule, Window) and (size := _sizes(rule))]
+    sizes = [size for rule in rules if isinstance(rule, Window) and (size := _sizes(rule))]
+    window = None
+    if sizes:
+        window = min(before for before, _ in sizes), min(after for _, after in sizes)
     attend = partial(
         jax.nn.dot_product_attention,
         scale=scale,
         is_causal=any(isinstance(rule, Causal) for rule in rules),
-        local_window_size=tuple(map(min, *windows)) if len(windows) > 1 else (*windows, None)[0],
+        local_window_size=window,
         implementation=implementation,
     )
     padding = [rule.present for rule in rules if isinstance(rule, Padding)]
-    if padding:
-        shape = (*leading, key.shape[-2])
-        present = reduce(and_, (jnp.broadcast_to(one, shape) for one in padding))
-        present = present.reshape(key.shape[:-1])
-        # It wants a number of keys, counted from the first. Their order is free here, so those
-        # that are there go first; a sentence without any reads one, for nothing.
-        order = jnp.argsort(~present, axis=-1, stable=True)[..., None]
-        key, value = (jnp.take_along_axis(x, order, axis=1) for x in (key, value))
-        lengths = present.sum(-1, dtype=jnp.int32)
-        attend = partial(attend, key_value_seq_lengths=jnp.maximum(lengths, 1))
+    if not padding:
+        context = attend(*(x[:, :, None] for x in (query, key, value)))
+        return context.reshape(*leading, T, -1)
+    shape = (*leading, key.shape[-2])
+    present = reduce(and_, (jnp.broadcast_to(one, shape) for one in padding))
+    present = present.reshape(key.shape[:-1])
+    # It wants a number of keys, counted from the first. Their order is free here, so those that
+    # are there go first; a sentence without any reads one, for nothing.
+    order = jnp.argsort(~present, axis=-1, stable=True)[..., None]
+    key, value = (jnp.take_along_axis(x, order, axis=1) for x in (key, value))
+    lengths = present.sum(-1, dtype=jnp.int32)
+    attend = partial(attend, key_value_seq_lengths=jnp.maximum(lengths, 1))
     context = attend(*(x[:, :, None] for x in (query, key, value)))[:, :, 0]
-    if padding:
-        context = jnp.where(lengths[:, None, None] > 0, context, 0)
-    return context.reshape(*leading, T, -1)
+    return jnp.where(lengths[:, None, None] > 0, context, 0).reshape(*leading, T, -1)
 
 
 def _sizes(window: Window) -> tuple[int, int] | None:

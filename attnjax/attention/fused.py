@@ -1,9 +1,9 @@
-"""Softmax attention that never forms its weights: one signature, and the path that computes it.
+"""Softmax attention that never forms its weights: one signature, and the route to it.
 
     blockwise   anywhere, every rule, any bias of positions      `attnjax.attention.blockwise`
     cudnn       NVIDIA GPUs, half precision, padding or causal   `attnjax.attention.cudnn`
 
-A path that cannot honour a rule raises and names it; it never leaves one out.
+A route that cannot honour a rule raises and names it; it never leaves one out.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def fused(
     key_position: jax.Array | None = None,
     bias: Callable[..., jax.Array] | None = None,
     scale: float = 1.0,
-    path: Literal["auto", "blockwise", "cudnn"] = "auto",
+    route: Literal["auto", "blockwise", "cudnn"] = "auto",
 ) -> jax.Array:
     """context[t] = sum over allowed s of softmax_s(scale query[t] . key[s] + bias[t, s]) value[s].
 
@@ -44,21 +44,21 @@ def fused(
         key_position: the same, [..., S].
         bias: a function of positions, as `blockwise` takes it.
         scale: of the products.
-        path: what computes it; auto means cuDNN where there is one that can, else blockwise.
+        route: what computes it; auto means cuDNN where there is one that can, else blockwise.
 
     Returns:
         [..., T, V] in the value's dtype; 0 where a query may attend to nothing.
 
     Raises:
-        UserError: the path cannot honour a rule of the mask, or whatever else it names.
+        UserError: the route cannot honour a rule of the mask, or whatever else it names.
 
     Source: Vaswani et al. 2017, eq. 1; Rabe and Staats 2021; Dao et al. 2022.
     """
     asked = {"query_position": query_position, "key_position": key_position, "bias": bias}
-    if path == "auto":
+    if route == "auto":
         refused = cudnn_refuses(query, key, value, mask, **asked)
-        path = "cudnn" if jax.default_backend() == "gpu" and not refused else "blockwise"
-    run = {"blockwise": blockwise, "cudnn": cudnn}[path]
+        route = "cudnn" if jax.default_backend() == "gpu" and not refused else "blockwise"
+    run = {"blockwise": blockwise, "cudnn": cudnn}[route]
     return run(query, key, value, mask, **asked, scale=scale)
 
 

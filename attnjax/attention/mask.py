@@ -86,7 +86,7 @@ class Mask:
         """
         raise UserError(
             f"the rule {type(self).__name__} cannot be read tile by tile, which attention without "
-            "weights has to; choose the path dense"
+            "weights has to; choose the route dense"
         )
 
     def has_blocks(self) -> bool:

@@ -169,7 +169,7 @@ def _each_group(plan: Plan, group: Callable[[Number], Any], query: jax.Array) ->
 def _over(plan: Plan, own: Where, update: Callable[..., Any], carry: Any, slots: Any) -> Any:
     """Carry results over all tiles: of each, `update` sees the part that its slot says."""
 
-    def step(masked: bool, carry: list[Any], place: tuple[Number, Number]) -> Any:
+    def step(masked: bool, carry: list[Any], place: Any) -> tuple[list[Any], None]:
         i, j = place
         sizes = {"query": (i, plan.rows), "key": (j, plan.columns)}
         parts = [
@@ -190,8 +190,7 @@ def _over(plan: Plan, own: Where, update: Callable[..., Any], carry: Any, slots:
 
     for places, masked in ((plan.whole, False), (plan.partial, True)):
         if places:
-            numbers = tuple(jnp.array(places, jnp.int32).T)
-            carry, _ = lax.scan(partial(step, masked), carry, numbers)
+            carry, _ = lax.scan(partial(step, masked), carry, jnp.array(places, jnp.int32))
     return carry
 
 

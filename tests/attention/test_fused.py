@@ -1,4 +1,4 @@
-"""Attention without weights: which path computes it, what each refuses, what a module takes."""
+"""Attention without weights: which route leads to it, what each refuses, what a module takes."""
 
 import chex
 import jax
@@ -100,13 +100,13 @@ def test_what_cudnn_is_told_means_the_same(mask):
 
 
 def test_a_module_forms_its_weights_if_they_are_asked_for():
-    """The same parameters and results either way; the largest array tells which path it was."""
+    """The same parameters and results either way; the largest array tells which route it was."""
     D, long = 8, PAYS_FROM["cpu"]
     draw = np.random.default_rng(0).normal
     x = jnp.asarray(draw(size=(1, long, D)), jnp.float32)
     mask = Padding(jnp.arange(long)[None] < long - 9) & Causal()
     module = MultiHead(heads=2)
-    forced = MultiHead(attention=Attention(path="blockwise"), heads=2)
+    forced = MultiHead(attention=Attention(route="blockwise"), heads=2)
     initial = jax.jit(lambda x: module.init(jax.random.key(0), x, x, x, mask, deterministic=True))
     parameters = {"params": initial(x)["params"]}
 
@@ -125,21 +125,21 @@ def test_a_module_forms_its_weights_if_they_are_asked_for():
 
     mask = Causal()
     assert forms(module, x, mutable=["attention"])
-    assert forms(MultiHead(attention=Attention(path="dense"), heads=2), x)
+    assert forms(MultiHead(attention=Attention(route="dense"), heads=2), x)
     assert not forms(module, x)
     assert forms(module, x[:, : long // 2])
-    # Several at once are one path: lifted, or one head alone.
+    # Several at once are one route: lifted, or one head alone.
     alone = jax.make_jaxpr(lambda x: Attention().apply({}, x, x, x, mask, deterministic=True))(x)
     assert (1, long, long) not in set(shapes(alone.jaxpr))
 
 
-def test_what_needs_the_weights_is_named_on_a_path_without():
+def test_what_needs_the_weights_is_named_on_a_route_without():
     x = jnp.zeros((1, 4, 2))
     for part, name in (
         ({"score": General()}, "the score General"),
         ({"dropout": 0.1}, "dropout of weights"),
     ):
-        attention = Attention(**part, path="blockwise")
+        attention = Attention(**part, route="blockwise")
         parameters = attention.init(jax.random.key(0), x, x, x, deterministic=True)
         parameters = {"params": parameters.get("params", {})}
         with pytest.raises(UserError, match=f"{name} needs the weights"):
