@@ -1,8 +1,16 @@
-"""`python -m attnjax`: the same as `attnjax`."""
+"""The program: `attnjax`, or `python -m attnjax`."""
 
 import sys
 
 from attnjax.cli import main
+from attnjax.pages import start_with_large_pages
+
+
+def start() -> int:
+    """Run the command line in a process with large pages; returns its exit code."""
+    start_with_large_pages()
+    return main()
+
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(start())

@@ -77,6 +77,19 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
     evaluate.add_argument("--json", action="store_true", help="print one JSON object")
 
     path(add("predict", "Answer the lines of standard input."), "RUN", "a run's folder")
+
+    bench = add("bench", "How fast it is here, beside another engine.")
+    bench.add_argument(
+        "workloads",
+        metavar="WORKLOAD",
+        nargs="*",
+        help="attention, train, seq2seq, decode, or one of their sizes; default: all",
+    )
+    bench.add_argument(
+        "--peer", type=Path, metavar="PYTHON", help="the interpreter that has torch, ctranslate2"
+    )
+    bench.add_argument("--json", action="store_true", help="print one JSON object")
+    bench.add_argument("--against", type=Path, metavar="F", help="what --json printed before")
     return top, added.choices
 
 

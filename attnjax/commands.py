@@ -216,6 +216,30 @@ def _answers(
     return experiment.texts(trained.params, trained.vocabularies, written, sources, found)
 
 
+def bench(*, workloads: Sequence[str], peer: Path | None, json: bool, against: Path | None) -> None:
+    """Time workloads, in turns with another engine if there is one."""
+    _keep_compiled()
+    from attnjax.benchmark.report import changes, kept, machine, table
+    from attnjax.benchmark.turns import measure, moved
+    from attnjax.benchmark.workloads import chosen
+
+    listed, then = chosen(workloads), None if against is None else kept(against)
+    rows = []
+    with Console(stderr=True).status("") as status:
+        for workload in listed:
+            status.update(workload.name)
+            rows.append(measure(workload, peer))
+    content = {**machine(), "workloads": rows}
+    if then is not None:
+        content["against"] = {"date": then["date"], "moved": [*moved(content, then)]}
+    if json:
+        print(json_format.dumps(content))
+        return
+    _out().print(table(rows))
+    if then is not None:
+        _out().print(changes(content, then))
+
+
 def _keep_compiled() -> None:
     """Keep what XLA compiles in the user's cache, for the next run of the same program."""
     import jax

@@ -12,12 +12,21 @@ MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
     for folder in ("attnjax", "launch")
     for path in sorted((ROOT / folder).rglob("*.py"))
+    # programs of other engines, which import nothing of ours
+    if "peers" not in path.parts
 }
 EXPERIMENTS = sorted((ROOT / "experiments").glob("*.py"))
 
 # Imports run down these layers, or stay within one. Every module belongs to one of them.
 LAYERS = (
-    ("launch", "attnjax.__main__", "attnjax.cli", "attnjax.commands", "attnjax.benchmark"),
+    (
+        "launch",
+        "attnjax.__main__",
+        "attnjax.pages",
+        "attnjax.cli",
+        "attnjax.commands",
+        "attnjax.benchmark",
+    ),
     (
         "attnjax.sweep",
         "attnjax.manifest",

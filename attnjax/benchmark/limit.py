@@ -1,0 +1,16 @@
+"""What the machine itself can do, measured in the same run as the workloads."""
+
+import jax
+import jax.numpy as jnp
+
+from attnjax.benchmark.workload import Prepared
+
+SIDE = 2_048
+"""Of the matrices: large enough for every core of a CPU to be at its best."""
+
+
+def product(side: int, dtype: str = "float32") -> Prepared:
+    """A product of two square matrices."""
+    left, right = jax.random.normal(jax.random.key(0), (2, side, side), dtype)
+    multiply = jax.jit(jnp.matmul)
+    return Prepared(call=lambda: multiply(left, right), flops=2 * side**3)

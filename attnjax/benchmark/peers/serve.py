@@ -1,0 +1,23 @@
+"""Do a workload's work whenever a line comes in, and answer with the seconds that it took.
+
+These programs need their own engine and nothing of attnjax, and Python 3.11 is enough.
+"""
+
+import json
+import os
+import sys
+import time
+
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def serve(engine, version, call, warmup=2):
+    """Print what the engine is once it is warm; then, for a line "N", the seconds of N calls."""
+    for _ in range(warmup):
+        call()
+    print(json.dumps({"engine": engine, "version": version}), flush=True)
+    for line in sys.stdin:
+        start = time.perf_counter()
+        for _ in range(int(line)):
+            call()
+        print(time.perf_counter() - start, flush=True)

@@ -1,0 +1,74 @@
+"""What a benchmark says of itself: where, when and what was measured."""
+
+import json
+import os
+import platform
+from collections.abc import Iterable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import jax
+from rich.table import Table
+
+from attnjax.benchmark.turns import moved
+from attnjax.errors import UserError
+
+
+def machine() -> dict[str, Any]:
+    """What it ran on."""
+    return {
+        "date": date.today().isoformat(),
+        "device": jax.devices()[0].device_kind,
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0,
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "jax": jax.__version__,
+    }
+
+
+def kept(path: Path) -> dict[str, Any]:
+    """A report that `--json` wrote.
+
+    Raises:
+        UserError: there is none.
+    """
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise UserError(
+            f"--against wants a file that --json wrote; got {path} ({error.strerror})"
+        ) from error
+    except ValueError:
+        content = None
+    if not isinstance(content, dict) or "workloads" not in content:
+        raise UserError(f"--against wants a file that --json wrote; {path} holds something else")
+    return content
+
+
+def table(rows: Iterable[dict[str, Any]]) -> Table:
+    """Medians; the ratio is that of ours over the peer's speed, turn by turn."""
+    drawn = Table("workload", box=None, pad_edge=False)
+    for column in ("attnjax", "peer", "times as fast", "of the machine's product rate"):
+        drawn.add_column(column, justify="right")
+    for row in rows:
+        peer = f"{row['peer']['median']:,.4g} ({row['engine']})" if "peer" in row else ""
+        drawn.add_row(
+            row["name"],
+            f"{row['ours']['median']:,.4g} {row['unit']}",
+            peer,
+            f"{row['ratio']:.2f}" if "ratio" in row else "",
+            f"{row['share']:.0%} of {row['product_gflops']:.0f} GFLOP/s" if "share" in row else "",
+        )
+    return drawn
+
+
+def changes(now: dict[str, Any], then: dict[str, Any]) -> Table:
+    """What moved since a kept report."""
+    title = f"since {then['date']} on {then['device']}, {then['cores']} cores, jax {then['jax']}"
+    drawn = Table("workload", box=None, pad_edge=False, title=title, title_justify="left")
+    drawn.add_column("times as fast", justify="right")
+    drawn.add_column("")
+    for name, times, sure in moved(now, then):
+        drawn.add_row(name, f"{times:.2f}", "" if sure else "within the spread of the turns")
+    return drawn

@@ -1,0 +1,148 @@
+"""Training steps as `attnjax run` takes them: loss, gradients, Adam, in float32."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from attnjax.attention.attend import Attention
+from attnjax.attention.multihead import MultiHead
+from attnjax.benchmark.workload import Prepared, Workload
+from attnjax.data.batches import Batch
+from attnjax.data.symbols import PAD
+from attnjax.flops import product_flops
+from attnjax.models.decoders import LuongDecoder
+from attnjax.models.layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.models.recurrence import Encoder
+from attnjax.models.recurrent import Recurrent
+from attnjax.models.transformer import Transformer
+from attnjax.training import parallel
+from attnjax.training.objective import CrossEntropy
+from attnjax.training.optimizer import Adam, Constant
+from attnjax.training.step import Precision, initial_state, train_step
+
+VOCABULARY, DROPOUT, SMOOTHING = 10_000, 0.1, 0.1
+SYMBOLS = 4
+"""Numbers below are no words."""
+PADDED = 4
+"""The last so many places of every source are empty."""
+
+
+class Size(NamedTuple):
+    """Of a Transformer, and of its batch."""
+
+    width: int
+    feed_forward: int
+    layers: int
+    heads: int
+    rows: int
+    length: int
+
+
+SIZES = {
+    "tiny": Size(128, 256, 4, 4, 128, 32),
+    "small": Size(256, 1_024, 3, 4, 128, 32),
+    "base": Size(512, 2_048, 6, 8, 32, 32),
+}
+ROWS, LENGTH, WIDTH = 128, 20, 512
+"""Of Luong's translator."""
+
+
+def transformer(size: Size) -> Transformer:
+    """With dropout in all the places where PyTorch's nn.Transformer has it."""
+    heads = MultiHead(heads=size.heads, attention=Attention(dropout=DROPOUT))
+    feed_forward = FeedForward(width=size.feed_forward, dropout=DROPOUT)
+    return Transformer(
+        vocabulary=VOCABULARY,
+        width=size.width,
+        encoder_layers=size.layers,
+        decoder_layers=size.layers,
+        encoder=EncoderLayer(attention=heads, feed_forward=feed_forward),
+        decoder=DecoderLayer(attention=heads, cross=heads, feed_forward=feed_forward),
+        dropout=DROPOUT,
+    )
+
+
+def luong() -> Recurrent:
+    """One layer of LSTM on each side, general score, input feeding, no dropout."""
+    return Recurrent(
+        source_vocabulary=VOCABULARY,
+        vocabulary=VOCABULARY,
+        width=WIDTH,
+        encoder=Encoder(width=WIDTH // 2),
+        decoder=LuongDecoder(width=WIDTH),
+        dropout=0.0,
+    )
+
+
+def batch(rows: int, length: int, *, padded: int = 0) -> Batch:
+    """Random words; the last `padded` places of every source are PAD."""
+    draw = np.random.default_rng(0).integers
+    source, target = draw(SYMBOLS, VOCABULARY, (2, rows, length), dtype=np.int32)
+    source[:, length - padded :] = PAD
+    return Batch(source, target, np.arange(rows, dtype=np.int32))
+
+
+def prepare(
+    model: Any, given: Batch, smoothing: float, precision: Precision = "float32", seeds: int = 1
+) -> Prepared:
+    """A state that every call replaces by the state after one more update.
+
+    Args:
+        model: see `attnjax.models`.
+        given: the batch of every update.
+        smoothing: of the labels.
+        precision: of the products.
+        seeds: how many runs to train together on the same batch.
+    """
+    optimizer = Adam(schedule=Constant(value=1e-4), epsilon=1e-8)
+    parts: dict[str, Any] = {
+        "model": model,
+        "objective": CrossEntropy(smoothing=smoothing),
+        "transform": optimizer.make(),
+    }
+    step = partial(train_step, precision=precision, **parts)
+    devices = parallel.devices("mesh", rows=len(given.target), seeds=seeds > 1)
+    first: Callable[..., Any] = jax.jit(partial(initial_state, batch=given, **parts))
+    key = jax.random.key(0)
+    if seeds > 1:
+        state = jax.vmap(first)(jax.random.split(key, seeds))
+        given = Batch(*(np.stack([array] * seeds) for array in given))
+    else:
+        state = first(key)
+    flops = product_flops(partial(step, reduce=lambda sums: sums), first(key), given)
+    held, shared = devices.hold(state), devices.share(given)
+    compiled = devices.compile(step, donate=True)
+
+    def call() -> Any:
+        nonlocal held
+        held, metrics = compiled(held, shared)
+        return metrics
+
+    return Prepared(call=call, flops=flops * seeds)
+
+
+WORKLOADS = tuple(
+    Workload(
+        name=f"train-{name}",
+        prepare=lambda size=size: prepare(
+            transformer(size), batch(size.rows, size.length, padded=PADDED), SMOOTHING
+        ),
+        peer=("torch_transformer.py", name),
+        amount=size.rows * size.length,
+        unit="target tokens/s",
+    )
+    for name, size in SIZES.items()
+)
+
+SEQ2SEQ = (
+    Workload(
+        name="seq2seq-luong",
+        prepare=lambda: prepare(luong(), batch(ROWS, LENGTH), 0.0),
+        peer=("torch_luong.py", "luong"),
+        amount=ROWS * LENGTH,
+        unit="target tokens/s",
+    ),
+)

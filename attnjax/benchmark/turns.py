@@ -1,0 +1,92 @@
+"""Workloads measured in turns, ours and the peer's: a machine that slows down slows both."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+import jax
+
+from attnjax.benchmark import limit
+from attnjax.benchmark.peer import Peer
+from attnjax.benchmark.workload import Prepared, Workload
+
+WARM_UP = 2
+FEWEST, MOST, SECONDS = 5, 25, 30.0
+"""Turns of a workload, and how long it may take if it has had the fewest."""
+SHORTEST = 0.3
+"""A turn is as many calls as take so many seconds."""
+
+
+def measure(
+    workload: Workload, python: Path | None, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, Any]:
+    """A workload's samples, a turn each.
+
+    Args:
+        workload: what is timed.
+        python: the interpreter of an environment with the peer's engine; None: ours alone.
+        clock: seconds.
+
+    Raises:
+        UserError: the peer does not run.
+    """
+    with Peer(python, *workload.peer) if python else nullcontext() as peer:
+        product, prepared = limit.product(limit.SIDE), workload.prepare()
+        ours, theirs, rates = [], [], []
+        for each in (product, prepared):
+            _seconds(each, WARM_UP, clock)
+        calls = max(1, round(SHORTEST / _seconds(prepared, 1, clock)))
+        start = clock()
+        while len(ours) < FEWEST or (len(ours) < MOST and clock() - start < SECONDS):
+            rates.append(_rate(product, _seconds(product, 1, clock)))
+            ours.append(_seconds(prepared, calls, clock) / calls)
+            if peer:
+                theirs.append(peer.seconds(calls) / calls)
+        row: dict[str, Any] = {"name": workload.name, "unit": workload.unit}
+        row["ours"] = _samples(workload, ours)
+        if peer:
+            ratios = [their / our for our, their in zip(ours, theirs, strict=True)]
+            row |= {"engine": peer.engine, "peer": _samples(workload, theirs)}
+            row["ratio"] = median(ratios)
+        row["product_gflops"] = median(rates) / 1e9
+        if prepared.flops is not None:
+            row["flops"] = prepared.flops
+            row["share"] = _rate(prepared, median(ours)) / median(rates)
+        return row
+
+
+def _seconds(prepared: Prepared, calls: int, clock: Callable[[], float]) -> float:
+    start = clock()
+    for _ in range(calls):
+        jax.block_until_ready(prepared.call())
+    return clock() - start
+
+
+def _rate(prepared: Prepared, seconds: float) -> float:
+    assert prepared.flops is not None
+    return prepared.flops / seconds
+
+
+def _samples(workload: Workload, seconds: Sequence[float]) -> dict[str, Any]:
+    values = [workload.value(one) for one in seconds]
+    return {"median": median(values), "samples": values}
+
+
+def moved(now: dict[str, Any], then: dict[str, Any]) -> Iterator[tuple[str, float, bool]]:
+    """Of each workload that two reports share: how many times as fast, and whether surely.
+
+    Sure is what the middle halves of the samples say: they do not overlap.
+    """
+    before = {row["name"]: row for row in then["workloads"]}
+    for row in now["workloads"]:
+        if row["name"] in before:
+            ours, old = row["ours"], before[row["name"]]["ours"]
+            times = ours["median"] / old["median"]
+            low, _, high = quantiles(ours["samples"], n=4)
+            old_low, _, old_high = quantiles(old["samples"], n=4)
+            # milliseconds shrink where a rate grows
+            faster = 1 / times if row["unit"] == "ms" else times
+            yield row["name"], faster, low > old_high or high < old_low

@@ -1,0 +1,30 @@
+"""All workloads, and the choice among them."""
+
+from collections.abc import Sequence
+
+from attnjax.benchmark import attention, train
+from attnjax.benchmark.workload import Workload
+from attnjax.errors import UserError
+
+FAMILIES: dict[str, tuple[Workload, ...]] = {
+    "attention": attention.WORKLOADS,
+    "train": train.WORKLOADS,
+    "seq2seq": train.SEQ2SEQ,
+}
+
+
+def chosen(names: Sequence[str]) -> tuple[Workload, ...]:
+    """The workloads of these families and of these names; of no name: all.
+
+    Raises:
+        UserError: there is no such workload.
+    """
+    every = {one.name: one for family in FAMILIES.values() for one in family}
+    found: dict[str, Workload] = {}
+    for name in names or FAMILIES:
+        if name not in every and name not in FAMILIES:
+            known = ", ".join([*FAMILIES, *every])
+            raise UserError(f"there is no workload {name!r}; there is {known}")
+        family = FAMILIES.get(name) or (every[name],)
+        found |= {one.name: one for one in family}
+    return tuple(found.values())

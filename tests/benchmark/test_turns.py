@@ -1,0 +1,148 @@
+"""What a measurement does with its clock and its peer; nothing here is timed."""
+
+import json
+import re
+import sys
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from attnjax.benchmark import peer, turns
+from attnjax.benchmark.attention import flops
+from attnjax.benchmark.peer import Peer
+from attnjax.benchmark.turns import measure, moved
+from attnjax.benchmark.workload import Prepared, Workload
+from attnjax.benchmark.workloads import FAMILIES, chosen
+from attnjax.cli import main
+from attnjax.errors import UserError
+
+ENGINE = """
+import time
+from serve import serve
+ticks = iter(range(100))
+time.perf_counter = lambda: 3.0 * next(ticks)
+serve("Engine", "1.0", lambda: None)
+"""
+
+
+@pytest.fixture
+def programs(monkeypatch, tmp_path) -> Path:
+    """Peer programs whose clock goes on by 3 seconds a look."""
+    served = (peer.PROGRAMS / "serve.py").read_text()
+    (tmp_path / "serve.py").write_text(served)
+    (tmp_path / "engine.py").write_text(ENGINE)
+    (tmp_path / "broken.py").write_text("import nothing_of_this_name")
+    monkeypatch.setattr(peer, "PROGRAMS", tmp_path)
+    return tmp_path
+
+
+def workload(calls: list[int], program: str = "engine.py") -> Workload:
+    return Workload(
+        name="one",
+        prepare=lambda: Prepared(call=lambda: calls.append(1), flops=10),
+        peer=(program, ""),
+        amount=6,
+        unit="words/s",
+    )
+
+
+@pytest.mark.usefixtures("programs")
+def test_ours_and_the_peer_take_turns(monkeypatch):
+    monkeypatch.setattr(turns.limit, "SIDE", 8)
+    calls, clock = [], count(step=0.5)
+    row = measure(workload(calls), Path(sys.executable), clock=lambda: next(clock))
+    # Every look at the clock is half a second after the last, so a call takes that, the peer's 3.
+    assert row["ours"]["median"] == 6 / 0.5
+    assert row["peer"]["median"] == 6 / 3
+    assert row["ratio"] == 6
+    assert row["engine"] == "Engine 1.0"
+    assert row["share"] == pytest.approx(10 / (2 * 8**3))
+    taken = len(row["ours"]["samples"])
+    assert turns.FEWEST <= taken <= turns.MOST
+    assert len(row["peer"]["samples"]) == taken
+    assert len(calls) == turns.WARM_UP + 1 + taken
+
+
+@pytest.mark.usefixtures("programs")
+def test_a_peer_that_cannot_run_is_one_sentence():
+    with pytest.raises(UserError, match="broken.py stopped: ModuleNotFoundError: .*nothing_of"):
+        Peer(Path(sys.executable), "broken.py", "")
+    with pytest.raises(UserError, match="--peer wants a Python interpreter; got nowhere/python"):
+        Peer(Path("nowhere/python"), "engine.py", "")
+
+
+def test_moved_says_how_many_times_as_fast_and_whether_surely():
+    def report(**samples):
+        rows = [
+            {"name": name, "unit": unit, "ours": {"median": sorted(s)[2], "samples": s}}
+            for name, (unit, s) in samples.items()
+        ]
+        return {"workloads": rows}
+
+    then = report(a=("ms", [9, 10, 10, 10, 11]), b=("words/s", [9, 10, 10, 10, 11]))
+    now = report(
+        a=("ms", [4, 5, 5, 5, 6]), b=("words/s", [9, 10, 11, 11, 12]), c=("ms", [1, 1, 1, 1, 1])
+    )
+    assert list(moved(now, then)) == [("a", 2.0, True), ("b", 1.1, False)]
+
+
+def test_workloads_are_chosen_by_family_and_by_name():
+    assert chosen(["attention"]) == FAMILIES["attention"]
+    assert {one.name for one in chosen(["train-base"])} == {"train-base"}
+    assert len(chosen(["train-base", "train"])) == len(FAMILIES["train"])
+    assert len(chosen([])) == sum(map(len, FAMILIES.values()))
+    with pytest.raises(UserError, match="there is no workload 'training'; there is attention"):
+        chosen(["training"])
+
+
+def test_every_peer_is_a_program_that_python_reads():
+    for one in chosen([]):
+        path = peer.PROGRAMS / one.peer[0]
+        compile(path.read_text(), str(path), "exec")
+
+
+def test_causal_attention_is_half_of_seven_products():
+    length, width = 4, 8 * 64
+    assert flops(length) == 7 * 2 * width * sum(range(1, length + 1))
+
+
+@pytest.mark.parametrize(
+    "content, expected",
+    [
+        (None, r"--against wants a file that --json wrote; got .*kept.json \(No such file"),
+        ("{}", "kept.json holds something else"),
+        ("no", "kept.json holds something else"),
+    ],
+)
+def test_a_file_that_is_no_report_is_refused_before_anything_is_timed(
+    content, expected, tmp_path, capsys
+):
+    path = tmp_path / "kept.json"
+    if content is not None:
+        path.write_text(content)
+    assert main(["bench", "train", "--against", str(path)]) == 2
+    assert re.search(expected, capsys.readouterr().err)
+
+
+def test_the_command_prints_a_table_or_one_object(monkeypatch, tmp_path, capsys):
+    row = {
+        "name": "one",
+        "unit": "ms",
+        "ours": {"median": 2.0, "samples": [2.0] * 5},
+        "peer": {"median": 3.0, "samples": [3.0] * 5},
+        "engine": "Engine 1.0",
+        "ratio": 1.5,
+        "flops": 10,
+        "share": 0.25,
+        "product_gflops": 100.0,
+    }
+    monkeypatch.setattr(turns, "measure", lambda workload, python: row | {"name": workload.name})
+    assert main(["bench", "train-tiny", "--json"]) == 0
+    said = capsys.readouterr().out
+    assert json.loads(said)["workloads"] == [row | {"name": "train-tiny"}]
+    (tmp_path / "kept.json").write_text(said)
+    assert main(["bench", "train-tiny", "--against", str(tmp_path / "kept.json")]) == 0
+    table = capsys.readouterr().out
+    for expected in ("train-tiny", "Engine 1.0", "1.50", "25%", "1.00", "within the spread"):
+        assert expected in table

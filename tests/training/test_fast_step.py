@@ -1,0 +1,81 @@
+"""The step that is fast and the step as the papers write it are the same training."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from attnjax.attention.attend import Attention
+from attnjax.attention.multihead import MultiHead
+from attnjax.data.batches import Batch
+from attnjax.data.symbols import PAD
+from attnjax.models.layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.models.transformer import Transformer
+from attnjax.training.objective import CrossEntropy, shifted
+from attnjax.training.optimizer import Adam, Constant
+from attnjax.training.step import initial_state, train_step
+
+WORDS, SMOOTHING, STEPS = 50, 0.1, 200
+
+
+def model(route: str) -> Transformer:
+    heads = MultiHead(heads=2, attention=Attention(route=route))
+    feed_forward = FeedForward(width=16)
+    return Transformer(
+        vocabulary=WORDS,
+        width=8,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder=EncoderLayer(attention=heads, feed_forward=feed_forward),
+        decoder=DecoderLayer(attention=heads, cross=heads, feed_forward=feed_forward),
+        dropout=0.0,
+    )
+
+
+def batch(random: np.random.Generator) -> Batch:
+    """Copies, each as long as chance has it."""
+    sides = random.integers(4, WORDS, (8, 6), dtype=np.int32)
+    sides[np.arange(6) >= random.integers(1, 7, (8, 1))] = PAD
+    return Batch(sides, sides, np.arange(8, dtype=np.int32))
+
+
+def plain_loss(params, batch):
+    """The whole softmax of all logits, and attention whose weights are formed."""
+    logits = model("dense").apply(
+        {"params": params}, batch.source, shifted(batch.target), deterministic=True
+    )
+    wanted = optax.smooth_labels(jax.nn.one_hot(batch.target, WORDS), SMOOTHING)
+    losses = optax.softmax_cross_entropy(logits, wanted)
+    present = batch.target != PAD
+    return (losses * present).sum() / present.sum()
+
+
+def test_200_losses_are_those_of_the_plain_step():
+    parts = {
+        "model": model("blockwise"),
+        "objective": CrossEntropy(smoothing=SMOOTHING),
+        "transform": Adam(schedule=Constant(value=1e-2)).make(),
+    }
+    random = np.random.default_rng(0)
+    state = initial_state(jax.random.key(0), batch(random), **parts)
+    plain = state.params, state.optimizer
+
+    @jax.jit
+    def fast_step(state, batch):
+        return train_step(state, batch, reduce=lambda sums: sums, precision="float32", **parts)
+
+    @jax.jit
+    def plain_step(params, optimizer, batch):
+        loss, gradients = jax.value_and_grad(plain_loss)(params, batch)
+        updates, optimizer = parts["transform"].update(gradients, optimizer, params)
+        return loss, (optax.apply_updates(params, updates), optimizer)
+
+    losses, expected = [], []
+    for _ in range(STEPS):
+        given = batch(random)
+        state, metrics = fast_step(state, given)
+        loss, plain = plain_step(*plain, given)
+        losses.append(metrics["loss"])
+        expected.append(loss)
+    np.testing.assert_allclose(losses, expected, rtol=1e-4)
+    assert jnp.mean(jnp.stack(losses[-10:])) < jnp.mean(jnp.stack(losses[:10])) - 0.3
