@@ -1,6 +1,6 @@
 # `make ablation` and `make test` are the two to know; each sets the project up if it has to.
 
-.PHONY: setup ablation test test-all lint constraints
+.PHONY: setup ablation test test-all lint bench-gpu constraints
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -24,6 +24,11 @@ lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pyright
+
+# On a machine with a GPU; PYTHON may be any that has JAX for it, PEER one that has PyTorch.
+PYTHON := $(BIN)/python
+bench-gpu:
+	$(PYTHON) -m attnjax.benchmark.gpu $(PEER) | tee bench-gpu.json
 
 # Newest versions that fit together, on every system; installed by the next `make setup`.
 constraints: $(READY)

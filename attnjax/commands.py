@@ -219,16 +219,18 @@ def _answers(
 def bench(*, workloads: Sequence[str], peer: Path | None, json: bool, against: Path | None) -> None:
     """Time workloads, in turns with another engine if there is one."""
     _keep_compiled()
-    from attnjax.benchmark.report import changes, kept, machine, table
+    from attnjax.benchmark.limit import CPU_SIDE, product
+    from attnjax.benchmark.machine import machine
+    from attnjax.benchmark.report import changes, kept, table
     from attnjax.benchmark.turns import measure, moved
     from attnjax.benchmark.workloads import chosen
 
     listed, then = chosen(workloads), None if against is None else kept(against)
-    rows = []
+    rows, limit = [], product(CPU_SIDE)
     with Console(stderr=True).status("") as status:
         for workload in listed:
             status.update(workload.name)
-            rows.append(measure(workload, peer))
+            rows.append(measure(workload, peer, limit))
     content = {**machine(), "workloads": rows}
     if then is not None:
         content["against"] = {"date": then["date"], "moved": [*moved(content, then)]}

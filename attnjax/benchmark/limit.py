@@ -5,8 +5,8 @@ import jax.numpy as jnp
 
 from attnjax.benchmark.workload import Prepared
 
-SIDE = 2_048
-"""Of the matrices: large enough for every core of a CPU to be at its best."""
+CPU_SIDE, GPU_SIDE = 2_048, 8_192
+"""Of the matrices: large enough for every core to be at its best."""
 
 
 def product(side: int, dtype: str = "float32") -> Prepared:

@@ -20,9 +20,9 @@ class Peer:
         UserError: the interpreter or what the program needs is not there.
     """
 
-    def __init__(self, python: Path, program: str, argument: str) -> None:
+    def __init__(self, python: Path, program: str, *arguments: str) -> None:
         self._program = program
-        command = [str(python), str(PROGRAMS / program), argument]
+        command = [str(python), str(PROGRAMS / program), *arguments]
         try:
             self._process = subprocess.Popen(
                 command,

@@ -1,30 +1,14 @@
-"""What a benchmark says of itself: where, when and what was measured."""
+"""What was measured, as a person reads it, and what moved since a kept report."""
 
 import json
-import os
-import platform
 from collections.abc import Iterable
-from datetime import date
 from pathlib import Path
 from typing import Any
 
-import jax
 from rich.table import Table
 
 from attnjax.benchmark.turns import moved
 from attnjax.errors import UserError
-
-
-def machine() -> dict[str, Any]:
-    """What it ran on."""
-    return {
-        "date": date.today().isoformat(),
-        "device": jax.devices()[0].device_kind,
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0,
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "jax": jax.__version__,
-    }
 
 
 def kept(path: Path) -> dict[str, Any]:

@@ -50,12 +50,12 @@ ROWS, LENGTH, WIDTH = 128, 20, 512
 """Of Luong's translator."""
 
 
-def transformer(size: Size) -> Transformer:
+def transformer(size: Size, vocabulary: int = VOCABULARY) -> Transformer:
     """With dropout in all the places where PyTorch's nn.Transformer has it."""
     heads = MultiHead(heads=size.heads, attention=Attention(dropout=DROPOUT))
     feed_forward = FeedForward(width=size.feed_forward, dropout=DROPOUT)
     return Transformer(
-        vocabulary=VOCABULARY,
+        vocabulary=vocabulary,
         width=size.width,
         encoder_layers=size.layers,
         decoder_layers=size.layers,
@@ -141,7 +141,7 @@ SEQ2SEQ = (
     Workload(
         name="seq2seq-luong",
         prepare=lambda: prepare(luong(), batch(ROWS, LENGTH), 0.0),
-        peer=("torch_luong.py", "luong"),
+        peer=("torch_luong.py",),
         amount=ROWS * LENGTH,
         unit="target tokens/s",
     ),

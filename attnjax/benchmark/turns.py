@@ -2,14 +2,13 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
 import jax
 
-from attnjax.benchmark import limit
 from attnjax.benchmark.peer import Peer
 from attnjax.benchmark.workload import Prepared, Workload
 
@@ -21,20 +20,27 @@ SHORTEST = 0.3
 
 
 def measure(
-    workload: Workload, python: Path | None, clock: Callable[[], float] = time.perf_counter
+    workload: Workload,
+    python: Path | None,
+    product: Prepared,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, Any]:
     """A workload's samples, a turn each.
 
     Args:
         workload: what is timed.
         python: the interpreter of an environment with the peer's engine; None: ours alone.
+        product: what says how fast the machine is, in every turn.
         clock: seconds.
 
     Raises:
         UserError: the peer does not run.
     """
-    with Peer(python, *workload.peer) if python else nullcontext() as peer:
-        product, prepared = limit.product(limit.SIDE), workload.prepare()
+    with ExitStack() as stack:
+        peer = None
+        if python and workload.peer:
+            peer = stack.enter_context(Peer(python, *workload.peer))
+        prepared = workload.prepare()
         ours, theirs, rates = [], [], []
         for each in (product, prepared):
             _seconds(each, WARM_UP, clock)

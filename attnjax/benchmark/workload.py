@@ -25,14 +25,15 @@ class Workload:
     Attributes:
         name: family and size, such as "train-tiny".
         prepare: makes parameters and data.
-        peer: the program in `attnjax/benchmark/peers` that does the same, and its argument.
+        peer: the program in `attnjax/benchmark/peers` that does the same, and its arguments; None:
+            there is none.
         amount: how many of `unit` a call does; None: the unit is milliseconds a call.
         unit: what is counted, a second.
     """
 
     name: str
     prepare: Callable[[], Prepared]
-    peer: tuple[str, str]
+    peer: tuple[str, ...] | None = None
     amount: float | None = None
     unit: str = "ms"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.benchmark import peer, turns
+from attnjax.benchmark import limit, peer, turns
 from attnjax.benchmark.attention import flops
 from attnjax.benchmark.peer import Peer
 from attnjax.benchmark.turns import measure, moved
@@ -41,17 +41,18 @@ def workload(calls: list[int], program: str = "engine.py") -> Workload:
     return Workload(
         name="one",
         prepare=lambda: Prepared(call=lambda: calls.append(1), flops=10),
-        peer=(program, ""),
+        peer=(program,),
         amount=6,
         unit="words/s",
     )
 
 
 @pytest.mark.usefixtures("programs")
-def test_ours_and_the_peer_take_turns(monkeypatch):
-    monkeypatch.setattr(turns.limit, "SIDE", 8)
+def test_ours_and_the_peer_take_turns():
     calls, clock = [], count(step=0.5)
-    row = measure(workload(calls), Path(sys.executable), clock=lambda: next(clock))
+    row = measure(
+        workload(calls), Path(sys.executable), limit.product(8), clock=lambda: next(clock)
+    )
     # Every look at the clock is half a second after the last, so a call takes that, the peer's 3.
     assert row["ours"]["median"] == 6 / 0.5
     assert row["peer"]["median"] == 6 / 3
@@ -67,9 +68,9 @@ def test_ours_and_the_peer_take_turns(monkeypatch):
 @pytest.mark.usefixtures("programs")
 def test_a_peer_that_cannot_run_is_one_sentence():
     with pytest.raises(UserError, match="broken.py stopped: ModuleNotFoundError: .*nothing_of"):
-        Peer(Path(sys.executable), "broken.py", "")
+        Peer(Path(sys.executable), "broken.py")
     with pytest.raises(UserError, match="--peer wants a Python interpreter; got nowhere/python"):
-        Peer(Path("nowhere/python"), "engine.py", "")
+        Peer(Path("nowhere/python"), "engine.py")
 
 
 def test_moved_says_how_many_times_as_fast_and_whether_surely():
@@ -98,6 +99,7 @@ def test_workloads_are_chosen_by_family_and_by_name():
 
 def test_every_peer_is_a_program_that_python_reads():
     for one in chosen([]):
+        assert one.peer is not None
         path = peer.PROGRAMS / one.peer[0]
         compile(path.read_text(), str(path), "exec")
 
@@ -137,7 +139,9 @@ def test_the_command_prints_a_table_or_one_object(monkeypatch, tmp_path, capsys)
         "share": 0.25,
         "product_gflops": 100.0,
     }
-    monkeypatch.setattr(turns, "measure", lambda workload, python: row | {"name": workload.name})
+    monkeypatch.setattr(
+        turns, "measure", lambda workload, python, product: row | {"name": workload.name}
+    )
     assert main(["bench", "train-tiny", "--json"]) == 0
     said = capsys.readouterr().out
     assert json.loads(said)["workloads"] == [row | {"name": "train-tiny"}]

@@ -1,0 +1,71 @@
+"""What a GPU is for: `python -m attnjax.benchmark.gpu [PYTHON with torch] > gpu.json`."""
+
+import json
+import sys
+from pathlib import Path
+
+import jax
+
+from attnjax.benchmark import attention, limit, train
+from attnjax.benchmark.machine import machine
+from attnjax.benchmark.turns import measure
+from attnjax.benchmark.workload import Workload
+from attnjax.errors import UserError
+from attnjax.models.transformer import Transformer
+
+VOCABULARY, ROWS, LENGTH = 37_000, 512, 48
+"""Vaswani et al. 2017, section 5.1: about 25,000 tokens a side."""
+HEADS, TOKENS, LENGTHS = 32, 16_384, (512, 1_024, 2_048, 4_096, 8_192, 16_384)
+SEEDS = 8
+
+
+def base() -> Workload:
+    """The paper's base model as it was trained, in bfloat16; it took 400 ms on 8 P100."""
+    model = Transformer(vocabulary=VOCABULARY)
+    return Workload(
+        name="gpu-base",
+        prepare=lambda: train.prepare(
+            model, train.batch(ROWS, LENGTH), train.SMOOTHING, precision="bfloat16"
+        ),
+    )
+
+
+def seeds(count: int) -> Workload:
+    """So many runs of the tiny Transformer together."""
+    size = train.SIZES["tiny"]
+    model = train.transformer(size)
+    given = train.batch(size.rows, size.length, padded=train.PADDED)
+    return Workload(
+        name=f"gpu-seeds-{count}",
+        prepare=lambda: train.prepare(model, given, train.SMOOTHING, seeds=count),
+    )
+
+
+def attended(length: int) -> Workload:
+    """Causal attention in bfloat16 over as many tokens at every length."""
+    return Workload(
+        name=f"gpu-attention-{length}",
+        prepare=lambda: attention.prepare(length, TOKENS // length, HEADS, "bfloat16"),
+        peer=("torch_attention.py", str(length), str(TOKENS // length), str(HEADS), "cuda"),
+    )
+
+
+def main(python: Path | None) -> None:
+    """Print one JSON object.
+
+    Raises:
+        UserError: there is no GPU.
+    """
+    if jax.default_backend() != "gpu":
+        raise UserError(f"this wants a GPU; JAX found {jax.devices()[0].device_kind}")
+    product = limit.product(limit.GPU_SIDE, "bfloat16")
+    rows = [measure(one, None, product) for one in (base(), seeds(1), seeds(SEEDS))]
+    rows += [measure(attended(length), python, product) for length in LENGTHS]
+    print(json.dumps({**machine(), "workloads": rows}))
+
+
+if __name__ == "__main__":
+    try:
+        main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
+    except UserError as error:
+        sys.exit(f"{error}")
