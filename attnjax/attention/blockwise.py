@@ -95,17 +95,14 @@ def blockwise(
     return context[:, :T].reshape(*leading, T, -1)
 
 
-# Measured on two cores: from tiles of that many logits on, one example at a time is the fastest.
-ENTRIES = 128 * 128
+ENTRIES = 8 * 512 * 512
+"""Logits of all examples that are read at once. A product of many examples is one for each core;
+a product of one is cut in two, and the cores wait for one another."""
 
 
 def _side(length: int) -> int:
-    """How many rows or columns a tile has.
-
-    Fewer read less beyond a diagonal and stay in a core's second cache with all that the backward
-    pass makes of them; more are better for the products, and fewer tiles to carry results over.
-    """
-    return 128 if length <= 1024 else 256 if length <= 16_384 else 512
+    """How many rows or columns: fewer read less beyond a diagonal, more cost less a tile."""
+    return 256 if length <= 1024 else 512
 
 
 def _places(table: Array) -> tuple[tuple[int, int], ...]:

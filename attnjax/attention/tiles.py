@@ -85,16 +85,21 @@ def _forward(
 
     def group(number: Number) -> tuple[jax.Array, jax.Array]:
         own, share = _of_group(plan, where, number), partial(_share, plan, number)
-        q, k, v, added = share(query), share(key), share(value), share(bias)
+        q, k, v, added = plan.scale * share(_wide(query)), share(key), share(value), share(bias)
 
         def update(old: list[jax.Array], i: Number, j: Number, masked: bool) -> list[jax.Array]:
             highest, total, context = old
-            logits = _logits(plan, own, _wide(_cut(q, i, plan.rows)), k, added, i, j, masked)
+            row, column = _cutters(plan, i, j)
+            logits = jnp.einsum("gtk,gsk->gts", row(q), _wide(column(k)))
+            if bias is not None:
+                logits += _bias(plan, own, added, i, j)
+            if masked:
+                logits = _forbid(logits, _allowed(plan, own, i, j))
             higher = jnp.maximum(highest, logits.max(-1, keepdims=True))
             # A row without a key so far has no highest logit; any finite number does.
             level = jnp.where(higher == -jnp.inf, 0, higher)
             weights, decay = jnp.exp(logits - level), jnp.exp(highest - level)
-            more = jnp.einsum("gts,gsv->gtv", weights, _wide(_cut(v, j, plan.columns)))
+            more = jnp.einsum("gts,gsv->gtv", weights, _wide(column(v)))
             total = total * decay + weights.sum(-1, keepdims=True)
             return [higher, total, context * decay + more]
 
@@ -115,44 +120,48 @@ def _forward(
 def _backward(plan: Plan, kept: Any, slope: jax.Array) -> tuple[Any, ...]:
     """The gradients of query, key, value and bias.
 
-    Products have the tile as it lies on their left or right, never turned: turning 64 numbers a row
-    costs nothing, turning a tile as much as its product. Hence keys' gradients as [G, K, S].
+    Its tiles are turned, [G, columns, rows]: two of three products that read a turned tile then
+    have it on their left, as it lies, and the third has queries' gradients as [G, K, T]. On the
+    right a tile is laid out anew before each product, which costs half as much again.
     """
     query, key, value, bias, where, context, level = kept
 
     def group(number: Number) -> tuple[Any, ...]:
         own, share = _of_group(plan, where, number), partial(_share, plan, number)
-        q, k, v, d, levels = map(share, (_wide(query), key, value, _wide(slope), level))
-        added = share(bias)
-        inner = (d * _wide(share(context))).sum(-1, keepdims=True)
-        q_turned, d_turned = jnp.swapaxes(q, 1, 2), jnp.swapaxes(d, 1, 2)
+        q, k, v, d = plan.scale * share(_wide(query)), share(key), share(value), share(_wide(slope))
+        added, levels = share(bias), _turned(share(level))
+        inner = (d * _wide(share(context))).sum(-1)[:, None]
+        k_turned = _turned(k)
 
         def update(old: list[Any], i: Number, j: Number, masked: bool) -> list[Any]:
             by_query, by_key, by_value, by_bias = old
-            row, column = (
-                partial(_cut, number=i, size=plan.rows),
-                partial(_cut, number=j, size=plan.columns),
-            )
-            logits = _logits(plan, own, row(q), k, added, i, j, masked)
-            weights = jnp.exp(logits - row(levels))
-            by_weights = jnp.einsum("gtv,gsv->gts", row(d), _wide(column(v)))
-            by_logits = weights * (by_weights - row(inner))
-            by_query += jnp.einsum("gts,gsk->gtk", by_logits, _wide(column(k)))
-            by_key += jnp.einsum("gkt,gts->gks", row(q_turned, axis=2), by_logits)
-            by_value += jnp.einsum("gvt,gts->gvs", row(d_turned, axis=2), weights)
+            row, column = _cutters(plan, i, j)
+            logits = jnp.einsum("gsk,gtk->gst", _wide(column(k)), row(q))
+            if bias is not None:
+                logits += _turned(_bias(plan, own, added, i, j))
+            if masked:
+                logits = _forbid(logits, _turned(_allowed(plan, own, i, j)))
+            weights = jnp.exp(logits - row(levels, axis=2))
+            by_weights = jnp.einsum("gsv,gtv->gst", _wide(column(v)), row(d))
+            by_logits = weights * (by_weights - row(inner, axis=2))
+            by_query += jnp.einsum("gks,gst->gkt", _wide(column(k_turned, axis=2)), by_logits)
+            by_key += jnp.einsum("gst,gtk->gsk", by_logits, row(q))
+            by_value += jnp.einsum("gst,gtv->gsv", weights, row(d))
             if bias is not None:
                 pull = jax.vjp(lambda bias: _bias(plan, own, bias, i, j), added)[1]
-                by_bias = jax.tree.map(jnp.add, by_bias, *pull(by_logits))
+                by_bias = jax.tree.map(jnp.add, by_bias, *pull(_turned(by_logits)))
             return [by_query, by_key, by_value, by_bias]
 
-        turned = (jnp.zeros_like(jnp.swapaxes(x, 1, 2), _wide(x).dtype) for x in (k, v))
-        start = [jnp.zeros_like(q), *turned, jax.tree.map(jnp.zeros_like, added)]
-        slots = [("query", 1), ("key", 2), ("key", 2), (None, 0)]
+        start = [
+            jnp.zeros_like(_turned(q)),
+            *(jnp.zeros_like(x, _wide(x).dtype) for x in (k, v)),
+            jax.tree.map(jnp.zeros_like, added),
+        ]
+        slots = [("query", 2), ("key", 1), ("key", 1), (None, 0)]
         by_query, by_key, by_value, by_bias = _over(plan, own, update, start, slots)
-        by_key, by_value = jnp.swapaxes(by_key, 1, 2), jnp.swapaxes(by_value, 1, 2)
-        scaled = (plan.scale * by_query, plan.scale * by_key, by_value)
         given = (query, key, value)
-        return *(x.astype(y.dtype) for x, y in zip(scaled, given, strict=True)), by_bias
+        slopes = (plan.scale * _turned(by_query), by_key, by_value)
+        return *(x.astype(y.dtype) for x, y in zip(slopes, given, strict=True)), by_bias
 
     return *_each_group(plan, group, query), None
 
@@ -198,6 +207,19 @@ def _cut(x: jax.Array, number: Number, size: int, axis: int = 1) -> jax.Array:
     return lax.dynamic_slice_in_dim(x, number * size, size, axis)
 
 
+def _cutters(plan: Plan, i: Number, j: Number) -> tuple[Callable[..., jax.Array], ...]:
+    """What takes a tile's queries, and what takes its keys."""
+    row, column = (
+        partial(_cut, number=i, size=plan.rows),
+        partial(_cut, number=j, size=plan.columns),
+    )
+    return row, column
+
+
+def _turned(x: jax.Array) -> jax.Array:
+    return jnp.swapaxes(x, 1, 2)
+
+
 def _wide(x: jax.Array) -> jax.Array:
     return x.astype(jnp.promote_types(x.dtype, jnp.float32))
 
@@ -226,24 +248,8 @@ def _bias(plan: Plan, own: Where, bias: Partial, i: Number, j: Number) -> jax.Ar
     return jax.vmap(lambda bias, at, of: bias(at, of))(bias, *places)
 
 
-def _logits(
-    plan: Plan,
-    own: Where,
-    rows: jax.Array,
-    key: jax.Array,
-    bias: Partial | None,
-    i: Number,
-    j: Number,
-    masked: bool,
-) -> jax.Array:
-    """Of a tile, [G, rows, columns]: -inf where a pair is forbidden, if any may be."""
-    # The scale goes to the queries: they are fewer than the products.
-    keys = _wide(_cut(key, j, plan.columns))
-    logits = jnp.einsum("gtk,gsk->gts", rows * plan.scale, keys)
-    if bias is not None:
-        logits += _bias(plan, own, bias, i, j)
-    if not masked:
-        return logits
+def _allowed(plan: Plan, own: Where, i: Number, j: Number) -> jax.Array:
+    """Which pairs of a tile are: booleans that broadcast to [G, rows, columns]."""
     sizes = {"query": (i, plan.rows), "key": (j, plan.columns)}
 
     def tile(x: jax.Array, axes: tuple[str, ...]) -> jax.Array:
@@ -251,6 +257,11 @@ def _logits(
             x = _cut(x, *sizes[side], axis)
         return x
 
-    dense = (rule.change(tile).dense(*_positions(plan, own, i, j)) for rule in own.rules)
+    places = _positions(plan, own, i, j)
+    return reduce(and_, (rule.change(tile).dense(*places) for rule in own.rules))
+
+
+def _forbid(logits: jax.Array, allowed: jax.Array) -> jax.Array:
+    """-inf where a pair is forbidden."""
     # Fused into the exponential, the comparison would take it twice as long as both apart.
-    return lax.optimization_barrier(jnp.where(reduce(and_, dense), logits, -jnp.inf))
+    return lax.optimization_barrier(jnp.where(allowed, logits, -jnp.inf))
