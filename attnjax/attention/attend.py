@@ -102,16 +102,16 @@ class Attention(Mechanism):
         align: logits, mask, and who asks -> weights.
         dropout: the share of weights set to 0 while training, after they are sown.
         route: what computes the context where nobody asks for the weights: dense forms them,
-            blockwise and cudnn do not; auto takes what is best at the length.
+            blockwise, cudnn and splash do not; auto takes what is best at the length.
 
     Raises:
-        UserError: the route is blockwise or cudnn, and cannot do what is asked.
+        UserError: the route is one without weights, and cannot do what is asked.
     """
 
     score: Score = ScaledDot()
     align: Align = Softmax()
     dropout: float = 0.0
-    route: Literal["auto", "dense", "blockwise", "cudnn"] = "auto"
+    route: Literal["auto", "dense", "blockwise", "cudnn", "splash"] = "auto"
 
     def prepare(self, key: jax.Array, value: jax.Array) -> Memory:
         """Let the score see the keys once."""
@@ -141,7 +141,7 @@ class Attention(Mechanism):
         """Whether the context of queries [..., T, K] is computed without weights.
 
         Raises:
-            UserError: the route is blockwise or cudnn, and something needs the weights.
+            UserError: the route is one without weights, and something needs them.
         """
         if self.route == "dense" or self.is_mutable_collection("attention"):
             return False

@@ -2,6 +2,7 @@
 
     blockwise   anywhere, every rule, any bias of positions      `attnjax.attention.blockwise`
     cudnn       NVIDIA GPUs, half precision, padding or causal   `attnjax.attention.cudnn`
+    splash      TPUs, causal, windows, segments and padding      `attnjax.attention.splash`
 
 A route that cannot honour a rule raises and names it; it never leaves one out.
 """
@@ -14,6 +15,7 @@ import jax
 from attnjax.attention.blockwise import blockwise
 from attnjax.attention.cudnn import cudnn, cudnn_refuses
 from attnjax.attention.mask import Mask
+from attnjax.attention.splash import splash, splash_refuses
 
 PAYS_FROM = {"cpu": 512, "gpu": 4096, "tpu": 4096}
 """Queries and keys from which on blockwise is the faster (CPU, measured), or dense would take
@@ -30,7 +32,7 @@ def fused(
     key_position: jax.Array | None = None,
     bias: Callable[..., jax.Array] | None = None,
     scale: float = 1.0,
-    route: Literal["auto", "blockwise", "cudnn"] = "auto",
+    route: Literal["auto", "blockwise", "cudnn", "splash"] = "auto",
 ) -> jax.Array:
     """context[t] = sum over allowed s of softmax_s(scale query[t] . key[s] + bias[t, s]) value[s].
 
@@ -44,7 +46,9 @@ def fused(
         key_position: the same, [..., S].
         bias: a function of positions, as `blockwise` takes it.
         scale: of the products.
-        route: what computes it; auto means cuDNN where there is one that can, else blockwise.
+        route: what computes it; auto means cuDNN or splash where there is one that can, else
+            blockwise. Splash cannot be cut over several devices, unless `shard_map` or `pmap` cuts
+            around it: auto takes it where there is one TPU.
 
     Returns:
         [..., T, V] in the value's dtype; 0 where a query may attend to nothing.
@@ -56,9 +60,12 @@ def fused(
     """
     asked = {"query_position": query_position, "key_position": key_position, "bias": bias}
     if route == "auto":
-        refused = cudnn_refuses(query, key, value, mask, **asked)
-        route = "cudnn" if jax.default_backend() == "gpu" and not refused else "blockwise"
-    run = {"blockwise": blockwise, "cudnn": cudnn}[route]
+        route = "blockwise"
+        if jax.default_backend() == "gpu":
+            route = "blockwise" if cudnn_refuses(query, key, value, mask, **asked) else "cudnn"
+        elif jax.default_backend() == "tpu" and jax.device_count() == 1:
+            route = "blockwise" if splash_refuses(query, key, value, mask, **asked) else "splash"
+    run = {"blockwise": blockwise, "cudnn": cudnn, "splash": splash}[route]
     return run(query, key, value, mask, **asked, scale=scale)
 
 
