@@ -104,25 +104,30 @@ def alibi(slope, query_position, key_position):
     return -slope * distance
 
 
-def test_a_bias_of_positions_and_its_gradient(float64):
+@pytest.mark.parametrize("packed", [False, True], ids=["whole", "packed, padded, empty rows"])
+def test_a_bias_of_positions_and_its_gradient(packed, float64):
     arrays, direction = inputs()
-    at, of = positions(T, S)
     slopes = jnp.broadcast_to(jnp.array([0.5, 0.125]), (B, H))
-    for mask in (None, Causal() & Padding(PRESENT)):
+    mask, places = None, positions(T, S)
+    if packed:
+        present = PRESENT & (WORDS[None, None] > 1)
+        mask, places = Causal() & Padding(present) & PACKED, (PLACES[..., :T], PLACES)
+        assert not mask.dense(*places).any(-1).all()
+    at, of = (jnp.broadcast_to(x, (B, H, x.shape[-1])) for x in places)
 
-        def by_tiles(query, key, value, slopes, mask=mask):
-            bias = Partial(alibi, slopes)
-            return blockwise(query, key, value, mask, bias=bias, scale=0.5, tile=TILE)
+    def by_tiles(query, key, value, slopes):
+        bias = Partial(alibi, slopes)
+        named = {"query_position": places[0], "key_position": places[1]} if packed else {}
+        return blockwise(query, key, value, mask, bias=bias, scale=0.5, tile=TILE, **named)
 
-        def by_weights(query, key, value, slopes, mask=mask):
-            bias = jax.vmap(jax.vmap(lambda slope: alibi(slope, at[0, 0], of[0, 0])))(slopes)
-            return dense(query, key, value, mask, at, of, bias)
+    def by_weights(query, key, value, slopes):
+        return dense(query, key, value, mask, *places, jax.vmap(jax.vmap(alibi))(slopes, at, of))
 
-        found, expected = (
-            with_gradients(run, direction)((*arrays, slopes)) for run in (by_tiles, by_weights)
-        )
-        assert expected[1][3].any()
-        chex.assert_trees_all_close(found, expected, rtol=0, atol=1e-12)
+    found, expected = (
+        with_gradients(run, direction)((*arrays, slopes)) for run in (by_tiles, by_weights)
+    )
+    assert expected[1][3].any()
+    chex.assert_trees_all_close(found, expected, rtol=0, atol=1e-12)
 
 
 def test_one_word_at_a_time():
@@ -202,9 +207,11 @@ def test_a_tile_that_is_empty_is_not_read():
     tile = 7 * 2 * 16 * 16 * K
     assert cost(None, 256) == 16 * 16 * tile
     assert cost(Causal(), 256) == 16 * 17 // 2 * tile
-    # A window costs what a window costs: the diagonal and the tiles beside it.
-    assert cost(Causal() & Window(16, 0), 256) == (16 + 15) * tile
-    assert cost(Window(16, 16), 512) < 2.1 * cost(Window(16, 16), 256)
+    # A window costs what a window costs: the diagonal and the tiles beside it, at any length.
+    for length in (256, 512, 4096):
+        blocks = length // 16
+        assert cost(Causal() & Window(16, 0), length) == (2 * blocks - 1) * tile
+        assert cost(Window(16, 16), length) == (3 * blocks - 2) * tile
 
 
 def test_a_tile_that_turns_out_empty_is_passed_over():

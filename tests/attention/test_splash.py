@@ -48,7 +48,7 @@ def read(attend, direction):
     ids=["none", "window", "packed, padded", "padded window"],
 )
 def test_equals_the_dense_path_with_gradients(mask, monkeypatch):
-    # The interpreter that XLA compiles: the other, of a TPU's memories, waits minutes on two cores.
+    # The interpreter that XLA compiles: the one of a TPU's memories takes twice as long.
     name = "make_splash_mha_single_device"
     monkeypatch.setattr(kernels, name, partial(getattr(kernels, name), interpret=True))
     draw = np.random.default_rng(0).normal
