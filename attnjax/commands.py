@@ -249,6 +249,8 @@ def _keep_compiled() -> None:
     if jax.config.jax_compilation_cache_dir is None:
         cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         jax.config.update("jax_compilation_cache_dir", str(Path(cache) / "attnjax" / "compiled"))
+        # first parameters are a hundred programs of milliseconds, and most of a start
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
 class _Output(Console):
