@@ -190,7 +190,10 @@ class Attention(Mechanism):
         if self.fuses(query, memory, mask, deterministic=deterministic):
             places = {"query_position": query_position, "key_position": key_position}
             return self.fuse(query, memory, mask, **places)
-        logits = self.score(query, memory.key)
+        if key_position is None:
+            logits = self.score(query, memory.key)
+        else:
+            logits = self.score.at(query, memory.key, key_position)
         if query_position is None:
             query_position = position_of(query)
         if key_position is None:

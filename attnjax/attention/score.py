@@ -98,6 +98,10 @@ class Score(nn.Module):
         """Query [..., T, K] against the prepared key [..., S, any]: logits [..., T, S]."""
         raise NotImplementedError
 
+    def at(self, query: jax.Array, key: jax.Array, key_position: jax.Array) -> jax.Array:
+        """The same for keys at positions [..., S], which few scores look at."""
+        return self(query, key)
+
 
 class Dot(Score):
     """`dot` as a part; no parameters."""
@@ -158,17 +162,25 @@ class Location(Score):
         length: how many places have a column; fewer keys use the first ones, as in the paper.
 
     Raises:
-        UserError: there are more keys than that.
+        UserError: there are more keys than that. Of keys in another order the number says nothing:
+            a position that has no column gives NaN.
     """
 
     length: int = 512
 
-    @nn.compact
     def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
         """Return [..., T, S]."""
         keys = key.shape[-2]
         if keys > self.length:
             raise UserError(f"a location score has places for {self.length} keys; got {keys}")
-        shape = (query.shape[-1], self.length)
-        weight = self.param("weight", nn.initializers.lecun_normal(), shape)
-        return location(query, weight[:, :keys])
+        return location(query, self._weight(query.shape[-1])[:, :keys])
+
+    def at(self, query: jax.Array, key: jax.Array, key_position: jax.Array) -> jax.Array:
+        logits = location(query, self._weight(query.shape[-1]))
+        column = jnp.broadcast_to(key_position[..., None, :], (*logits.shape[:-1], key.shape[-2]))
+        return jnp.take_along_axis(logits, column, axis=-1, mode="fill")
+
+    @nn.compact
+    def _weight(self, width: int) -> jax.Array:
+        """W."""
+        return self.param("weight", nn.initializers.lecun_normal(), (width, self.length))
