@@ -187,11 +187,7 @@ def _search(trained: "Trained", beam: int | None) -> "Search":
         return own
     if beam == 1:
         return Greedy()
-    return (
-        Beam(size=beam, normalisation=own.normalisation)
-        if isinstance(own, Beam)
-        else Beam(size=beam)
-    )
+    return replace(own, size=beam) if isinstance(own, Beam) else Beam(size=beam)
 
 
 def _answers(

@@ -1,13 +1,21 @@
 """The search of a classifier: one step, and its most probable symbol."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from attnjax.data.symbols import END, PAD, START, UNKNOWN
-from attnjax.decoding.search import Hypotheses, Search, Step
+from attnjax.decoding.search import Hypotheses, Search
+
+
+class _Label(NamedTuple):
+    """What is known of a text."""
+
+    last: jax.Array
+    going: jax.Array
+    found: Hypotheses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,16 +25,32 @@ class Label(Search):
     The probabilities of the labels are not renormalised for the four.
     """
 
-    def __call__(
-        self, step: Step, constants: Any, carry: Any, *, length: int, limit: jax.Array
-    ) -> Hypotheses:
-        logits, _ = step(constants, carry, jnp.full(limit.shape, START, jnp.int32))
+    def begin(self, limit: jax.Array, length: int) -> _Label:
+        batch = limit.shape[0]
+        return _Label(
+            last=jnp.full((batch, 1), START, jnp.int32),
+            going=limit > 0,
+            found=Hypotheses(
+                jnp.full((batch, 1, length), PAD, jnp.int32),
+                jnp.full((batch, 1), -jnp.inf, jnp.float32),
+            ),
+        )
+
+    def choose(
+        self, state: _Label, logits: jax.Array, place: jax.Array
+    ) -> tuple[_Label, jax.Array]:
         symbol = jax.lax.broadcasted_iota(jnp.int32, logits.shape, logits.ndim - 1)
         special = jnp.isin(symbol, jnp.asarray([PAD, START, END, UNKNOWN]))
         log_probability = jax.nn.log_softmax(logits.astype(jnp.float32))
         log_probability = jnp.where(special, -jnp.inf, log_probability)
-        there = limit > 0
+        there = state.going[:, None]
         label = jnp.where(there, log_probability.argmax(-1).astype(jnp.int32), PAD)
-        tokens = jnp.full((*limit.shape, length), PAD, jnp.int32).at[:, 0].set(label)
-        score = jnp.where(there, log_probability.max(-1), -jnp.inf)
-        return Hypotheses(tokens[:, None], score[:, None])
+        found = Hypotheses(
+            jnp.asarray(state.found.tokens).at[:, :, place].set(label),
+            jnp.where(there, log_probability.max(-1), state.found.scores),
+        )
+        after = _Label(last=label, going=jnp.zeros_like(state.going), found=found)
+        return after, jnp.zeros_like(label)
+
+    def found(self, state: _Label) -> Hypotheses:
+        return state.found

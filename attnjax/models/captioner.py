@@ -14,7 +14,7 @@ from attnjax.attention.mask import Padding
 from attnjax.attention.score import Additive
 from attnjax.errors import UserError
 from attnjax.models.cells import LSTM, Cell
-from attnjax.models.model import Model, logits, sown
+from attnjax.models.model import Model, each, logits, over_hypotheses, sown
 from attnjax.models.recurrence import over_time
 
 VGG_19 = ((64,) * 2, (128,) * 2, (256,) * 4, (512,) * 4, (512,) * 4)
@@ -159,7 +159,7 @@ class Captioner(Model):
             deterministic: no dropout.
         """
         memory, mask = self.encode(source, deterministic=deterministic)
-        constants, carry = self.start(memory, mask, length=given.shape[1])
+        constants, carry = self._begin(memory, mask)
 
         def step(model: Self, carry: Any, word: jax.Array) -> tuple[Any, tuple[jax.Array, ...]]:
             return model._look(constants, carry, word, deterministic=deterministic)
@@ -173,20 +173,40 @@ class Captioner(Model):
         """Images [B, height, width, channels], given [B, T] -> logits [B, T, V]."""
         return logits(*self.features(source, given, deterministic=deterministic))
 
-    def start(self, memory: jax.Array, mask: Padding, *, length: int) -> tuple[Any, Any]:
-        """What `step` holds once an image, and what it carries."""
+    def start(
+        self, memory: jax.Array, mask: Padding, *, length: int, size: int
+    ) -> tuple[Any, tuple[()], Any]:
+        """What `step` holds once an image, and what `size` hypotheses carry; nothing is written.
+
+        Args:
+            memory: patches.
+            mask: which of them are there.
+            length: of no account: a state does not grow.
+            size: K.
+        """
         del length
+        constants, carry = self._begin(memory, mask)
+        return constants, (), each(carry, size)
+
+    def _begin(self, memory: jax.Array, mask: Padding) -> tuple[Any, Any]:
+        """What is held once an image, and what one caption carries."""
         mean = memory.mean(1)
         carried = tuple(perceptron(mean) for perceptron in self.begin)
         constants = self.attention.prepare(memory, memory), mask
         return constants, (carried, jnp.zeros(len(mean), jnp.int32))
 
-    def step(self, constants: Any, carry: Any, word: jax.Array) -> tuple[jax.Array, Any]:
-        """One word [B] -> logits of the next [B, V], and the carry after it."""
+    def step(
+        self, constants: Any, written: tuple[()], carry: Any, word: jax.Array, place: jax.Array
+    ) -> tuple[jax.Array, tuple[()], Any]:
+        """One word a hypothesis [B, K] -> logits of the next [B, K, V], and the state after it."""
+        del place  # the carry counts for itself
+
+        def one(model: Self, carry: Any, word: jax.Array) -> tuple[Any, tuple[jax.Array, ...]]:
+            return model._look(constants, carry, word, deterministic=True)
+
         embedded = self.words[word]
-        carry, (state, context) = self._look(constants, carry, embedded, deterministic=True)
-        hidden = self._output(embedded, state, context)[:, None]
-        return logits(hidden, self.table)[:, 0], carry
+        carry, (state, context) = over_hypotheses(one)(self, carry, embedded)
+        return logits(self._output(embedded, state, context), self.table), written, carry
 
     def _look(
         self, constants: Any, carry: Any, word: jax.Array, *, deterministic: bool

@@ -112,27 +112,39 @@ class Classifier(Model):
                 "a Classifier gives one label to a text; a target of one symbol was wanted, "
                 f"got {given.shape[1]}"
             )
-        constants, _ = self.start(*self.encode(source, deterministic=deterministic), length=1)
-        context = self._context(constants, deterministic=deterministic)
+        held = self._hold(*self.encode(source, deterministic=deterministic))
+        context = self._context(held, deterministic=deterministic)
         return self.drop(context, deterministic=deterministic), self.table
 
     def __call__(self, source: jax.Array, given: jax.Array, *, deterministic: bool) -> jax.Array:
         """Source [B, S], given [B, 1] -> logits [B, 1, V]."""
         return logits(*self.features(source, given, deterministic=deterministic))
 
-    def start(self, memory: Text, mask: Padding, *, length: int) -> tuple[Any, tuple[()]]:
-        """What `step` holds; nothing is carried, for there is one step."""
-        del length
-        states = memory.states
-        prepared = None if self.attention is None else self.attention.prepare(states, states)
-        return (memory.query, prepared, mask), ()
+    def start(
+        self, memory: Text, mask: Padding, *, length: int, size: int
+    ) -> tuple[Any, tuple[()], tuple[()]]:
+        """What `step` holds; nothing is written or carried, for there is one step."""
+        del length, size
+        return self._hold(memory, mask), (), ()
 
     def step(
-        self, constants: Any, carry: tuple[()], word: jax.Array
-    ) -> tuple[jax.Array, tuple[()]]:
-        """The logits of the label, [B, V]."""
-        del word
-        return logits(self._context(constants, deterministic=True), self.table)[:, 0], carry
+        self,
+        constants: Any,
+        written: tuple[()],
+        carry: tuple[()],
+        word: jax.Array,
+        place: jax.Array,
+    ) -> tuple[jax.Array, tuple[()], tuple[()]]:
+        """The logits of the label, [B, K, V]; the same whatever the word [B, K] is."""
+        del place
+        found = logits(self._context(constants, deterministic=True), self.table)
+        return jnp.broadcast_to(found, (*word.shape, found.shape[-1])), written, carry
+
+    def _hold(self, memory: Text, mask: Padding) -> Any:
+        """The query, the text as the attention wants it, and the mask of its words."""
+        states = memory.states
+        prepared = None if self.attention is None else self.attention.prepare(states, states)
+        return memory.query, prepared, mask
 
     def _context(self, constants: Any, *, deterministic: bool) -> jax.Array:
         """What is classified, [B, 1, W]."""

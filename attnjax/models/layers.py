@@ -12,6 +12,7 @@ from attnjax.attention.dropout import Dropout
 from attnjax.attention.fresh import fresh
 from attnjax.attention.mask import Causal, Mask
 from attnjax.attention.multihead import MultiHead
+from attnjax.models.slots import Slots, longer, write
 
 
 class Residual(nn.Module):
@@ -148,10 +149,10 @@ class DecoderLayer(nn.Module):
         """The source [B, S, D] as `cross` wants it; once a sentence."""
         return self.cross.prepare(source, source)
 
-    def start(self, source: jax.Array, length: int) -> Any:
-        """An empty memory of `length` own words."""
-        empty = jnp.zeros((source.shape[0], length, source.shape[-1]), source.dtype)
-        return self.attention.prepare(empty, empty)
+    def start(self, source: jax.Array, slots: int) -> Any:
+        """An empty memory of so many slots, of the form that `attention` gives it."""
+        one = jnp.zeros((source.shape[0], 1, source.shape[-1]), source.dtype)
+        return longer(jax.tree.map(jnp.zeros_like, self.attention.prepare(one, one)), slots)
 
     def __call__(
         self, x: jax.Array, source: Any, source_mask: Mask, *, deterministic: bool
@@ -162,16 +163,27 @@ class DecoderLayer(nn.Module):
         return self._rest(x, change, source, source_mask, deterministic=deterministic)
 
     def step(
-        self, x: jax.Array, own: Any, position: jax.Array, source: Any, source_mask: Mask
+        self, x: jax.Array, own: Any, slots: Slots, source: Any, source_mask: Mask
     ) -> tuple[jax.Array, Any]:
-        """One word [B, 1, D] at `position` [B], after the own words so far."""
+        """The next word of each hypothesis [B, K, D], after the own words in their slots."""
         seen = self.attention_residual.before(x)
-        own = _write(own, self.attention.prepare(seen, seen), position)
-        # Causal also hides the places that are not yet written.
+        own = write(own, self.attention.prepare(seen, seen), slots.first)
         change = self.attention.attend(
-            seen, own, Causal(), query_position=position[:, None], deterministic=True
+            seen,
+            own,
+            slots.own,
+            query_position=slots.query_position,
+            key_position=slots.key_position,
+            deterministic=True,
         )
-        return self._rest(x, change, source, source_mask, deterministic=True), own
+        return self._rest(
+            x,
+            change,
+            source,
+            source_mask,
+            query_position=slots.query_position,
+            deterministic=True,
+        ), own
 
     def _rest(
         self,
@@ -180,12 +192,15 @@ class DecoderLayer(nn.Module):
         source: Any,
         source_mask: Mask,
         *,
+        query_position: jax.Array | None = None,
         deterministic: bool,
     ) -> jax.Array:
         """What follows the self-attention's change, the same for one word and for all."""
         x = self.attention_residual.after(x, self.drop(change, deterministic=deterministic))
         seen = self.cross_residual.before(x)
-        change = self.cross.attend(seen, source, source_mask, deterministic=deterministic)
+        change = self.cross.attend(
+            seen, source, source_mask, query_position=query_position, deterministic=deterministic
+        )
         x = self.cross_residual.after(x, self.drop(change, deterministic=deterministic))
         seen = self.feed_forward_residual.before(x)
         change = self.feed_forward(seen, deterministic=deterministic)
@@ -197,13 +212,3 @@ def _given[T](value: T | None, name: str) -> T:
     if value is None:
         raise ValueError(f"a layer used outside a model needs a {name}; got None")
     return value
-
-
-def _write(memory: Any, word: Any, position: jax.Array) -> Any:
-    """The memory [B, ..., L, any] with a word's [B, ..., 1, any] at each row's position [B]."""
-
-    def write(old: jax.Array, new: jax.Array) -> jax.Array:
-        here = jnp.arange(old.shape[-2])[None, :] == position[:, None]
-        return jnp.where(here.reshape(here.shape[0], *[1] * (old.ndim - 3), -1, 1), new, old)
-
-    return jax.tree.map(write, memory, word)

@@ -1,6 +1,6 @@
 """What every model is, so that experiments, search and measures need to know no more."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import jax
@@ -17,11 +17,21 @@ class Model(nn.Module):
 
         encode(source, *, deterministic) -> memory, Padding      source [B, S, ...]
         features(source, given, *, deterministic) -> hidden [B, T, D], table [V, D]
-        start(memory, mask, *, length) -> constants, carry
-        step(constants, carry, word [B]) -> logits [B, V], carry
+        start(memory, mask, *, length, size) -> constants, written, carry
+        step(constants, written, carry, word [B, K], place) -> logits [B, K, V], written, carry
 
     `features` is what training needs: logits are hidden times table. `start` and `step` are what a
-    search needs: constants are held once a sentence, and every leaf of a carry leads with B.
+    search needs for K = `size` hypotheses of each sentence, all of them at the same place; `place`,
+    a scalar, is how many words came before this one. A decoder's state is of three kinds:
+
+        constants   held once a sentence; nothing changes them. Leaves [B, ...].
+        written     held once a sentence; a step puts what it has made of its K words behind what
+                    earlier steps wrote, in place. Leaves [B, ...].
+        carry       held once a hypothesis, leaves [B, K, ...]: of what each step returns, the
+                    search picks those of the hypotheses that go on.
+
+    So a memory that grows with the words is never copied from hypothesis to hypothesis: it is
+    written, and the carry says which of the written words are a hypothesis' own.
     """
 
     @nn.nowrap
@@ -47,6 +57,15 @@ class Model(nn.Module):
         """
         raise NotImplementedError
 
+    def longer(self, written: Any, carry: Any, *, length: int) -> tuple[Any, Any]:
+        """What is written and what is carried, with room for `length` words, more than before.
+
+        Raises:
+            UserError: more words than the model has positions.
+        """
+        del length
+        return written, carry
+
     @nn.nowrap
     def observed(self, params: Any, source: jax.Array, given: jax.Array) -> Any:
         """What a teacher-forced pass without dropout sows to "attention"."""
@@ -59,6 +78,29 @@ class Model(nn.Module):
             mutable=["attention"],
         )
         return seen.get("attention", {})
+
+
+def over_hypotheses(function: Callable) -> Callable:
+    """`nn.vmap` over axis 1 of what follows the module: one hypothesis' step, for all K.
+
+    What a function takes from around it is held once a sentence. As in `over_time`, all collections
+    but the parameters are named, by what they are not.
+
+    Args:
+        function: module, inputs [B, ...] -> outputs [B, ...]; lifted, both are [B, K, ...].
+    """
+    return nn.vmap(
+        function,
+        in_axes=1,
+        out_axes=1,
+        split_rngs={True: False},
+        variable_axes={"params": None, nn.DenyList(("params",)): 1},
+    )
+
+
+def each(carry: Any, size: int) -> Any:
+    """A carry whose leaves are [B, ...], the same for each of `size` hypotheses: [B, K, ...]."""
+    return jax.tree.map(lambda leaf: jnp.repeat(leaf[:, None], size, axis=1), carry)
 
 
 def logits(hidden: jax.Array, table: jax.Array) -> jax.Array:

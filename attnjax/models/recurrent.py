@@ -11,7 +11,7 @@ from attnjax.attention.mask import Padding
 from attnjax.data.symbols import PAD
 from attnjax.errors import UserError
 from attnjax.models.decoders import Decoder, LuongDecoder
-from attnjax.models.model import Model, logits, sown
+from attnjax.models.model import Model, each, logits, over_hypotheses, sown
 from attnjax.models.recurrence import Encoder, Read, over_time
 
 
@@ -98,19 +98,34 @@ class Recurrent(Model):
         """Source [B, S], given [B, T] -> logits [B, T, V]."""
         return logits(*self.features(source, given, deterministic=deterministic))
 
-    def start(self, memory: Read, mask: Padding, *, length: int) -> tuple[Any, Any]:
-        """What `step` holds once a sentence, and what it carries."""
-        del length
-        return self.writer.start(memory, mask)
+    def start(
+        self, memory: Read, mask: Padding, *, length: int, size: int
+    ) -> tuple[Any, tuple[()], Any]:
+        """What `step` holds once a sentence, and what `size` hypotheses carry; nothing is written.
 
-    def step(self, constants: Any, carry: Any, word: jax.Array) -> tuple[jax.Array, Any]:
-        """One word [B] -> logits of the next [B, V], and the carry after it."""
-        words = self.target_table[word][:, None]
-        projected = self.writer.project(words)[:, 0]
-        carry, seen = self.writer.step(constants, carry, projected, deterministic=True)
-        seen = jax.tree.map(lambda leaf: leaf[:, None], seen)
+        Args:
+            memory: what was read.
+            mask: of its words.
+            length: of no account: a state does not grow.
+            size: K.
+        """
+        del length
+        constants, carry = self.writer.start(memory, mask)
+        return constants, (), each(carry, size)
+
+    def step(
+        self, constants: Any, written: tuple[()], carry: Any, word: jax.Array, place: jax.Array
+    ) -> tuple[jax.Array, tuple[()], Any]:
+        """One word a hypothesis [B, K] -> logits of the next [B, K, V], and the state after it."""
+        del place  # the writer counts for itself
+
+        def one(writer: Decoder, carry: Any, projected: jax.Array) -> tuple[Any, Any]:
+            return writer.step(constants, carry, projected, deterministic=True)
+
+        words = self.target_table[word]
+        carry, seen = over_hypotheses(one)(self.writer, carry, self.writer.project(words))
         hidden = self.writer.output(words, seen, deterministic=True)
-        return logits(hidden, self.table)[:, 0], carry
+        return logits(hidden, self.table), written, carry
 
 
 def _or(own: float | None, model: float) -> float:

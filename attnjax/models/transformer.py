@@ -14,6 +14,7 @@ from attnjax.data.symbols import PAD
 from attnjax.errors import UserError
 from attnjax.models.layers import DecoderLayer, EncoderLayer, PostNorm, Residual
 from attnjax.models.model import Model, logits, sown
+from attnjax.models.slots import longer, slots, tread
 
 
 class Transformer(Model):
@@ -114,26 +115,52 @@ class Transformer(Model):
         """Source [B, S], given [B, T] -> logits [B, T, V]."""
         return logits(*self.features(source, given, deterministic=deterministic))
 
-    def start(self, memory: jax.Array, mask: Padding, *, length: int) -> tuple[Any, Any]:
-        """What `step` holds once a sentence, and what it carries, for up to `length` words.
+    def start(
+        self, memory: jax.Array, mask: Padding, *, length: int, size: int
+    ) -> tuple[Any, Any, jax.Array]:
+        """The source as each layer wants it; empty memories of words; the trails of hypotheses.
+
+        A layer's memory of the target's words has `length` times `size` slots, see `Slots`. A trail
+        says in whose slot a hypothesis' word stands, at every place: int [B, K, L].
+
+        Args:
+            memory: the source's states.
+            mask: of its words.
+            length: L, how many words there is room for.
+            size: K.
 
         Raises:
             UserError: more words than the model has positions.
         """
-        # A step sees one position: only here is it known how many there will be.
+        self._check(length)
+        constants = tuple(layer.prepare(memory) for layer in self.decoder_layer), mask
+        written = tuple(layer.start(memory, length * size) for layer in self.decoder_layer)
+        return constants, written, jnp.zeros((len(memory), size, length), jnp.int32)
+
+    def longer(self, written: Any, carry: jax.Array, *, length: int) -> tuple[Any, jax.Array]:
+        self._check(length)
+        more = length - carry.shape[-1]
+        trail = jnp.pad(carry, ((0, 0), (0, 0), (0, more)))
+        return tuple(longer(own, length * trail.shape[1]) for own in written), trail
+
+    def _check(self, length: int) -> None:
+        """A step sees one position; only where there is room for words can they be too many."""
         words = jnp.full((1, length), PAD)
         self._embed(words, jnp.arange(length)[None], deterministic=True)
-        constants = tuple(layer.prepare(memory) for layer in self.decoder_layer), mask
-        own = tuple(layer.start(memory, length) for layer in self.decoder_layer)
-        return constants, (own, jnp.zeros(memory.shape[0], jnp.int32))
 
-    def step(self, constants: Any, carry: Any, word: jax.Array) -> tuple[jax.Array, Any]:
-        """One word [B] -> logits of the next [B, V], and the carry after it."""
-        (sources, mask), (own, position) = constants, carry
-        x = self._embed(word[:, None], position[:, None], deterministic=True)
+    def step(
+        self, constants: Any, written: Any, carry: jax.Array, word: jax.Array, place: jax.Array
+    ) -> tuple[jax.Array, Any, jax.Array]:
+        """One word a hypothesis [B, K] -> logits of the next [B, K, V], and the state after it."""
+        sources, mask = constants
+        trail = tread(carry, place)
+        where = slots(trail, place)
+        # the K words stand at one position, not at K in a row
+        position = jnp.broadcast_to(place, (1, 1, 1))
+        x = self._embed(word[..., None], position, deterministic=True)[..., 0, :]
         after = []
-        for layer, source, memory in zip(self.decoder_layer, sources, own, strict=True):
-            x, memory = layer.step(x, memory, position, source, mask)
-            after.append(memory)
+        for layer, source, own in zip(self.decoder_layer, sources, written, strict=True):
+            x, own = layer.step(x, own, where, source, mask)
+            after.append(own)
         hidden = self.decoder_residual.end(x)
-        return logits(hidden, self.table)[:, 0], (tuple(after), position + 1)
+        return logits(hidden, self.table), tuple(after), trail

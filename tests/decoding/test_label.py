@@ -11,12 +11,12 @@ LABELS = 5
 
 
 def search(logits, limit, length=3):
-    """What is found when the decoder's one step gives these logits; it must be given START."""
-
-    def step(constants, carry, word):
-        return constants + jnp.where(word == START, 0.0, jnp.nan)[:, None], carry
-
-    return Label()(step, jnp.asarray(logits), (), length=length, limit=jnp.asarray(limit))
+    """What is found when the decoder's one step gives these logits."""
+    state = Label().begin(jnp.asarray(limit), length)
+    assert (state.last == START).all()
+    after, _ = Label().choose(state, jnp.asarray(logits)[:, None], jnp.int32(0))
+    assert not after.going.any()
+    return Label().found(after)
 
 
 def test_the_most_probable_label():

@@ -1,5 +1,6 @@
 """Searches against enumeration and against a second implementation, over a decoder of tables."""
 
+import functools
 import itertools
 import math
 from typing import NamedTuple
@@ -11,7 +12,7 @@ import pytest
 
 from attnjax.data.symbols import END, PAD, START
 from attnjax.decoding.normalisation import Normalisation, Power, Unnormalised, Wu
-from attnjax.decoding.search import Beam, Greedy, Search
+from attnjax.decoding.search import Beam, Greedy, Search, pick
 from attnjax.errors import UserError
 
 VOCABULARY = 6
@@ -20,16 +21,10 @@ ROWS = 997
 WORDS = [w for w in range(VOCABULARY) if w not in (PAD, START, END)]
 
 
-def start(sentences: int, seed: int = 0, sharpness: float = 2.0):
-    """A decoder whose logits depend on the sentence and on every symbol so far.
-
-    The carry is the history itself (two leaves, so that both must be reordered alike); a row of
-    the sentence's table is chosen by its hash.
-    """
+def tables(sentences: int, seed: int = 0, sharpness: float = 2.0) -> np.ndarray:
+    """A row of logits for every history's hash, of every sentence."""
     generator = np.random.default_rng(seed)
-    table = sharpness * generator.normal(size=(sentences, ROWS, VOCABULARY)).astype(np.float32)
-    history = jnp.zeros((sentences, LENGTH), jnp.int32), jnp.zeros(sentences, jnp.int32)
-    return jnp.asarray(table), history
+    return sharpness * generator.normal(size=(sentences, ROWS, VOCABULARY)).astype(np.float32)
 
 
 def hashed(history) -> int:
@@ -37,16 +32,6 @@ def hashed(history) -> int:
     for token in history:
         value = (value * 31 + int(token) + 1) % ROWS
     return value
-
-
-def step(table, carry, token):
-    history, position = carry
-    history = jax.vmap(lambda row, place, new: row.at[place].set(new))(history, position, token)
-    position = position + 1
-    value = jnp.zeros_like(position)
-    for place in range(LENGTH):
-        value = jnp.where(place < position, (value * 31 + history[:, place] + 1) % ROWS, value)
-    return jax.vmap(lambda rows, row: rows[row])(table, value), (history, position)
 
 
 def log_probability(table, tokens) -> float:
@@ -72,13 +57,28 @@ class Found(NamedTuple):
     scores: np.ndarray
 
 
-def run(search: Search, table, carry, limit) -> Found:
-    found = jax.jit(lambda t, c, n: search(step, t, c, length=LENGTH, limit=n))(
-        table, carry, jnp.asarray(limit)
-    )
-    assert found.tokens.dtype == jnp.int32
-    assert found.scores.dtype == jnp.float32
-    return Found(np.asarray(found.tokens), np.asarray(found.scores))
+@functools.partial(jax.jit, static_argnames="search")
+def found(search: Search, table, limit):
+    """The search as one loop; what a hypothesis carries is the hash of its words."""
+
+    def onwards(loop):
+        place, value, state = loop
+        value = (value * 31 + state.last + 1) % ROWS
+        logits = jnp.take_along_axis(table, value[..., None], axis=1)
+        state, parent = search.choose(state, logits, place)
+        return place + 1, pick(value, parent), state
+
+    value = jnp.zeros((len(limit), search.width), jnp.int32)
+    loop = jnp.int32(0), value, search.begin(limit, LENGTH)
+    *_, state = jax.lax.while_loop(lambda loop: loop[-1].going.any(), onwards, loop)
+    return search.found(state)
+
+
+def run(search: Search, table, limit) -> Found:
+    tokens, scores = found(search, table, jnp.asarray(limit))
+    assert tokens.dtype == jnp.int32
+    assert scores.dtype == jnp.float32
+    return Found(np.asarray(tokens), np.asarray(scores))
 
 
 def words(row) -> list[int]:
@@ -92,11 +92,11 @@ def words(row) -> list[int]:
 @pytest.mark.parametrize("normalisation", DIVISORS, ids=repr)
 def test_beam_that_holds_everything_is_exhaustive(normalisation: Normalisation):
     limits = [4, 5, 2]
-    table, carry = start(len(limits))
+    table = tables(len(limits))
     space = {
         n: [(*w, END) for k in range(n) for w in itertools.product(WORDS, repeat=k)] for n in limits
     }
-    found = run(Beam(size=len(space[5]), normalisation=normalisation), table, carry, limits)
+    found = run(Beam(size=len(space[5]), normalisation=normalisation), table, limits)
     for sentence, limit in enumerate(limits):
         scored = sorted(
             (log_probability(table[sentence], y) / DIVISORS[normalisation](len(y)), y)
@@ -111,14 +111,15 @@ def test_beam_that_holds_everything_is_exhaustive(normalisation: Normalisation):
         assert (found.tokens[sentence, len(scored) :] == PAD).all()
 
 
-def fairseq(table, size: int, limit: int, divisor) -> list[tuple[float, list[int]]]:
+def fairseq(table, size: int, limit: int, divisor, least: int = 0) -> list[tuple[float, list[int]]]:
     """The rules of Beam's docstring, in lists, for one sentence."""
     live, finished = [(0.0, [])], []
     for place in range(limit):
         candidates = []
         for total, tokens in live:
             logits = np.asarray(table[hashed([START, *tokens])], np.float64)
-            for word in [END] if place + 1 == limit else [END, *WORDS]:
+            ends = [END] if place >= least or place + 1 == limit else []
+            for word in ends if place + 1 == limit else [*ends, *WORDS]:
                 gain = logits[word] - np.logaddexp.reduce(logits)
                 candidates.append((total + gain, [*tokens, word]))
         candidates = sorted(candidates, key=lambda c: -c[0])[: 2 * size]
@@ -136,8 +137,8 @@ def test_narrow_beam_follows_its_rules(size):
     # 0 is filler; many sentences, since rules differ only where END comes at the edge of a beam
     limits = [0, 1, 2, 3, 4] + [5] * 35 + [50]
     normalisation = Power(alpha=1.0)
-    table, carry = start(len(limits), seed=size)
-    found = run(Beam(size=size, normalisation=normalisation), table, carry, limits)
+    table = tables(len(limits), seed=size)
+    found = run(Beam(size=size, normalisation=normalisation), table, limits)
     for sentence, limit in enumerate(limits):
         wanted = fairseq(table[sentence], size, min(limit, LENGTH), DIVISORS[normalisation])
         got = [
@@ -154,9 +155,9 @@ def test_narrow_beam_follows_its_rules(size):
 
 def test_greedy_takes_the_best_at_every_place_and_is_a_beam_of_one():
     limits = [0, 1, 3] + [5] * 20
-    table, carry = start(len(limits), seed=7, sharpness=1.0)
-    greedy = run(Greedy(), table, carry, limits)
-    beam = run(Beam(size=1, normalisation=Unnormalised()), table, carry, limits)
+    table = tables(len(limits), seed=7, sharpness=1.0)
+    greedy = run(Greedy(), table, limits)
+    beam = run(Beam(size=1, normalisation=Unnormalised()), table, limits)
     np.testing.assert_array_equal(greedy.tokens, beam.tokens)
     np.testing.assert_array_equal(greedy.scores, beam.scores)
     assert (greedy.tokens[0] == PAD).all()
@@ -175,33 +176,26 @@ def test_greedy_takes_the_best_at_every_place_and_is_a_beam_of_one():
 @pytest.mark.parametrize("search", [Greedy(), Beam(size=3)], ids=["greedy", "beam"])
 def test_a_sentence_is_found_alike_wherever_it_stands(search: Search):
     limits = np.asarray([5, 3, 0, 4, 5, 1], np.int32)
-    table, carry = start(len(limits), seed=3)
-    found = run(search, table, carry, limits)
+    table = tables(len(limits), seed=3)
+    found = run(search, table, limits)
     order = np.asarray([4, 2, 0, 5, 3, 1], np.int32)
-    permuted = run(search, table[order], carry, limits[order])
+    permuted = run(search, table[order], limits[order])
     np.testing.assert_array_equal(permuted.tokens, found.tokens[order])
     np.testing.assert_array_equal(permuted.scores, found.scores[order])
 
 
-@pytest.mark.parametrize("search", [Greedy(), Beam(size=2)], ids=["greedy", "beam"])
-def test_the_search_stops_when_every_sentence_is_finished(search: Search):
-    calls = []
-
-    def ends_soon(constants, carry, token):
-        jax.debug.callback(lambda: calls.append(1), ordered=False)
-        # END is certain from the third symbol on
-        end = jnp.arange(VOCABULARY)[None] == END
-        logits = jnp.where(end == (carry[:, None] >= 2), 9.0, -9.0)
-        return logits, carry + 1
-
-    length = 1000
-    limit = jnp.asarray([length, 0, length])
-    found = search(ends_soon, None, jnp.zeros(3, jnp.int32), length=length, limit=limit)
-    jax.block_until_ready(found)
-    jax.effects_barrier()
-    assert (found.tokens[:, 0, 2] == jnp.asarray([END, PAD, END])).all()
-    # a callback under vmap runs once a hypothesis; two finished ones take a few steps more
-    assert 3 <= len(calls) <= 2 * 6
+@pytest.mark.parametrize("least, most", [(0, 2), (2, None), (2, 2), (3, 9)])
+def test_hypotheses_have_at_least_and_at_most_so_many_words(least, most):
+    limits = [0, 1, 2, 3, 5, 5, 5, 5]
+    table = tables(len(limits), seed=5)
+    search = Beam(size=2, least=least, most=most)
+    found = run(search, table, limits)
+    for sentence, limit in enumerate(limits):
+        limit = min(limit, LENGTH if most is None else most + 1)
+        wanted = fairseq(table[sentence], 2, limit, DIVISORS[search.normalisation], least)
+        got = [words(row) for row in found.tokens[sentence] if row.any()]
+        assert got == [tokens for _, tokens in wanted]
+        assert all(min(least + 1, limit) <= len(row) <= limit for row in got)
 
 
 def test_searches_are_values():
@@ -209,3 +203,7 @@ def test_searches_are_values():
     assert len({Beam(), Beam(size=5), Greedy(), Beam(size=4), Beam(normalisation=Wu())}) == 4
     with pytest.raises(UserError, match="got size 0"):
         Beam(size=0)
+    with pytest.raises(UserError, match="got least -1"):
+        Beam(least=-1)
+    with pytest.raises(UserError, match="got most 1 and least 2"):
+        Beam(least=2, most=1)

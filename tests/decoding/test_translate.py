@@ -1,14 +1,31 @@
-"""The compiled glue over a real model."""
+"""The search in stages over real models, against the parallel call and the plain search."""
 
+import functools
+import math
+from typing import Any
+from unittest import mock
+
+import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
+from attnjax.attention.attend import Attention
+from attnjax.attention.multihead import MultiHead
+from attnjax.attention.score import General
 from attnjax.data.symbols import END, PAD, START
+from attnjax.decoding import translate as stages
+from attnjax.decoding.normalisation import Wu
 from attnjax.decoding.search import Beam, Greedy
 from attnjax.decoding.translate import translate
+from attnjax.models.decoders import LuongDecoder
+from attnjax.models.layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.models.recurrence import Encoder
+from attnjax.models.recurrent import Recurrent
 from attnjax.models.transformer import Transformer
+from tests.decoding.plain import plain
 
 EXTRA = 4
 SOURCE = jnp.asarray([[5, 6, 7, END], [8, END, PAD, PAD], [PAD] * 4, [4, 9, END, PAD]])
@@ -63,3 +80,89 @@ def test_a_beam_scores_are_the_parallel_calls(trained):
         np.testing.assert_allclose(found.scores[real, rank], scores[real], atol=1e-5)
     assert (found.tokens[2] == PAD).all()
     assert np.isneginf(found.scores[2]).all()
+
+
+@st.composite
+def batches(draw):
+    """Sources of different lengths, filler among them, and a seed of parameters."""
+    source = np.full((ROWS, PLACES), PAD)
+    for row in source:
+        length = draw(st.integers(0, PLACES))
+        row[:length] = [draw(st.integers(4, WORDS - 1)) for _ in range(length)]
+        row[max(length, 1) - 1] = END if length else PAD
+    return source, draw(st.integers(0, 2**32 - 1))
+
+
+ROWS, PLACES, WORDS = 5, 3, 9
+ATTENTION = MultiHead(attention=Attention(), heads=2)
+TRANSFORMER = Transformer(
+    vocabulary=WORDS,
+    width=4,
+    encoder_layers=1,
+    decoder_layers=2,
+    encoder=EncoderLayer(attention=ATTENTION, feed_forward=FeedForward(width=3)),
+    decoder=DecoderLayer(
+        # a score with parameters, whose heads are lifted, and one whose heads are one axis more
+        attention=MultiHead(attention=Attention(score=General()), heads=2),
+        cross=ATTENTION,
+        feed_forward=FeedForward(width=3),
+    ),
+)
+RECURRENT = Recurrent(
+    source_vocabulary=WORDS,
+    vocabulary=WORDS,
+    width=3,
+    encoder=Encoder(width=3),
+    decoder=LuongDecoder(width=6),
+)
+SEARCHES = [
+    Beam(size=3),
+    Beam(size=1, normalisation=Wu()),
+    Beam(size=2, least=2, most=4),
+    Beam(size=12, most=1),  # more than there are
+]
+
+
+def random_parameters(model: Any, seed: int) -> Any:
+    ids = jnp.ones((1, 2), jnp.int32)
+    start = functools.partial(model.init, deterministic=True, mutable=["params"])
+    shapes = jax.eval_shape(start, jax.random.key(0), ids, ids)["params"]
+    normal = np.random.default_rng(seed).normal
+    return jax.tree.map(lambda leaf: jnp.asarray(normal(size=leaf.shape)), shapes)
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=str)
+@pytest.mark.parametrize("model", [TRANSFORMER, RECURRENT], ids=["transformer", "recurrent"])
+@given(batch=batches())
+@settings(max_examples=5)
+def test_stages_change_nothing(model, search, batch):
+    source, seed = batch
+    with (
+        jax.enable_x64(True),
+        mock.patch.object(stages, "FIRST", 1),
+        mock.patch.object(stages, "FEWEST", 1),
+    ):
+        params = random_parameters(model, seed)
+        found = translate(model, params, jnp.asarray(source), search, extra=EXTRA)
+        symbols = (source != PAD).sum(-1)
+        limits = np.where(symbols, symbols + EXTRA, 0)
+        wanted = plain(model, params, source, search, limits, PLACES + EXTRA)
+    for tokens, scores, hypotheses in zip(found.tokens, found.scores, wanted, strict=True):
+        count = len(hypotheses)
+        assert [row[row != PAD].tolist() for row in tokens[:count]] == [
+            each.tokens for each in hypotheses
+        ]
+        np.testing.assert_allclose(scores[:count], [each.score for each in hypotheses], rtol=1e-4)
+        assert np.isneginf(scores[count:]).all()
+        assert (tokens[count:] == PAD).all()
+
+
+def test_programs_are_no_more_than_said():
+    source = np.full((20, PLACES), PAD)
+    source[:, 0] = END
+    before = stages._stage._cache_size()
+    for seed in range(6):
+        params = random_parameters(RECURRENT, seed)
+        translate(RECURRENT, params, jnp.asarray(source), Beam(size=2), extra=40)
+    sizes, lengths = 1 + math.ceil(math.log2(20 / 8)), 1 + math.ceil(math.log2(43 / 16))
+    assert stages._stage._cache_size() - before <= sizes * lengths

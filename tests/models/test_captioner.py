@@ -16,6 +16,7 @@ from attnjax.errors import UserError
 from attnjax.models.captioner import Captioner, Convolutions
 from attnjax.models.cells import Cho2014
 from tests.models import caption_oracle
+from tests.models.stepwise import stepped_and_parallel
 
 B, SIDE, T, WORDS, PATCHES = 3, 7, 4, 9, 9
 BLOCKS = ((3, 2), (4,))
@@ -71,23 +72,10 @@ def test_equals_the_oracle_with_gradients(float64):
     ids=["paper", "other parts"],
 )
 def test_one_word_at_a_time_is_all_at_once(model, float64):
-    @jax.jit
-    def both(params):
-        call = functools.partial(model.apply, {"params": params})
-        memory, mask = call(IMAGES, deterministic=True, method="encode")
-        constants, carry = call(memory, mask, length=T, method="start")
-        assert all(leaf.shape[0] == B for leaf in jax.tree.leaves(carry))
-
-        def step(carry, word):
-            logits, carry = call(constants, carry, word, method="step")
-            return carry, logits
-
-        stepped = jax.lax.scan(step, carry, GIVEN.T)[1]
-        weights = model.alignment(params, IMAGES, GIVEN)
-        return call(IMAGES, GIVEN, deterministic=True), jnp.moveaxis(stepped, 0, 1), weights
-
-    parallel, stepped, weights = both(drawn(model))
+    params = drawn(model)
+    stepped, parallel = stepped_and_parallel(model, params, IMAGES, GIVEN)
     np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)
+    weights = jax.jit(model.alignment)(params, IMAGES, GIVEN)
     assert weights.shape == (B, T, PATCHES)
     np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-12)
 

@@ -19,6 +19,7 @@ from attnjax.models.decoders import BahdanauDecoder, LuongDecoder, NoFeeding
 from attnjax.models.recurrence import Encoder
 from attnjax.models.recurrent import Recurrent
 from tests.models import decoder_oracle
+from tests.models.stepwise import stepped_and_parallel
 
 SOURCE_WORDS, WORDS, E, W, MAXOUT = 9, 11, 3, 4, 3
 LENGTHS, T = (5, 2, 4), 4
@@ -78,22 +79,6 @@ def parallel(model: Recurrent, params: Any, source: Any, given: Any) -> Any:
     return model.apply({"params": params}, source, given, deterministic=True)
 
 
-@functools.partial(jax.jit, static_argnames=("model",))
-def stepped(model: Recurrent, params: Any, source: Any, given: Any) -> jax.Array:
-    """The same logits, one word at a time through `start` and `step`."""
-    call = functools.partial(model.apply, {"params": params})
-    memory, mask = call(source, deterministic=True, method="encode")
-    constants, carry = call(memory, mask, length=given.shape[1], method="start")
-    for leaf in jax.tree.leaves(carry):
-        assert leaf.shape[0] == len(source), "a beam gathers the carry along the batch"
-
-    def step(carry: Any, word: Any) -> Any:
-        logits, carry = call(constants, carry, word, method="step")
-        return carry, logits
-
-    return jnp.moveaxis(jax.lax.scan(step, carry, given.T)[1], 0, 1)
-
-
 @pytest.mark.parametrize(
     ("model", "cell", "feeding", "attention"),
     [
@@ -134,10 +119,8 @@ def test_gradients_equal_differences(model, float64):
 
 @each_model
 def test_one_step_at_a_time_equals_all_at_once(model, float64):
-    params = drawn(model)
-    np.testing.assert_allclose(
-        stepped(model, params, SOURCE, GIVEN), parallel(model, params, SOURCE, GIVEN), atol=1e-13
-    )
+    stepped, at_once = stepped_and_parallel(model, drawn(model), SOURCE, GIVEN)
+    np.testing.assert_allclose(stepped, at_once, atol=1e-13)
 
 
 @each_model

@@ -1,6 +1,7 @@
 """The whole Transformer: against the oracle, one word at a time, who sees what, its weights."""
 
 import functools
+from typing import Any
 
 import chex
 import jax
@@ -9,12 +10,13 @@ import numpy as np
 import pytest
 
 from attnjax.attention.position import Learned, NoPosition, Sinusoidal
-from attnjax.attention.score import Additive, Dot, General, ScaledDot
+from attnjax.attention.score import Additive, Dot, General, Location, ScaledDot
 from attnjax.errors import UserError
 from attnjax.models.layers import PostNorm, PreNorm
 from attnjax.models.transformer import Transformer
 from tests.models import oracle
 from tests.models.small import GIVEN, HEADS, SOURCE, initial, small
+from tests.models.stepwise import stepped_and_parallel
 
 
 @pytest.mark.parametrize(
@@ -65,35 +67,17 @@ def test_equals_the_oracle_with_gradients(score, position, residual, tolerance, 
     "score, position, residual, layers",
     [
         (ScaledDot(), Sinusoidal(), PostNorm(), 2),
-        (Additive(), Learned(length=7), PreNorm(), 1),
+        (Additive(), Learned(length=9), PreNorm(), 1),
         (General(), NoPosition(), PostNorm(), 1),
         (Dot(), Sinusoidal(), PreNorm(), 1),
+        (Location(length=9), NoPosition(), PostNorm(), 1),
     ],
     ids=lambda part: type(part).__name__,
 )
 def test_one_word_at_a_time_is_all_at_once(score, position, residual, layers, float64):
     model = small(score, position, residual, layers=layers)
-
-    @jax.jit
-    def both(parameters):
-        variables = {"params": parameters}
-        memory, mask = model.apply(variables, SOURCE, deterministic=True, method="encode")
-        # Room for more words than come.
-        constants, carry = model.apply(variables, memory, mask, length=7, method="start")
-
-        def step(carry, word):
-            logits, carry = model.apply(variables, constants, carry, word, method="step")
-            return carry, logits
-
-        last, logits = jax.lax.scan(step, carry, GIVEN.T)
-        parallel = model.apply(variables, SOURCE, GIVEN, deterministic=True)
-        return parallel, jnp.moveaxis(logits, 0, 1), carry, last
-
-    parallel, stepped, first, last = both(initial(model))
+    stepped, parallel = stepped_and_parallel(model, initial(model), SOURCE, GIVEN)
     np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)
-    # What a beam reorders leads with the batch, and never changes its form.
-    chex.assert_trees_all_equal_shapes_and_dtypes(first, last)
-    assert all(leaf.shape[0] == len(SOURCE) for leaf in jax.tree.leaves(first))
 
 
 @pytest.mark.parametrize("residual", [PostNorm(), PreNorm()], ids=["post-norm", "pre-norm"])
@@ -210,7 +194,10 @@ def test_a_model_without_a_vocabulary_is_refused():
 def test_decoding_past_the_learned_positions_is_refused():
     model = small(position=Learned(length=6), layers=1)
     params = initial(model)
-    memory, mask = model.apply({"params": params}, SOURCE, deterministic=True, method="encode")
-    model.apply({"params": params}, memory, mask, length=6, method="start")
+    call = functools.partial(model.apply, {"params": params})
+    memory, mask = call(SOURCE, deterministic=True, method="encode")
+    started: Any = call(memory, mask, length=6, size=8, method="start")
     with pytest.raises(UserError, match="at most 6 positions are learned; got 7"):
-        model.apply({"params": params}, memory, mask, length=7, method="start")
+        call(memory, mask, length=7, size=1, method="start")
+    with pytest.raises(UserError, match="at most 6 positions are learned; got 7"):
+        call(*started[1:], length=7, method="longer")

@@ -1,0 +1,73 @@
+"""A decoder word by word, for hypotheses that a search has reordered, and what it ought to give."""
+
+import functools
+from typing import Any
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attnjax.decoding.search import pick
+
+K = 3
+ROOMS = {0: 2, 2: 4, 4: 9}
+"""At these places room for so many words is made; at the last for more than come."""
+
+
+def stepped_and_parallel(
+    model: Any, params: Any, source: Any, given: Any, seed: int = 0
+) -> tuple[jax.Array, jax.Array]:
+    """Logits [B, K, T, V] of K hypotheses through `start`, `step` and `longer`, and all at once.
+
+    The first hypothesis of the first place has `given` [B, T]; the others, and what goes on from
+    whom, are drawn, the first hypothesis' first word never lost.
+    """
+    (batch, length), random = given.shape, np.random.default_rng(seed)
+    words = random.integers(1, int(given.max()) + 1, (batch, K, length))
+    words[:, 0] = given
+    parents = random.integers(0, K, (length, batch, K))
+    parents[:, :, 0] = 0
+    histories, history = [], words[:, :, :0]
+    for place in range(length):
+        history = np.concatenate([history, words[:, :, place : place + 1]], axis=2)
+        behind = np.zeros((batch, K, length - place - 1), int)
+        histories.append(np.concatenate([history, behind], axis=2))
+        history = np.take_along_axis(history, parents[place][..., None], axis=1)
+
+    @jax.jit
+    def both(params, source):
+        call = functools.partial(model.apply, {"params": params})
+        stepped = []
+        memory, mask = call(source, deterministic=True, method="encode")
+        constants, written, carry = call(memory, mask, length=ROOMS[0], size=K, method="start")
+        for leaf in jax.tree.leaves((constants, written)):
+            assert leaf.shape[0] == batch, "finished sentences leave the batch"
+        for place in range(length):
+            if place in ROOMS and place:
+                written, carry = call(written, carry, length=ROOMS[place], method="longer")
+            before = written, carry
+            logits, written, carry = call(
+                constants,
+                written,
+                carry,
+                jnp.asarray(words[:, :, place]),
+                jnp.int32(place),
+                method="step",
+            )
+            # what a loop carries never changes its form
+            chex.assert_trees_all_equal_shapes_and_dtypes(before, (written, carry))
+            for leaf in jax.tree.leaves(carry):
+                assert leaf.shape[:2] == (batch, K), "what a beam gathers"
+            parent = jnp.asarray(parents[place])
+            carry = jax.tree.map(lambda leaf, parent=parent: pick(leaf, parent), carry)
+            stepped.append(logits)
+        # a row for every place, sentence and hypothesis, of which its own place counts
+        rows = jnp.asarray(np.stack(histories)).reshape(-1, length)
+        sources = jnp.tile(jnp.repeat(source, K, axis=0), (length, *[1] * (source.ndim - 1)))
+        logits = call(sources, rows, deterministic=True)
+        logits = logits.reshape(length, batch, K, length, -1)
+        parallel = [logits[place, :, :, place] for place in range(length)]
+        return jnp.stack(stepped, axis=2), jnp.stack(parallel, axis=2)
+
+    return both(params, source)
