@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from attnjax.benchmark import attention, train
+from attnjax.benchmark import attention, decode, train
 from attnjax.benchmark.workload import Workload
 from attnjax.errors import UserError
 
@@ -10,6 +10,7 @@ FAMILIES: dict[str, tuple[Workload, ...]] = {
     "attention": attention.WORKLOADS,
     "train": train.WORKLOADS,
     "seq2seq": train.SEQ2SEQ,
+    "decode": decode.WORKLOADS,
 }
 
 

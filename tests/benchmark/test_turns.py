@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.benchmark import limit, peer, turns
+from attnjax.benchmark import decode, limit, peer, turns
 from attnjax.benchmark.attention import flops
 from attnjax.benchmark.peer import Peer
+from attnjax.benchmark.train import Size
 from attnjax.benchmark.turns import measure, moved
 from attnjax.benchmark.workload import Prepared, Workload
 from attnjax.benchmark.workloads import FAMILIES, chosen
 from attnjax.cli import main
+from attnjax.data.symbols import END
 from attnjax.errors import UserError
 
 ENGINE = """
@@ -102,6 +104,13 @@ def test_every_peer_is_a_program_that_python_reads():
         assert one.peer is not None
         path = peer.PROGRAMS / one.peer[0]
         compile(path.read_text(), str(path), "exec")
+
+
+def test_every_answer_of_the_decoding_has_15_words(monkeypatch):
+    monkeypatch.setattr(decode, "SENTENCES", 3)
+    monkeypatch.setitem(decode.SIZES, "tiny", Size(8, 8, 1, 2, 1, 1))
+    answers = decode.prepare().call()
+    assert [answer.index(END) for answer in answers] == [15] * 3
 
 
 def test_causal_attention_is_half_of_seven_products():

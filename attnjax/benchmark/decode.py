@@ -1,0 +1,45 @@
+"""Beam search as `attnjax evaluate` does it: the tiny Transformer, beam 5, exactly 15 words."""
+
+import jax
+import numpy as np
+
+from attnjax.benchmark.train import SIZES, SYMBOLS, VOCABULARY, transformer
+from attnjax.benchmark.workload import Prepared, Workload
+from attnjax.data.batches import Batching
+from attnjax.data.symbols import END
+from attnjax.decoding.search import Beam
+from attnjax.decoding.translate import EXTRA
+from attnjax.evaluation.outputs import answers
+
+SENTENCES, SHORTEST, LONGEST, ROWS, BEAM, WORDS = 1_000, 8, 21, 64, 5, 15
+
+
+def prepare() -> Prepared:
+    """Random sources of 8 to 21 words, and random parameters."""
+    random = np.random.default_rng(0)
+    sources = [
+        [*random.integers(SYMBOLS, VOCABULARY, length).tolist(), END]
+        for length in random.integers(SHORTEST, LONGEST + 1, SENTENCES)
+    ]
+    model = transformer(SIZES["tiny"])
+    some = np.full((1, 1), END, np.int32)
+    params = model.init(jax.random.key(0), some, some, deterministic=True)["params"]
+    search = Beam(size=BEAM, least=WORDS, most=WORDS)
+    # a batch has room for its longest hypotheses
+    batching = Batching(tokens=ROWS * (LONGEST + 1 + EXTRA), shapes=2)
+
+    def call() -> list[list[int]]:
+        return answers(model, params, sources, search=search, batching=batching)
+
+    return Prepared(call=call)
+
+
+WORKLOADS = (
+    Workload(
+        name="decode-tiny",
+        prepare=prepare,
+        peer=("ctranslate2_beam.py",),
+        amount=SENTENCES,
+        unit="sentences/s",
+    ),
+)
