@@ -64,7 +64,7 @@ def test_ours_and_the_peer_take_turns():
     taken = len(row["ours"]["samples"])
     assert turns.FEWEST <= taken <= turns.MOST
     assert len(row["peer"]["samples"]) == taken
-    assert len(calls) == turns.WARM_UP + 1 + taken
+    assert len(calls) == turns.WARM_UP + 1 + 2 * taken
 
 
 @pytest.mark.usefixtures("programs")

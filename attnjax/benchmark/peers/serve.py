@@ -12,11 +12,15 @@ CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os
 
 
 def serve(engine, version, call, warmup=2):
-    """Print what the engine is once it is warm; then, for a line "N", the seconds of N calls."""
+    """Print what the engine is once it is warm; then, for a line "N", the seconds of N calls.
+
+    One more call goes before them, for a turn begins with cold caches.
+    """
     for _ in range(warmup):
         call()
     print(json.dumps({"engine": engine, "version": version}), flush=True)
     for line in sys.stdin:
+        call()
         start = time.perf_counter()
         for _ in range(int(line)):
             call()
