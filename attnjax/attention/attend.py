@@ -8,7 +8,7 @@ from flax import linen as nn
 
 from attnjax.attention.align import Align, Asked, Softmax
 from attnjax.attention.dropout import Dropout
-from attnjax.attention.fused import PAYS_FROM, fused, pays
+from attnjax.attention.fused import Route, fused, pays_from
 from attnjax.attention.mask import Mask
 from attnjax.attention.score import Dot, ScaledDot, Score
 from attnjax.errors import UserError
@@ -132,28 +132,28 @@ class Attention(Mechanism):
         if needed or self.route == "dense":
             return f"dense, its weights are formed{f' for {needed}' if needed else ''}"
         if self.route == "auto":
-            return f"dense, its weights are formed; from length {PAYS_FROM['cpu']} on blockwise"
+            return f"dense, its weights are formed; from length {pays_from()} on not"
         return f"{self.route}, its weights are not formed unless they are asked for"
 
-    def fuses(
+    def without_weights(
         self, query: jax.Array, memory: Memory, mask: Mask | None, *, deterministic: bool
-    ) -> bool:
-        """Whether the context of queries [..., T, K] is computed without weights.
+    ) -> Route | None:
+        """The route without weights to the context of queries [..., T, K]; None: form them.
 
         Raises:
             UserError: the route is one without weights, and something needs them.
         """
         if self.route == "dense" or self.is_mutable_collection("attention"):
-            return False
+            return None
         needed = self.needs_weights(deterministic=deterministic)
-        if self.route != "auto":
-            if needed:
-                raise UserError(
-                    f"{needed} needs the weights, which the route {self.route} never has"
-                )
-            return True
-        readable = mask is None or mask.has_blocks()
-        return not needed and readable and pays(query.shape[-2], memory.value.shape[-2])
+        if needed and self.route != "auto":
+            raise UserError(f"{needed} needs the weights, which the route {self.route} never has")
+        if self.route == "auto":
+            readable = mask is None or mask.has_blocks()
+            short = min(query.shape[-2], memory.value.shape[-2]) < pays_from()
+            if needed or not readable or short:
+                return None
+        return self.route
 
     def fuse(
         self,
@@ -163,6 +163,7 @@ class Attention(Mechanism):
         *,
         query_position: jax.Array | None,
         key_position: jax.Array | None,
+        route: Route,
     ) -> jax.Array:
         """What `attend` gives, without weights; heads may be a leading axis."""
         return fused(
@@ -172,7 +173,7 @@ class Attention(Mechanism):
             query_position=query_position,
             key_position=key_position,
             scale=query.shape[-1] ** -0.5 if isinstance(self.score, ScaledDot) else 1.0,
-            route=self.route if self.route != "dense" else "auto",
+            route=route,
         )
 
     @nn.compact
@@ -187,9 +188,10 @@ class Attention(Mechanism):
         deterministic: bool,
     ) -> jax.Array:
         """Queries [..., T, K] -> context [..., T, V]."""
-        if self.fuses(query, memory, mask, deterministic=deterministic):
+        route = self.without_weights(query, memory, mask, deterministic=deterministic)
+        if route:
             places = {"query_position": query_position, "key_position": key_position}
-            return self.fuse(query, memory, mask, **places)
+            return self.fuse(query, memory, mask, **places, route=route)
         if key_position is None:
             logits = self.score(query, memory.key)
         else:

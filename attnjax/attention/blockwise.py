@@ -5,7 +5,6 @@ read, small enough for a core's cache. What the mask empties is not read: where 
 before compiling such tiles are not in the program, otherwise they are passed over as it runs.
 """
 
-from collections.abc import Callable
 from functools import reduce
 from operator import and_
 
@@ -14,45 +13,24 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
 
+from attnjax.attention.inputs import Inputs
 from attnjax.attention.mask import Array, Mask, Padding, Range
 from attnjax.attention.tiles import Plan, Where, attend
 
 
-def blockwise(
-    query: jax.Array,
-    key: jax.Array,
-    value: jax.Array,
-    mask: Mask | None = None,
-    *,
-    query_position: jax.Array | None = None,
-    key_position: jax.Array | None = None,
-    bias: Callable[..., jax.Array] | None = None,
-    scale: float = 1.0,
-    tile: tuple[int, int] | None = None,
-) -> jax.Array:
-    """context[t] = sum over allowed s of softmax_s(scale query[t] . key[s] + bias[t, s]) value[s].
+def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
+    """The context [..., T, V] in the value's dtype; 0 where a query may attend to nothing.
 
     Args:
-        query: [..., T, K].
-        key: [..., S, K].
-        value: [..., S, V].
-        mask: what is allowed; None means everything.
-        query_position: absolute, integers that broadcast to [..., T]; None means 0, 1, ...
-        key_position: the same, [..., S].
-        bias: called as bias(query_position [T], key_position [S]) -> [T, S] on one example's tile.
-            A `jax.tree_util.Partial` gets its example's share of its arrays first; they lead with
-            the query's leading axes, and have gradients.
-        scale: of the products.
+        inputs: any.
         tile: how many queries and keys to read at once; None chooses by their number.
-
-    Returns:
-        [..., T, V] in the value's dtype; 0 where a query may attend to nothing.
 
     Raises:
         UserError: a rule of the mask cannot be read tile by tile.
 
     Source: Rabe and Staats 2021; the backward pass, Dao et al. 2022, algorithm 4.
     """
+    query, key, value, bias = inputs.query, inputs.key, inputs.value, inputs.bias
     *leading, T, _ = query.shape
     S = key.shape[-2]
     rows, columns = tile or (_side(T), _side(S))
@@ -73,8 +51,9 @@ def blockwise(
         return np.arange(sum(axes[name]))[None] if given is None else flat(given, (name,))
 
     arrays = flat(query, ("query", "width")), *(flat(x, ("key", "width")) for x in (key, value))
-    at, of = position(query_position, "query"), position(key_position, "key")
-    rules = tuple(rule.change(flat) for rule in (() if mask is None else mask.rules()))
+    at = position(inputs.query_position, "query")
+    of = position(inputs.key_position, "key")
+    rules = tuple(rule.change(flat) for rule in inputs.rules())
     some, whole, passed = _tiles(rules, Range.of(at, rows), Range.of(of, columns))
     if axes["key"][1]:
         rules = (*rules, Padding(jnp.arange(sum(axes["key"]))[None] < S))
@@ -85,7 +64,7 @@ def blockwise(
         _group(arrays[0].shape[0], rows * columns),
         whole=_places(some & whole),
         partial=_places(some & ~whole),
-        scale=scale,
+        scale=inputs.scale,
     )
     if bias is not None and not isinstance(bias, Partial):
         bias = Partial(bias)

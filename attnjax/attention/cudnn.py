@@ -1,41 +1,31 @@
 """Softmax attention without its weights by cuDNN, on NVIDIA GPUs, through `jax.nn`."""
 
-from collections.abc import Callable
-from functools import partial, reduce
-from operator import and_
+from functools import partial
 from typing import Literal
 
 import jax
 import jax.numpy as jnp
 
-from attnjax.attention.mask import Causal, Mask, Padding, Window
-from attnjax.errors import UserError
+from attnjax.attention.inputs import Inputs
+from attnjax.attention.mask import Causal, Padding, Window
 
 
-def cudnn_refuses(
-    query: jax.Array,
-    key: jax.Array,
-    value: jax.Array,
-    mask: Mask | None = None,
-    *,
-    query_position: jax.Array | None = None,
-    key_position: jax.Array | None = None,
-    bias: Callable[..., jax.Array] | None = None,
-) -> str | None:
-    """What cuDNN cannot honour; None if it can do it all. Arguments as for `cudnn`."""
+def cudnn_refuses(inputs: Inputs) -> str | None:
+    """What cuDNN cannot honour; None if it can do it all."""
+    query, key, value = inputs.query, inputs.key, inputs.value
     if not {x.dtype for x in (query, key, value)} <= {jnp.dtype("bfloat16"), jnp.dtype("float16")}:
         return f"the dtype {query.dtype}; it wants bfloat16 or float16"
     if any(x.shape[-1] % 8 or x.shape[-1] > 128 for x in (query, value)):
         return f"heads of {query.shape[-1]} and {value.shape[-1]}; it wants a multiple of 8 to 128"
-    if bias is not None:
+    if inputs.bias is not None:
         return "a bias that is a function of positions"
-    rules = () if mask is None else mask.rules()
+    rules = inputs.rules()
     of_place = [rule for rule in rules if not isinstance(rule, Padding)]
     for rule in of_place:
         known = isinstance(rule, Causal) or (isinstance(rule, Window) and _sizes(rule))
         if not known:
             return f"the rule {type(rule).__name__}"
-        if query_position is not None or key_position is not None:
+        if inputs.numbered():
             return f"the rule {type(rule).__name__} on positions other than 0, 1, ..."
         if len(of_place) < len(rules):
             return f"the rules {type(rule).__name__} and Padding together"
@@ -44,66 +34,33 @@ def cudnn_refuses(
     return None
 
 
-def cudnn(
-    query: jax.Array,
-    key: jax.Array,
-    value: jax.Array,
-    mask: Mask | None = None,
-    *,
-    query_position: jax.Array | None = None,
-    key_position: jax.Array | None = None,
-    bias: Callable[..., jax.Array] | None = None,
-    scale: float = 1.0,
-    implementation: Literal["cudnn", "xla"] = "cudnn",
-) -> jax.Array:
-    """As `blockwise`, as far as cuDNN goes: padding, or causal and a window on positions 0, 1, ...
+def cudnn(inputs: Inputs, implementation: Literal["cudnn", "xla"] = "cudnn") -> jax.Array:
+    """The context [..., T, V] of what cuDNN does not refuse; 0 where nothing may be attended to.
 
     Args:
-        query: [..., T, K], bfloat16 or float16.
-        key: [..., S, K].
-        value: [..., S, V].
-        mask: what is allowed; None means everything.
-        query_position: None, unless no rule asks for it.
-        key_position: the same.
-        bias: None.
-        scale: of the products.
+        inputs: in bfloat16 or float16, with padding, or with causality and windows.
         implementation: of `jax.nn.dot_product_attention`; xla has the same arguments anywhere.
-
-    Raises:
-        UserError: cuDNN cannot honour something, which is named.
     """
-    refused = cudnn_refuses(
-        query,
-        key,
-        value,
-        mask,
-        query_position=query_position,
-        key_position=key_position,
-        bias=bias,
-    )
-    if refused:
-        raise UserError(f"the route cudnn cannot honour {refused}; choose blockwise or dense")
-    *leading, T, _ = query.shape
+    *leading, T, _ = inputs.query.shape
     # One head each: leading axes need not be told apart.
-    query, key, value = (x.reshape(-1, *x.shape[-2:]) for x in (query, key, value))
-    rules = () if mask is None else mask.rules()
+    given = (inputs.query, inputs.key, inputs.value)
+    query, key, value = (x.reshape(-1, *x.shape[-2:]) for x in given)
+    rules = inputs.rules()
     sizes = [size for rule in rules if isinstance(rule, Window) and (size := _sizes(rule))]
     window = None
     if sizes:
         window = min(before for before, _ in sizes), min(after for _, after in sizes)
     attend = partial(
         jax.nn.dot_product_attention,
-        scale=scale,
+        scale=inputs.scale,
         is_causal=any(isinstance(rule, Causal) for rule in rules),
         local_window_size=window,
         implementation=implementation,
     )
-    padding = [rule.present for rule in rules if isinstance(rule, Padding)]
-    if not padding:
+    present = inputs.present()
+    if present is None:
         context = attend(*(x[:, :, None] for x in (query, key, value)))
         return context.reshape(*leading, T, -1)
-    shape = (*leading, key.shape[-2])
-    present = reduce(and_, (jnp.broadcast_to(one, shape) for one in padding))
     present = present.reshape(key.shape[:-1])
     # It wants a number of keys, counted from the first. Their order is free here, so those that
     # are there go first; a sentence without any reads one, for nothing.

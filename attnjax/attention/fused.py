@@ -14,8 +14,16 @@ import jax
 
 from attnjax.attention.blockwise import blockwise
 from attnjax.attention.cudnn import cudnn, cudnn_refuses
+from attnjax.attention.inputs import Inputs
 from attnjax.attention.mask import Mask
 from attnjax.attention.splash import splash, splash_refuses
+from attnjax.errors import UserError
+
+type Route = Literal["auto", "blockwise", "cudnn", "splash"]
+"""What computes a context without weights."""
+
+REFUSES = {"cudnn": cudnn_refuses, "splash": splash_refuses}
+"""What says in words which of its inputs a route cannot honour."""
 
 PAYS_FROM = {"cpu": 256, "gpu": 4096, "tpu": 4096}
 """Queries and keys from which on blockwise is the faster (CPU, measured), or dense would take
@@ -36,7 +44,7 @@ def fused(
     key_position: jax.Array | None = None,
     bias: Callable[..., jax.Array] | None = None,
     scale: float = 1.0,
-    route: Literal["auto", "blockwise", "cudnn", "splash"] = "auto",
+    route: Route = "auto",
 ) -> jax.Array:
     """context[t] = sum over allowed s of softmax_s(scale query[t] . key[s] + bias[t, s]) value[s].
 
@@ -48,7 +56,7 @@ def fused(
         query_position: absolute, integers that broadcast to [..., T]; None means 0, 1, ..., and
             lets what the mask empties be left out before compiling.
         key_position: the same, [..., S].
-        bias: a function of positions, as `blockwise` takes it.
+        bias: a function of positions (see `Inputs`).
         scale: of the products.
         route: what computes it; auto means cuDNN or splash where there is one that can, else
             blockwise. Splash cannot be cut over several devices, unless `shard_map` or `pmap` cuts
@@ -62,17 +70,23 @@ def fused(
 
     Source: Vaswani et al. 2017, eq. 1; Rabe and Staats 2021; Dao et al. 2022.
     """
-    asked = {"query_position": query_position, "key_position": key_position, "bias": bias}
+    inputs = Inputs(query, key, value, mask, query_position, key_position, bias, scale)
     if route == "auto":
-        route = "blockwise"
-        if jax.default_backend() == "gpu":
-            route = "blockwise" if cudnn_refuses(query, key, value, mask, **asked) else "cudnn"
-        elif jax.default_backend() == "tpu" and jax.device_count() == 1:
-            route = "blockwise" if splash_refuses(query, key, value, mask, **asked) else "splash"
-    run = {"blockwise": blockwise, "cudnn": cudnn, "splash": splash}[route]
-    return run(query, key, value, mask, **asked, scale=scale)
+        route = _best(inputs)
+    elif route in REFUSES and (refused := REFUSES[route](inputs)):
+        raise UserError(f"the route {route} cannot honour {refused}; choose blockwise or dense")
+    return {"blockwise": blockwise, "cudnn": cudnn, "splash": splash}[route](inputs)
 
 
-def pays(queries: int, keys: int) -> bool:
-    """Whether so many queries and keys are better off without weights, on this platform."""
-    return min(queries, keys) >= PAYS_FROM.get(jax.default_backend(), PAYS_FROM["gpu"])
+def _best(inputs: Inputs) -> Route:
+    """The platform's own route, if it can do it all."""
+    if jax.default_backend() == "gpu" and not cudnn_refuses(inputs):
+        return "cudnn"
+    if jax.default_backend() == "tpu" and jax.device_count() == 1 and not splash_refuses(inputs):
+        return "splash"
+    return "blockwise"
+
+
+def pays_from() -> int:
+    """The number of queries and of keys from which on no weights are better, on this platform."""
+    return PAYS_FROM.get(jax.default_backend(), PAYS_FROM["gpu"])

@@ -9,6 +9,7 @@ from flax import linen as nn
 from attnjax.attention.attend import Attention, Mechanism
 from attnjax.attention.dense import Dense
 from attnjax.attention.fresh import over_heads
+from attnjax.attention.fused import Route
 from attnjax.attention.mask import Mask
 from attnjax.errors import UserError
 
@@ -76,11 +77,14 @@ class MultiHead(Mechanism):
         """Queries [..., T, D] -> [..., T, D]."""
         width, query = query.shape[-1], self._project(query, self.key_width, "query")
         asked = {"query_position": query_position, "key_position": key_position}
-        fuses = type(self.attention) is Attention and self.attention.fuses(
-            jnp.swapaxes(query, -2, -3), memory, mask, deterministic=deterministic
-        )
-        if fuses or (deterministic and self._alike()):
-            heads = self._at_once(query, memory, mask, fuses=fuses, **asked)
+        route = None
+        if type(self.attention) is Attention:
+            turned = jnp.swapaxes(query, -2, -3)
+            route = self.attention.without_weights(
+                turned, memory, mask, deterministic=deterministic
+            )
+        if route or (deterministic and self._alike()):
+            heads = self._at_once(query, memory, mask, route=route, **asked)
         else:
 
             def one_head(attention, query, memory, mask, query_position, key_position):
@@ -110,7 +114,7 @@ class MultiHead(Mechanism):
         *,
         query_position: jax.Array | None,
         key_position: jax.Array | None,
-        fuses: bool,
+        route: Route | None,
     ) -> jax.Array:
         """[..., T, H, K] -> [..., T, H, V], the heads as one more leading axis.
 
@@ -124,8 +128,8 @@ class MultiHead(Mechanism):
         )
         query, rules = jnp.swapaxes(query, -2, -3), None if mask is None else mask.over_heads()
         asked = {"query_position": at, "key_position": of}
-        if fuses:
-            heads = self.attention.fuse(query, memory, rules, **asked)
+        if route:
+            heads = self.attention.fuse(query, memory, rules, **asked, route=route)
         else:
             heads = self.attention.attend(query, memory, rules, **asked, deterministic=True)
         return jnp.swapaxes(heads, -2, -3)

@@ -14,6 +14,7 @@ from jax.tree_util import Partial
 from attnjax.attention.align import softmax
 from attnjax.attention.attend import pool
 from attnjax.attention.blockwise import blockwise
+from attnjax.attention.inputs import Inputs
 from attnjax.attention.mask import Causal, Dense, Others, Padding, Segments, Window
 from attnjax.attention.score import dot
 from attnjax.flops import product_flops
@@ -77,7 +78,9 @@ def test_equals_the_dense_path_with_gradients(mask, float64):
     arrays, direction = inputs()
     at, of = positions(T, S)
     expected = with_gradients(lambda *x: dense(*x, mask, at, of), direction)(arrays)
-    found = with_gradients(lambda *x: blockwise(*x, mask, scale=0.5, tile=TILE), direction)(arrays)
+    found = with_gradients(lambda *x: blockwise(Inputs(*x, mask, scale=0.5), TILE), direction)(
+        arrays
+    )
     chex.assert_trees_all_close(found, expected, rtol=0, atol=1e-13)
     empty = np.zeros((B, H, T), bool)
     if mask is not None:
@@ -92,7 +95,7 @@ def test_positions_that_restart_under_packing(float64):
     at, of, mask = PLACES[..., :T], PLACES, Causal() & PACKED & Window(3, 0)
     expected = with_gradients(lambda *x: dense(*x, mask, at, of), direction)(arrays)
     found = with_gradients(
-        lambda *x: blockwise(*x, mask, query_position=at, key_position=of, scale=0.5, tile=TILE),
+        lambda *x: blockwise(Inputs(*x, mask, at, of, scale=0.5), TILE),
         direction,
     )(arrays)
     chex.assert_trees_all_close(found, expected, rtol=0, atol=1e-13)
@@ -117,8 +120,8 @@ def test_a_bias_of_positions_and_its_gradient(packed, float64):
 
     def by_tiles(query, key, value, slopes):
         bias = Partial(alibi, slopes)
-        named = {"query_position": places[0], "key_position": places[1]} if packed else {}
-        return blockwise(query, key, value, mask, bias=bias, scale=0.5, tile=TILE, **named)
+        given = places if packed else (None, None)
+        return blockwise(Inputs(query, key, value, mask, *given, bias, 0.5), TILE)
 
     def by_weights(query, key, value, slopes):
         return dense(query, key, value, mask, *places, jax.vmap(jax.vmap(alibi))(slopes, at, of))
@@ -132,10 +135,10 @@ def test_a_bias_of_positions_and_its_gradient(packed, float64):
 
 def test_one_word_at_a_time():
     arrays, _ = inputs(S, S, np.float32)
-    whole = blockwise(*arrays, Causal(), tile=TILE)
+    whole = blockwise(Inputs(*arrays, Causal()), TILE)
     step = jax.jit(
         lambda query, t: blockwise(
-            query, *arrays[1:], Causal(), query_position=t[None, None, None], tile=TILE
+            Inputs(query, *arrays[1:], Causal(), query_position=t[None, None, None]), TILE
         )
     )
     for t in range(S):
@@ -150,11 +153,11 @@ def test_half_precision(dtype, tolerance):
     arrays[0], arrays[1] = arrays[0] * 300, arrays[1] * 300
     mask = Causal() & Padding(PRESENT)
     exact = [x.astype(jnp.float32) for x in arrays]
-    context = blockwise(*arrays, mask, scale=1e-5, tile=TILE)
+    context = blockwise(Inputs(*arrays, mask, scale=1e-5), TILE)
     assert context.dtype == dtype
-    expected = blockwise(*exact, mask, scale=1e-5, tile=TILE)
+    expected = blockwise(Inputs(*exact, mask, scale=1e-5), TILE)
     np.testing.assert_allclose(context.astype(jnp.float32), expected, atol=tolerance)
-    slopes = with_gradients(lambda *x: blockwise(*x, mask, scale=1e-5, tile=TILE), direction)(
+    slopes = with_gradients(lambda *x: blockwise(Inputs(*x, mask, scale=1e-5), TILE), direction)(
         arrays
     )
     assert all(np.isfinite(x.astype(jnp.float32)).all() for x in jax.tree.leaves(slopes))
@@ -188,7 +191,9 @@ def test_any_mask(shape, seed):
 
 @partial(jax.jit, static_argnums=3)
 def _by_tiles(arrays, direction, mask, tile):
-    return with_gradients(lambda *x: blockwise(*x, mask, scale=0.5, tile=tile), direction)(arrays)
+    return with_gradients(lambda *x: blockwise(Inputs(*x, mask, scale=0.5), tile), direction)(
+        arrays
+    )
 
 
 @jax.jit
@@ -199,7 +204,7 @@ def _by_weights(arrays, direction, mask, at, of):
 def cost(mask, length: int) -> int:
     """FLOPs of both passes in one head."""
     x = jax.ShapeDtypeStruct((1, length, K), jnp.float32)
-    read = jax.grad(lambda q, k, v: blockwise(q, k, v, mask, tile=(16, 16)).sum(), (0, 1, 2))
+    read = jax.grad(lambda q, k, v: blockwise(Inputs(q, k, v, mask), (16, 16)).sum(), (0, 1, 2))
     return product_flops(read, x, x, x)
 
 
@@ -221,5 +226,5 @@ def test_a_tile_that_turns_out_empty_is_passed_over():
     query, key, value = arrays
     broken = query, key + lost, value + lost
     mask = Padding(jnp.arange(16)[None, None] < 8)
-    attend = with_gradients(lambda *x: blockwise(*x, mask, tile=(8, 8)), direction)
+    attend = with_gradients(lambda *x: blockwise(Inputs(*x, mask), (8, 8)), direction)
     chex.assert_trees_all_equal(attend(broken), attend(tuple(arrays)))

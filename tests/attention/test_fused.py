@@ -1,5 +1,7 @@
 """Attention without weights: which route leads to it, what each refuses, what a module takes."""
 
+from functools import partial
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -10,6 +12,7 @@ from attnjax.attention.attend import Attention
 from attnjax.attention.blockwise import blockwise
 from attnjax.attention.cudnn import cudnn
 from attnjax.attention.fused import PAYS_FROM, fused
+from attnjax.attention.inputs import Inputs
 from attnjax.attention.mask import Causal, Mask, Others, Padding, Segments, Window
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import General
@@ -34,6 +37,15 @@ def test_memory_is_linear_in_length(mask):
     read = jax.grad(lambda q, k, v: fused(q, k, v, mask).sum(), (0, 1, 2))
     largest = max(map(np.prod, shapes(jax.make_jaxpr(read)(x, x, x).jaxpr)))
     assert largest <= 512 * 512
+
+
+def test_65536_words_fit_in_4_gigabytes():
+    """As XLA allots them: 8 heads of 64, gradients included; the weights would take 128 GiB."""
+    x = jax.ShapeDtypeStruct((1, 8, 65_536, 64), jnp.float32)
+    read = jax.grad(lambda q, k, v: fused(q, k, v, Causal()).sum(), (0, 1, 2))
+    allotted = jax.jit(read).lower(x, x, x).compile().memory_analysis()
+    parts = ("argument_size_in_bytes", "output_size_in_bytes", "temp_size_in_bytes")
+    assert 6 * 4 * np.prod(x.shape) < sum(getattr(allotted, part) for part in parts) < 4 * 10**9
 
 
 def with_gradients(attend):
@@ -63,13 +75,13 @@ def test_a_rule_that_cannot_be_honoured_is_named():
     }
     for name, mask in refused.items():
         with pytest.raises(UserError, match=f"cudnn cannot honour the rules? {name}"):
-            cudnn(*half, mask, implementation="xla")
+            fused(*half, mask, route="cudnn")
     with pytest.raises(UserError, match="other than 0, 1"):
-        cudnn(*half, Causal(), query_position=jnp.zeros((1, 16), int), implementation="xla")
+        fused(*half, Causal(), query_position=jnp.zeros((1, 16), int), route="cudnn")
     with pytest.raises(UserError, match="the dtype float32"):
-        cudnn(query, key, value, implementation="xla")
+        fused(query, key, value, route="cudnn")
     with pytest.raises(UserError, match="a bias"):
-        cudnn(*half, bias=jnp.subtract, implementation="xla")
+        fused(*half, bias=jnp.subtract, route="cudnn")
 
 
 @pytest.mark.parametrize(
@@ -88,10 +100,12 @@ def test_what_cudnn_is_told_means_the_same(mask):
     draw = np.random.default_rng(0).normal
     given = tuple(jnp.asarray(draw(size=(2, 16, 8)), jnp.bfloat16) for _ in range(3))
     found, expected = (
-        with_gradients(lambda *x, run=run: run(*x).astype(jnp.float32))(given)
+        with_gradients(lambda *x, run=run: run(Inputs(*x, mask, scale=0.5)).astype(jnp.float32))(
+            given
+        )
         for run in (
-            lambda *x: cudnn(*x, mask, scale=0.5, implementation="xla"),
-            lambda *x: blockwise(*x, mask, scale=0.5),
+            partial(cudnn, implementation="xla"),
+            blockwise,
         )
     )
     wide = [jax.tree.map(lambda x: np.asarray(x, np.float32), x) for x in (found, expected)]
@@ -146,5 +160,10 @@ def test_what_needs_the_weights_is_named_on_a_route_without():
             attention.apply(
                 parameters, x, x, x, deterministic=False, rngs={"dropout": jax.random.key(0)}
             )
-    assert "blockwise" in Attention().where_formed()
+    assert f"from length {PAYS_FROM['cpu']} on not" in Attention().where_formed()
     assert "dropout" in Attention(dropout=0.1).where_formed()
+
+
+def test_a_person_reads_from_which_length_on_this_platform(monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert f"from length {PAYS_FROM['gpu']} on not" in Attention().where_formed()

@@ -13,6 +13,7 @@ from attnjax.attention import fused as routes
 from attnjax.attention.align import softmax
 from attnjax.attention.attend import pool
 from attnjax.attention.fused import fused
+from attnjax.attention.inputs import Inputs
 from attnjax.attention.mask import Causal, Dense, Others, Padding, Segments, Window
 from attnjax.attention.score import dot
 from attnjax.attention.splash import splash, splash_refuses
@@ -62,7 +63,7 @@ def test_equals_the_dense_path_with_gradients(mask, monkeypatch):
         return pool(softmax(dot(query, key) / 2, allowed), value)
 
     expected = read(dense, direction)(given)
-    found = read(lambda *x: splash(*x, mask, scale=0.5), direction)(given)
+    found = read(lambda *x: splash(Inputs(*x, mask, scale=0.5)), direction)(given)
     (_, context), slopes = jax.device_get(found)
     chex.assert_trees_all_close(context, expected[0][1], rtol=0, atol=1e-5)
     chex.assert_trees_all_close(slopes, expected[1], rtol=0, atol=1e-5)
@@ -82,14 +83,16 @@ def test_what_it_cannot_honour_is_named():
     }
     for name, mask in refused.items():
         with pytest.raises(UserError, match=f"splash cannot honour {name}"):
-            splash(query, key, value, Causal() & mask)
+            fused(query, key, value, Causal() & mask, route="splash")
     with pytest.raises(UserError, match="other than 0, 1"):
-        splash(query, key, value, Causal(), query_position=jnp.zeros((1, 4), int))
+        fused(query, key, value, Causal(), query_position=jnp.zeros((1, 4), int), route="splash")
     with pytest.raises(UserError, match="the dtype float16"):
-        splash(query, key, value.astype(jnp.float16))
+        fused(query, key, value.astype(jnp.float16), route="splash")
     with pytest.raises(UserError, match="a bias"):
-        splash(query, key, value, bias=jnp.subtract)
-    assert splash_refuses(query, key, value, packed, query_position=jnp.zeros((1, 4))) is None
+        fused(query, key, value, bias=jnp.subtract, route="splash")
+    assert (
+        splash_refuses(Inputs(query, key, value, packed, query_position=jnp.zeros((1, 4)))) is None
+    )
 
 
 def test_a_tpu_takes_it_where_it_can(monkeypatch):
