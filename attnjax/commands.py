@@ -223,10 +223,10 @@ def bench(*, workloads: Sequence[str], peer: Path | None, json: bool, against: P
 
     listed, then = chosen(workloads), None if against is None else kept(against)
     rows, limit = [], product(CPU_SIDE)
-    with Console(stderr=True).status("") as status:
-        for workload in listed:
-            status.update(workload.name)
-            rows.append(measure(workload, peer, limit))
+    for number, workload in enumerate(listed, start=1):
+        # a line, not a spinner: its thread would run while the clock does
+        print(f"{number} of {len(listed)}: {workload.name}", file=sys.stderr)
+        rows.append(measure(workload, peer, limit))
     content = {**machine(), "workloads": rows}
     if then is not None:
         content["against"] = {"date": then["date"], "moved": [*moved(content, then)]}

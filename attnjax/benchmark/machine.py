@@ -13,7 +13,9 @@ def machine() -> dict[str, Any]:
     return {
         "date": date.today().isoformat(),
         "device": jax.devices()[0].device_kind,
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0,
+        "cores": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count(),
         "system": platform.platform(),
         "python": platform.python_version(),
         "jax": jax.__version__,

@@ -31,7 +31,7 @@ def kept(path: Path) -> dict[str, Any]:
 
 
 def table(rows: Iterable[dict[str, Any]]) -> Table:
-    """Medians; the ratio is that of ours over the peer's speed, turn by turn."""
+    """Medians; the ratio of our speed over the peer's is turn by turn, with its least and most."""
     drawn = Table("workload", box=None, pad_edge=False)
     for column in ("attnjax", "peer", "times as fast", "of the machine's product rate"):
         drawn.add_column(column, justify="right")
@@ -41,10 +41,15 @@ def table(rows: Iterable[dict[str, Any]]) -> Table:
             row["name"],
             f"{row['ours']['median']:,.4g} {row['unit']}",
             peer,
-            f"{row['ratio']:.2f}" if "ratio" in row else "",
+            _ratio(row["ratio"]) if "ratio" in row else "",
             f"{row['share']:.0%} of {row['product_gflops']:.0f} GFLOP/s" if "share" in row else "",
         )
     return drawn
+
+
+def _ratio(ratio: dict[str, Any]) -> str:
+    lowest, highest = min(ratio["samples"]), max(ratio["samples"])
+    return f"{ratio['median']:.2f} ({lowest:.2f} to {highest:.2f})"
 
 
 def changes(now: dict[str, Any], then: dict[str, Any]) -> Table:

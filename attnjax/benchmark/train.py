@@ -106,13 +106,11 @@ def prepare(
     step = partial(train_step, precision=precision, **parts)
     devices = parallel.devices("mesh", rows=len(given.target), seeds=seeds > 1)
     first: Callable[..., Any] = jax.jit(partial(initial_state, batch=given, **parts))
-    key = jax.random.key(0)
+    state = first(jax.random.key(0))
+    flops = product_flops(partial(step, reduce=lambda sums: sums), state, given)
     if seeds > 1:
-        state = jax.vmap(first)(jax.random.split(key, seeds))
+        state = jax.vmap(first)(jax.random.split(jax.random.key(0), seeds))
         given = Batch(*(np.stack([array] * seeds) for array in given))
-    else:
-        state = first(key)
-    flops = product_flops(partial(step, reduce=lambda sums: sums), first(key), given)
     held, shared = devices.hold(state), devices.share(given)
     compiled = devices.compile(step, donate=True)
 

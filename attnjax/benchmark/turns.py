@@ -62,7 +62,7 @@ def measure(
         if peer:
             ratios = [their / our for our, their in zip(ours, theirs, strict=True)]
             row |= {"engine": peer.engine, "peer": _samples(workload, theirs)}
-            row["ratio"] = median(ratios)
+            row["ratio"] = {"median": median(ratios), "samples": ratios}
         row["product_gflops"] = median(rates) / 1e9
         if prepared.flops is not None:
             row["flops"] = prepared.flops
