@@ -31,6 +31,8 @@ class Claim:
     def __post_init__(self) -> None:
         if not self.low < self.high:
             raise UserError(f"a claim's low must be below its high; got {self.low} and {self.high}")
+        if self.low == -math.inf and self.high == math.inf:
+            raise UserError(f"the claim {self.text!r} allows everything: give its low or its high")
 
     def judge(self, results: Results) -> "Verdict":
         """The verdict by the rule of this file; undecided as well where nothing was measured."""

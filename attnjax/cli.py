@@ -8,6 +8,7 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
@@ -31,6 +32,7 @@ class Parser(argparse.ArgumentParser):
 def parser() -> tuple[Parser, dict[str, Parser]]:
     """The whole command line, and the parser of each command."""
     top = Parser(prog="attnjax", description="Attention, its ablations, and their verdicts.")
+    top.add_argument("--version", action="version", version=f"attnjax {version('attnjax')}")
     added = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     def add(name: str, help: str, *, overrides: bool = False) -> Parser:
@@ -38,6 +40,7 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
             name,
             help=help,
             description=help,
+            usage=f"attnjax {name} [options] EXPERIMENT [overrides]" if overrides else None,
             epilog=OVERRIDES if overrides else None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
@@ -48,7 +51,7 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
 
     add("list", "The experiments that come with attnjax.")
 
-    show = add("show", "What an experiment is, to the last number.", overrides=True)
+    show = add("show", "Print all of an experiment's settings, and its cost.", overrides=True)
     run = add("run", "Run an experiment; go on with what was cut off.", overrides=True)
     for command in (show, run):
         command.add_argument(
@@ -61,24 +64,31 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
         )
     show.add_argument("--variant", help="one of its variants; the base if not given")
     run.add_argument("--variant", action="append", default=[], help="run this one; may be repeated")
-    run.add_argument("--seeds", type=int, metavar="N", help="runs of each variant")
-    run.add_argument("--runs", type=Path, default=Path("runs"), metavar="DIR", help="default: runs")
-
-    path(
-        add("report", "Put finished runs together again."), "RUNS", "an experiment's folder, or DIR"
+    run.add_argument(
+        "--seeds", type=int, metavar="N", help="runs of each variant; default: as the file says"
     )
+    run.add_argument(
+        "--runs", type=Path, default=Path("runs"), metavar="DIR", help="for results; default: runs"
+    )
+
+    report = add("report", "Make the table and report.html of finished runs again.")
+    path(report, "RUNS", "an experiment's folder, or the one that --runs named")
 
     evaluate = add("evaluate", "Score a trained run.")
     path(evaluate, "RUN", "a run's folder")
     evaluate.add_argument("--split", metavar="S", help="train, valid or test; default: test")
-    evaluate.add_argument("--source", type=Path, metavar="F", help="a sentence a line, instead")
+    evaluate.add_argument("--source", type=Path, metavar="F", help="a file, not a split")
     evaluate.add_argument("--reference", type=Path, metavar="F", help="its answers, a line each")
-    evaluate.add_argument("--beam", type=int, metavar="N", help="hypotheses held; 1 is greedy")
     evaluate.add_argument("--json", action="store_true", help="print one JSON object")
 
-    path(add("predict", "Answer the lines of standard input."), "RUN", "a run's folder")
+    predict = add("predict", "Answer the lines of standard input.")
+    path(predict, "RUN", "a run's folder")
+    for command in (evaluate, predict):
+        command.add_argument(
+            "--beam", type=int, metavar="N", help="hypotheses; 1 is greedy; default: the run's own"
+        )
 
-    bench = add("bench", "How fast it is here, beside another engine.")
+    bench = add("bench", "Time it, beside PyTorch and CTranslate2 if there are; takes minutes.")
     bench.add_argument(
         "workloads",
         metavar="WORKLOAD",
@@ -89,7 +99,7 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
         "--peer", type=Path, metavar="PYTHON", help="the interpreter that has torch, ctranslate2"
     )
     bench.add_argument("--json", action="store_true", help="print one JSON object")
-    bench.add_argument("--against", type=Path, metavar="F", help="what --json printed before")
+    bench.add_argument("--against", type=Path, metavar="F", help="what --json printed earlier")
     return top, added.choices
 
 
@@ -128,11 +138,11 @@ def _main(arguments: list[str]) -> int:
             for action in commands[given.command]._actions
             for option in action.option_strings
         ]
-        raise UserError(
-            f"attnjax {given.command} has no option {unknown[0]}{nearest(unknown[0], options)}"
-        )
+        if not unknown[0].startswith("-"):
+            raise UserError(f"{given.command} wants nothing more; got also {unknown[0]!r}")
+        raise UserError(f"{given.command} has no option {unknown[0]}{nearest(unknown[0], options)}")
     if overrides and given.command not in ("show", "run"):
-        raise UserError(f"attnjax {given.command} takes no overrides; got {overrides[0]}")
+        raise UserError(f"{given.command} takes no overrides; got {overrides[0]}")
 
     from attnjax import commands as called
 

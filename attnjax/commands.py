@@ -43,7 +43,8 @@ def show(
     if variant is None:
         if ablation.settings:
             _out().print(f"settings: {', '.join(ablation.settings)}")
-        _out().print(f"variants: {', '.join(ablation.variants)}; {ablation.seeds} seeds each")
+        each = "1 seed" if ablation.seeds == 1 else f"{ablation.seeds} seeds"
+        _out().print(f"variants: {', '.join(ablation.variants)}; {each} each")
 
 
 def run(
@@ -149,18 +150,20 @@ def evaluate(
         _out().print(f"{name}: {value}", highlight=False, soft_wrap=True)
 
 
-def predict(*, run: Path) -> None:
+def predict(*, run: Path, beam: int | None) -> None:
     """Answer each line of standard input by a line."""
     _keep_compiled()
     from attnjax.manifest import open_trained
 
+    if sys.stdin is None:
+        raise UserError("predict reads standard input, and that is closed")
     trained = open_trained(run)
     lines = _lines(sys.stdin.buffer.read())
     # an empty line asks nothing
     asked = [line for line in lines if line.strip()]
     vocabulary = trained.text("source")
     sources = [trained.experiment.task.ids(line, vocabulary) for line in asked]
-    answers = iter(_answers(trained, asked, sources, trained.experiment.search, "standard input"))
+    answers = iter(_answers(trained, asked, sources, _search(trained, beam), "standard input"))
     for line in lines:
         print(next(answers) if line.strip() else "")
 
@@ -179,12 +182,19 @@ def _lines(content: bytes) -> Sequence[str]:
 
 
 def _search(trained: "Trained", beam: int | None) -> "Search":
-    """The run's own search, or one with a beam of this size."""
+    """The run's own search, or one with a beam of this size.
+
+    Raises:
+        UserError: the run searches for no sentences.
+    """
+    from attnjax.decoding.label import Label
     from attnjax.decoding.search import Beam, Greedy
 
     own = trained.experiment.search
     if beam is None:
         return own
+    if isinstance(own, Label):
+        raise UserError("--beam is for sentences; this run answers with one label")
     if beam == 1:
         return Greedy()
     return replace(own, size=beam) if isinstance(own, Beam) else Beam(size=beam)
@@ -228,14 +238,15 @@ def bench(*, workloads: Sequence[str], peer: Path | None, json: bool, against: P
         print(f"{number} of {len(listed)}: {workload.name}", file=sys.stderr)
         rows.append(measure(workload, peer, limit))
     content = {**machine(), "workloads": rows}
+    found = [] if then is None else [*moved(content, then)]
     if then is not None:
-        content["against"] = {"date": then["date"], "moved": [*moved(content, then)]}
+        content["against"] = {"date": then["date"], "moved": found}
     if json:
         print(json_format.dumps(content))
         return
     _out().print(table(rows))
     if then is not None:
-        _out().print(changes(content, then))
+        _out().print(changes(found, then))
 
 
 def _keep_compiled() -> None:

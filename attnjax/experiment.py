@@ -25,6 +25,7 @@ from attnjax.quantity import (
     Slope,
     Value,
 )
+from attnjax.ranges import check_ranges
 from attnjax.training.objective import CrossEntropy, Objective
 from attnjax.training.optimizer import Adam, Optimizer
 from attnjax.training.settings import Training
@@ -70,17 +71,25 @@ class Experiment:
     measures: tuple[Measure, ...] = ()
     unknown: Replacement | None = None
 
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
     def resolve(self, corpus: Corpus) -> "Experiment":
         """The experiment with the model's vocabularies filled in.
 
         Raises:
-            UserError: a sentence is longer than the model has positions, or the model cannot take
-                such data.
+            UserError: a sentence is longer than the model has positions, the model cannot take
+                such data, or has the size of another vocabulary.
         """
         limit = positions(self.model)
         if limit is not None:
             _check_lengths(corpus, *limit)
-        return replace(self, model=self.model.sized(*corpus.vocabularies.sizes))
+        model = self.model.sized(*corpus.vocabularies.sizes)
+        for name in ("vocabulary", "source_vocabulary"):
+            given, found = getattr(self.model, name, None), getattr(model, name, None)
+            if given not in (None, found):
+                raise UserError(f"model.{name} is what the data have, {found}; got {given}")
+        return replace(self, model=model)
 
     def answers(self, params: Any, sources: Sequence[list[int] | np.ndarray]) -> list[list[int]]:
         """What the search finds for each source, as ids; the experiment is a resolved one.
@@ -203,7 +212,8 @@ class Ablation:
             and to every variant, as `vary` takes them.
 
     Raises:
-        UserError: no variants, less than one seed, or a name that is none of a variant.
+        UserError: no variants, less than one seed, a name that is none of a variant, or a value of
+            another type.
     """
 
     base: Experiment
@@ -218,6 +228,15 @@ class Ablation:
             raise UserError("an ablation wants at least one variant")
         if self.seeds < 1:
             raise UserError(f"an ablation wants at least 1 seed; got {self.seeds}")
+        held = {
+            Experiment: (self.base, *self.variants.values()),
+            Claim: self.claims,
+            Published: self.published,
+        }
+        for kind, values in held.items():
+            for value in values:
+                if not isinstance(value, kind):
+                    raise UserError(f"an ablation wants {kind.__name__} here; got {value!r}")
         for name in self.variants:
             if not re.fullmatch(r"\w[\w.+-]*", name):
                 raise UserError(
@@ -244,6 +263,8 @@ class Ablation:
         Raises:
             UserError: there is none of that name; the nearest is named.
         """
+        if not self.settings:
+            raise UserError(f"there is no setting {setting!r}, nor any other of this experiment")
         if setting not in self.settings:
             raise UserError(f"there is no setting {setting!r}{nearest(setting, self.settings)}")
         changes = self.settings[setting]

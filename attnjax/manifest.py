@@ -88,7 +88,10 @@ def open_folder(folder: Path, wanted: Manifest, loaded: Loaded, vocabularies: Vo
     if (folder / CONFIG).exists():
         load_vocabularies(folder / VOCABULARY, vocabularies.digest)
         return
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"the folder {folder} cannot be made: {error.strerror}") from error
     (folder / EXPERIMENT).write_text(loaded.text, encoding="utf-8")
     vocabularies.save(folder / VOCABULARY)
     # last, and at once: a folder with it is whole

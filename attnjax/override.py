@@ -90,9 +90,9 @@ def _value(wanted: Override) -> Callable[[Any, Any], Any]:
     def make(hint: Any, old: Any) -> Any:
         del old
         if parts(hint) and not (wanted.text.lower() == "none" and accepts(hint, None)):
-            raise UserError(
-                f"--{wanted.path}: a part is chosen by {wanted.path}:{next(iter(parts(hint)))}"
-            )
+            options = parts(hint)
+            part = wanted.text if wanted.text in options else next(iter(options))
+            raise UserError(f"--{wanted.path}: a part is chosen by {wanted.path}:{part}")
         read = [value for kind in alternatives(hint) for value in _read(kind, wanted.text)]
         if not read:
             raise UserError(f"--{wanted.path}: wanted {describe(hint)}; got {wanted.text!r}")

@@ -25,5 +25,5 @@ def with_large_pages(environment: Mapping[str, str]) -> dict[str, str]:
 def start_with_large_pages() -> None:
     """Replace this process by the same command with large pages, unless it has them."""
     environment = with_large_pages(os.environ)
-    if sys.platform == "linux" and environment != dict(os.environ):
+    if sys.platform == "linux" and sys.executable and environment != dict(os.environ):
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)

@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import hashlib
 import sys
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -135,9 +136,17 @@ def _module(text: str, path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         exec(code, vars(module))
-    except BaseException:
+    except UserError:
         del sys.modules[name]
         raise
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        *_, last = [
+            at for at in traceback.extract_tb(error.__traceback__) if at.filename == str(path)
+        ]
+        raise UserError(
+            f"{path}, line {last.lineno}, failed: {type(error).__name__}: {error}"
+        ) from error
     return module
 
 

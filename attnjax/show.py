@@ -13,7 +13,7 @@ from attnjax.attention.attend import Attention
 from attnjax.data.batches import Batch
 from attnjax.data.corpus import Corpus
 from attnjax.data.vocabularies import SIDES
-from attnjax.errors import UserError
+from attnjax.errors import NoCorpus
 from attnjax.experiment import Experiment
 from attnjax.flops import product_flops
 from attnjax.training.step import initial_state, train_step
@@ -29,7 +29,7 @@ def describe(experiment: Experiment) -> Iterator[RenderableType]:
     try:
         corpus = experiment.task.load()
         resolved = experiment.resolve(corpus)
-    except UserError as error:
+    except NoCorpus as error:
         yield Text(f"parameters and FLOPs depend on the data: {error}")
         return
     parameters, flops, shape = costs(resolved, corpus)

@@ -40,6 +40,12 @@ def experiments(folder: Path) -> list[Path]:
         found = sorted({path.parents[above] for path in folder.glob(pattern)})
         if found:
             return found
+    if not folder.is_dir():
+        raise UserError(f"there is no folder {folder}")
+    if (folder / RESULT).exists():
+        raise UserError(
+            f"{folder} is a single run; give its experiment's folder, {folder.parents[1]}"
+        )
     raise UserError(f"{folder} holds no finished runs of an experiment")
 
 

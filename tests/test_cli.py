@@ -54,7 +54,15 @@ def sentence(capsys, *words: str, code: int = 2) -> str:
         ("run experiments/nothing.py", "there is no experiment file experiments/nothing.py"),
         (f"run {TINY} --variant scald", "there is no variant 'scald'; did you mean scaled?"),
         (f"show {TINY} --variant scald", "there is no variant 'scald'; did you mean scaled?"),
-        (f"run {TINY} --sedes 3", "attnjax run has no option --sedes; did you mean --seeds?"),
+        (f"run {TINY} --sedes 3", "run has no option --sedes; did you mean --seeds?"),
+        (f"run {TINY} extra", "run wants nothing more; got also 'extra'"),
+        (f"run {TINY} --setting paper", "there is no setting 'paper', nor any other"),
+        (f"run {TINY} --model.width 0", "model.width must be above 0; got 0"),
+        (f"show {TINY} --objective.smoothing 2", "objective.smoothing must be at least 0 and"),
+        (f"show {TINY} --optimizer.clip nan", "optimizer.clip must be above 0; got nan"),
+        (f"show {TINY} --model.vocabulary 3", "model.vocabulary is what the data have, "),
+        ("show luong2015 --model.decoder.cell.width 3", "is what model.decoder.width says; got 3"),
+        (f"run {TINY} --model.position learned", "a part is chosen by model.position:learned"),
         (f"run {TINY} --seeds three", "argument --seeds: invalid int value: 'three'"),
         (f"run {TINY} --seeds 0", "--seeds must be at least 1, got 0"),
         (f"run {TINY} --model.encoder.attention.head 3", f"did you mean {HEADS}?"),
@@ -72,9 +80,10 @@ def sentence(capsys, *words: str, code: int = 2) -> str:
         ),
         ("evaluate nowhere", "nowhere is not the folder of a run: it has no config.json"),
         ("predict nowhere", "nowhere is not the folder of a run"),
-        ("report nowhere", "nowhere holds no finished runs"),
+        ("report nowhere", "there is no folder nowhere"),
+        ("report tests", "tests holds no finished runs"),
         ("evaluate nowhere --source a", "--source and --reference go together"),
-        ("evaluate nowhere --model.width 3", "attnjax evaluate takes no overrides"),
+        ("evaluate nowhere --model.width 3", "evaluate takes no overrides"),
     ],
 )
 def test_a_mistake_is_one_sentence(capsys, tmp_path, command, expected):
@@ -89,6 +98,9 @@ def test_a_mistake_is_one_sentence(capsys, tmp_path, command, expected):
     [
         ("ablation = 3", "must define `ablation`"),
         ("def :", "line 1, is no Python"),
+        ("import nothing_of_this_name", "line 1, failed: ModuleNotFoundError: No module named"),
+        ("\nnumber = 1 / 0", "line 2, failed: ZeroDivisionError: division by zero"),
+        ("import sys\nsys.exit(3)", "line 2, failed: SystemExit: 3"),
         ("from attnjax.errors import UserError\nraise UserError('so not')", "so not"),
     ],
 )
@@ -104,7 +116,7 @@ def test_an_experiment_alone_is_its_only_variant(capsys, tmp_path):
         Path(TINY).read_text().replace("\nbase = ", "\nexperiment = base = ") + "\ndel ablation\n"
     )
     assert main(["show", str(path)]) == 0
-    assert "variants: experiment; 1 seeds each" in capsys.readouterr().out
+    assert "variants: experiment; 1 seed each" in capsys.readouterr().out
 
 
 def test_a_folder_of_other_settings(capsys, damaged, tmp_path):

@@ -1,10 +1,14 @@
+from dataclasses import replace
+
 import pytest
 
 from attnjax.attention.position import Learned
+from attnjax.data.files import ParallelText
 from attnjax.data.tasks import Copy
 from attnjax.errors import UserError
 from attnjax.experiment import Ablation, Claim, Experiment, Published, Value
 from attnjax.models.transformer import Transformer
+from attnjax.show import describe
 
 BASE = Experiment(task=Copy(train=20, valid=4, test=4, longest=5), model=Transformer(width=16))
 
@@ -21,6 +25,12 @@ def test_what_an_ablation_names_must_be_there():
         Ablation(base=BASE, variants={"a": BASE}, seeds=0)
     with pytest.raises(UserError, match="a folder's"):
         Ablation(base=BASE, variants={"../a": BASE})
+    with pytest.raises(UserError, match="wants Claim here; got 'it helps'"):
+        Ablation(base=BASE, variants={"a": BASE}, claims=("it helps",))  # pyright: ignore
+    with pytest.raises(UserError, match="wants Experiment here; got 3"):
+        Ablation(base=BASE, variants={"a": 3})  # pyright: ignore
+    with pytest.raises(UserError, match="'it helps' allows everything: give its low or its high"):
+        Claim(text="it helps", quantity=Value("bleu", "a"))
 
 
 def test_resolving_fills_the_vocabulary_and_checks_the_lengths():
@@ -42,3 +52,18 @@ def test_resolving_fills_the_vocabulary_and_checks_the_lengths():
         short.resolve(corpus)
     assert f"sentence {number} of the {split} split has {longest} symbols" in str(error.value)
     assert f"{longest - 1} positions (model.position.length)" in str(error.value)
+
+
+def test_show_tells_what_it_can_without_the_corpus_and_refuses_what_is_wrong(monkeypatch):
+    monkeypatch.delenv("ATTNJAX_DATA", raising=False)
+    here = ParallelText(folder="nowhere", source="en", target="de")
+    *_, last = describe(replace(BASE, task=here))
+    assert str(last).startswith("parameters and FLOPs depend on the data: there is no folder")
+    with pytest.raises(UserError, match=r"task.train must be at least 1, got 0"):
+        list(describe(replace(BASE, task=replace(BASE.task, train=0))))
+
+
+def test_a_size_that_the_data_have_is_not_given():
+    wrong = replace(BASE, model=BASE.model.clone(vocabulary=3))
+    with pytest.raises(UserError, match=r"model.vocabulary is what the data have, \d+; got 3"):
+        wrong.resolve(BASE.task.load())

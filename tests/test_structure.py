@@ -38,6 +38,7 @@ LAYERS = (
         "attnjax.experiment",
         "attnjax.claim",
         "attnjax.quantity",
+        "attnjax.ranges",
         "attnjax.vary",
         "attnjax.training",
         "attnjax.evaluation",

@@ -92,7 +92,7 @@ def test_a_whole_number_may_stand_for_a_float():
         (("--training.patience", "none", "--task.seed", "3"), {"task.seed": 3}),
         (("--model.encoder.feed-forward.width", "8"), {"model.encoder.feed_forward.width": 8}),
         (("--training.precision", "bfloat16"), {"training.precision": "bfloat16"}),
-        (("--model.dropout", "-1"), {"model.dropout": -1.0}),
+        (("--task.seed", "-1"), {"task.seed": -1}),
     ],
 )
 def test_overrides_in_any_order(words, expected):

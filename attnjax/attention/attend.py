@@ -8,7 +8,7 @@ from flax import linen as nn
 
 from attnjax.attention.align import Align, Asked, Softmax
 from attnjax.attention.dropout import Dropout
-from attnjax.attention.fused import Route, fused, pays_from
+from attnjax.attention.fused import REFUSES, Route, fused, pays_from
 from attnjax.attention.mask import Mask
 from attnjax.attention.score import Dot, ScaledDot, Score
 from attnjax.errors import UserError
@@ -102,7 +102,8 @@ class Attention(Mechanism):
         align: logits, mask, and who asks -> weights.
         dropout: the share of weights set to 0 while training, after they are sown.
         route: what computes the context where nobody asks for the weights: dense forms them,
-            blockwise, cudnn and splash do not; auto takes what is best at the length.
+            blockwise, cudnn and splash do not; auto takes what is best at the length. The last two
+            are for training: evaluation and search take auto in their stead.
 
     Raises:
         UserError: the route is one without weights, and cannot do what is asked.
@@ -148,12 +149,13 @@ class Attention(Mechanism):
         needed = self.needs_weights(deterministic=deterministic)
         if needed and self.route != "auto":
             raise UserError(f"{needed} needs the weights, which the route {self.route} never has")
-        if self.route == "auto":
-            readable = mask is None or mask.has_blocks()
-            short = min(query.shape[-2], memory.value.shape[-2]) < pays_from()
-            if needed or not readable or short:
-                return None
-        return self.route
+        # what a device's own route cannot do are the masks of a search, and float32 parameters
+        forced = self.route == "blockwise" or (self.route in REFUSES and not deterministic)
+        if forced and not self.is_initializing():
+            return self.route
+        readable = mask is None or mask.has_blocks()
+        short = min(query.shape[-2], memory.value.shape[-2]) < pays_from()
+        return None if needed or not readable or short else "auto"
 
     def fuse(
         self,

@@ -31,16 +31,20 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
     Source: Rabe and Staats 2021; the backward pass, Dao et al. 2022, algorithm 4.
     """
     query, key, value, bias = inputs.query, inputs.key, inputs.value, inputs.bias
-    *leading, T, _ = query.shape
-    S = key.shape[-2]
+    leading = np.broadcast_shapes(*(x.shape[:-2] for x in (query, key, value)))
+    T, S = query.shape[-2], key.shape[-2]
+    if 0 in (*leading, T, S):
+        return jnp.zeros((*leading, T, value.shape[-1]), value.dtype)
     rows, columns = tile or (_side(T), _side(S))
     rows, columns = min(rows, T), min(columns, S)
     # An axis is filled up to whole blocks: rows that nobody reads, keys that nobody may.
     axes = {"query": (T, -T % rows), "key": (S, -S % columns), "width": (0, 0)}
 
     def flat(x: jax.Array, names: tuple[str, ...]) -> jax.Array:
-        """[..., *names] -> [N, *names], filled up; what all examples share stays one."""
-        own = x.shape[x.ndim - len(names) :]
+        """[..., *names] -> [N, *names], filled up; where all examples share it, [1, *names]."""
+        before, own = x.shape[: -len(names)], x.shape[-len(names) :]
+        own = tuple(max(size, axes[name][0]) for size, name in zip(own, names, strict=True))
+        x = jnp.broadcast_to(x, (*before, *own))
         if x.size > np.prod(own):
             x = jnp.broadcast_to(x, (*leading, *own))
         mode = "edge" if jnp.issubdtype(x.dtype, jnp.integer) else "constant"
@@ -50,6 +54,9 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
     def position(given: jax.Array | None, name: str) -> Array:
         return np.arange(sum(axes[name]))[None] if given is None else flat(given, (name,))
 
+    query, key, value = (
+        jnp.broadcast_to(x, (*leading, *x.shape[-2:])) for x in (query, key, value)
+    )
     arrays = flat(query, ("query", "width")), *(flat(x, ("key", "width")) for x in (key, value))
     at = position(inputs.query_position, "query")
     of = position(inputs.key_position, "key")

@@ -13,8 +13,9 @@ from attnjax.attention.mask import Causal, Padding, Window
 def cudnn_refuses(inputs: Inputs) -> str | None:
     """What cuDNN cannot honour; None if it can do it all."""
     query, key, value = inputs.query, inputs.key, inputs.value
-    if not {x.dtype for x in (query, key, value)} <= {jnp.dtype("bfloat16"), jnp.dtype("float16")}:
-        return f"the dtype {query.dtype}; it wants bfloat16 or float16"
+    dtypes = {x.dtype.name for x in (query, key, value)}
+    if dtypes not in ({"bfloat16"}, {"float16"}):
+        return f"the dtypes {', '.join(sorted(dtypes))}; it wants bfloat16 or float16 for all"
     if any(x.shape[-1] % 8 or x.shape[-1] > 128 for x in (query, value)):
         return f"heads of {query.shape[-1]} and {value.shape[-1]}; it wants a multiple of 8 to 128"
     if inputs.bias is not None:
@@ -22,7 +23,7 @@ def cudnn_refuses(inputs: Inputs) -> str | None:
     rules = inputs.rules()
     of_place = [rule for rule in rules if not isinstance(rule, Padding)]
     for rule in of_place:
-        known = isinstance(rule, Causal) or (isinstance(rule, Window) and _sizes(rule))
+        known = isinstance(rule, Causal) or (isinstance(rule, Window) and rule.reach())
         if not known:
             return f"the rule {type(rule).__name__}"
         if inputs.numbered():
@@ -46,7 +47,7 @@ def cudnn(inputs: Inputs, implementation: Literal["cudnn", "xla"] = "cudnn") -> 
     given = (inputs.query, inputs.key, inputs.value)
     query, key, value = (x.reshape(-1, *x.shape[-2:]) for x in given)
     rules = inputs.rules()
-    sizes = [size for rule in rules if isinstance(rule, Window) and (size := _sizes(rule))]
+    sizes = [size for rule in rules if isinstance(rule, Window) and (size := rule.reach())]
     window = None
     if sizes:
         window = min(before for before, _ in sizes), min(after for _, after in sizes)
@@ -70,10 +71,3 @@ def cudnn(inputs: Inputs, implementation: Literal["cudnn", "xla"] = "cudnn") -> 
     attend = partial(attend, key_value_seq_lengths=jnp.maximum(lengths, 1))
     context = attend(*(x[:, :, None] for x in (query, key, value)))[:, :, 0]
     return jnp.where(lengths[:, None, None] > 0, context, 0).reshape(*leading, T, -1)
-
-
-def _sizes(window: Window) -> tuple[int, int] | None:
-    """A window's reach, if it is known before compiling."""
-    if isinstance(window.before, int) and isinstance(window.after, int):
-        return window.before, window.after
-    return None

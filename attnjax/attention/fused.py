@@ -25,6 +25,9 @@ type Route = Literal["auto", "blockwise", "cudnn", "splash"]
 REFUSES = {"cudnn": cudnn_refuses, "splash": splash_refuses}
 """What says in words which of its inputs a route cannot honour."""
 
+WANTS = {"cudnn": "gpu", "splash": "tpu"}
+"""The platform of a route that is of one."""
+
 PAYS_FROM = {"cpu": 256, "gpu": 4096, "tpu": 4096}
 """Queries and keys from which on blockwise is the faster (CPU, measured), or dense would take
 memory that matters (elsewhere): at 4,096 the weights of one float32 head are 64 MiB.
@@ -66,15 +69,19 @@ def fused(
         [..., T, V] in the value's dtype; 0 where a query may attend to nothing.
 
     Raises:
-        UserError: the route cannot honour a rule of the mask, or whatever else it names.
+        UserError: the route cannot honour a rule of the mask, or whatever else it names; or it is
+            of another platform.
 
     Source: Vaswani et al. 2017, eq. 1; Rabe and Staats 2021; Dao et al. 2022.
     """
     inputs = Inputs(query, key, value, mask, query_position, key_position, bias, scale)
+    platform = jax.default_backend()
     if route == "auto":
         route = _best(inputs)
     elif route in REFUSES and (refused := REFUSES[route](inputs)):
         raise UserError(f"the route {route} cannot honour {refused}; choose blockwise or dense")
+    elif WANTS.get(route, platform) != platform:
+        raise UserError(f"the route {route} wants a {WANTS[route].upper()}; JAX runs on {platform}")
     return {"blockwise": blockwise, "cudnn": cudnn, "splash": splash}[route](inputs)
 
 

@@ -8,6 +8,7 @@ asks `block` which tiles there are to read, and a rule that it has `cut` for one
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
+from numbers import Integral
 from operator import and_
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -188,8 +189,14 @@ class Window(Mask):
     def __post_init__(self) -> None:
         """Refuse a negative reach, where it is a number already."""
         for name, reach in (("before", self.before), ("after", self.after)):
-            if isinstance(reach, int) and reach < 0:
+            if isinstance(reach, Integral) and int(reach) < 0:
                 raise UserError(f"a window's {name} must be at least 0; got {reach}")
+
+    def reach(self) -> tuple[int, int] | None:
+        """Before and after, if they are known before compiling."""
+        if isinstance(self.before, Integral) and isinstance(self.after, Integral):
+            return int(self.before), int(self.after)
+        return None
 
     def dense(self, query_position: jax.Array, key_position: jax.Array) -> jax.Array:
         """Return [..., T, S]."""

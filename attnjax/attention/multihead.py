@@ -83,7 +83,7 @@ class MultiHead(Mechanism):
             route = self.attention.without_weights(
                 turned, memory, mask, deterministic=deterministic
             )
-        if route or (deterministic and self._alike()):
+        if route or (deterministic and self._is_plain()):
             heads = self._at_once(query, memory, mask, route=route, **asked)
         else:
 
@@ -102,9 +102,10 @@ class MultiHead(Mechanism):
         merge = Dense((width,), axes=2, bias=False, initializer=UNIT_VARIANCE, name="out")
         return merge(heads)
 
-    def _alike(self) -> bool:
-        """Whether all heads do the same, for want of parameters."""
-        return not self.is_initializing() and not self.attention.variables.get("params")
+    def _is_plain(self) -> bool:
+        """Whether heads are known to do all the same: no parameters, no look at `axis_index`."""
+        attention = self.attention
+        return type(attention) is Attention and not attention.needs_weights(deterministic=True)
 
     def _at_once(
         self,

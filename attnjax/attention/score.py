@@ -23,7 +23,7 @@ def dot(query: jax.Array, key: jax.Array) -> jax.Array:
     Returns:
         [..., T, S], accumulated in float32 or wider.
 
-    Source: Luong et al. 2015, eq. 8, "dot"; Vaswani et al. 2017, section 3.2.1.
+    Source: Luong et al. 2015, section 3.1, "dot"; Vaswani et al. 2017, section 3.2.1.
     """
     wide = jnp.promote_types(jnp.result_type(query, key), jnp.float32)
     return jnp.einsum("...tk,...sk->...ts", query, key, preferred_element_type=wide)
@@ -48,7 +48,7 @@ def general(query: jax.Array, key: jax.Array, weight: jax.Array) -> jax.Array:
         key: [..., S, K].
         weight: W, [Q, K].
 
-    Source: Luong et al. 2015, eq. 8, "general".
+    Source: Luong et al. 2015, section 3.1, "general".
     """
     return dot(query @ weight, key)
 
@@ -62,7 +62,7 @@ def additive(query: jax.Array, key: jax.Array, v: jax.Array) -> jax.Array:
         v: [W].
 
     Source: Bahdanau et al. 2015, appendix A.1.2: v_a . tanh(W_a s_(i-1) + U_a h_j); Luong et al.
-    2015, eq. 8, "concat".
+    2015, section 3.1, "concat".
     """
     hidden = jnp.tanh(query[..., :, None, :] + key[..., None, :, :])
     wide = jnp.promote_types(hidden.dtype, jnp.float32)
@@ -79,7 +79,7 @@ def location(query: jax.Array, weight: jax.Array) -> jax.Array:
     Returns:
         [..., T, S], accumulated in float32 or wider.
 
-    Source: Luong et al. 2015, eq. 7: a_t = softmax(W_a h_t).
+    Source: Luong et al. 2015, eq. 8: a_t = softmax(W_a h_t).
     """
     return dot(query, weight.T)
 

@@ -28,10 +28,7 @@ def splash_refuses(inputs: Inputs) -> str | None:
     for rule in rules:
         if isinstance(rule, Padding | Segments):
             continue
-        sized = isinstance(rule, Window) and all(
-            isinstance(reach, int) for reach in (rule.before, rule.after)
-        )
-        if not (isinstance(rule, Causal) or sized):
+        if not (isinstance(rule, Causal) or (isinstance(rule, Window) and rule.reach())):
             return f"the rule {type(rule).__name__}"
         if inputs.numbered():
             return f"the rule {type(rule).__name__} on positions other than 0, 1, ..."
@@ -92,8 +89,8 @@ def _static(rules: tuple[Mask, ...], rows: int, columns: int):
     for rule in rules:
         if isinstance(rule, Causal):
             ahead = 0
-        elif isinstance(rule, Window):
-            behind, ahead = min(behind, int(rule.before)), min(ahead, int(rule.after))
+        elif isinstance(rule, Window) and (reach := rule.reach()):
+            behind, ahead = min(behind, reach[0]), min(ahead, reach[1])
     if behind == ahead == rows + columns:
         return kernels.FullMask((rows, columns))
     return kernels.LocalMask((rows, columns), (behind, ahead), 0)

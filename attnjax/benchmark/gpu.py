@@ -68,4 +68,5 @@ if __name__ == "__main__":
     try:
         main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
     except UserError as error:
-        sys.exit(f"{error}")
+        print(error, file=sys.stderr)
+        sys.exit(2)

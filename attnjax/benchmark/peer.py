@@ -2,7 +2,9 @@
 
 import json
 import subprocess
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Self
 
 from attnjax.errors import UserError
@@ -11,39 +13,59 @@ PROGRAMS = Path(__file__).with_name("peers")
 
 
 class Peer:
-    """A program of `peers` that is warm and waits for its turn.
+    """A program of `peers`; within `with` it is warm and waits for its turn.
 
     Attributes:
         engine: its name and version.
 
     Raises:
-        UserError: the interpreter or what the program needs is not there.
+        UserError: the interpreter or what the program needs is not there, or it stops.
     """
 
+    engine: str
+
     def __init__(self, python: Path, program: str, *arguments: str) -> None:
-        self._program = program
-        command = [str(python), str(PROGRAMS / program), *arguments]
-        try:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                bufsize=1,
-            )
-        except OSError as error:
-            raise UserError(
-                f"--peer wants a Python interpreter; got {python} ({error.strerror})"
-            ) from error
-        said = json.loads(self._answer())
-        self.engine = f"{said['engine']} {said['version']}"
+        self._python, self._program = python, program
+        self._command = [str(python), str(PROGRAMS / program), *arguments]
+
+    def __enter__(self) -> Self:
+        with ExitStack() as opened:
+            # a file: a pipe that nobody reads would stop a program that says much
+            self._errors = opened.enter_context(TemporaryFile("w+"))
+            # closing what a program that has stopped did not read
+            opened.enter_context(suppress(BrokenPipeError))
+            try:
+                started = subprocess.Popen(
+                    self._command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=self._errors,
+                    text=True,
+                    bufsize=1,
+                )
+            except OSError as error:
+                raise self._no_python(error.strerror) from error
+            self._process = opened.enter_context(started)
+            opened.callback(self._process.kill)
+            greeting = self._answer()
+            try:
+                said = json.loads(greeting)
+                self.engine = f"{said['engine']} {said['version']}"
+            except (ValueError, TypeError, KeyError) as error:
+                raise self._no_python(f"it said {greeting.strip()[:60]!r}") from error
+            self._opened = opened.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
 
     def seconds(self, calls: int) -> float:
         """How long so many calls take."""
         assert self._process.stdin is not None
-        self._process.stdin.write(f"{calls}\n")
-        self._process.stdin.flush()
+        # why a program has stopped is said where its answer is missed
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(f"{calls}\n")
+            self._process.stdin.flush()
         return float(self._answer())
 
     def _answer(self) -> str:
@@ -51,12 +73,10 @@ class Peer:
         line = self._process.stdout.readline()
         if line:
             return line
-        said = self._process.communicate()[1].strip().splitlines()
+        self._process.wait()
+        self._errors.seek(0)
+        said = self._errors.read().strip().splitlines()
         raise UserError(f"the peer {self._program} stopped: {said[-1] if said else 'silently'}")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
+    def _no_python(self, why: str | None) -> UserError:
+        return UserError(f"--peer wants a Python interpreter; got {self._python} ({why})")

@@ -7,7 +7,6 @@ from typing import Any
 
 from rich.table import Table
 
-from attnjax.benchmark.turns import moved
 from attnjax.errors import UserError
 
 
@@ -25,9 +24,23 @@ def kept(path: Path) -> dict[str, Any]:
         ) from error
     except ValueError:
         content = None
-    if not isinstance(content, dict) or "workloads" not in content:
-        raise UserError(f"--against wants a file that --json wrote; {path} holds something else")
-    return content
+    if isinstance(content, dict) and _is_report(content):
+        return content
+    raise UserError(f"--against wants a file that --json wrote; {path} holds something else")
+
+
+def _is_report(content: dict[str, Any]) -> bool:
+    """Whether it has what `moved` and `changes` read."""
+    try:
+        named = [content[name] for name in ("date", "device", "cores", "jax")]
+        for row in content["workloads"]:
+            named += [row["name"], row["unit"]]
+            ours = row["ours"]
+            if len(ours["samples"]) < 2 or min(ours["median"], *ours["samples"]) <= 0:
+                return False
+    except (TypeError, KeyError):
+        return False
+    return True
 
 
 def table(rows: Iterable[dict[str, Any]]) -> Table:
@@ -52,12 +65,12 @@ def _ratio(ratio: dict[str, Any]) -> str:
     return f"{ratio['median']:.2f} ({lowest:.2f} to {highest:.2f})"
 
 
-def changes(now: dict[str, Any], then: dict[str, Any]) -> Table:
-    """What moved since a kept report."""
+def changes(found: Iterable[tuple[str, float, bool]], then: dict[str, Any]) -> Table:
+    """What moved since a kept report, as `turns.moved` found."""
     title = f"since {then['date']} on {then['device']}, {then['cores']} cores, jax {then['jax']}"
     drawn = Table("workload", box=None, pad_edge=False, title=title, title_justify="left")
     drawn.add_column("times as fast", justify="right")
     drawn.add_column("")
-    for name, times, sure in moved(now, then):
+    for name, times, sure in found:
         drawn.add_row(name, f"{times:.2f}", "" if sure else "within the spread of the turns")
     return drawn

@@ -13,7 +13,7 @@ from attnjax.data.symbols import END
 from attnjax.data.tasks import Task
 from attnjax.data.vocabularies import Vocabularies, joint
 from attnjax.data.vocabulary import SplitWords, Vocabulary, VocabularyPart
-from attnjax.errors import UserError
+from attnjax.errors import NoCorpus, UserError
 
 VARIABLE = "ATTNJAX_DATA"
 
@@ -25,21 +25,21 @@ def find_folder(folder: str) -> Path:
     """The folder as it is given, or else under the one that ATTNJAX_DATA names.
 
     Raises:
-        UserError: when it is in neither place.
+        NoCorpus: it is in neither place.
     """
     given = Path(folder).expanduser()
     if given.is_dir():
         return given
     above = os.environ.get(VARIABLE)
     if not above:
-        raise UserError(
+        raise NoCorpus(
             f"there is no folder {given}; the environment variable {VARIABLE}, which may name "
             "the folder that holds it, is not set"
         )
     below = Path(above).expanduser() / given
     if below.is_dir():
         return below
-    raise UserError(f"there is no folder {given}, and none under {VARIABLE}={above}")
+    raise NoCorpus(f"there is no folder {given}, and none under {VARIABLE}={above}")
 
 
 def read_lines(path: Path, encoding: Encoding = "UTF-8") -> list[str]:
@@ -51,9 +51,7 @@ def read_lines(path: Path, encoding: Encoding = "UTF-8") -> list[str]:
     try:
         content = path.read_bytes()
     except FileNotFoundError as error:
-        raise UserError(
-            f"there is no file {path}; give its folder, or let {VARIABLE} name the folder above it"
-        ) from error
+        raise UserError(f"there is no file {path}") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error
     try:

@@ -15,7 +15,7 @@ from attnjax.data.corpus import Example
 from attnjax.data.files import Texts
 from attnjax.data.sentencepieces import SentencePiece
 from attnjax.data.vocabulary import VocabularyPart
-from attnjax.errors import UserError
+from attnjax.errors import NoCorpus, UserError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,12 +101,12 @@ def find_prepared(name: str, folder: str | None) -> Path:
     """Where the newest version of a corpus is prepared.
 
     Raises:
-        UserError: when it is nowhere, with the command that prepares it.
+        NoCorpus: it is nowhere, with the command that prepares it.
     """
     above = data_folder(folder)
     found = [path.parent for path in (above / name).glob("*.*.*/dataset_info.json")]
     if not found:
-        raise UserError(f"the corpus {name} is not in {above}. {prepare(name, folder)}")
+        raise NoCorpus(f"the corpus {name} is not in {above}. {prepare(name, folder)}")
     return max(found, key=lambda path: [int(number) for number in path.name.split(".")])
 
 

@@ -63,8 +63,11 @@ def translate(
     search: Search,
     *,
     extra: int = EXTRA,
+    most: int | None = None,
 ) -> Hypotheses:
     """The model's hypotheses for each source, of at most `extra` symbols more than its memory.
+
+    They do not depend on what other sources are in the batch.
 
     Args:
         model: the decoder.
@@ -72,15 +75,18 @@ def translate(
         source: int [B, S], ended by END, PAD after it, or floats [B, S, ...]; rows whose memory is
             all padding are filler.
         search: how to search.
-        extra: how much longer than the places in memory a hypothesis may be.
+        extra: how much longer than its places in memory a hypothesis may be.
+        most: the most symbols that any may have; None: there is no such number.
 
     Returns:
-        NumPy arrays [B, K, places in memory + extra] and [B, K].
+        NumPy arrays [B, K, L] and [B, K]; L is places in memory + extra, or `most` if that is less.
     """
     memory, mask = _encode(model, params, source)
-    rows, length = mask.present.shape[0], mask.present.shape[1] + extra
+    rows, places = mask.present.shape
+    length = places + extra if most is None else min(places + extra, most)
     room = min(FIRST, length)
-    constants, moving = _start(model, params, memory, mask, search=search, length=length, room=room)
+    shapes = {"length": length, "room": room}
+    constants, moving = _start(model, params, memory, mask, extra, search=search, **shapes)
     tokens = np.empty((rows, search.width, length), np.int32)
     scores = np.empty((rows, search.width), np.float32)
     number = np.arange(rows)
@@ -124,6 +130,7 @@ def _start(
     params: Any,
     memory: Any,
     mask: Any,
+    extra: int,
     *,
     search: Search,
     length: int,
@@ -131,7 +138,7 @@ def _start(
 ) -> tuple[Any, Moving]:
     """The constants, and everything else before the first word."""
     places = mask.present.sum(-1)
-    limit = jnp.where(places > 0, places + length - mask.present.shape[1], 0)
+    limit = jnp.where(places > 0, jnp.minimum(places + extra, length), 0)
     constants, written, carry = _call(
         model, params, "start", memory, mask, length=room, size=search.width
     )

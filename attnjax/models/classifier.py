@@ -48,7 +48,7 @@ class Classifier(Model):
         dropout: the rate.
 
     Source: Zhou et al. 2016, section 3.3, where the query is a learned vector and a state the sum
-        of both directions, not their concatenation. The score is Luong et al. 2015's, eq. 8.
+        of both directions, not their concatenation. The score is Luong et al. 2015's, section 3.1.
     """
 
     vocabulary: int | None = None

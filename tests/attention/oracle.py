@@ -12,7 +12,7 @@ import numpy as np
 
 
 def dot(query, key):
-    """Luong et al. 2015, eq. 8, "dot": [T, K], [S, K] -> [T, S]."""
+    """Luong et al. 2015, section 3.1, "dot": [T, K], [S, K] -> [T, S]."""
     return np.array([[sum(a * b for a, b in zip(q, k, strict=True)) for k in key] for q in query])
 
 
@@ -22,7 +22,7 @@ def scaled_dot(query, key):
 
 
 def general(query, key, weight):
-    """Luong et al. 2015, eq. 8, "general"."""
+    """Luong et al. 2015, section 3.1, "general"."""
     return np.array([[q @ weight @ k for k in key] for q in query])
 
 

@@ -228,3 +228,21 @@ def test_a_tile_that_turns_out_empty_is_passed_over():
     mask = Padding(jnp.arange(16)[None, None] < 8)
     attend = with_gradients(lambda *x: blockwise(Inputs(*x, mask), (8, 8)), direction)
     chex.assert_trees_all_equal(attend(broken), attend(tuple(arrays)))
+
+
+def test_shapes_that_broadcast(float64):
+    """Keys and values that all heads share, and a mask that all queries do."""
+    (query, key, value), direction = inputs()
+    at, of = positions(T, S)
+    shared, mask = (query, key[0, 0], value[:, :1]), Dense(PRESENT[..., None, :])
+    expected = with_gradients(lambda *x: dense(*x, mask, at, of), direction)(shared)
+    found = with_gradients(lambda *x: blockwise(Inputs(*x, mask, scale=0.5), TILE), direction)
+    chex.assert_trees_all_close(found(shared), expected, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 2), (2, 0, 2), (2, 3, 0)], ids=str)
+def test_nothing_to_read_gives_nothing(shape):
+    batch, queries, keys = shape
+    query, key, value = (jnp.ones((batch, n, K)) for n in (queries, keys, keys))
+    context = blockwise(Inputs(query, key, value, Causal()))
+    np.testing.assert_array_equal(context, jnp.zeros((batch, queries, K)))

@@ -78,7 +78,10 @@ def test_a_rule_that_cannot_be_honoured_is_named():
             fused(*half, mask, route="cudnn")
     with pytest.raises(UserError, match="other than 0, 1"):
         fused(*half, Causal(), query_position=jnp.zeros((1, 16), int), route="cudnn")
-    with pytest.raises(UserError, match="the dtype float32"):
+    mixed = [half[0], half[1].astype(jnp.float16), half[2]]
+    with pytest.raises(UserError, match="the dtypes bfloat16, float16; it wants"):
+        fused(*mixed, route="cudnn")
+    with pytest.raises(UserError, match="the dtypes float32"):
         fused(query, key, value, route="cudnn")
     with pytest.raises(UserError, match="a bias"):
         fused(*half, bias=jnp.subtract, route="cudnn")
@@ -90,7 +93,7 @@ def test_a_rule_that_cannot_be_honoured_is_named():
         None,
         Causal(),
         Window(3, 2),
-        Window(3, 2) & Window(5, 1) & Causal(),
+        Window(np.int64(3), 2) & Window(5, 1) & Causal(),
         Padding(jnp.array([[True] * 16, [False] * 16])),
         Padding(jnp.array([[True, False] * 8, [False, True, True, False] * 4])),
     ],
@@ -167,3 +170,29 @@ def test_what_needs_the_weights_is_named_on_a_route_without():
 def test_a_person_reads_from_which_length_on_this_platform(monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     assert f"from length {PAYS_FROM['gpu']} on not" in Attention().where_formed()
+
+
+@pytest.mark.parametrize("route", ["cudnn", "splash"])
+def test_a_devices_own_route_is_for_training_on_that_device(route):
+    """First parameters, evaluation and search take what there is, and are the same."""
+    draw = np.random.default_rng(0).normal
+    x = jnp.asarray(draw(size=(1, 16, 8)), jnp.bfloat16)
+    forced, free = (MultiHead(attention=Attention(route=name), heads=1) for name in (route, "auto"))
+    first = [
+        jax.eval_shape(
+            lambda module=module: module.init(
+                jax.random.key(0), x, x, x, Causal(), deterministic=False
+            )
+        )
+        for module in (forced, free)
+    ]
+    chex.assert_trees_all_equal_shapes(*first)
+    initial = free.init(jax.random.key(0), x, x, x, deterministic=True)["params"]
+    parameters = {"params": jax.tree.map(lambda p: p.astype(x.dtype), initial)}
+    found = [
+        module.apply(parameters, x, x, x, Others(), deterministic=True) for module in (forced, free)
+    ]
+    np.testing.assert_array_equal(*found)
+    wanted = {"cudnn": "GPU", "splash": "TPU"}[route]
+    with pytest.raises(UserError, match=f"the route {route} wants a {wanted}; JAX runs on cpu"):
+        forced.apply(parameters, x, x, x, Causal(), deterministic=False)

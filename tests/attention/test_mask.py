@@ -11,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnjax.attention.attend import Attention
-from attnjax.attention.mask import All, Causal, Dense, Others, Padding, Segments, Window
+from attnjax.attention.mask import (
+    All,
+    Causal,
+    Dense,
+    Mask,
+    Others,
+    Padding,
+    Range,
+    Segments,
+    Window,
+)
 from attnjax.attention.score import Dot, ScaledDot
 
 # Few shapes, so that XLA compiles few programs: leading dimensions, T, S, K.
@@ -161,3 +171,34 @@ def test_a_mask_is_a_value():
 def test_a_negative_window_is_refused(reach, named):
     with pytest.raises(ValueError, match=f"{named} must be at least 0; got {min(reach)}"):
         Window(*reach)
+
+
+SEGMENT = np.array([0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3])
+BLOCKED: tuple[Mask, ...] = (
+    Causal(),
+    Others(),
+    *(Window(before, after) for before in range(9) for after in range(9)),
+    Padding(SEGMENT > 0),
+    Padding(SEGMENT == 2),
+    Segments(SEGMENT, SEGMENT),
+    Segments(SEGMENT[::-1], SEGMENT),
+    Dense(SEGMENT[:, None] < SEGMENT),
+    Dense(np.add.outer(np.arange(15), np.arange(15)) > 9),
+)
+
+
+@pytest.mark.parametrize("rows, columns", [(5, 5), (3, 5), (5, 3), (1, 15)])
+@pytest.mark.parametrize("first", [0, 4])
+def test_a_tile_that_is_called_empty_or_whole_is(rows, columns, first):
+    query, key = np.arange(first, first + 15), np.arange(15)
+    for mask in BLOCKED:
+        table = np.broadcast_to(mask.dense(query, key), (15, 15))
+        pairs = table.reshape(15 // rows, rows, 15 // columns, columns)
+        found = mask.block(Range.of(query, rows), Range.of(key, columns))
+        some, whole = (np.broadcast_to(said, pairs.shape[::2]) for said in found)
+        assert not pairs.any((1, 3))[~some].any(), mask
+        assert pairs.all((1, 3))[whole].all(), mask
+        if not isinstance(mask, Others | Segments):
+            # the others' rules are known to the last pair
+            np.testing.assert_array_equal(some, pairs.any((1, 3)), str(mask))
+            np.testing.assert_array_equal(whole, pairs.all((1, 3)), str(mask))

@@ -10,7 +10,7 @@ from flax import linen as nn
 from attnjax.attention.attend import Attention
 from attnjax.attention.mask import Dense
 from attnjax.attention.multihead import MultiHead
-from attnjax.attention.score import Additive, General, ScaledDot
+from attnjax.attention.score import Additive, Dot, General, ScaledDot, Score, dot
 from tests.attention import oracle
 
 # Flax warns of S = D: it takes the values for a mask.
@@ -144,3 +144,31 @@ def test_heads_that_do_not_divide_the_width_are_refused():
     inputs, _, _ = arrays()
     with pytest.raises(ValueError, match="3 heads do not divide the width 4"):
         MultiHead(heads=3).init(jax.random.key(0), *inputs, deterministic=True)
+
+
+class ByHead(Score):
+    """No parameters, and in each head another scale."""
+
+    def __call__(self, query, key):
+        return dot(query, key) * 2.0 ** -jax.lax.axis_index("heads")
+
+
+def test_a_part_of_a_user_may_ask_which_head_it_is_in():
+    (query, key, value), allowed, _ = arrays()
+    module = MultiHead(attention=Attention(score=ByHead()), heads=H)
+    parameters = {"params": parameters_of(module, (query, key, value))}
+    found = [
+        module.apply(
+            parameters, query, key, value, Dense(allowed), deterministic=how, mutable=["attention"]
+        )[1]["attention"]["attention"]["logits"][0]
+        for how in (True, False)
+    ]
+    plain = MultiHead(attention=Attention(score=Dot()), heads=H)
+    _, seen = plain.apply(
+        parameters, query, key, value, Dense(allowed), deterministic=True, mutable=["attention"]
+    )
+    expected = (
+        seen["attention"]["attention"]["logits"][0] * jnp.array([1.0, 0.5])[None, :, None, None]
+    )
+    for logits in found:
+        np.testing.assert_allclose(logits, expected, rtol=1e-5)

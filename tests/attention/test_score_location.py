@@ -70,7 +70,7 @@ def test_concat_is_additive(float64):
     }
 
     def concat(own, query, key):
-        """Luong et al. 2015, eq. 8: v . tanh(W [q; k]), W [width, Q + K]."""
+        """Luong et al. 2015, section 3.1: v . tanh(W [q; k]), W [width, Q + K]."""
         matrix = np.concatenate([own["query"]["kernel"], own["key"]["kernel"]]).T
         return np.array(
             [[own["v"] @ np.tanh(matrix @ np.concatenate([q, k])) for k in key] for q in query]

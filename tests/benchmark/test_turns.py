@@ -29,6 +29,14 @@ time.perf_counter = lambda: 3.0 * next(ticks)
 serve("Engine", "1.0", lambda: None)
 """
 
+DYING = """
+import json, sys
+sys.stderr.write("much to say " * 10_000)
+print(json.dumps({"engine": "Engine", "version": "1.0"}), flush=True)
+sys.stdin.close()
+sys.exit("out of memory")
+"""
+
 
 @pytest.fixture
 def programs(monkeypatch, tmp_path) -> Path:
@@ -37,6 +45,8 @@ def programs(monkeypatch, tmp_path) -> Path:
     (tmp_path / "serve.py").write_text(served)
     (tmp_path / "engine.py").write_text(ENGINE)
     (tmp_path / "broken.py").write_text("import nothing_of_this_name")
+    (tmp_path / "dying.py").write_text(DYING)
+    (tmp_path / "strange.py").write_text("print('Good morning')")
     monkeypatch.setattr(peer, "PROGRAMS", tmp_path)
     return tmp_path
 
@@ -71,25 +81,47 @@ def test_ours_and_the_peer_take_turns():
 
 @pytest.mark.usefixtures("programs")
 def test_a_peer_that_cannot_run_is_one_sentence():
-    with pytest.raises(UserError, match="broken.py stopped: ModuleNotFoundError: .*nothing_of"):
-        Peer(Path(sys.executable), "broken.py")
-    with pytest.raises(UserError, match="--peer wants a Python interpreter; got nowhere/python"):
-        Peer(Path("nowhere/python"), "engine.py")
+    here, nowhere = Path(sys.executable), Path("nowhere/python")
+    refused = {
+        "broken.py stopped: ModuleNotFoundError: .*nothing_of": (here, "broken.py"),
+        r"a Python interpreter; got .* \(it said 'Good morning'\)": (here, "strange.py"),
+        "--peer wants a Python interpreter; got nowhere/python": (nowhere, "engine.py"),
+    }
+    for said, (python, program) in refused.items():
+        with pytest.raises(UserError, match=said), Peer(python, program):
+            pass
+    with Peer(here, "dying.py") as dying:
+        for _ in range(2):
+            with pytest.raises(UserError, match="dying.py stopped: .*out of memory"):
+                dying.seconds(1)
 
 
 def test_moved_says_how_many_times_as_fast_and_whether_surely():
     def report(**samples):
         rows = [
-            {"name": name, "unit": unit, "ours": {"median": sorted(s)[2], "samples": s}}
+            {"name": name, "unit": unit, "ours": {"median": sorted(s)[4], "samples": s}}
             for name, (unit, s) in samples.items()
         ]
         return {"workloads": rows}
 
-    then = report(a=("ms", [9, 10, 10, 10, 11]), b=("words/s", [9, 10, 10, 10, 11]))
-    now = report(
-        a=("ms", [4, 5, 5, 5, 6]), b=("words/s", [9, 10, 11, 11, 12]), c=("ms", [1, 1, 1, 1, 1])
-    )
-    assert list(moved(now, then)) == [("a", 2.0, True), ("b", 1.1, False)]
+    def turns(low, middle, high):
+        return [low, *[middle] * 7, high]
+
+    before = turns(9, 10, 11)
+    found = {
+        # one slow turn does not make it unsure, what the middle halves share does
+        ("ms", (4, 5, 30)): (2.0, True),
+        ("ms", (19, 20, 21)): (0.5, True),
+        ("words/s", (19, 20, 21)): (2.0, True),
+        ("words/s", (1, 5, 6)): (0.5, True),
+        ("target tokens/s", (19, 20, 21)): (2.0, True),
+        ("ms", (9, 10, 12)): (1.0, False),
+    }
+    names = [str(number) for number in range(len(found))]
+    kept = {name: (unit, before) for name, (unit, _) in zip(names, found, strict=True)}
+    now = {name: (unit, turns(*s)) for name, (unit, s) in zip(names, found, strict=True)}
+    expected = [(name, *said) for name, said in zip(names, found.values(), strict=True)]
+    assert list(moved(report(**now, new=("ms", before)), report(**kept))) == expected
 
 
 def test_workloads_are_chosen_by_family_and_by_name():
@@ -136,6 +168,12 @@ def test_causal_attention_is_half_of_seven_products():
         (None, r"--against wants a file that --json wrote; got .*kept.json \(No such file"),
         ("{}", "kept.json holds something else"),
         ("no", "kept.json holds something else"),
+        ('{"workloads": 3, "date": 1, "device": 1, "cores": 1, "jax": 1}', "holds something else"),
+        (
+            '{"date": "", "device": "", "cores": 2, "jax": "", "workloads": [{"name": "train-tiny",'
+            ' "unit": "ms", "ours": {"median": 0, "samples": [0, 0]}}]}',
+            "holds something else",
+        ),
     ],
 )
 def test_a_file_that_is_no_report_is_refused_before_anything_is_timed(

@@ -53,15 +53,12 @@ def test_the_best_are_those_of_sorting_all(words, seed, levels, may_end):
 
 def test_a_word_that_may_not_come_may_be_far_more_probable():
     logits = jnp.zeros((1, 1, 300)).at[0, 0, PAD].set(1e4).at[0, 0, 200].set(1.0)
-    found = best(
-        logits,
-        jnp.zeros((1, 1)),
-        may_end=jnp.asarray(True),
-        must_end=jnp.asarray([False]),
-        count=2,
-    )
+    always = {"may_end": jnp.asarray(True), "must_end": jnp.asarray([False])}
+    found = best(logits, jnp.zeros((1, 1)), **always, count=2)
     assert found.token.tolist() == [[200, END]]
     np.testing.assert_allclose(found.score, [[1 - 1e4, -1e4]])
+    # nor does its block come before the block of the best that may
+    assert best(logits, jnp.zeros((1, 1)), **always, count=1).token.tolist() == [[200]]
 
 
 def test_logits_of_half_precision_give_scores_in_float32():

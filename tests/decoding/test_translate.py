@@ -14,6 +14,7 @@ from hypothesis import given, settings
 
 from attnjax.attention.attend import Attention
 from attnjax.attention.multihead import MultiHead
+from attnjax.attention.position import Learned
 from attnjax.attention.score import General
 from attnjax.data.symbols import END, PAD, START
 from attnjax.decoding import translate as stages
@@ -155,6 +156,22 @@ def test_stages_change_nothing(model, search, batch):
         np.testing.assert_allclose(scores[:count], [each.score for each in hypotheses], rtol=1e-4)
         assert np.isneginf(scores[count:]).all()
         assert (tokens[count:] == PAD).all()
+
+
+def test_an_answer_does_not_depend_on_who_else_is_in_the_batch():
+    """Also where there are only so many positions."""
+    model = TRANSFORMER.clone(position=Learned(length=9))
+    params, search = random_parameters(model, 0), Beam(size=2, least=7)
+    short = [5, END]
+    rows = jnp.asarray([[*short, *[PAD] * 6], [4, 5, 6, 7, 8, 4, 5, END]])
+    together = translate(model, params, rows, search, extra=EXTRA, most=9)
+    alone = translate(model, params, jnp.asarray([short]), search, extra=EXTRA, most=9)
+    assert together.tokens.shape[-1] == 9
+    length = alone.tokens.shape[-1]
+    np.testing.assert_array_equal(together.tokens[0, :, :length], alone.tokens[0])
+    assert (together.tokens[0, :, length:] == PAD).all()
+    np.testing.assert_allclose(together.scores[0], alone.scores[0], rtol=1e-5)
+    assert (alone.tokens[0, 0] != PAD).sum() == len(short) + EXTRA
 
 
 def test_programs_are_no_more_than_said():

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from attnjax.attention.align import Align, Softmax
 from attnjax.attention.attend import Attention
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Position, Sinusoidal
@@ -25,12 +26,14 @@ def small(
     position: Position | None = None,
     residual: Residual | None = None,
     *,
+    align: Align | None = None,
     layers: int = 2,
     dropout: float = 0.0,
 ) -> Transformer:
     """`layers` encoder and as many decoder layers; dropout everywhere it can be."""
     attention = MultiHead(
-        attention=Attention(score=score or ScaledDot(), dropout=dropout), heads=HEADS
+        attention=Attention(score=score or ScaledDot(), align=align or Softmax(), dropout=dropout),
+        heads=HEADS,
     )
     feed_forward = FeedForward(width=HIDDEN, dropout=dropout)
     return Transformer(

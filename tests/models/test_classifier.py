@@ -1,6 +1,7 @@
 """One label a text: every row by itself, and equal to a NumPy oracle of the whole forward pass."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +12,7 @@ from attnjax.attention.align import Uniform
 from attnjax.attention.attend import Attention
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Additive, Dot, ScaledDot
+from attnjax.commands import _search
 from attnjax.data.symbols import END, PAD, START, UNKNOWN
 from attnjax.decoding.label import Label
 from attnjax.decoding.translate import translate
@@ -215,3 +217,12 @@ def test_refuses_what_is_no_labelled_text():
 def test_parameters():
     count = sum(leaf.size for leaf in jax.tree.leaves(drawn(model())))
     assert count == WORDS * D + 2 * 4 * W * (D + W + 1) + LABELS * 2 * W
+
+
+def test_a_beam_is_not_for_labels():
+    class Run:
+        experiment = SimpleNamespace(search=Label())
+
+    assert _search(Run(), None) == Label()  # pyright: ignore
+    with pytest.raises(UserError, match="--beam is for sentences; this run answers with one label"):
+        _search(Run(), 5)  # pyright: ignore

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnjax.attention.align import LocalMonotonic, Softmax
 from attnjax.attention.position import Learned, NoPosition, Sinusoidal
 from attnjax.attention.score import Additive, Dot, General, Location, ScaledDot
 from attnjax.errors import UserError
@@ -64,18 +65,20 @@ def test_equals_the_oracle_with_gradients(score, position, residual, tolerance, 
 
 
 @pytest.mark.parametrize(
-    "score, position, residual, layers",
+    "score, align, position, residual, layers",
     [
-        (ScaledDot(), Sinusoidal(), PostNorm(), 2),
-        (Additive(), Learned(length=9), PreNorm(), 1),
-        (General(), NoPosition(), PostNorm(), 1),
-        (Dot(), Sinusoidal(), PreNorm(), 1),
-        (Location(length=9), NoPosition(), PostNorm(), 1),
+        (ScaledDot(), Softmax(), Sinusoidal(), PostNorm(), 2),
+        (Additive(), Softmax(), Learned(length=9), PreNorm(), 1),
+        (General(), Softmax(), NoPosition(), PostNorm(), 1),
+        (Dot(), Softmax(), Sinusoidal(), PreNorm(), 1),
+        (Location(length=9), Softmax(), NoPosition(), PostNorm(), 1),
+        # looks at where a query stands
+        (Dot(), LocalMonotonic(reach=1), NoPosition(), PostNorm(), 1),
     ],
     ids=lambda part: type(part).__name__,
 )
-def test_one_word_at_a_time_is_all_at_once(score, position, residual, layers, float64):
-    model = small(score, position, residual, layers=layers)
+def test_one_word_at_a_time_is_all_at_once(score, align, position, residual, layers, float64):
+    model = small(score, position, residual, align=align, layers=layers)
     stepped, parallel = stepped_and_parallel(model, initial(model), SOURCE, GIVEN)
     np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)
 
