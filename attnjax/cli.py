@@ -21,6 +21,12 @@ overrides change the experiment and each of its variants, in any order:
 `attnjax show EXPERIMENT` lists every path, with the values there now."""
 
 
+NO_MEMORY = (
+    "there is not enough memory for this; take smaller batches (--training.batching.tokens), "
+    "fewer seeds at once or a smaller beam"
+)
+
+
 class Parser(argparse.ArgumentParser):
     """One sentence for a mistake, instead of the usage and a sentence."""
 
@@ -116,6 +122,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # whoever read our output has enough; nothing is left to be flushed to it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except RuntimeError as error:
+        # JAX's, which is not imported to be named
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        return _fail(f"{NO_MEMORY}; JAX says: {str(error).splitlines()[0]}", 2)
     except OSError as error:
         sentence = _mendable(error)
         if sentence is None:

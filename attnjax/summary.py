@@ -103,6 +103,11 @@ def summarise(folder: Path, loaded: Loaded, command: str | None = None) -> dict[
             for claim in loaded.ablation.claims
             if measured.keys() >= set(claim.quantity.variants)
         ],
+        "unjudged": [
+            {"text": claim.text, "missing": missing}
+            for claim in loaded.ablation.claims
+            if (missing := sorted(set(claim.quantity.variants) - measured.keys()))
+        ],
         "published": [asdict(figure) for figure in loaded.ablation.published],
         "device": latest["device"],
         "versions": latest["versions"],

@@ -1,5 +1,8 @@
 import re
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from attnjax.shipped import find, load, load_text
 from attnjax.vary import differences
@@ -7,8 +10,20 @@ from attnjax.vary import differences
 README = Path(__file__).parents[1] / "README.md"
 
 
-def test_the_variant_in_ten_lines_is_one():
-    (text,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+def snippets() -> list[str]:
+    return re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+
+
+def test_as_a_library():
+    found: dict[str, Any] = {}
+    exec(snippets()[0], found)
+    assert found["context"].shape == found["x"].shape
+    (weights,) = found["seen"]["attention"]["attention"]["weights"]
+    np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-5)
+
+
+def test_the_variant_of_your_own_is_one():
+    _, text = snippets()
     ablation = load_text(text, name="cosine", path=Path("cosine.py")).ablation
     assert ablation.base == load(find("scaling_and_heads")).ablation.base
     found = differences(ablation.base, ablation.variants["cosine"])

@@ -139,6 +139,7 @@ def test_one_more_seed_joins_those_that_are_there(runs, tmp_path):
     summary = content(tmp_path / "tiny" / "summary.json")
     assert [row["n"] for row in summary["rows"]] == [2]
     assert [claim["text"] for claim in summary["claims"]] == ["It learns."]
+    assert [claim["missing"] for claim in summary["unjudged"]] == [["cosine"]]
 
 
 def test_ctrl_c_keeps_what_is_done_and_the_next_call_goes_on(runs, tmp_path, capsys, monkeypatch):

@@ -10,6 +10,7 @@ The summary of an experiment, `summary.json` in its folder, is
      "claims": [{"text", "quantity": {"kind": "difference" | "value" | "slope" |
                      "sentence_difference" | "length_gain", "metric", ...},
                  "estimate", "low", "high", "region": [low, high], "verdict"}],
+     "unjudged": [{"text", "missing": [variant that was not run]}],
      "published": [{"paper", "table", "variant", "metric", "value", "source"}],
      "device": text, "versions": {package: version}, "command": text, "date": text}
 
@@ -49,6 +50,7 @@ from attnjax.reporting.table import (
     heading,
     measured_rows,
     metric_groups,
+    unjudged,
 )
 
 FILE = "report.html"
@@ -60,7 +62,7 @@ def write(folder: Path, summary: dict[str, Any]) -> Path:
     body = element(
         "body",
         _header(summary),
-        _section("Verdicts", *_verdicts(summary.get("claims") or ())),
+        _section("Verdicts", *_verdicts(summary)),
         _section("Results", *_results(summary)),
         _section("By source length", *_by_length(summary, runs)),
         _section("The mechanism", *_mechanism(summary)),
@@ -106,9 +108,9 @@ def _prose(note: str) -> list[Markup]:
     ]
 
 
-def _verdicts(claims: Sequence[dict[str, Any]]) -> list[Markup]:
+def _verdicts(summary: dict[str, Any]) -> list[Markup]:
     items = []
-    for claim in claims:
+    for claim in summary.get("claims") or ():
         verdict = claim["verdict"]
         badge = f"{MARKS.get(verdict, '')} {verdict}".strip()
         items.append(
@@ -123,14 +125,16 @@ def _verdicts(claims: Sequence[dict[str, Any]]) -> list[Markup]:
                 element("div", figure.forest(claim)),
             )
         )
+    left = unjudged(summary)
+    rest = [element("p", left, class_="caption")] if left else []
     if not items:
-        return []
+        return rest
     rule = (
         "Bar: the 95 % interval, over seeds where nothing else is said. Band: what the claim "
         "allows. The bar inside the band is “reproduced”, clear of it “not reproduced”, anything "
         "else “undecided”."
     )
-    return [element("ul", *items, class_="verdicts"), element("p", rule, class_="caption")]
+    return [element("ul", *items, class_="verdicts"), element("p", rule, class_="caption"), *rest]
 
 
 def _results(summary: dict[str, Any]) -> list[Markup]:

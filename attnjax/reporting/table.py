@@ -31,6 +31,8 @@ def table(summary: dict[str, Any]) -> RenderableType:
             parts.append(_results(summary, metrics[start : start + _BESIDE], ()))
     if summary.get("claims"):
         parts.append(_claims(summary["claims"]))
+    if left := unjudged(summary):
+        parts.append(Text(left))
     if summary.get("published"):
         parts.append(_published(summary))
     return Group(*parts)
@@ -62,6 +64,16 @@ def heading(summary: dict[str, Any], metric: str) -> str:
     """The metric in words, and an arrow where one direction is better."""
     arrow = ARROWS.get((summary.get("better") or {}).get(metric, ""), "")
     return f"{words(metric)} {arrow}".rstrip()
+
+
+def unjudged(summary: dict[str, Any]) -> str:
+    """Which claims have no verdict, and for want of what; nothing if all have one."""
+    left = summary.get("unjudged") or ()
+    if not left:
+        return ""
+    claims = "1 claim is" if len(left) == 1 else f"{len(left)} claims are"
+    missing = sorted({variant for claim in left for variant in claim["missing"]})
+    return f"{claims} not judged: not run yet: {', '.join(missing)}"
 
 
 def count(value: float | None) -> str:

@@ -43,6 +43,12 @@ def test_intervals():
     assert estimate(0.25, None, None) == ("0.2500", "anything")
 
 
+def test_a_claim_without_its_variants_says_so():
+    assert "not judged" not in plain(summary())
+    left = [{"text": "It helps.", "missing": ["b"]}, {"text": "It hurts.", "missing": ["b", "a"]}]
+    assert "2 claims are not judged: not run yet: a, b" in plain({**summary(), "unjudged": left})
+
+
 def test_every_row_shows_the_summary_s_numbers():
     fake = summary()
     lines = plain(fake).splitlines()
