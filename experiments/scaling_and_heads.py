@@ -7,8 +7,8 @@ from different representation subspaces".
 
 Dates as people write them in four languages, to yyyy-mm-dd, character by character. One head with
 keys of width 16 to 1,024, scaled or not; then one head against four at equal cost. Here, at width
-1,024: 40 % right scaled, none unscaled, 31 % additive; one head 70 %, four 77 % (undecided). The
-unscaled logits' variance grows as d_k^0.97 at first, as d_k^1.87 once trained. 5 minutes, 2 cores.
+1,024: 42 % right scaled, none unscaled, 33 % additive; one head 72 %, four 73 % (undecided). The
+unscaled logits' variance grows as d_k^0.97 at first, as d_k^1.93 once trained. 4 minutes, 2 cores.
 
     attnjax run scaling_and_heads
 """
