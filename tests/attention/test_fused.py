@@ -181,7 +181,7 @@ def test_a_devices_own_route_is_for_training_on_that_device(route):
     first = [
         jax.eval_shape(
             lambda module=module: module.init(
-                jax.random.key(0), x, x, x, Causal(), deterministic=False
+                jax.random.key(0), x, x, x, Causal(), deterministic=False, mutable=["params"]
             )
         )
         for module in (forced, free)
