@@ -8,11 +8,11 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
 from attnjax.errors import Interrupted, UserError
+from attnjax.versions import installed
 
 OVERRIDES = """\
 overrides change the experiment and each of its variants, in any order:
@@ -35,10 +35,21 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{message}; see {self.prog} --help")
 
 
+class Version(argparse.Action):
+    """Print the version, which is looked up only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> NoReturn:
+        """Print and exit."""
+        print(f"attnjax {installed('attnjax')}")
+        parser.exit()
+
+
 def parser() -> tuple[Parser, dict[str, Parser]]:
     """The whole command line, and the parser of each command."""
     top = Parser(prog="attnjax", description="Attention, its ablations, and their verdicts.")
-    top.add_argument("--version", action="version", version=f"attnjax {version('attnjax')}")
+    top.add_argument(
+        "--version", action=Version, nargs=0, default=argparse.SUPPRESS, help="print it and exit"
+    )
     added = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     def add(name: str, help: str, *, overrides: bool = False) -> Parser:

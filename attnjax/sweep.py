@@ -11,7 +11,6 @@ import datetime
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -47,6 +46,7 @@ from attnjax.training.loop import train
 from attnjax.training.member import Outcome, Run
 from attnjax.training.step import initial_state
 from attnjax.vary import differences
+from attnjax.versions import installed
 
 PACKAGES = ("attnjax", "jax", "jaxlib", "flax", "optax")
 
@@ -273,10 +273,4 @@ def device() -> str:
 
 def versions() -> dict[str, str]:
     """Of what the numbers depend on."""
-    known = {}
-    for package in PACKAGES:
-        try:
-            known[package] = version(package)
-        except PackageNotFoundError:
-            known[package] = "not installed"
-    return known
+    return {package: installed(package) for package in PACKAGES}

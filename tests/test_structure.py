@@ -40,6 +40,7 @@ LAYERS = (
         "attnjax.quantity",
         "attnjax.ranges",
         "attnjax.vary",
+        "attnjax.versions",
         "attnjax.training",
         "attnjax.evaluation",
         "attnjax.reporting",
