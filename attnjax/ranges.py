@@ -36,9 +36,9 @@ RANGES = {
     **dict.fromkeys(("layers", "encoder_layers", "decoder_layers", "length"), POSITIVE),
     **dict.fromkeys(("vocabulary", "source_vocabulary"), POSITIVE),
     **dict.fromkeys(("clip", "peak", "value", "factor", "epsilon", "temperature"), POSITIVE),
-    **dict.fromkeys(("warmup", "every"), POSITIVE),
+    **dict.fromkeys(("warmup", "decay", "every"), POSITIVE),
     **dict.fromkeys(("start", "after", "alpha"), NOT_NEGATIVE),
-    **dict.fromkeys(("dropout", "smoothing", "b1", "b2"), SHARE),
+    **dict.fromkeys(("dropout", "smoothing", "b1", "b2", "rho"), SHARE),
 }
 
 

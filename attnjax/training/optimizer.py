@@ -63,6 +63,26 @@ class InverseSquareRoot(Schedule):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Cosine(Schedule):
+    """peak * step / warmup up to warmup, from there peak * (1 + cos(pi * done)) / 2 down to 0.
+
+    done = (step - warmup) / decay; after warmup + decay updates the rate stays 0.
+
+    Source: Loshchilov and Hutter 2017, equation 5, without restarts.
+    """
+
+    peak: float = 1e-3
+    warmup: int = 1_000
+    decay: int = 9_000
+
+    def rate(self, step: Any) -> jax.Array:
+        step = jnp.asarray(step, jnp.float32)
+        rising = self.peak * step / self.warmup
+        done = jnp.clip((step - self.warmup) / self.decay, 0.0, 1.0)
+        return jnp.where(step < self.warmup, rising, self.peak * (1.0 + jnp.cos(jnp.pi * done)) / 2)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Halving(Schedule):
     """value, and from the update `after` on half of it, halved again at each `every` more.
 

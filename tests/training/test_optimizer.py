@@ -6,6 +6,7 @@ from attnjax.training.optimizer import (
     Adadelta,
     Adam,
     Constant,
+    Cosine,
     GradientDescent,
     Halving,
     InverseSquareRoot,
@@ -52,6 +53,13 @@ def test_a_rate_is_halved_on_time():
     wanted = [0.8, 0.8, 0.8, 0.8, 0.4, 0.4, 0.4, 0.2, 0.2, 0.2, 0.1]  # updates 1 to 11
     rates = [float(schedule.rate(step)) for step in range(1, 12)]
     np.testing.assert_allclose(rates, wanted, rtol=1e-6)
+
+
+def test_a_cosine_falls_from_the_peak_to_nothing():
+    schedule = Cosine(peak=0.8, warmup=4, decay=6)
+    half = 0.4 * (1 + np.sqrt(0.5))  # after a quarter of the way down: cos 45 degrees
+    for step, wanted in {1: 0.2, 4: 0.8, 5.5: half, 7: 0.4, 10: 0.0, 11: 0.0}.items():
+        np.testing.assert_allclose(schedule.rate(step), wanted, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.usefixtures("float64")
