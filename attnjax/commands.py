@@ -268,4 +268,5 @@ class _Output(Console):
 
 
 def _out() -> Console:
-    return _Output(file=sys.stdout)
+    """As wide as the terminal; what is read by a program, or kept, is cut nowhere."""
+    return _Output(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000)
