@@ -116,7 +116,9 @@ def local_predictive(
     Source: Luong et al. 2015, eq. 10.
     """
     if not sigma > 0:
-        raise UserError(f"the sigma of a local attention must be above 0; got {sigma}")
+        raise UserError(
+            f"the sigma of a local attention must be above 0; got {sigma} (None: half its reach)"
+        )
     distance = key_position[..., None, :] - centre[..., :, None]
     gaussian = jnp.exp(-(distance**2) / (2 * sigma**2))
     window = softmax(logits, _near(mask, centre, key_position, reach))

@@ -106,7 +106,8 @@ class Hard(Align):
         coin: in [0, 1].
 
     Raises:
-        UserError: the coin is no probability.
+        UserError: the coin is no probability, or something is drawn and nobody takes what is sown:
+            no other objective teaches it where to look.
 
     Source: Xu et al. 2015, section 4.1.
     """
@@ -118,6 +119,11 @@ class Hard(Align):
         if not 0 <= self.coin <= 1:
             raise UserError(f"a coin must lie in [0, 1]; got {self.coin}")
         key = self.make_rng("sample") if self.has_rng("sample") else None
+        if key is not None and not self.is_mutable_collection("objective"):
+            raise UserError(
+                "the align Hard learns by the objective Reinforce alone: choose "
+                "objective:reinforce, or the align straight-through"
+            )
         weights, soft = hard(logits, mask, key), softmax(logits, mask)
         logs = log_softmax(logits, mask)
         drawn, entropy = (weights * logs).sum(-1), -(soft * logs).sum(-1)

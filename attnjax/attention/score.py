@@ -50,7 +50,8 @@ def general(query: jax.Array, key: jax.Array, weight: jax.Array) -> jax.Array:
 
     Source: Luong et al. 2015, section 3.1, "general".
     """
-    return dot(query @ weight, key)
+    wide = jnp.promote_types(jnp.result_type(query, weight), jnp.float32)
+    return dot(jnp.matmul(query, weight, preferred_element_type=wide), key)
 
 
 def additive(query: jax.Array, key: jax.Array, v: jax.Array) -> jax.Array:

@@ -18,6 +18,8 @@ from attnjax.training.objective import CrossEntropy, Totals, features, streams
 def coverage(weights: jax.Array, present: jax.Array) -> jax.Array:
     """How far the attention to each key is from 1, over all words: sum_i (1 - sum_t a[t, i])^2.
 
+    Of patches, all of which are there: a key of padding would add 1.
+
     Args:
         weights: a, [B, T, S].
         present: booleans [B, T], True = a word.

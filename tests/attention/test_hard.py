@@ -9,6 +9,7 @@ import pytest
 from flax import linen as nn
 from jax.test_util import check_grads
 
+from attnjax.attention.align import Asked
 from attnjax.attention.attend import Attention
 from attnjax.attention.hard import (
     Hard,
@@ -67,6 +68,13 @@ def test_the_draw_depends_on_the_example_and_not_on_the_batch():
     np.testing.assert_array_equal(shares.reshape(whole.shape), whole)
     assert (whole[1] != whole[0]).any()
     assert (hard(logits, None, jax.random.key(0)) != whole).any()
+
+
+def test_what_nobody_would_teach_is_not_drawn():
+    logits = jnp.zeros((B, T, S))
+    asked = Asked(logits, jnp.arange(T)[None], jnp.arange(S)[None])
+    with pytest.raises(UserError, match="Hard learns by the objective Reinforce alone"):
+        Hard().apply({}, logits, None, asked, rngs=KEYS)
 
 
 @pytest.mark.parametrize("align", [Hard(), StraightThrough()])
@@ -194,7 +202,7 @@ def test_the_context_is_the_value_that_was_drawn():
     x = jnp.asarray(np.random.default_rng(0).normal(size=(2, 3, 4)), jnp.float32)
     nobody = Dense(jnp.zeros((2, 3, 3), bool).at[0].set(True))
     attend = partial(
-        Attention(score=Dot(), align=Hard(0.0)).apply, deterministic=True, mutable=["attention"]
+        Attention(score=Dot(), align=Hard(0.0)).apply, deterministic=True, mutable=True
     )
     context, sown = jax.jit(lambda: attend({}, x, x, x, nobody, rngs=KEYS))()
     (weights,) = sown["attention"]["weights"]

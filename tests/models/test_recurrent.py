@@ -164,7 +164,7 @@ def test_a_fixed_vector_has_no_weights_to_show(float64):
 
 
 def test_reading_backward_is_reading_the_reversed_source(float64):
-    """So the encoder's direction and the data's `Reversed` are one computation, places aside."""
+    """All of a row, END first: the data's `Reversed` leaves END last."""
     turned = recurrent(Encoder(width=W, layers=2, direction="backward"), SUTSKEVER.decoder)
     params = drawn(SUTSKEVER)
     there = {name.replace("forward", "backward"): one for name, one in params["reader"].items()}
