@@ -6,10 +6,11 @@ disjoint from it: "not reproduced"; else "undecided".
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from attnjax.errors import UserError
-from attnjax.quantity import Quantity, Results
+from attnjax.quantity import Difference, Quantity, Results
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,11 +35,11 @@ class Claim:
         if self.low == -math.inf and self.high == math.inf:
             raise UserError(f"the claim {self.text!r} allows everything: give its low or its high")
 
-    def judge(self, results: Results) -> "Verdict":
-        """The verdict by the rule of this file; undecided as well where nothing was measured."""
+    def judge(self, results: Results) -> "Verdict | None":
+        """The verdict by the rule of this file; None: what it is about was not measured."""
         interval = self.quantity.interval(results)
         if interval is None:
-            return Verdict(None, -math.inf, math.inf, "undecided")
+            return None
         estimate, low, high = interval
         if self.low <= low and high <= self.high:
             verdict = "reproduced"
@@ -47,6 +48,20 @@ class Claim:
         else:
             verdict = "undecided"
         return Verdict(estimate if math.isfinite(estimate) else None, low, high, verdict)
+
+
+def gains(metric: str, pairs: Mapping[str, tuple[str, str]], *, low: float) -> tuple[Claim, ...]:
+    """A claim for each statement: of its two variants the first has at least `low` more.
+
+    Args:
+        metric: of what is more the better.
+        pairs: statement: the better variant and the worse.
+        low: the smallest effect of interest.
+    """
+    return tuple(
+        Claim(text=text, quantity=Difference(metric, better, worse), low=low)
+        for text, (better, worse) in pairs.items()
+    )
 
 
 @dataclass(frozen=True)

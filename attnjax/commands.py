@@ -208,16 +208,11 @@ def _answers(
     what: str,
 ) -> Sequence[str]:
     """The answers to sources, as text."""
-    from attnjax.experiment import positions
+    from attnjax.lengths import check_lengths
 
     experiment = trained.experiment
-    limit = positions(experiment.model)
-    for number, source in enumerate(sources, start=1):
-        if limit is not None and len(source) > limit[1]:
-            raise UserError(
-                f"sentence {number} of {what} has {len(source)} symbols (its end counted), "
-                f"and the model {limit[1]} positions ({limit[0]})"
-            )
+    if trained.vocabularies.source is not None:
+        check_lengths(experiment.model, sources, f"of {what}")
     found = replace(experiment, search=search).answers(trained.params, sources)
     return experiment.texts(trained.params, trained.vocabularies, written, sources, found)
 

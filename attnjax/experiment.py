@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from attnjax.claim import Claim
+from attnjax.claim import Claim, gains
 from attnjax.data.corpus import Corpus
 from attnjax.data.tasks import Task
-from attnjax.data.vocabularies import Vocabularies
+from attnjax.data.vocabularies import SIDES, Vocabularies
 from attnjax.decoding.search import Beam, Search
 from attnjax.errors import UserError
 from attnjax.evaluation.measures import Measure
 from attnjax.evaluation.outputs import answers
 from attnjax.evaluation.replacement import Replacement, replace_unknown
+from attnjax.lengths import check_lengths, longest
 from attnjax.models.model import Model
 from attnjax.quantity import (
     Difference,
@@ -29,7 +30,7 @@ from attnjax.ranges import check_ranges
 from attnjax.training.objective import CrossEntropy, Objective
 from attnjax.training.optimizer import Adam, Optimizer
 from attnjax.training.settings import Training
-from attnjax.vary import nearest, vary, walk
+from attnjax.vary import nearest, vary
 
 __all__ = [
     "Ablation",
@@ -40,9 +41,11 @@ __all__ = [
     "Published",
     "Quantity",
     "SentenceDifference",
+    "Setting",
     "Slope",
     "Value",
     "figures",
+    "gains",
     "vary",
 ]
 
@@ -81,9 +84,11 @@ class Experiment:
             UserError: a sentence is longer than the model has positions, the model cannot take
                 such data, or has the size of another vocabulary.
         """
-        limit = positions(self.model)
-        if limit is not None:
-            _check_lengths(corpus, *limit)
+        text = [side for side in SIDES if getattr(corpus.vocabularies, side) is not None]
+        for split, examples in corpus.splits.items():
+            for side in text:
+                symbols = [getattr(example, side) for example in examples]
+                check_lengths(self.model, symbols, f"of the {split} split", f"the {side} of ")
         model = self.model.sized(*corpus.vocabularies.sizes)
         for name in ("vocabulary", "source_vocabulary"):
             given, found = getattr(self.model, name, None), getattr(model, name, None)
@@ -98,14 +103,14 @@ class Experiment:
             params: the model's parameters.
             sources: as the corpus has them.
         """
-        limit = positions(self.model)
+        limit = longest(self.model)
         return answers(
             self.model,
             params,
             sources,
             search=self.search,
             batching=self.training.batching,
-            positions=None if limit is None else limit[1],
+            positions=None if limit is None else limit.symbols,
         )
 
     def texts(
@@ -145,28 +150,6 @@ class Experiment:
         )
 
 
-def positions(model: Model) -> tuple[str, int] | None:
-    """The field that limits the length of a sentence, and the limit; None: nothing does."""
-    limits = [
-        (path, value)
-        for path, value in walk(model, "model")
-        if path.endswith("position.length") and isinstance(value, int)
-    ]
-    return min(limits, key=lambda pair: pair[1], default=None)
-
-
-def _check_lengths(corpus: Corpus, path: str, limit: int) -> None:
-    for split, examples in corpus.splits.items():
-        for number, example in enumerate(examples, start=1):
-            for side in ("source", "target"):
-                length = len(getattr(example, side))
-                if length > limit:
-                    raise UserError(
-                        f"the {side} of sentence {number} of the {split} split has {length} "
-                        f"symbols (its end counted), and the model {limit} positions ({path})"
-                    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class Published:
     """A paper's own figure for one of the variants.
@@ -199,6 +182,23 @@ def figures(
 
 
 @dataclass(frozen=True, kw_only=True)
+class Setting:
+    """Another scale of the question that an ablation asks.
+
+    Attributes:
+        changes: to the base and to every variant, as `vary` takes them.
+        variants: those that only this setting has, as they are.
+        claims: what is claimed there; None: what the ablation claims.
+        published: the paper's figures for it; None: those of the ablation.
+    """
+
+    changes: Mapping[str, Any]
+    variants: Mapping[str, Experiment] = field(default_factory=dict)
+    claims: tuple[Claim, ...] | None = None
+    published: tuple[Published, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Ablation:
     """An experiment, its variants, and what they are said to show.
 
@@ -208,8 +208,7 @@ class Ablation:
         seeds: how many runs of each; their seeds are 0, 1, ...
         claims: what the paper says of them.
         published: the paper's figures for them.
-        settings: other scales of the same question, "paper" the paper's own: changes to the base
-            and to every variant, as `vary` takes them.
+        settings: other scales of the same question, by name; "paper" is the paper's own.
 
     Raises:
         UserError: no variants, less than one seed, a name that is none of a variant, or a value of
@@ -221,7 +220,7 @@ class Ablation:
     seeds: int = 1
     claims: tuple[Claim, ...] = ()
     published: tuple[Published, ...] = ()
-    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    settings: Mapping[str, Setting] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.variants:
@@ -232,6 +231,7 @@ class Ablation:
             Experiment: (self.base, *self.variants.values()),
             Claim: self.claims,
             Published: self.published,
+            Setting: self.settings.values(),
         }
         for kind, values in held.items():
             for value in values:
@@ -261,12 +261,19 @@ class Ablation:
         """The same ablation in another setting.
 
         Raises:
-            UserError: there is none of that name; the nearest is named.
+            UserError: there is none of that name (the nearest is named), or what it says of the
+                variants does not fit them.
         """
         if not self.settings:
             raise UserError(f"there is no setting {setting!r}, nor any other of this experiment")
         if setting not in self.settings:
             raise UserError(f"there is no setting {setting!r}{nearest(setting, self.settings)}")
-        changes = self.settings[setting]
-        variants = {name: vary(variant, changes) for name, variant in self.variants.items()}
-        return replace(self, base=vary(self.base, changes), variants=variants)
+        chosen = self.settings[setting]
+        variants = {name: vary(one, chosen.changes) for name, one in self.variants.items()}
+        return Ablation(
+            base=vary(self.base, chosen.changes),
+            variants=variants | dict(chosen.variants),
+            seeds=self.seeds,
+            claims=self.claims if chosen.claims is None else chosen.claims,
+            published=self.published if chosen.published is None else chosen.published,
+        )

@@ -30,9 +30,10 @@ VALUE = re.compile(r"--([A-Za-z_][\w-]*(?:\.[\w-]+)+)(?:=(.*))?", re.DOTALL)
 
 
 def split(arguments: Sequence[str]) -> tuple[list[str], list[Override]]:
-    """Arguments without the overrides, and the overrides; in any order.
+    """Arguments without the overrides, and the overrides, choices first; given in any order.
 
-    An option with a dot in its name is one: no command has such an option of its own.
+    An option with a dot in its name is one: no command has such an option of its own. A value may
+    be one of a part that is chosen after it.
 
     Raises:
         UserError: an override without its value.
@@ -49,16 +50,16 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[Override]]:
             overrides.append(Override(path, waiting.pop(0) if text is None else text, choice=False))
         else:
             rest.append(word)
-    return rest, overrides
+    return rest, sorted(overrides, key=lambda wanted: not wanted.choice)
 
 
 def override[T](base: T, overrides: Sequence[Override]) -> T:
-    """The part with the overrides made, choices first: a value may be one of the part chosen.
+    """The part with the overrides made, in their order.
 
     Raises:
         UserError: an unknown path, part or value; the nearest one is named.
     """
-    for wanted in sorted(overrides, key=lambda wanted: not wanted.choice):
+    for wanted in overrides:
         base = change(base, wanted.path, _choice(wanted) if wanted.choice else _value(wanted))
     return base
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from attnjax.claim import Claim
+from attnjax.claim import Claim, Verdict
 from attnjax.errors import UserError
 from attnjax.evaluation import sentences
 from attnjax.manifest import EXPERIMENT, RESULT, read, result, write_json
@@ -90,6 +90,7 @@ def summarise(folder: Path, loaded: Loaded, command: str | None = None) -> dict[
         (result for results in found.values() for result in results.values()),
         key=lambda result: result["date"],
     )
+    judged = [(claim, claim.judge(measured)) for claim in loaded.ablation.claims]
     summary = {
         "experiment": loaded.name,
         "title": loaded.title or loaded.name,
@@ -97,16 +98,12 @@ def summarise(folder: Path, loaded: Loaded, command: str | None = None) -> dict[
         "metrics": list(dict.fromkeys(names)),
         "better": {metric: BETTER[metric] for metric in dict.fromkeys(names) if metric in BETTER},
         "rows": [_row(name, results, measured[name]) for name, results in found.items()],
-        # a claim about a variant that was not run is neither decided nor undecided
-        "claims": [
-            _claim(claim, measured)
-            for claim in loaded.ablation.claims
-            if measured.keys() >= set(claim.quantity.variants)
-        ],
+        "claims": [_claim(claim, verdict) for claim, verdict in judged if verdict],
+        # a claim about what was not run or not measured is neither decided nor undecided
         "unjudged": [
-            {"text": claim.text, "missing": missing}
-            for claim in loaded.ablation.claims
-            if (missing := sorted(set(claim.quantity.variants) - measured.keys()))
+            {"text": claim.text, "missing": _missing(claim, measured)}
+            for claim, verdict in judged
+            if not verdict
         ],
         "published": [asdict(figure) for figure in loaded.ablation.published],
         "device": latest["device"],
@@ -159,8 +156,13 @@ def _row(
     }
 
 
-def _claim(claim: Claim, measured: Results) -> dict[str, Any]:
-    verdict = claim.judge(measured)
+def _missing(claim: Claim, measured: Results) -> list[str]:
+    """For want of what it has no verdict: variants, or the metric where they are all there."""
+    quantity = claim.quantity
+    return sorted(set(quantity.variants) - measured.keys()) or [quantity.metric]
+
+
+def _claim(claim: Claim, verdict: Verdict) -> dict[str, Any]:
     return {
         "text": claim.text,
         "quantity": claim.quantity.record(),

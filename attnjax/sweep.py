@@ -10,6 +10,7 @@ together, in one program.
 import datetime
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -76,11 +77,11 @@ class Sweep:
             UserError: there is no such variant, or an override undoes what makes it one.
         """
         ablation = self.loaded.ablation
-        base = override(ablation.base, self.overrides)
         chosen = {}
         for name in self.variants or ablation.variants:
             before = ablation.variant(name)
             chosen[name] = after = override(before, self.overrides)
+            base = _as_far_as(ablation.base, self.overrides)
             undone = set(differences(ablation.base, before)) - set(differences(base, after))
             if undone:
                 raise UserError(
@@ -96,6 +97,14 @@ class Sweep:
             self.folder / variant / f"seed-{seed}": manifest(self.loaded, variant, seed, experiment)
             for seed in range(count)
         }
+
+
+def _as_far_as(base: Experiment, overrides: Sequence[Override]) -> Experiment:
+    """The base with the overrides that it takes: some are of parts that only a variant has."""
+    for one in overrides:
+        with suppress(UserError):
+            base = override(base, [one])
+    return base
 
 
 def sweep(plan: Sweep, console: Console) -> None:

@@ -4,7 +4,7 @@
 RNNsearch, whose decoder attends to the source, does not. BLEU on newstest2014: 13.93 and 17.82
 without attention, trained on sentences of up to 30 and of up to 50 words, 21.50 and 26.75 with it.
 
-Here sequences of 2 to 16 symbols are reversed: 97.7 % are right with attention, 33.5 % without; of
+Here sequences of 2 to 16 symbols are reversed: 97.7 % are right with attention, 34.6 % without; of
 the longest quarter 93 % and none. 12 minutes for three seeds, two cores shared with others.
 
     attnjax run bahdanau2015
@@ -21,7 +21,7 @@ from attnjax.data.vocabulary import SplitWords
 from attnjax.decoding.search import Beam
 from attnjax.evaluation.by_length import ByLength
 from attnjax.evaluation.measures import Alignment
-from attnjax.experiment import Ablation, Claim, Difference, Experiment, figures, vary
+from attnjax.experiment import Ablation, Experiment, Setting, figures, gains, vary
 from attnjax.models.cells import Cho2014
 from attnjax.models.decoders import BahdanauDecoder
 from attnjax.models.recurrence import Encoder
@@ -61,21 +61,25 @@ paper = {
     "training": Training(steps=288_000, batching=Batching(tokens=3_200)),
     "measures": (ByLength(),),
 }
-gain = partial(Difference, better="search", worse="encdec")
+one_vector = {"model.decoder.attention": FixedVector(), "model.encoder.direction": "forward"}
+overall = {"attention beats the vector": ("search", "encdec")}
+on_long = {"on long sentences too": ("search", "encdec")}
+in_bleu = gains("bleu", overall, low=0.5) + gains("bleu_quartile_4", on_long, low=0.5)
+table_1 = partial(figures, "Bahdanau et al. 2015", "Table 1", "bleu")
 
 ablation = Ablation(
     base=base,
-    variants={
-        "search": base,
-        "encdec": vary(base, {"model.decoder.attention": FixedVector()}),
-    },
+    variants={"search": base, "encdec": vary(base, one_vector)},
     seeds=3,
-    claims=(
-        Claim(text="attention beats the vector", quantity=gain("exact_match"), low=0.02),
-        Claim(text="on long sentences too", quantity=gain("exact_match_quartile_4"), low=0.02),
-    ),
-    published=figures(
-        "Bahdanau et al. 2015", "Table 1", "bleu", {"search": 26.75, "encdec": 17.82}
-    ),
-    settings={"paper": paper, "paper_30": paper | {"task.longest": 30}},
+    claims=gains("exact_match", overall, low=0.02)
+    + gains("exact_match_quartile_4", on_long, low=0.02),
+    published=table_1({"search": 26.75, "encdec": 17.82}),
+    settings={
+        "paper": Setting(changes=paper, claims=in_bleu),
+        "paper_30": Setting(
+            changes=paper | {"task.longest": 30},
+            claims=in_bleu,
+            published=table_1({"search": 21.50, "encdec": 13.93}),
+        ),
+    },
 )

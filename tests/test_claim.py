@@ -79,10 +79,11 @@ def test_a_slope_is_the_exponent_of_each_seed():
         Slope("x", over=(("a", 16), ("b", 16)))
 
 
-@pytest.mark.parametrize("results", [{}, runs(a=[1.0]), {"a": {0: Measured({"y": 1.0})}}])
-def test_without_two_seeds_nothing_is_decided(results):
+def test_without_two_seeds_nothing_is_decided_and_without_a_figure_nothing_judged():
     claim = Claim(text="", quantity=Value("x", "a"), low=-100, high=100)
-    assert claim.judge(results).verdict == "undecided"
+    assert claim.judge(runs(a=[1.0])).verdict == "undecided"
+    for results in ({}, {"a": {0: Measured({"y": 1.0})}}):
+        assert claim.judge(results) is None
 
 
 def test_a_region_has_a_low_end_and_a_high_one():
@@ -217,13 +218,12 @@ def test_the_interval_is_the_normal_one_of_two_samples():
     assert found.high - found.low == pytest.approx(2 * half, rel=0.1)
 
 
-def test_what_was_not_decoded_is_undecided_and_other_sentences_are_refused():
+def test_what_was_not_decoded_is_not_judged_and_other_sentences_are_refused():
     quantity = LengthGain(better="a", worse="b")
     claim = Claim(text="", quantity=quantity, low=0.0)
     one = system(0, 0.8, 0.8)
     for results in ({}, runs(a=[1.0], b=[1.0]), answered(a=[one])):
-        found = claim.judge(results)
-        assert (found.verdict, found.estimate) == ("undecided", None)
+        assert claim.judge(results) is None
     wrong_metric = answered(a=[one], b=[exact(np.ones(len(LENGTHS), np.int64))])
     assert quantity.interval(wrong_metric) is None
     fewer = one.at(np.arange(100))

@@ -3,10 +3,11 @@ from dataclasses import replace
 import pytest
 
 from attnjax.attention.position import Learned
+from attnjax.attention.score import Location
 from attnjax.data.files import ParallelText
 from attnjax.data.tasks import Copy
 from attnjax.errors import UserError
-from attnjax.experiment import Ablation, Claim, Experiment, Published, Value
+from attnjax.experiment import Ablation, Claim, Experiment, Published, Setting, Value, vary
 from attnjax.models.transformer import Transformer
 from attnjax.show import describe
 
@@ -52,6 +53,39 @@ def test_resolving_fills_the_vocabulary_and_checks_the_lengths():
         short.resolve(corpus)
     assert f"sentence {number} of the {split} split has {longest} symbols" in str(error.value)
     assert f"{longest - 1} positions (model.position.length)" in str(error.value)
+
+
+def test_a_score_by_place_has_columns_for_the_longest_sentence():
+    corpus = BASE.task.load()
+    score = "model.decoder.cross.attention.score"
+    vary(BASE, {score: Location(length=6)}).resolve(corpus)
+    with pytest.raises(
+        UserError, match=rf"has 6 symbols .* the model 5 positions \({score}.length"
+    ):
+        vary(BASE, {score: Location(length=5)}).resolve(corpus)
+
+
+def test_another_setting_changes_every_variant_and_may_claim_other_things():
+    claim, other = (Claim(text="", quantity=Value(name, "a"), low=0) for name in ("x", "y"))
+    extra = vary(BASE, {"training.steps": 7})
+    ablation = Ablation(
+        base=BASE,
+        variants={"a": BASE, "b": vary(BASE, {"training.average": 2})},
+        claims=(claim,),
+        settings={
+            "long": Setting(changes={"training.steps": 9}),
+            "own": Setting(changes={}, variants={"c": extra}, claims=(other,), published=()),
+        },
+    )
+    long, own = ablation.at("long"), ablation.at("own")
+    assert [one.training.steps for one in (long.base, *long.variants.values())] == [9, 9, 9]
+    assert long.variants["b"].training.average == 2
+    assert (long.claims, own.claims) == ((claim,), (other,))
+    assert own.variants == {**ablation.variants, "c": extra}
+    with pytest.raises(UserError, match="no setting 'lang'; did you mean long"):
+        ablation.at("lang")
+    with pytest.raises(UserError, match="wants Setting here; got {}"):
+        Ablation(base=BASE, variants={"a": BASE}, settings={"paper": {}})  # pyright: ignore
 
 
 def test_show_tells_what_it_can_without_the_corpus_and_refuses_what_is_wrong(monkeypatch):

@@ -36,6 +36,7 @@ LAYERS = (
         "attnjax.shipped",
         "attnjax.override",
         "attnjax.experiment",
+        "attnjax.lengths",
         "attnjax.claim",
         "attnjax.quantity",
         "attnjax.ranges",

@@ -4,13 +4,20 @@ import json
 import os
 import shutil
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from attnjax.cli import main
 from attnjax.data.batches import Plan
+from attnjax.errors import UserError
 from attnjax.evaluation import measures
+from attnjax.experiment import Claim, Value
+from attnjax.override import split
+from attnjax.shipped import load
+from attnjax.summary import summarise
+from attnjax.sweep import Sweep
 
 TINY = str(Path(__file__).with_name("tiny.py"))
 FILES = {
@@ -98,6 +105,31 @@ def test_pictures_are_weights(runs):
         for row in picture["weights"]:
             assert len(row) == len(picture["source"])
             assert sum(row) == pytest.approx(1, abs=1e-3)
+
+
+def test_an_override_may_be_of_a_part_that_only_the_variant_has(tmp_path):
+    _, overrides = split(["--model.encoder.attention.attention.score.sharpness", "2"])
+    plan = Sweep(
+        loaded=load(Path(TINY)),
+        variants=("cosine",),
+        seeds=None,
+        folder=tmp_path,
+        overrides=tuple(overrides),
+    )
+    assert plan.chosen()["cosine"].model.encoder.attention.attention.score.sharpness == 2
+    _, undoing = split(["model.encoder.attention.attention.score:dot"])
+    with pytest.raises(UserError, match="would undo model.encoder.attention.attention.score"):
+        replace(plan, overrides=tuple(undoing)).chosen()
+
+
+def test_a_claim_about_what_nobody_measured_is_not_judged(runs):
+    loaded = load(Path(TINY))
+    claim = Claim(text="It sings.", quantity=Value("tone", "scaled"), low=0.5)
+    wondering = replace(loaded, ablation=replace(loaded.ablation, claims=(claim,)))
+    summary = summarise(runs / "tiny", wondering)
+    assert summary["claims"] == []
+    assert summary["unjudged"] == [{"text": "It sings.", "missing": ["tone"]}]
+    summarise(runs / "tiny", loaded)
 
 
 def test_what_is_there_is_not_run_again(runs, capsys, monkeypatch):

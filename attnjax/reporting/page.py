@@ -10,7 +10,7 @@ The summary of an experiment, `summary.json` in its folder, is
      "claims": [{"text", "quantity": {"kind": "difference" | "value" | "slope" |
                      "sentence_difference" | "length_gain", "metric", ...},
                  "estimate", "low", "high", "region": [low, high], "verdict"}],
-     "unjudged": [{"text", "missing": [variant that was not run]}],
+     "unjudged": [{"text", "missing": [variant that was not run, or metric that none has]}],
      "published": [{"paper", "table", "variant", "metric", "value", "source"}],
      "device": text, "versions": {package: version}, "command": text, "date": text}
 

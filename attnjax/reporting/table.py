@@ -72,8 +72,8 @@ def unjudged(summary: dict[str, Any]) -> str:
     if not left:
         return ""
     claims = "1 claim is" if len(left) == 1 else f"{len(left)} claims are"
-    missing = sorted({variant for claim in left for variant in claim["missing"]})
-    return f"{claims} not judged: not run yet: {', '.join(missing)}"
+    missing = sorted({name for claim in left for name in claim["missing"]})
+    return f"{claims} not judged, for want of {', '.join(missing)}"
 
 
 def count(value: float | None) -> str:

@@ -46,7 +46,7 @@ def test_intervals():
 def test_a_claim_without_its_variants_says_so():
     assert "not judged" not in plain(summary())
     left = [{"text": "It helps.", "missing": ["b"]}, {"text": "It hurts.", "missing": ["b", "a"]}]
-    assert "2 claims are not judged: not run yet: a, b" in plain({**summary(), "unjudged": left})
+    assert "2 claims are not judged, for want of a, b" in plain({**summary(), "unjudged": left})
 
 
 def test_every_row_shows_the_summary_s_numbers():
