@@ -39,7 +39,7 @@ class Standing:
     Attributes:
         best: the lowest validation loss so far.
         waited: epochs in a row that did not lower it.
-        seconds: it was trained for, over all resumes.
+        seconds: it was trained for, over all resumes; see `Outcome`.
         epoch_end: this is the end of an epoch or of the training; only such are averaged.
         stopped: why training ended, "steps" or "patience"; None: it has not.
     """
@@ -58,11 +58,16 @@ class Checkpoints:
     are NumPy's, so that nothing of the machine's devices is stored.
     """
 
-    def __init__(self, folder: Path) -> None:
-        """Open the folder's checkpoints, or make room for them."""
+    def __init__(self, folder: Path, *, only_read: bool = False) -> None:
+        """Open the folder's checkpoints, or make room for them.
+
+        Who only reads leaves alone what a training is writing at that moment.
+        """
         self.folder = Path(folder).resolve() / FOLDER
         options = ocp.CheckpointManagerOptions(
-            enable_async_checkpointing=False, cleanup_tmp_directories=True
+            enable_async_checkpointing=False,
+            cleanup_tmp_directories=not only_read,
+            read_only=only_read,
         )
         with full_disk(self.folder):
             self._manager = ocp.CheckpointManager(self.folder, options=options)
@@ -193,7 +198,7 @@ def average(folder: Path, *, last: int) -> Any:
     """The averaged parameters of the run in `folder`, see `Checkpoints.average`."""
     if not (Path(folder) / FOLDER).is_dir():
         raise UserError(f"{folder} has no {FOLDER}: it is not the folder of a trained run")
-    checkpoints = Checkpoints(folder)
+    checkpoints = Checkpoints(folder, only_read=True)
     try:
         return checkpoints.average(last)
     finally:

@@ -179,12 +179,14 @@ class Group:
         return {name: total / count for name, (total, count) in sums.items()}
 
     def _write(self, step: int, epoch: int, split: str, values: dict[str, np.ndarray]) -> None:
-        elapsed = time.monotonic() - self.began
-        for index, (member, before) in enumerate(zip(self.members, self.seconds, strict=True)):
+        for index, (member, seconds) in enumerate(zip(self.members, self._seconds(), strict=True)):
             row = {name: float(value[index]) for name, value in values.items()}
-            member.record.write(
-                step=step, epoch=epoch, split=split, **row, seconds=before + elapsed
-            )
+            member.record.write(step=step, epoch=epoch, split=split, **row, seconds=seconds)
+
+    def _seconds(self) -> list[float]:
+        """Each member's, who share the time equally."""
+        share = (time.monotonic() - self.began) / len(self.members)
+        return [before + share for before in self.seconds]
 
     def _check(self, step: int, what: str, values: np.ndarray) -> None:
         for member, value in zip(self.members, values, strict=True):
@@ -195,11 +197,9 @@ class Group:
                 )
 
     def _save(self, *, epoch_end: bool) -> None:
-        elapsed = time.monotonic() - self.began
-        for member, before, state in zip(self.members, self.seconds, self._states(), strict=True):
-            member.standing = replace(
-                member.standing, seconds=before + elapsed, epoch_end=epoch_end
-            )
+        columns = zip(self.members, self._seconds(), self._states(), strict=True)
+        for member, seconds, state in columns:
+            member.standing = replace(member.standing, seconds=seconds, epoch_end=epoch_end)
             member.checkpoints.save(state, member.standing, keep=self.job.training.average)
         self.saved = time.monotonic()
 
@@ -208,9 +208,9 @@ class Group:
         staying = [n for n, member in enumerate(self.members) if member.standing.stopped is None]
         if len(staying) == len(self.members):
             return
-        states = self._states()
+        states, seconds = self._states(), self._seconds()
         self.members = [self.members[n] for n in staying]
-        self.seconds = [self.seconds[n] for n in staying]
+        self.seconds, self.began = [seconds[n] for n in staying], time.monotonic()
         if staying:
             self._hold([states[n] for n in staying])
 

@@ -39,9 +39,10 @@ def train(
     checkpoints, metrics.jsonl and TensorBoard's files.
 
     metrics.jsonl has an object a line: "step", "epoch" (from 1), "split" ("train" or "valid"),
-    "seconds" (by the clock, over all resumes) and the objective's means over tokens ("loss", "nll",
-    "accuracy"). Training rows hold means since the row before, and also "learning_rate",
-    "gradient_norm" (before clipping) and "tokens_per_second" (of the target).
+    "seconds" (as in `Outcome`, so far) and the objective's means over tokens ("loss", "nll",
+    "accuracy"). Training rows hold means since the row before, or since an interruption after it,
+    and also "learning_rate", "gradient_norm" (before clipping) and "tokens_per_second" (of the
+    target).
 
     Args:
         runs: folders and seeds.

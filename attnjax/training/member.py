@@ -35,7 +35,7 @@ class Outcome:
         params: the mean of the parameters at the last `Training.average` ends of epochs, in NumPy.
         step: updates made.
         epochs: the same in passes over the data.
-        seconds: by the clock, over all resumes; runs trained together each have the time of all.
+        seconds: by the clock, over all resumes; runs that train together share the time equally.
         stopped: why it ended, "steps" or "patience".
         best: the lowest validation loss; None without validation examples.
     """

@@ -2,6 +2,7 @@
 
 import errno
 import io
+import itertools
 import json
 import shutil
 import signal
@@ -113,6 +114,11 @@ def test_leaves_an_averaged_result_and_one_row_a_place(tmp_path, capfd):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), outcome.params, mean)
     assert not same(saved[0], saved[1])
     assert same(checkpoint.average(folder, last=2), outcome.params)
+    # a training may be writing its next one meanwhile
+    unfinished = folder / checkpoint.FOLDER / f"{steps_wanted + 1}.orbax-checkpoint-tmp"
+    unfinished.mkdir()
+    assert same(checkpoint.average(folder, last=2), outcome.params)
+    unfinished.rmdir()
 
     rows = [json.loads(line) for line in (folder / record.FILE).read_text().splitlines()]
     assert [row["step"] for row in rows if row["split"] == "valid"] == [
@@ -159,10 +165,15 @@ def test_ctrl_c_loses_nothing(tmp_path, monkeypatch, when):
     assert same(go(tmp_path / "cut", 0, 1, average=3)[1].params, whole[1].params)
 
 
-def test_a_seed_that_stops_leaves_the_others_to_go_on(tmp_path):
+def test_a_seed_that_stops_leaves_the_others_to_go_on(tmp_path, monkeypatch):
     settings: dict[str, Any] = {"steps": 40 * PER_EPOCH, "patience": 1}
-    schedule = Constant(value=0.1)
-    soon, late = go(tmp_path / "together", 0, 3, schedule=schedule, **settings)
+    schedule, clock = Constant(value=0.1), itertools.count()
+    with monkeypatch.context() as patched:
+        patched.setattr(group, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+        soon, late = go(tmp_path / "together", 0, 3, schedule=schedule, **settings)
+    assert soon.seconds < late.seconds
+    passed = next(clock)
+    assert passed / 2 < soon.seconds + late.seconds <= passed, "they share the time"
     assert soon.step < late.step < settings["steps"]
     assert soon.stopped == late.stopped == "patience"
     (alone,) = go(tmp_path / "alone", 3, schedule=schedule, **settings)
