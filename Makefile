@@ -28,7 +28,8 @@ lint: $(READY)
 # On a machine with a GPU; PYTHON may be any that has JAX for it, PEER one that has PyTorch.
 PYTHON := $(BIN)/python
 bench-gpu:
-	$(PYTHON) -m attnjax.benchmark.gpu $(PEER) > bench-gpu.json
+	$(PYTHON) -m attnjax.benchmark.gpu $(PEER) > bench-gpu.json.tmp
+	mv bench-gpu.json.tmp bench-gpu.json
 
 # Newest versions that fit together, on every system; installed by the next `make setup`.
 constraints: $(READY)

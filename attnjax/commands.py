@@ -14,7 +14,7 @@ from rich.table import Table
 
 from attnjax.errors import UserError
 from attnjax.override import Override, override
-from attnjax.shipped import Loaded, find, load, shipped
+from attnjax.shipped import find, load, shipped
 
 if TYPE_CHECKING:
     from attnjax.decoding.search import Search
@@ -36,7 +36,7 @@ def show(
     _keep_compiled()
     from attnjax.show import describe
 
-    ablation = _load(experiment, setting).ablation
+    ablation = load(find(experiment)).at(setting).ablation
     chosen = ablation.base if variant is None else ablation.variant(variant)
     for part in describe(override(chosen, overrides)):
         _out().print(part)
@@ -63,8 +63,8 @@ def run(
     _keep_compiled()
     from attnjax.sweep import Sweep, sweep
 
-    loaded = _load(experiment, setting)
-    folder = runs / loaded.name
+    loaded = load(find(experiment)).at(setting)
+    folder = runs / loaded.folder
     plan = Sweep(
         loaded=loaded,
         variants=tuple(dict.fromkeys(variant)),
@@ -74,14 +74,6 @@ def run(
     )
     sweep(plan, Console(stderr=True))
     _report(folder, loaded, shlex.join(command))
-
-
-def _load(experiment: str, setting: str | None) -> Loaded:
-    """The experiment, in another setting under a name of its own: its runs lie elsewhere."""
-    loaded = load(find(experiment))
-    if setting is None:
-        return loaded
-    return replace(loaded, name=f"{loaded.name}-{setting}", ablation=loaded.ablation.at(setting))
 
 
 def report(*, runs: Path) -> None:

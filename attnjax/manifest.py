@@ -7,8 +7,11 @@ result.json      at the end; its presence says that the run is finished
 hypotheses.txt  sentences.json  attention.json
 """
 
+import fcntl
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -22,6 +25,7 @@ from attnjax.shipped import Loaded, load_text
 from attnjax.training.checkpoint import average
 
 CONFIG, EXPERIMENT, RESULT = "config.json", "experiment.py", "result.json"
+LOCK = "lock"
 HYPOTHESES, ATTENTION, VOCABULARY = "hypotheses.txt", "attention.json", "vocabulary"
 
 
@@ -31,6 +35,7 @@ class Manifest:
 
     Attributes:
         experiment: the experiment file's name.
+        setting: which of its other settings; None: none of them.
         variant: which of its variants.
         seed: the run's.
         settings: the record of the `Experiment`.
@@ -42,6 +47,7 @@ class Manifest:
     seed: int
     settings: Any
     vocabulary: str | None = None
+    setting: str | None = None
 
 
 def check(folder: Path, wanted: Manifest, loaded: Loaded) -> bool:
@@ -54,7 +60,7 @@ def check(folder: Path, wanted: Manifest, loaded: Loaded) -> bool:
     if not (folder / CONFIG).exists():
         return False
     found = read(folder)
-    for name in ("experiment", "variant", "seed"):
+    for name in ("experiment", "setting", "variant", "seed"):
         ours, theirs = getattr(wanted, name), getattr(found, name)
         if ours != theirs:
             raise UserError(
@@ -96,6 +102,26 @@ def open_folder(folder: Path, wanted: Manifest, loaded: Loaded, vocabularies: Vo
     vocabularies.save(folder / VOCABULARY)
     # last, and at once: a folder with it is whole
     write_json(folder / CONFIG, {**asdict(wanted), "vocabulary": vocabularies.digest})
+
+
+@contextmanager
+def alone(folders: Iterable[Path]) -> Iterator[None]:
+    """Keep other processes out of runs' folders, which have a file `lock` for it.
+
+    Raises:
+        UserError: another is in one of them.
+    """
+    with ExitStack() as held:
+        for folder in folders:
+            file = held.enter_context((folder / LOCK).open("w"))
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise UserError(
+                    f"{folder} is being trained by another process: wait for it, or choose another "
+                    "--runs"
+                ) from error
+        yield
 
 
 def read(folder: Path) -> Manifest:
@@ -190,12 +216,19 @@ def open_trained(folder: Path) -> Trained:
 def manifest(loaded: Loaded, variant: str, seed: int, experiment: Experiment) -> Manifest:
     """The manifest of a run that is to be."""
     settings = to_json(experiment, loaded.own)
-    return Manifest(experiment=loaded.name, variant=variant, seed=seed, settings=settings)
+    return Manifest(
+        experiment=loaded.name,
+        setting=loaded.setting,
+        variant=variant,
+        seed=seed,
+        settings=settings,
+    )
 
 
 def write_json(path: Path, data: Any) -> None:
     """Write JSON whole or not at all."""
-    whole = path.with_name(path.name + ".tmp")
+    # two processes may each put a summary together
+    whole = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
     whole.write_text(text + "\n", encoding="utf-8")
     whole.replace(path)

@@ -34,12 +34,29 @@ class Loaded:
         text: all of it.
         ablation: what it is about.
         own: the dataclasses that it defines or imports, by name.
+        setting: which of its other settings `ablation` is of; None: of none.
     """
 
     name: str
     text: str
     ablation: "Ablation"
     own: dict[str, type]
+    setting: str | None = None
+
+    def at(self, setting: str | None) -> "Loaded":
+        """The same in another setting; None: as it is.
+
+        Raises:
+            UserError: there is none of that name; the nearest is named.
+        """
+        if setting is None:
+            return self
+        return dataclasses.replace(self, ablation=self.ablation.at(setting), setting=setting)
+
+    @property
+    def folder(self) -> str:
+        """The name of the folder of its runs: those of another setting lie elsewhere."""
+        return self.name if self.setting is None else f"{self.name}-{self.setting}"
 
     @property
     def title(self) -> str:

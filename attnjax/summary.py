@@ -44,7 +44,7 @@ def experiments(folder: Path) -> list[Path]:
         raise UserError(f"there is no folder {folder}")
     if (folder / RESULT).exists():
         raise UserError(
-            f"{folder} is a single run; give its experiment's folder, {folder.parents[1]}"
+            f"{folder} is a single run; give its experiment's folder, {folder.resolve().parents[1]}"
         )
     raise UserError(f"{folder} holds no finished runs of an experiment")
 
@@ -60,7 +60,8 @@ def reload(folder: Path) -> Loaded:
         text = (run / EXPERIMENT).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{run / EXPERIMENT} cannot be read: {error}") from error
-    return load_text(text, name=read(run).experiment, path=run / EXPERIMENT)
+    manifest = read(run)
+    return load_text(text, name=manifest.experiment, path=run / EXPERIMENT).at(manifest.setting)
 
 
 def summarise(folder: Path, loaded: Loaded, command: str | None = None) -> dict[str, Any]:
@@ -92,7 +93,7 @@ def summarise(folder: Path, loaded: Loaded, command: str | None = None) -> dict[
     )
     judged = [(claim, claim.judge(measured)) for claim in loaded.ablation.claims]
     summary = {
-        "experiment": loaded.name,
+        "experiment": loaded.folder,
         "title": loaded.title or loaded.name,
         "note": loaded.note,
         "metrics": list(dict.fromkeys(names)),
@@ -178,7 +179,8 @@ def _command(folder: Path, loaded: Loaded) -> str:
     try:
         return json.loads((folder / FILE).read_text(encoding="utf-8"))["command"]
     except (OSError, ValueError, KeyError):
-        return f"attnjax run {loaded.name}"
+        setting = "" if loaded.setting is None else f" --setting {loaded.setting}"
+        return f"attnjax run {loaded.name}{setting}"
 
 
 def finite(value: float) -> float | None:

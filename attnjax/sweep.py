@@ -33,6 +33,7 @@ from attnjax.manifest import (
     HYPOTHESES,
     RESULT,
     Manifest,
+    alone,
     check,
     manifest,
     open_folder,
@@ -99,12 +100,12 @@ class Sweep:
         }
 
 
-def _as_far_as(base: Experiment, overrides: Sequence[Override]) -> Experiment:
-    """The base with the overrides that it takes: some are of parts that only a variant has."""
+def _as_far_as(experiment: Experiment, overrides: Sequence[Override]) -> Experiment:
+    """With the overrides that it takes: some are of parts that only another variant has."""
     for one in overrides:
         with suppress(UserError):
-            base = override(base, [one])
-    return base
+            experiment = override(experiment, [one])
+    return experiment
 
 
 def sweep(plan: Sweep, console: Console) -> None:
@@ -123,7 +124,7 @@ def sweep(plan: Sweep, console: Console) -> None:
             corpora[task] = task.load()
         return corpora[task]
 
-    # all that can be wrong with a later variant is said before the first is trained
+    # what does not fit the data or the measures is said of all variants before one is trained
     waiting = {}
     for variant, experiment in chosen.items():
         runs = plan.runs(variant, experiment)
@@ -141,7 +142,8 @@ def sweep(plan: Sweep, console: Console) -> None:
         data = corpus(experiment.task)
         for folder, wanted in unfinished.items():
             open_folder(folder, wanted, plan.loaded, data.vocabularies)
-        _run(variant, experiment, data, unfinished, console)
+        with alone(unfinished):
+            _run(variant, experiment, data, unfinished, console)
 
 
 def _finished(folder: Path) -> bool:
@@ -154,7 +156,7 @@ def _check_all(plan: Sweep) -> None:
         for path in sorted((plan.folder / variant).glob(f"seed-*/{CONFIG}")):
             seed = path.parent.name.removeprefix("seed-")
             if seed.isdigit():
-                settings = override(experiment, plan.overrides)
+                settings = _as_far_as(experiment, plan.overrides)
                 check(path.parent, manifest(plan.loaded, variant, int(seed), settings), plan.loaded)
 
 
@@ -180,9 +182,7 @@ def _run(
     first = _initial(experiment, corpus, seeds) if experiment.measures else [None] * len(seeds)
     for (folder, wanted), outcome, initial in zip(runs.items(), outcomes, first, strict=True):
         with console.status(f"{variant}: decoding and measuring seed {wanted.seed}"):
-            found = _finish(
-                folder, experiment, corpus, outcome, initial, seed=wanted.seed, together=len(runs)
-            )
+            found = _finish(folder, experiment, corpus, outcome, initial, seed=wanted.seed)
         write_json(folder / RESULT, {"variant": variant, "seed": wanted.seed, **found})
         judged = ((name, found["metrics"][name]) for name in BETTER if name in found["metrics"])
         shown = ", ".join(f"{name} {number(value)}" for name, value in judged)
@@ -215,7 +215,6 @@ def _finish(
     initial: Any,
     *,
     seed: int,
-    together: int,
 ) -> dict[str, Any]:
     """Decode, score and measure a trained run; what result.json says of it."""
     scored, kept = _score(folder, experiment, corpus, outcome.params)
@@ -235,8 +234,7 @@ def _finish(
     return {
         "metrics": {name: value if isfinite(value) else None for name, value in metrics.items()},
         **scored.made,
-        # runs that were trained together share the time of all
-        "seconds": outcome.seconds / together,
+        "seconds": outcome.seconds,
         "parameters": sum(leaf.size for leaf in jax.tree.leaves(outcome.params)),
         "step": outcome.step,
         "epochs": outcome.epochs,

@@ -1,10 +1,11 @@
 """`attnjax run` end to end, on a file of seconds."""
 
+import fcntl
 import json
 import os
 import shutil
 import signal
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,11 @@ from attnjax.data.batches import Plan
 from attnjax.errors import UserError
 from attnjax.evaluation import measures
 from attnjax.experiment import Claim, Value
+from attnjax.manifest import manifest, write_json
 from attnjax.override import split
 from attnjax.shipped import load
 from attnjax.summary import summarise
-from attnjax.sweep import Sweep
+from attnjax.sweep import Sweep, _check_all
 
 TINY = str(Path(__file__).with_name("tiny.py"))
 FILES = {
@@ -117,6 +119,11 @@ def test_an_override_may_be_of_a_part_that_only_the_variant_has(tmp_path):
         overrides=tuple(overrides),
     )
     assert plan.chosen()["cosine"].model.encoder.attention.attention.score.sharpness == 2
+    # and what is there of the others stays comparable
+    (tmp_path / "scaled" / "seed-0").mkdir(parents=True)
+    there = manifest(plan.loaded, "scaled", 0, plan.loaded.ablation.variants["scaled"])
+    write_json(tmp_path / "scaled" / "seed-0" / "config.json", asdict(there))
+    _check_all(plan)
     _, undoing = split(["model.encoder.attention.attention.score:dot"])
     with pytest.raises(UserError, match="would undo model.encoder.attention.attention.score"):
         replace(plan, overrides=tuple(undoing)).chosen()
@@ -152,6 +159,35 @@ def test_the_report_is_made_of_the_folders_alone(runs, capsys):
     for name in ("summary.json", "report.html"):
         (folder / f"{name}.before").replace(folder / name)
     assert "scaled" in capsys.readouterr().out
+
+
+def test_another_setting_is_reported_again_as_what_it_is(tmp_path, capsys):
+    words = ["--setting", "short", "--variant", "shorter", "--runs", str(tmp_path)]
+    assert main(["run", TINY, *words]) == 0
+    folder = tmp_path / "tiny-short"
+    before = content(folder / "summary.json")
+    assert [row["variant"] for row in before["rows"]] == ["shorter"]
+    assert [claim["text"] for claim in before["claims"]] == ["It hurries."]
+    (folder / "summary.json").unlink()
+    assert main(["report", str(tmp_path)]) == 0
+    after = content(folder / "summary.json")
+    assert after["command"] == "attnjax run tiny --setting short"
+    assert {**after, "command": None} == {**before, "command": None}
+    capsys.readouterr()
+    assert main(["report", str(folder / "shorter" / "seed-0")]) == 2
+    assert str(folder) in capsys.readouterr().err
+
+
+def test_a_run_that_another_process_trains_is_left_alone(tmp_path, capsys):
+    run = tmp_path / "tiny" / "scaled" / "seed-1"
+    words = ["run", TINY, "--runs", str(tmp_path), "--variant", "scaled", "--training.steps", "1"]
+    run.mkdir(parents=True)
+    with (run / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert main(words) == 2
+    assert f"{run} is being trained by another process" in capsys.readouterr().err
+    assert not (run / "checkpoints").exists()
+    assert main(words) == 0
 
 
 def test_one_more_seed_joins_those_that_are_there(runs, tmp_path):

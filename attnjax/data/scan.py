@@ -23,7 +23,8 @@ class Scan(HeldOut):
         split: simple: four fifths of all commands, drawn at random, to train on, the rest to test;
             length: to train on those of at most 22 actions, the longer ones to test.
 
-    Source: Lake & Baroni 2018, sections 2 and 4; github.com/brendenlake/SCAN.
+    Source: Lake & Baroni 2018, sections 2 and 4; github.com/brendenlake/SCAN, whose
+        `simple_split/tasks_train_simple.txt` is `simple_train.txt` here, and so on.
     """
 
     folder: str = "scan"
