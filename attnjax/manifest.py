@@ -2,6 +2,7 @@
 
 config.json      the experiment, variant, seed, digest of the vocabulary, and all settings
 experiment.py    the text of the experiment file
+lock             held by the process that trains it
 vocabulary/  checkpoints/  metrics.jsonl
 result.json      at the end; its presence says that the run is finished
 hypotheses.txt  sentences.json  attention.json
@@ -121,6 +122,8 @@ def alone(folders: Iterable[Path]) -> Iterator[None]:
                     f"{folder} is being trained by another process: wait for it, or choose another "
                     "--runs"
                 ) from error
+            except OSError:
+                pass  # a cluster's file system may know no locks
         yield
 
 

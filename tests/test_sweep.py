@@ -1,5 +1,6 @@
 """`attnjax run` end to end, on a file of seconds."""
 
+import errno
 import fcntl
 import json
 import os
@@ -15,7 +16,7 @@ from attnjax.data.batches import Plan
 from attnjax.errors import UserError
 from attnjax.evaluation import measures
 from attnjax.experiment import Claim, Value
-from attnjax.manifest import manifest, write_json
+from attnjax.manifest import alone, manifest, write_json
 from attnjax.override import split
 from attnjax.shipped import load
 from attnjax.summary import summarise
@@ -188,6 +189,15 @@ def test_a_run_that_another_process_trains_is_left_alone(tmp_path, capsys):
     assert f"{run} is being trained by another process" in capsys.readouterr().err
     assert not (run / "checkpoints").exists()
     assert main(words) == 0
+
+
+def test_a_file_system_without_locks_is_no_obstacle(tmp_path, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with alone([tmp_path]):
+        assert (tmp_path / "lock").exists()
 
 
 def test_one_more_seed_joins_those_that_are_there(runs, tmp_path):

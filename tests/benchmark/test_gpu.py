@@ -21,6 +21,8 @@ def test_attention_of_several_rows_in_half_precision():
 
 def test_each_length_has_as_many_tokens():
     for length in gpu.LENGTHS:
-        _, of, rows, heads, platform = gpu.attended(length).peer or ()
+        peer = gpu.attended(length).peer
+        assert peer
+        _, of, rows, heads, platform = peer
         assert int(of) * int(rows) == gpu.TOKENS
         assert (int(heads), platform) == (gpu.HEADS, "cuda")
