@@ -78,11 +78,11 @@ class Sweep:
             UserError: there is no such variant, or an override undoes what makes it one.
         """
         ablation = self.loaded.ablation
+        base = _as_far_as(ablation.base, self.overrides)
         chosen = {}
         for name in self.variants or ablation.variants:
             before = ablation.variant(name)
             chosen[name] = after = override(before, self.overrides)
-            base = _as_far_as(ablation.base, self.overrides)
             undone = set(differences(ablation.base, before)) - set(differences(base, after))
             if undone:
                 raise UserError(

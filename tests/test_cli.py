@@ -56,7 +56,7 @@ def sentence(capsys, *words: str, code: int = 2) -> str:
         (f"show {TINY} --variant scald", "there is no variant 'scald'; did you mean scaled?"),
         (f"run {TINY} --sedes 3", "run has no option --sedes; did you mean --seeds?"),
         (f"run {TINY} extra", "run wants nothing more; got also 'extra'"),
-        (f"run {TINY} --setting paper", "there is no setting 'paper', nor any other"),
+        (f"run {TINY} --setting paper", "there is no setting 'paper'; there is short"),
         (f"run {TINY} --model.width 0", "model.width must be above 0; got 0"),
         (f"show {TINY} --objective.smoothing 2", "objective.smoothing must be at least 0 and"),
         (f"show {TINY} --optimizer.clip nan", "optimizer.clip must be above 0; got nan"),

@@ -84,6 +84,8 @@ def test_another_setting_changes_every_variant_and_may_claim_other_things():
     assert own.variants == {**ablation.variants, "c": extra}
     with pytest.raises(UserError, match="no setting 'lang'; did you mean long"):
         ablation.at("lang")
+    with pytest.raises(UserError, match="no setting 'long', nor any other"):
+        long.at("long")
     with pytest.raises(UserError, match="wants Setting here; got {}"):
         Ablation(base=BASE, variants={"a": BASE}, settings={"paper": {}})  # pyright: ignore
 
