@@ -16,6 +16,15 @@ class Live(NamedTuple):
     tokens: list[int]
 
 
+class Tie(Exception):
+    """Two hypotheses are as good as equal: what a search in float32 finds may be either."""
+
+
+def _told_apart(ranked: list[Live]) -> None:
+    if np.any(-np.diff([one.score for one in ranked]) < 1e-5):
+        raise Tie
+
+
 @partial(jax.jit, static_argnames="model")
 def parallel(model, params, row, given):
     """The logits [K, T, V] of one source [S] and prefixes of its hypotheses [K, T]."""
@@ -24,7 +33,11 @@ def parallel(model, params, row, given):
 
 
 def plain(model, params, source, search: Beam, limits, length: int) -> list[list[Live]]:
-    """The hypotheses of each sentence, best first, by the parallel call on every prefix alone."""
+    """The hypotheses of each sentence, best first, by the parallel call on every prefix alone.
+
+    Raises:
+        Tie: float32 cannot tell two of them apart.
+    """
 
     def search_one(row, limit: int) -> list[Live]:
         most = length if search.most is None else search.most + 1
@@ -47,7 +60,9 @@ def plain(model, params, source, search: Beam, limits, length: int) -> list[list
                 for k, hypothesis in enumerate(live)
                 for word in np.flatnonzero(may)
             ]
-            candidates = sorted(candidates, key=lambda c: -c.score)[: 2 * search.size]
+            candidates = sorted(candidates, key=lambda c: -c.score)
+            _told_apart(candidates[: 2 * search.size + 1])
+            candidates = candidates[: 2 * search.size]
             for score, tokens in candidates[: search.size]:
                 if tokens[-1] == END and len(finished) < search.size:
                     divisor = float(search.normalisation.divisor(len(tokens)))
@@ -57,6 +72,8 @@ def plain(model, params, source, search: Beam, limits, length: int) -> list[list
             live = [c for c in candidates if c.tokens[-1] != END][: search.size]
             if not live:
                 break
-        return sorted(finished, key=lambda f: -f.score)
+        finished.sort(key=lambda f: -f.score)
+        _told_apart(finished)
+        return finished
 
     return [search_one(row, int(n)) for row, n in zip(source, limits, strict=True)]

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 
 from attnjax.attention.attend import Attention
 from attnjax.attention.multihead import MultiHead
@@ -26,7 +26,7 @@ from attnjax.models.layers import DecoderLayer, EncoderLayer, FeedForward
 from attnjax.models.recurrence import Encoder
 from attnjax.models.recurrent import Recurrent
 from attnjax.models.transformer import Transformer
-from tests.decoding.plain import plain
+from tests.decoding.plain import Tie, plain
 
 EXTRA = 4
 SOURCE = jnp.asarray([[5, 6, 7, END], [8, END, PAD, PAD], [PAD] * 4, [4, 9, END, PAD]])
@@ -147,15 +147,16 @@ def test_stages_change_nothing(model, search, batch):
         found = translate(model, params, jnp.asarray(source), search, extra=EXTRA)
         symbols = (source != PAD).sum(-1)
         limits = np.where(symbols, symbols + EXTRA, 0)
-        wanted = plain(model, params, source, search, limits, PLACES + EXTRA)
+        try:
+            wanted = plain(model, params, source, search, limits, PLACES + EXTRA)
+        except Tie:
+            reject()
     for tokens, scores, hypotheses in zip(found.tokens, found.scores, wanted, strict=True):
         count = len(hypotheses)
-        expected = [each.score for each in hypotheses]
-        np.testing.assert_allclose(scores[:count], expected, rtol=1e-4)
-        # the search's float32 cannot tell apart whose scores are as good as equal
-        if count < 2 or np.abs(np.diff(expected)).min() > 1e-5:
-            found_tokens = [row[row != PAD].tolist() for row in tokens[:count]]
-            assert found_tokens == [each.tokens for each in hypotheses]
+        assert [row[row != PAD].tolist() for row in tokens[:count]] == [
+            each.tokens for each in hypotheses
+        ]
+        np.testing.assert_allclose(scores[:count], [each.score for each in hypotheses], rtol=1e-4)
         assert np.isneginf(scores[count:]).all()
         assert (tokens[count:] == PAD).all()
 
