@@ -220,10 +220,16 @@ def bench(*, workloads: Sequence[str], peer: Path | None, json: bool, against: P
 
     listed, then = chosen(workloads), None if against is None else kept(against)
     rows, limit = [], product(CPU_SIDE)
-    for number, workload in enumerate(listed, start=1):
-        # a line, not a spinner: its thread would run while the clock does
-        print(f"{number} of {len(listed)}: {workload.name}", file=sys.stderr)
-        rows.append(measure(workload, peer, limit))
+    try:
+        for number, workload in enumerate(listed, start=1):
+            # a line, not a spinner: its thread would run while the clock does
+            print(f"{number} of {len(listed)}: {workload.name}", file=sys.stderr)
+            rows.append(measure(workload, peer, limit))
+    except (UserError, KeyboardInterrupt):
+        # a peer may lack one engine of several: what was measured before is not lost
+        if rows and not json:
+            _out().print(table(rows))
+        raise
     content = {**machine(), "workloads": rows}
     found = [] if then is None else [*moved(content, then)]
     if then is not None:

@@ -138,17 +138,16 @@ def _row(
     variant: str, results: Mapping[int, dict[str, Any]], measured: Mapping[int, Measured]
 ) -> dict[str, Any]:
     names = list(dict.fromkeys(name for run in measured.values() for name in run.metrics))
-    values = {
-        name: [run.metrics[name] for run in measured.values() if name in run.metrics]
-        for name in names
-    }
+    # a run that an older version measured may lack one; its place is kept, a value a seed
+    values = {name: [run.metrics.get(name) for run in measured.values()] for name in names}
+    there = {name: [x for x in column if x is not None] for name, column in values.items()}
     return {
         "variant": variant,
         "n": len(results),
-        "mean": {name: finite(float(np.mean(column))) for name, column in values.items()},
+        "mean": {name: finite(float(np.mean(column))) for name, column in there.items()},
         "standard_deviation": {
             name: finite(float(np.std(column, ddof=1))) if len(column) > 1 else None
-            for name, column in values.items()
+            for name, column in there.items()
         },
         "seconds": sum(content["seconds"] for content in results.values()),
         "parameters": next(iter(results.values()))["parameters"],
@@ -183,6 +182,6 @@ def _command(folder: Path, loaded: Loaded) -> str:
         return f"attnjax run {loaded.name}{setting}"
 
 
-def finite(value: float) -> float | None:
+def finite(value: float | None) -> float | None:
     """A number as JSON has them."""
-    return value if math.isfinite(value) else None
+    return value if value is not None and math.isfinite(value) else None

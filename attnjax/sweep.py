@@ -124,7 +124,7 @@ def sweep(plan: Sweep, console: Console) -> None:
             corpora[task] = task.load()
         return corpora[task]
 
-    # what does not fit the data or the measures is said of all variants before one is trained
+    # what does not fit the data is said of all variants before one is trained
     waiting = {}
     for variant, experiment in chosen.items():
         runs = plan.runs(variant, experiment)
@@ -132,6 +132,7 @@ def sweep(plan: Sweep, console: Console) -> None:
         if unfinished:
             data = corpus(experiment.task)
             resolved = experiment.resolve(data)
+            resolved.training.check(data)
             for part in (*resolved.measures, resolved.unknown):
                 if part is not None:
                     part.check(resolved.model, data)

@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from attnjax.cli import main
 from attnjax.data.batches import Plan
@@ -20,7 +21,7 @@ from attnjax.manifest import alone, manifest, write_json
 from attnjax.override import split
 from attnjax.shipped import load
 from attnjax.summary import summarise
-from attnjax.sweep import Sweep, _check_all
+from attnjax.sweep import Sweep, _check_all, sweep
 
 TINY = str(Path(__file__).with_name("tiny.py"))
 FILES = {
@@ -138,6 +139,33 @@ def test_a_claim_about_what_nobody_measured_is_not_judged(runs):
     assert summary["claims"] == []
     assert summary["unjudged"] == [{"text": "It sings.", "missing": ["tone"]}]
     summarise(runs / "tiny", loaded)
+
+
+def test_what_an_old_run_lacks_keeps_its_place(runs, tmp_path):
+    shutil.copytree(runs / "tiny", tmp_path / "tiny")
+    path = tmp_path / "tiny" / "scaled" / "seed-0" / "result.json"
+    old, other = content(path), content(path.parents[1] / "seed-1" / "result.json")
+    del old["metrics"]["alignment_error"]
+    write_json(path, old)
+    row = summarise(tmp_path / "tiny", load(Path(TINY)))["rows"][0]
+    kept = other["metrics"]["alignment_error"]
+    assert row["values"]["alignment_error"] == [None, kept]
+    assert row["mean"]["alignment_error"] == kept
+    assert row["standard_deviation"]["alignment_error"] is None
+
+
+def test_what_a_variant_cannot_train_on_is_said_before_any_is_trained(tmp_path, monkeypatch):
+    monkeypatch.setattr("attnjax.sweep.train", None)
+    text = Path(TINY).read_text()
+    score = '{"model.encoder.attention.attention.score": Cosine()}'
+    assert score in text
+    crowded = score.replace("}", ', "training.batching.rows_multiple": 80}')
+    (tmp_path / "crowded.py").write_text(text.replace(score, crowded))
+    loaded = load(tmp_path / "crowded.py")
+    plan = Sweep(loaded=loaded, variants=(), seeds=1, folder=tmp_path, overrides=())
+    with pytest.raises(UserError, match="more than batching.tokens=80"):
+        sweep(plan, Console(quiet=True))
+    assert not (tmp_path / "scaled").exists()
 
 
 def test_what_is_there_is_not_run_again(runs, capsys, monkeypatch):

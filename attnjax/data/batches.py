@@ -110,8 +110,8 @@ class Batching:
     shapes: int = 8
     rows_multiple: int = 8
 
-    def plan(self, examples: Sequence[Encoded]) -> Plan:
-        """Cut examples into buckets.
+    def check(self, examples: Sequence[Encoded]) -> None:
+        """Refuse what no plan can be made of.
 
         Raises:
             UserError: when there is no example, one is too long for `tokens`, or a field is less
@@ -122,11 +122,27 @@ class Batching:
                 raise UserError(f"batching.{name} must be at least 1, got {getattr(self, name)}")
         if not examples:
             raise UserError("examples to make batches of were wanted; there are none")
-        lengths = np.array([(len(example.source), len(example.target)) for example in examples])
-        longer = lengths.max(1)
-        self._check(lengths, longer)
+        lengths = _lengths(examples)
+        worst = int(lengths.max(1).argmax())
+        source, target = lengths[worst]
+        places = self.rows_multiple * max(source, target)
+        if places > self.tokens:
+            raise UserError(
+                f"example {worst + 1} has {source} source and {target} target symbols (its end "
+                f"counted); {self.rows_multiple} such rows (batching.rows_multiple) are "
+                f"{places:,}, more than batching.tokens={self.tokens:,}"
+            )
+
+    def plan(self, examples: Sequence[Encoded]) -> Plan:
+        """Cut examples into buckets.
+
+        Raises:
+            UserError: as `check`.
+        """
+        self.check(examples)
+        lengths = _lengths(examples)
         # ties by both lengths: neighbours that are alike in both waste least in the last batch
-        order = np.lexsort((lengths[:, 1], lengths[:, 0], longer))
+        order = np.lexsort((lengths[:, 1], lengths[:, 0], lengths.max(1)))
         cuts = cheapest_cuts(lengths[order], self.shapes)
         return Plan(tuple(self._buckets(examples, lengths, order, cuts)))
 
@@ -134,16 +150,6 @@ class Batching:
         """Those examples of a split that the run of this seed is about: all of them."""
         del seed
         return examples
-
-    def _check(self, lengths: np.ndarray, longer: np.ndarray) -> None:
-        worst = int(longer.argmax())
-        if self.rows_multiple * longer[worst] > self.tokens:
-            source, target = lengths[worst]
-            raise UserError(
-                f"example {worst + 1} has {source} source and {target} target symbols (its end "
-                f"counted); {self.rows_multiple} such rows (batching.rows_multiple) are "
-                f"{self.rows_multiple * longer[worst]:,}, more than batching.tokens={self.tokens:,}"
-            )
 
     def _buckets(
         self,
@@ -176,6 +182,11 @@ class Batching:
             )
             yield Bucket(indices, source, target, batches, rows)
             stop = begin
+
+
+def _lengths(examples: Sequence[Encoded]) -> np.ndarray:
+    """[N, 2], of source and target."""
+    return np.array([(len(example.source), len(example.target)) for example in examples])
 
 
 def _padded(rows: Sequence[Sequence[int] | np.ndarray], length: int) -> np.ndarray:

@@ -44,15 +44,18 @@ class OneEach(Batching):
 
     epoch: int = 100
 
+    def check(self, examples: Sequence[Encoded]) -> None:
+        if self.epoch < 1:
+            raise UserError(f"batching.epoch must be at least 1, got {self.epoch}")
+        super().check(examples)
+
     def plan(self, examples: Sequence[Encoded]) -> Plan:
         """Make each example a bucket.
 
         Raises:
-            UserError: as `Batching.plan`, or `epoch` is less than 1. The plan's `batch` raises it
+            UserError: as `Batching.check`, or `epoch` is less than 1. The plan's `batch` raises it
                 where there is no example for a seed.
         """
-        if self.epoch < 1:
-            raise UserError(f"batching.epoch must be at least 1, got {self.epoch}")
         buckets = [
             replace(bucket, indices=np.array([number]))
             for number, example in enumerate(examples)

@@ -9,7 +9,6 @@ import jax
 from rich.console import Console
 
 from attnjax.data.batches import in_order
-from attnjax.errors import UserError
 from attnjax.training.checkpoint import full_disk
 from attnjax.training.group import Group, Job
 from attnjax.training.interruption import interruption
@@ -55,17 +54,14 @@ def train(
         title: the name of the training there; the first run's folder by default.
 
     Raises:
-        UserError: no training examples, patience without validation examples, a loss or gradient
-            that is not finite, a checkpoint that cannot be read, a full disk.
+        UserError: as `Training.check`; a loss or gradient that is not finite, a checkpoint that
+            cannot be read, a full disk.
         Interrupted: Ctrl-C was pressed; every run is saved as it is.
     """
-    if not corpus.splits.get("train"):
-        raise UserError("the corpus has no training examples")
+    training.check(corpus)
     plan = training.batching.plan(corpus.splits["train"])
     examples = corpus.splits.get("valid")
     valid = [batch for _, batch in in_order(examples, training.batching)] if examples else []
-    if training.patience is not None and not valid:
-        raise UserError("training.patience needs validation examples, and the corpus has none")
     job = Job(
         model=model,
         plan=plan,

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from attnjax.data.batches import Batching
+from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 
 
@@ -32,3 +33,18 @@ class Training:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UserError(f"training.{name} must be at least 1, got {value}")
+
+    def check(self, corpus: Corpus) -> None:
+        """Refuse a corpus that it cannot train on.
+
+        Raises:
+            UserError: no training examples, patience without validation examples, or as
+                `Batching.check`.
+        """
+        if not corpus.splits.get("train"):
+            raise UserError("the corpus has no training examples")
+        valid = corpus.splits.get("valid")
+        if self.patience is not None and not valid:
+            raise UserError("training.patience needs validation examples, and the corpus has none")
+        for examples in filter(None, (corpus.splits["train"], valid)):
+            self.batching.check(examples)

@@ -186,6 +186,22 @@ def test_a_file_that_is_no_report_is_refused_before_anything_is_timed(
     assert re.search(expected, capsys.readouterr().err)
 
 
+def test_what_was_measured_before_a_peer_failed_is_printed(monkeypatch, capsys):
+    turn = count()
+
+    def fail_at_the_second(workload: Workload, *_: object) -> dict:
+        if next(turn):
+            raise UserError("the peer stopped: no engine")
+        ours = {"median": 2.0, "samples": [2.0] * 5}
+        return {"name": workload.name, "unit": "ms", "ours": ours, "product_gflops": 100.0}
+
+    monkeypatch.setattr(turns, "measure", fail_at_the_second)
+    assert main(["bench", "train-tiny", "seq2seq-luong"]) == 2
+    said, progress = capsys.readouterr()
+    assert "train-tiny" in said
+    assert "no engine" in progress
+
+
 def test_the_command_prints_a_table_or_one_object(monkeypatch, tmp_path, capsys):
     row = {
         "name": "one",
