@@ -1,6 +1,7 @@
 """Parallel text in files: two files a split, or one with a tab in each line."""
 
 import os
+import re
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -105,6 +106,31 @@ def read_tab_separated(path: Path) -> list[Example]:
     return examples
 
 
+PART = re.compile(r"(.+)\[(\d*):(\d*)\]")
+"""A split's name and the places of its examples, from 0, as tensorflow-datasets writes them."""
+
+
+def parts(read: Callable[[str], list[Example]]) -> Callable[[str], list[Example]]:
+    """What reads "train" as `read` does, and of "train[4000:]" those from the 4,000th on.
+
+    Raises:
+        UserError: such a part has no example.
+    """
+
+    def read_part(name: str) -> list[Example]:
+        asked = PART.fullmatch(name)
+        if asked is None:
+            return read(name)
+        whole, *ends = asked.groups()
+        examples = read(whole)
+        found = examples[slice(*(int(end) if end else None for end in ends))]
+        if not found:
+            raise UserError(f"{name} holds nothing; {whole} has {len(examples):,} examples")
+        return found
+
+    return read_part
+
+
 @dataclass(frozen=True, kw_only=True)
 class Texts(Task):
     """Texts that exist, in up to three splits; scored by BLEU.
@@ -112,9 +138,10 @@ class Texts(Task):
     Nothing is cut: an empty line is an empty sentence, and what the vocabulary lacks is UNKNOWN.
 
     Attributes:
-        train: the name of the training split.
-        valid: of the validation split; None: there is none.
-        test: of the test split; None: there is none.
+        train: the name of the training split, or a part of one: "train[4000:]", from place 4,000
+            on.
+        valid: of the validation split, likewise; None: there is none.
+        test: of the test split, likewise; None: there is none.
         vocabulary: learned from the source and the target of train together.
         target_vocabulary: learned from the target of train, and `vocabulary` from the source
             alone; None: they share one.
@@ -192,8 +219,10 @@ class ParallelText(Texts):
 
     def reader(self) -> Callable[[str], list[Example]]:
         folder = find_folder(self.folder)
-        return lambda name: read_pairs(
-            folder / f"{name}.{self.source}", folder / f"{name}.{self.target}"
+        return parts(
+            lambda name: read_pairs(
+                folder / f"{name}.{self.source}", folder / f"{name}.{self.target}"
+            )
         )
 
 
@@ -213,4 +242,4 @@ class TabSeparated(Texts):
 
     def reader(self) -> Callable[[str], list[Example]]:
         folder = find_folder(self.folder)
-        return lambda name: read_tab_separated(folder / name)
+        return parts(lambda name: read_tab_separated(folder / name))

@@ -68,6 +68,18 @@ def test_long_sentences_are_left_out_of_training(folder):
         ParallelText(folder=str(folder), longest=0).load()
 
 
+def test_a_part_of_a_split_is_named_by_its_places(folder):
+    whole = ParallelText(folder=str(folder)).load()
+    cut = ParallelText(folder=str(folder), train="train[1:]", valid=None, test="train[:1]").load()
+    assert cut.references["train"] == whole.references["train"][1:]
+    assert cut.references["test"] == whole.references["train"][:1]
+    assert "a" not in cut.vocabularies.target.pieces, "what is held out is not learned from"
+    with pytest.raises(UserError, match=r"train\[7:\] holds nothing; train has 2 examples"):
+        ParallelText(folder=str(folder), train="train[7:]").load()
+    with pytest.raises(UserError, match=r"no file .*train\[1\]\.en"):
+        ParallelText(folder=str(folder), train="train[1]").load()
+
+
 def test_two_vocabularies(folder):
     corpus = ParallelText(folder=str(folder), target_vocabulary=SplitWords()).load()
     source, target = corpus.vocabularies
