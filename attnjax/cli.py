@@ -133,6 +133,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # whoever read our output has enough; nothing is left to be flushed to it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except MemoryError as error:
+        return _fail(f"{NO_MEMORY}; Python says: {error}", 2)
     except RuntimeError as error:
         # JAX's, which is not imported to be named
         if "RESOURCE_EXHAUSTED" not in str(error):
@@ -172,8 +174,6 @@ def _main(arguments: list[str]) -> int:
     options = {name: value for name, value in vars(given).items() if name != "command"}
     if given.command in ("show", "run"):
         options["overrides"] = tuple(overrides)
-    if given.command == "run":
-        options["command"] = ["attnjax", *arguments]
     command(**options)
     sys.stdout.flush()
     return 0

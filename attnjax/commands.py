@@ -2,7 +2,6 @@
 
 import json as json_format
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -55,7 +54,6 @@ def run(
     seeds: int | None,
     runs: Path,
     overrides: Sequence[Override],
-    command: Sequence[str],
 ) -> None:
     """Run an experiment, then put its runs together."""
     if seeds is not None and seeds < 1:
@@ -73,7 +71,8 @@ def run(
         overrides=tuple(overrides),
     )
     sweep(plan, Console(stderr=True))
-    _report(folder, loaded, shlex.join(command))
+    again = ["attnjax", "run", experiment, *(["--setting", setting] if setting else [])]
+    _report(folder, loaded, [*again, *(word for one in overrides for word in one.words)])
 
 
 def report(*, runs: Path) -> None:
@@ -84,7 +83,7 @@ def report(*, runs: Path) -> None:
         _report(folder, reload(folder), None)
 
 
-def _report(folder: Path, loaded: Any, command: str | None) -> None:
+def _report(folder: Path, loaded: Any, command: Sequence[str] | None) -> None:
     from attnjax.reporting.page import write
     from attnjax.reporting.table import table
     from attnjax.summary import summarise
@@ -112,9 +111,8 @@ def evaluate(
     _keep_compiled()
     from attnjax.data.files import read_pairs
     from attnjax.evaluation.outputs import score
-    from attnjax.manifest import open_trained
 
-    trained = open_trained(run)
+    trained = _open(run)
     task, vocabulary = trained.experiment.task, trained.text("target")
     if task.metric is None:
         raise UserError(f"{run} answers no sentences: its figures are in its result.json")
@@ -145,11 +143,9 @@ def evaluate(
 def predict(*, run: Path, beam: int | None) -> None:
     """Answer each line of standard input by a line."""
     _keep_compiled()
-    from attnjax.manifest import open_trained
-
     if sys.stdin is None:
         raise UserError("predict reads standard input, and that is closed")
-    trained = open_trained(run)
+    trained = _open(run)
     lines = _lines(sys.stdin.buffer.read())
     # an empty line asks nothing
     asked = [line for line in lines if line.strip()]
@@ -173,6 +169,16 @@ def _lines(content: bytes) -> Sequence[str]:
     return lines if content else []
 
 
+def _open(run: Path) -> "Trained":
+    """A run, with a warning where its training is under way or was cut off."""
+    from attnjax.manifest import open_trained
+
+    trained = open_trained(run)
+    if not trained.finished:
+        print(f"attnjax: {run} is not trained to its end; so far:", file=sys.stderr)
+    return trained
+
+
 def _search(trained: "Trained", beam: int | None) -> "Search":
     """The run's own search, or one with a beam of this size.
 
@@ -187,9 +193,9 @@ def _search(trained: "Trained", beam: int | None) -> "Search":
         return own
     if isinstance(own, Label):
         raise UserError("--beam is for sentences; this run answers with one label")
-    if beam == 1:
-        return Greedy()
-    return replace(own, size=beam) if isinstance(own, Beam) else Beam(size=beam)
+    if isinstance(own, Beam):
+        return replace(own, size=beam)
+    return Greedy() if beam == 1 else Beam(size=beam)
 
 
 def _answers(
@@ -204,7 +210,7 @@ def _answers(
 
     experiment = trained.experiment
     if trained.vocabularies.source is not None:
-        check_lengths(experiment.model, sources, f"of {what}")
+        check_lengths(experiment.model, sources, f"of {what}", "source")
     found = replace(experiment, search=search).answers(trained.params, sources)
     return experiment.texts(trained.params, trained.vocabularies, written, sources, found)
 
@@ -220,26 +226,28 @@ def bench(*, workloads: Sequence[str], peer: Path | None, json: bool, against: P
 
     listed, then = chosen(workloads), None if against is None else kept(against)
     rows, limit = [], product(CPU_SIDE)
+
+    def tell() -> None:
+        content = {**machine(), "workloads": rows}
+        found = [] if then is None else [*moved(content, then)]
+        if then is not None:
+            content["against"] = {"date": then["date"], "moved": found}
+        if json:
+            print(json_format.dumps(content))
+            return
+        _out().print(table(rows))
+        if then is not None:
+            _out().print(changes(found, then))
+
     try:
         for number, workload in enumerate(listed, start=1):
             # a line, not a spinner: its thread would run while the clock does
             print(f"{number} of {len(listed)}: {workload.name}", file=sys.stderr)
             rows.append(measure(workload, peer, limit))
-    except (UserError, KeyboardInterrupt):
-        # a peer may lack one engine of several: what was measured before is not lost
-        if rows and not json:
-            _out().print(table(rows))
-        raise
-    content = {**machine(), "workloads": rows}
-    found = [] if then is None else [*moved(content, then)]
-    if then is not None:
-        content["against"] = {"date": then["date"], "moved": found}
-    if json:
-        print(json_format.dumps(content))
-        return
-    _out().print(table(rows))
-    if then is not None:
-        _out().print(changes(found, then))
+    finally:
+        # also where a peer lacks an engine, or memory does: what was measured is not lost
+        if rows:
+            tell()
 
 
 def _keep_compiled() -> None:

@@ -10,13 +10,15 @@ import numpy as np
 from attnjax.claim import Claim, gains
 from attnjax.data.corpus import Corpus
 from attnjax.data.tasks import Task
-from attnjax.data.vocabularies import SIDES, Vocabularies
+from attnjax.data.vocabularies import SIDES, Side, Vocabularies
+from attnjax.decoding.label import Label
 from attnjax.decoding.search import Beam, Search
 from attnjax.errors import UserError
 from attnjax.evaluation.measures import Measure
 from attnjax.evaluation.outputs import answers
 from attnjax.evaluation.replacement import Replacement, replace_unknown
 from attnjax.lengths import check_lengths, longest
+from attnjax.models.classifier import Classifier
 from attnjax.models.model import Model
 from attnjax.quantity import (
     Difference,
@@ -82,18 +84,27 @@ class Experiment:
 
         Raises:
             UserError: a sentence is longer than the model has positions, the model cannot take
-                such data, or has the size of another vocabulary.
+                such data or has the size of another vocabulary, or objective and search are not
+                for such a model.
         """
-        text = [side for side in SIDES if getattr(corpus.vocabularies, side) is not None]
+        text: list[Side] = [
+            side for side in SIDES if getattr(corpus.vocabularies, side) is not None
+        ]
         for split, examples in corpus.splits.items():
             for side in text:
                 symbols = [getattr(example, side) for example in examples]
-                check_lengths(self.model, symbols, f"of the {split} split", f"the {side} of ")
+                check_lengths(self.model, symbols, f"of the {split} split", side)
         model = self.model.sized(*corpus.vocabularies.sizes)
         for name in ("vocabulary", "source_vocabulary"):
             given, found = getattr(self.model, name, None), getattr(model, name, None)
             if given not in (None, found):
                 raise UserError(f"model.{name} is what the data have, {found}; got {given}")
+        self.objective.check(model)
+        if isinstance(model, Classifier) != isinstance(self.search, Label):
+            raise UserError(
+                "a Classifier, and no other model, is searched by Label; "
+                f"got {type(model).__name__} and {type(self.search).__name__}"
+            )
         return replace(self, model=model)
 
     def answers(self, params: Any, sources: Sequence[list[int] | np.ndarray]) -> list[list[int]]:
@@ -103,7 +114,7 @@ class Experiment:
             params: the model's parameters.
             sources: as the corpus has them.
         """
-        limit = longest(self.model)
+        limit = longest(self.model, "target")
         return answers(
             self.model,
             params,

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from attnjax.data.vocabularies import Side
 from attnjax.errors import UserError
 from attnjax.models.model import Model
+from attnjax.models.transformer import Transformer
 from attnjax.vary import walk
-
-LIMITS = ("position.length", "score.length")
-"""A table of positions, and a score that has a column for each place."""
 
 
 class Longest(NamedTuple):
@@ -18,32 +17,46 @@ class Longest(NamedTuple):
     path: str
 
 
-def longest(model: Model) -> Longest | None:
-    """The least of the model's limits; None: it has none."""
+def longest(model: Model, side: Side) -> Longest | None:
+    """The least of the model's limits on a side; None: it has none.
+
+    A table of positions limits both sides; a score that has a column for each key, the side that
+    the keys are of.
+    """
     found = [
         Longest(value, path)
         for path, value in walk(model, "model")
-        if path.endswith(LIMITS) and isinstance(value, int)
+        if isinstance(value, int)
+        and (
+            path.endswith("position.length")
+            or (path.endswith("score.length") and _keys(model, path) == side)
+        )
     ]
     return min(found, default=None)
 
 
-def check_lengths(model: Model, sentences: Sequence[Any], where: str, side: str = "") -> None:
+def _keys(model: Model, path: str) -> Side:
+    """Which side the attention at this path has its keys from."""
+    to_itself = path.startswith("model.decoder.attention.")
+    return "target" if isinstance(model, Transformer) and to_itself else "source"
+
+
+def check_lengths(model: Model, sentences: Sequence[Any], where: str, side: Side) -> None:
     """Refuse a sentence that is longer than the model can have one.
 
     Args:
         model: the model.
         sentences: each as its symbols.
         where: what they are the sentences of, in words: "of the test split".
-        side: what of the sentence they are: "the source of ".
+        side: what of the model's examples they are.
 
     Raises:
         UserError: the first that is too long, by its number.
     """
-    limit = longest(model)
+    limit = longest(model, side)
     for number, symbols in enumerate(sentences, start=1):
         if limit is not None and len(symbols) > limit.symbols:
             raise UserError(
-                f"{side}sentence {number} {where} has {len(symbols)} symbols (its end counted), "
-                f"and the model {limit.symbols} positions ({limit.path})"
+                f"the {side} of sentence {number} {where} has {len(symbols)} symbols (its end "
+                f"counted), and the model {limit.symbols} positions ({limit.path})"
             )

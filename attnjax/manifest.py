@@ -23,6 +23,7 @@ from attnjax.errors import UserError
 from attnjax.experiment import Experiment
 from attnjax.record import from_json, has_own, record_differences, to_json
 from attnjax.shipped import Loaded, load_text
+from attnjax.training.checkpoint import FOLDER as CHECKPOINTS
 from attnjax.training.checkpoint import average
 
 CONFIG, EXPERIMENT, RESULT = "config.json", "experiment.py", "result.json"
@@ -51,15 +52,15 @@ class Manifest:
     setting: str | None = None
 
 
-def check(folder: Path, wanted: Manifest, loaded: Loaded) -> bool:
-    """Whether the folder has this run already, finished or cut off.
+def check(folder: Path, wanted: Manifest, loaded: Loaded) -> None:
+    """Refuse a folder that has another run, finished or cut off.
 
     Raises:
         UserError: it is of another experiment, or of other settings; the first that differs is
             named with both its values.
     """
-    if not (folder / CONFIG).exists():
-        return False
+    if not _begun(folder):
+        return
     found = read(folder)
     for name in ("experiment", "setting", "variant", "seed"):
         ours, theirs = getattr(wanted, name), getattr(found, name)
@@ -79,7 +80,13 @@ def check(folder: Path, wanted: Manifest, loaded: Loaded) -> bool:
             f"{folder} was run with another text of {loaded.name}.py, which has parts of its own: "
             "choose another --runs"
         )
-    return True
+
+
+def _begun(folder: Path) -> bool:
+    """Whether there is anything to lose: a run that failed at its start may be mended."""
+    saved = (folder / CHECKPOINTS).glob("*")
+    there = (folder / RESULT).exists() or any(path.name.isdigit() for path in saved)
+    return there and (folder / CONFIG).exists()
 
 
 def _shown(value: Any) -> str:
@@ -87,18 +94,14 @@ def _shown(value: Any) -> str:
 
 
 def open_folder(folder: Path, wanted: Manifest, loaded: Loaded, vocabularies: Vocabularies) -> None:
-    """Make the run's folder; one that is there already has to be this run's (see `check`).
+    """Write what a run is; one that has begun has to be this one (see `check`).
 
     Raises:
         UserError: its vocabularies are not these.
     """
-    if (folder / CONFIG).exists():
+    if _begun(folder):
         load_vocabularies(folder / VOCABULARY, vocabularies.digest)
         return
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"the folder {folder} cannot be made: {error.strerror}") from error
     (folder / EXPERIMENT).write_text(loaded.text, encoding="utf-8")
     vocabularies.save(folder / VOCABULARY)
     # last, and at once: a folder with it is whole
@@ -107,13 +110,17 @@ def open_folder(folder: Path, wanted: Manifest, loaded: Loaded, vocabularies: Vo
 
 @contextmanager
 def alone(folders: Iterable[Path]) -> Iterator[None]:
-    """Keep other processes out of runs' folders, which have a file `lock` for it.
+    """Make runs' folders, and keep other processes out of them by a file `lock` in each.
 
     Raises:
-        UserError: another is in one of them.
+        UserError: another is in one of them, or one cannot be made.
     """
     with ExitStack() as held:
         for folder in folders:
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise UserError(f"the folder {folder} cannot be made: {error.strerror}") from error
             file = held.enter_context((folder / LOCK).open("w"))
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -169,6 +176,7 @@ class Trained:
         experiment: resolved: its model has the sizes of the vocabularies.
         vocabularies: the run's own.
         params: averaged.
+        finished: whether it was trained to its end.
     """
 
     folder: Path
@@ -176,6 +184,7 @@ class Trained:
     experiment: Experiment
     vocabularies: Vocabularies
     params: Any
+    finished: bool
 
     def text(self, side: Literal["source", "target"]) -> Vocabulary:
         """The vocabulary of a side that is text.
@@ -213,6 +222,7 @@ def open_trained(folder: Path) -> Trained:
         experiment=replace(experiment, model=experiment.model.sized(*vocabularies.sizes)),
         vocabularies=vocabularies,
         params=average(folder, last=experiment.training.average),
+        finished=result(folder) is not None,
     )
 
 

@@ -21,8 +21,13 @@ class Override(NamedTuple):
     text: str
     choice: bool
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """As it is written on the command line."""
+        return (f"{self.path}:{self.text}",) if self.choice else (f"--{self.path}", self.text)
+
     def __str__(self) -> str:
-        return f"{self.path}:{self.text}" if self.choice else f"--{self.path} {self.text}"
+        return " ".join(self.words)
 
 
 CHOICE = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([\w-]+)")
@@ -68,9 +73,9 @@ def _choice(wanted: Override) -> Callable[[Any, Any], Any]:
     def make(hint: Any, old: Any) -> Any:
         options = parts(hint)
         if not options:
-            raise UserError(
-                f"{wanted.path} is a value, {describe(hint)}: give it by --{wanted.path} VALUE"
-            )
+            # an option without a dot is a command's own
+            how = f"give it by --{wanted.path} VALUE" if "." in wanted.path else "write it there"
+            raise UserError(f"{wanted.path} is a value of the file, {describe(hint)}: {how}")
         if wanted.text not in options:
             raise UserError(f"{wanted.path}: no {wanted.text}{nearest(wanted.text, options)}")
         kind = options[wanted.text]

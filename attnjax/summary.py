@@ -6,7 +6,8 @@ described in `attnjax.reporting.page`.
 
 import json
 import math
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -64,13 +65,14 @@ def reload(folder: Path) -> Loaded:
     return load_text(text, name=manifest.experiment, path=run / EXPERIMENT).at(manifest.setting)
 
 
-def summarise(folder: Path, loaded: Loaded, command: str | None = None) -> dict[str, Any]:
+def summarise(folder: Path, loaded: Loaded, command: Sequence[str] | None = None) -> dict[str, Any]:
     """Put the finished runs of an experiment together, and write summary.json.
 
     Args:
         folder: the experiment's.
         loaded: its file.
-        command: what was typed; None: what the summary before says.
+        command: what runs all of it; of that the summary says what has been run. None: what the
+            summary before says.
 
     Raises:
         UserError: a file is damaged, or a claim compares what was tested on different sentences.
@@ -91,6 +93,7 @@ def summarise(folder: Path, loaded: Loaded, command: str | None = None) -> dict[
         (result for results in found.values() for result in results.values()),
         key=lambda result: result["date"],
     )
+    rows = [_row(name, results, measured[name]) for name, results in found.items()]
     judged = [(claim, claim.judge(measured)) for claim in loaded.ablation.claims]
     summary = {
         "experiment": loaded.folder,
@@ -98,7 +101,7 @@ def summarise(folder: Path, loaded: Loaded, command: str | None = None) -> dict[
         "note": loaded.note,
         "metrics": list(dict.fromkeys(names)),
         "better": {metric: BETTER[metric] for metric in dict.fromkeys(names) if metric in BETTER},
-        "rows": [_row(name, results, measured[name]) for name, results in found.items()],
+        "rows": rows,
         "claims": [_claim(claim, verdict) for claim, verdict in judged if verdict],
         # a claim about what was not run or not measured is neither decided nor undecided
         "unjudged": [
@@ -110,7 +113,7 @@ def summarise(folder: Path, loaded: Loaded, command: str | None = None) -> dict[
         "device": latest["device"],
         "versions": latest["versions"],
         "date": latest["date"],
-        "command": command or _command(folder, loaded),
+        "command": _before(folder, loaded) if command is None else _command(command, loaded, rows),
     }
     write_json(folder / FILE, summary)
     return summary
@@ -174,7 +177,18 @@ def _claim(claim: Claim, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _command(folder: Path, loaded: Loaded) -> str:
+def _command(command: Sequence[str], loaded: Loaded, rows: Sequence[Mapping[str, Any]]) -> str:
+    """What makes these rows: of all its variants those, and as many seeds."""
+    variants, words = [row["variant"] for row in rows], [*command]
+    if len(variants) < len(loaded.ablation.variants):
+        words += [word for name in variants for word in ("--variant", name)]
+    seeds = max(row["n"] for row in rows)
+    if seeds != loaded.ablation.seeds:
+        words += ["--seeds", str(seeds)]
+    return shlex.join(words)
+
+
+def _before(folder: Path, loaded: Loaded) -> str:
     try:
         return json.loads((folder / FILE).read_text(encoding="utf-8"))["command"]
     except (OSError, ValueError, KeyError):

@@ -141,9 +141,9 @@ def sweep(plan: Sweep, console: Console) -> None:
             console.print(f"{variant}: {len(runs)} of {len(runs)} runs are there already")
     for variant, (experiment, unfinished) in waiting.items():
         data = corpus(experiment.task)
-        for folder, wanted in unfinished.items():
-            open_folder(folder, wanted, plan.loaded, data.vocabularies)
         with alone(unfinished):
+            for folder, wanted in unfinished.items():
+                open_folder(folder, wanted, plan.loaded, data.vocabularies)
             _run(variant, experiment, data, unfinished, console)
 
 

@@ -18,7 +18,8 @@ from attnjax.record import fields
 def vary[T](base: T, changes: Mapping[str, Any]) -> T:
     """The same part with other values: `vary(base, {"model.encoder.attention.heads": 4})`.
 
-    `**` stands for any way down: `{"model.**.heads": 4}` changes every `heads` below the model.
+    `**` stands for any way down: `{"model.**.heads": 4}` changes every `heads` below the model, the
+    model's own too.
     Changes are made in their order, so a later path may lead into an earlier one's value.
 
     Raises:
@@ -34,7 +35,7 @@ def _matching(base: Any, pattern: str) -> list[str]:
     """The paths that a pattern stands for; one without `**` is itself."""
     if "**" not in pattern:
         return [pattern]
-    rule = re.compile(re.escape(pattern).replace(re.escape("**"), ".+"))
+    rule = re.compile(re.escape(pattern).replace(re.escape("**."), r"(.+\.)?"))
     found = [path for path, _ in walk(base) if rule.fullmatch(path)]
     if not found:
         raise UserError(f"no field of {type(base).__name__} matches {pattern}")

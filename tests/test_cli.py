@@ -237,16 +237,6 @@ def test_a_bug_shows_its_traceback(monkeypatch, error):
         main(["list"])
 
 
-def test_too_little_memory(capsys, monkeypatch):
-    def hungry() -> None:
-        raise RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 9 bytes.\nMore.")
-
-    monkeypatch.setattr("attnjax.commands.list", hungry)
-    said = sentence(capsys, "list")
-    assert "smaller batches" in said
-    assert "allocating 9 bytes" in said
-
-
 def test_ctrl_c_before_anything_is_trained(capsys, monkeypatch):
     def press(*_: object) -> None:
         raise KeyboardInterrupt

@@ -2,12 +2,17 @@ from dataclasses import replace
 
 import pytest
 
+from attnjax.attention.attend import Attention
 from attnjax.attention.position import Learned
 from attnjax.attention.score import Location
+from attnjax.data.corpus import Encoded
 from attnjax.data.files import ParallelText
 from attnjax.data.tasks import Copy
 from attnjax.errors import UserError
 from attnjax.experiment import Ablation, Claim, Experiment, Published, Setting, Value, vary
+from attnjax.lengths import longest
+from attnjax.models.decoders import LuongDecoder
+from attnjax.models.recurrent import Recurrent
 from attnjax.models.transformer import Transformer
 from attnjax.show import describe
 
@@ -63,6 +68,18 @@ def test_a_score_by_place_has_columns_for_the_longest_sentence():
         UserError, match=rf"has 6 symbols .* the model 5 positions \({score}.length"
     ):
         vary(BASE, {score: Location(length=5)}).resolve(corpus)
+
+
+def test_columns_are_for_the_keys_side():
+    corpus = replace(BASE.task.load(), splits={"train": [Encoded([4] * 3, [4] * 6)]})
+    attends = LuongDecoder(attention=Attention(score=Location(length=3)))
+    recurrent = replace(BASE, model=Recurrent(decoder=attends))
+    recurrent.resolve(corpus)
+    assert longest(recurrent.model, "target") is None
+    assert longest(recurrent.model, "source") == (3, "model.decoder.attention.score.length")
+    own = vary(BASE, {"model.decoder.attention.attention.score": Location(length=5)})
+    with pytest.raises(UserError, match="the target of sentence 1 of the train split has 6"):
+        own.resolve(corpus)
 
 
 def test_another_setting_changes_every_variant_and_may_claim_other_things():

@@ -39,7 +39,9 @@ CHOICES = [
     ids=["recurrent", "transformer"],
 )
 def test_by_one_override(model, attention, choice):
-    rest, overrides = split([f"{attention}.{choice}"])
+    # what normalises wants a kernel beside it
+    kernel = [f"{attention}.score:squared-exponential"] if choice == "align:normalise" else []
+    rest, overrides = split([f"{attention}.{choice}", *kernel])
     assert not rest
     swapped = override(model, overrides).sized(WORDS, WORDS)
     ids = jnp.ones((2, 3), jnp.int32)

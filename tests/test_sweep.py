@@ -154,6 +154,19 @@ def test_what_an_old_run_lacks_keeps_its_place(runs, tmp_path):
     assert row["standard_deviation"]["alignment_error"] is None
 
 
+def test_what_is_not_trained_to_its_end_says_so(runs, tmp_path, capsys):
+    run = shutil.copytree(runs / "tiny" / "scaled" / "seed-0", tmp_path / "seed-0")
+    for finished, warning in ((True, ""), (False, f"{run} is not trained to its end; so far:")):
+        if not finished:
+            (run / "result.json").unlink()
+        capsys.readouterr()
+        assert main(["evaluate", str(run)]) == 0
+        said = capsys.readouterr()
+        assert "exact_match" in said.out
+        assert warning in said.err
+        assert ("so far" in said.err) != finished
+
+
 def test_what_a_variant_cannot_train_on_is_said_before_any_is_trained(tmp_path, monkeypatch):
     monkeypatch.setattr("attnjax.sweep.train", None)
     text = Path(TINY).read_text()

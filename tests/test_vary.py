@@ -39,6 +39,8 @@ def test_two_stars_stand_for_any_way_down():
     wanted = {f"{place}.heads": 2 for place in places}
     wanted |= {f"{place}.attention.score": Dot() for place in places}
     assert {path: new for path, (_, new) in differences(BASE, varied).items()} == wanted
+    nearest = vary(BASE, {"model.**.dropout": 0.7})
+    assert (nearest.model.dropout, nearest.model.encoder.attention.attention.dropout) == (0.7, 0.7)
     with pytest.raises(UserError, match=r"no field of Experiment matches model\.\*\*\.scor$"):
         vary(BASE, {"model.**.scor": Dot()})
 
@@ -111,7 +113,8 @@ def test_overrides_in_any_order(words, expected):
         (("--model.dropout",), "--model.dropout wants a value after it"),
         ((f"{SCORE}:aditive",), "no aditive; did you mean additive?"),
         ((f"--{SCORE}", "additive"), f"a part is chosen by {SCORE}:"),
-        (("model.width:8",), "model.width is a value, int: give it by --model.width VALUE"),
+        (("model.width:8",), "model.width is a value of the file, int: give it by --model.width"),
+        (("measures:heatmaps",), "measures is a value of the file, "),
     ],
 )
 def test_a_wrong_override_is_one_sentence(words, sentence):

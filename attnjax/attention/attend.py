@@ -6,9 +6,10 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from attnjax.attention.align import Align, Asked, Softmax
+from attnjax.attention.align import Align, Asked, Normalise, Softmax
 from attnjax.attention.dropout import Dropout
 from attnjax.attention.fused import REFUSES, Route, fused, pays_from
+from attnjax.attention.kernel import Kernel
 from attnjax.attention.mask import Mask
 from attnjax.attention.score import Dot, ScaledDot, Score
 from attnjax.errors import UserError
@@ -106,7 +107,8 @@ class Attention(Mechanism):
             are for training: evaluation and search take auto in their stead.
 
     Raises:
-        UserError: the route is one without weights, and cannot do what is asked.
+        UserError: the route is one without weights, and cannot do what is asked; or the align
+            normalises what is no kernel, and could give weights below 0.
     """
 
     score: Score = ScaledDot()
@@ -190,6 +192,11 @@ class Attention(Mechanism):
         deterministic: bool,
     ) -> jax.Array:
         """Queries [..., T, K] -> context [..., T, V]."""
+        if isinstance(self.align, Normalise) and not isinstance(self.score, Kernel):
+            raise UserError(
+                "the align Normalise wants a kernel for a score, which is never negative "
+                f"(squared-exponential, boxcar, ...); got {type(self.score).__name__}"
+            )
         route = self.without_weights(query, memory, mask, deterministic=deterministic)
         if route:
             places = {"query_position": query_position, "key_position": key_position}

@@ -25,6 +25,8 @@ def fresh[T](part: T, **changes: Any) -> T:
 def over_heads(function: Callable, in_axes: Any, out_axes: Any) -> Callable:
     """`nn.vmap` over the axis "heads": parameters, keys and whatever is sown are each head's own.
 
+    The stream "coin" alone is theirs together: an example is soft in all heads or in none.
+
     A collection that `variable_axes` does not name would be dropped, and would read as not asked
     for; so all but the parameters are named, by what they are not.
     """
@@ -33,6 +35,6 @@ def over_heads(function: Callable, in_axes: Any, out_axes: Any) -> Callable:
         in_axes=in_axes,
         out_axes=out_axes,
         axis_name="heads",
-        split_rngs={True: True},
+        split_rngs={"coin": False, nn.DenyList("coin"): True},
         variable_axes={"params": 0, nn.DenyList(("params",)): 1},
     )

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from attnjax.attention.score import Score
+from attnjax.attention.score import Score, check_widths
 from attnjax.errors import UserError
 
 
@@ -29,7 +29,11 @@ def squared_distance(query: jax.Array, key: jax.Array) -> jax.Array:
 
     Returns:
         [..., T, S], in float32 or wider.
+
+    Raises:
+        UserError: query and key differ in width.
     """
+    check_widths(query, key, "a distance")
     wide = jnp.promote_types(jnp.result_type(query, key), jnp.float32)
     difference = query.astype(wide)[..., :, None, :] - key.astype(wide)[..., None, :, :]
     return (difference**2).sum(-1)
@@ -140,7 +144,11 @@ class LearnedGaussian(Score):
         return gaussian(query, key, jnp.exp(self.param("log_width", start, ()).astype(wide)))
 
 
-class SquaredExponential(Score):
+class Kernel(Score):
+    """What every score is that is K itself, nowhere negative, as the align `Normalise` wants."""
+
+
+class SquaredExponential(Kernel):
     """`squared_exponential` as a part, for `Normalise`; no parameters.
 
     Attributes:
@@ -154,7 +162,7 @@ class SquaredExponential(Score):
         return squared_exponential(query, key, self.width)
 
 
-class Boxcar(Score):
+class Boxcar(Kernel):
     """`boxcar` as a part, for `Normalise`: the mean of all that is near; no parameters.
 
     Attributes:
@@ -168,7 +176,7 @@ class Boxcar(Score):
         return boxcar(query, key, self.width)
 
 
-class Epanechnikov(Score):
+class Epanechnikov(Kernel):
     """`epanechnikov` as a part, for `Normalise`; no parameters.
 
     Attributes:
@@ -182,7 +190,7 @@ class Epanechnikov(Score):
         return epanechnikov(query, key, self.width)
 
 
-class Triangular(Score):
+class Triangular(Kernel):
     """`triangular` as a part, for `Normalise`; no parameters.
 
     Attributes:

@@ -23,8 +23,12 @@ def dot(query: jax.Array, key: jax.Array) -> jax.Array:
     Returns:
         [..., T, S], accumulated in float32 or wider.
 
+    Raises:
+        UserError: query and key differ in width.
+
     Source: Luong et al. 2015, section 3.1, "dot"; Vaswani et al. 2017, section 3.2.1.
     """
+    check_widths(query, key, "a dot product")
     wide = jnp.promote_types(jnp.result_type(query, key), jnp.float32)
     return jnp.einsum("...tk,...sk->...ts", query, key, preferred_element_type=wide)
 
@@ -83,6 +87,15 @@ def location(query: jax.Array, weight: jax.Array) -> jax.Array:
     Source: Luong et al. 2015, eq. 8: a_t = softmax(W_a h_t).
     """
     return dot(query, weight.T)
+
+
+def check_widths(query: jax.Array, key: jax.Array, what: str) -> None:
+    """Refuse queries [..., T, Q] and keys [..., S, K] of different widths."""
+    if query.shape[-1] != key.shape[-1]:
+        raise UserError(
+            f"{what} wants a query and a key of one width; got {query.shape[-1]} and "
+            f"{key.shape[-1]} (the scores general and additive take any)"
+        )
 
 
 class Score(nn.Module):

@@ -146,6 +146,18 @@ class Batching:
         cuts = cheapest_cuts(lengths[order], self.shapes)
         return Plan(tuple(self._buckets(examples, lengths, order, cuts)))
 
+    def with_room(self, examples: Sequence[Encoded], *, shapes: int) -> "Batching":
+        """For looking at examples: room for each of them, however long, in fewer shapes.
+
+        Training refuses what is too long; what was trained is to be tested on everything.
+        """
+        longest = max(max(len(example.source), len(example.target)) for example in examples)
+        return Batching(
+            tokens=max(self.tokens, self.rows_multiple * longest),
+            shapes=min(self.shapes, shapes),
+            rows_multiple=self.rows_multiple,
+        )
+
     def own(self, examples: Sequence[Encoded], seed: int) -> Sequence[Encoded]:
         """Those examples of a split that the run of this seed is about: all of them."""
         del seed

@@ -107,18 +107,22 @@ def read_tab_separated(path: Path) -> list[Example]:
 
 
 PART = re.compile(r"(.+)\[(\d*):(\d*)\]")
-"""A split's name and the places of its examples, from 0, as tensorflow-datasets writes them."""
+"""A split's name and the places of its examples, as tensorflow-datasets writes them."""
 
 
 def parts(read: Callable[[str], list[Example]]) -> Callable[[str], list[Example]]:
-    """What reads "train" as `read` does, and of "train[4000:]" those from the 4,000th on.
+    """What reads "train" as `read` does, and of "train[4000:]" all but the first 4,000.
 
     Raises:
-        UserError: such a part has no example.
+        UserError: such a part has no example, or is written in another way.
     """
 
     def read_part(name: str) -> list[Example]:
         asked = PART.fullmatch(name)
+        if asked is None and name.endswith("]"):
+            raise UserError(
+                f"a part of a split is written train[4000:] or train[:4000]; got {name}"
+            )
         if asked is None:
             return read(name)
         whole, *ends = asked.groups()

@@ -2,14 +2,15 @@
 
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from attnjax.data.sentencepieces import SentencePieceVocabulary
 from attnjax.data.vocabulary import FILE, CharacterVocabulary, Vocabulary, WordVocabulary
 from attnjax.errors import UserError
 
 KINDS = (CharacterVocabulary, WordVocabulary, SentencePieceVocabulary)
-SIDES = ("source", "target")
+type Side = Literal["source", "target"]
+SIDES: tuple[Side, Side] = ("source", "target")
 
 
 class Vocabularies(NamedTuple):

@@ -1,10 +1,10 @@
 """What is measured of a run beside its task's metric: parts of an experiment.
 
-All of them look at attention in teacher-forced passes over the test split, outside training: a
-measure never changes a run.
+All of them look at the test split, outside training: a measure never changes a run.
 """
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnjax.data.batches import Batch, Batching, in_order
-from attnjax.data.corpus import Corpus
+from attnjax.data.corpus import Corpus, Encoded
 from attnjax.data.symbols import PAD
 from attnjax.data.vocabulary import Vocabulary
 from attnjax.errors import UserError
@@ -89,11 +89,9 @@ class Heatmaps(Measure):
 
     def pictures(self, subject: Subject) -> list[dict[str, Any]]:
         source_vocabulary, target_vocabulary = subject.corpus.vocabularies
-        examples = subject.corpus.splits[SPLIT]
-        drawn: list[dict[str, Any]] = [{} for _ in examples[:PICTURES]]
-        for index, weights in looked_at(subject):
-            if index >= PICTURES:
-                continue
+        examples = subject.corpus.splits[SPLIT][:PICTURES]
+        drawn: list[dict[str, Any]] = [{} for _ in examples]
+        for index, weights in looked_at(subject, examples):
             source, target, alignment = examples[index]
             drawn[index] = {
                 "source": _labels(source_vocabulary, source, weights.shape[1]),
@@ -120,16 +118,17 @@ class Alignment(Heatmaps):
         examples = subject.corpus.splits[SPLIT]
         pairs = (
             (weights, alignment)
-            for index, weights in looked_at(subject)
+            for index, weights in looked_at(subject, examples)
             if (alignment := examples[index].alignment)
         )
         return {"alignment_error": corpus_alignment_error(pairs)}
 
 
-def looked_at(subject: Subject) -> Iterator[tuple[int, np.ndarray]]:
-    """The `alignments` of the test split's references."""
-    batching = _one_shape(subject.batching)
-    return alignments(subject.model, subject.params, subject.corpus.splits[SPLIT], batching)
+def looked_at(subject: Subject, examples: Sequence[Encoded]) -> Iterator[tuple[int, np.ndarray]]:
+    """The `alignments` of examples' references."""
+    # the forward pass alone is cheap; compiling it for each shape is not
+    batching = subject.batching.with_room(examples, shapes=1)
+    return alignments(subject.model, subject.params, examples, batching)
 
 
 def _labels(vocabulary: Vocabulary | None, symbols: Any, count: int) -> list[str]:
@@ -142,7 +141,8 @@ class Saturation(Measure):
     """How far the softmaxes are saturated, at the beginning and at the end.
 
     "logit_variance", "weight_entropy" (nats) and "jacobian_norm", each with "_initial" and
-    "_trained" behind it: see `evaluation.saturation`. The mean over all attentions of the model.
+    "_trained" behind it: see `evaluation.saturation`. The mean over all attentions of the model, of
+    the variance over those that have logits: a fixed vector has none.
 
     Attributes:
         examples: how many of the test split's first sentences are looked at.
@@ -176,24 +176,28 @@ class Saturation(Measure):
 
 @partial(jax.jit, static_argnames=("model",))
 def _saturation(model: Model, params: Any, batch: Batch) -> dict[str, jax.Array]:
-    rows = []
+    found: dict[str, list[jax.Array]] = defaultdict(list)
     observed = model.observed(params, jnp.asarray(batch.source), shifted(jnp.asarray(batch.target)))
     for path, seen in _attentions(observed):
         mask = _allowed(path, batch)
-        rows.append(
-            {
-                "logit_variance": logit_variance(seen["logits"], mask),
-                "weight_entropy": entropy(seen["weights"], mask),
-                "jacobian_norm": jacobian_norm(seen["weights"], mask),
-            }
-        )
-    return jax.tree.map(lambda *values: sum(values) / len(values), *rows)
+        if "logits" in seen:
+            found["logit_variance"].append(logit_variance(seen["logits"], mask))
+        found["weight_entropy"].append(entropy(seen["weights"], mask))
+        found["jacobian_norm"].append(jacobian_norm(seen["weights"], mask))
+    return {name: jnp.stack(values).mean() for name, values in found.items()}
 
 
 def _attentions(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Each attention's path, and its weights and logits [B, H, T, S]."""
     if "weights" in tree:
-        yield path, {name: values[0] for name, values in tree.items()}
+        # one without heads has [B, T, S]
+        yield (
+            path,
+            {
+                name: values[0].reshape(len(values[0]), -1, *values[0].shape[-2:])
+                for name, values in tree.items()
+            },
+        )
         return
     for name, below in tree.items():
         yield from _attentions(below, (*path, name))
@@ -208,8 +212,3 @@ def _allowed(path: tuple[str, ...], batch: Batch) -> jax.Array:
         return source[:, None, :, None] & source[:, None, None, :]
     places = np.arange(target.shape[1])
     return target[:, None, :, None] & (places[:, None] >= places)[None, None]
-
-
-def _one_shape(batching: Batching) -> Batching:
-    """The forward pass alone is cheap; compiling it for each shape is not."""
-    return Batching(tokens=batching.tokens, shapes=1, rows_multiple=batching.rows_multiple)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -77,12 +76,7 @@ def _batches(
         return []
     # a target of the greatest length stands for the hypothesis: it is what takes the memory
     examples = [Encoded(source, [END] * (len(source) + EXTRA)) for source in sources]
-    longest = max(len(example.target) for example in examples)
-    batching = replace(
-        batching,
-        tokens=max(batching.tokens, batching.rows_multiple * longest),
-        shapes=min(batching.shapes, SHAPES),
-    )
+    batching = batching.with_room(examples, shapes=SHAPES)
     return [(indices, batch.source) for indices, batch in in_order(examples, batching)]
 
 

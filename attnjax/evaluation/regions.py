@@ -36,7 +36,7 @@ class Regions(Heatmaps):
     def trained(self, subject: Subject) -> dict[str, float]:
         examples = subject.corpus.splits[SPLIT]
         pairs, shares = [], []
-        for index, weights in looked_at(subject):
+        for index, weights in looked_at(subject, examples):
             regions = examples[index].alignment or ()
             pairs.append((weights, regions))
             shares += [len(region) / weights.shape[1] for region in regions if region]

@@ -52,7 +52,7 @@ class TestError(Measure):
 
 def _batches(subject: Subject) -> Iterator[tuple[np.ndarray, Batch]]:
     examples = subject.batching.own(subject.corpus.splits[SPLIT], subject.seed)
-    return in_order(examples, subject.batching)
+    return in_order(examples, subject.batching.with_room(examples, shapes=1))
 
 
 @partial(jax.jit, static_argnames=("model",))

@@ -8,7 +8,7 @@ Source: Jean et al. 2015; the "unk replace" of Luong, Pham & Manning 2015, Table
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -119,10 +119,7 @@ def replace_unknown(
         return texts
     given = [_until_end(answers[number]) for number in asked]
     examples = [Encoded(sources[n], answer) for n, answer in zip(asked, given, strict=True)]
-    longest = max(len(side) for example in examples for side in example[:2])
-    batching = replace(
-        batching, tokens=max(batching.tokens, batching.rows_multiple * longest), shapes=1
-    )
+    batching = batching.with_room(examples, shapes=1)
     for index, weights in alignments(model, params, examples, batching):
         number, answer = asked[index], given[index]
         if len(words[number]) != len(sources[number]) - 1:

@@ -119,9 +119,10 @@ def sown(tree: Any, *path: str) -> jax.Array:
         tree = tree.get(name, {})
     found = [values[0] for name, values in _leaves(tree) if name == "weights"]
     if len(found) != 1:
+        where = f", at {'.'.join(path)}" if path else ""
         raise UserError(
-            f"an alignment wants one attention to the source that shows its weights, at "
-            f"{'.'.join(path)}; there are {len(found)}"
+            "an alignment wants one attention to the source that shows its weights"
+            f"{where}; there are {len(found)}"
         )
     return found[0]
 

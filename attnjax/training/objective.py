@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from attnjax.data.symbols import START
+from attnjax.errors import UserError
 from attnjax.training.cross_entropy import cross_entropy
 
 type Totals = dict[str, tuple[jax.Array, jax.Array]]
@@ -16,6 +17,14 @@ type Totals = dict[str, tuple[jax.Array, jax.Array]]
 @dataclass(frozen=True, kw_only=True)
 class Objective:
     """What is minimised. A part: subclasses are chosen on the command line."""
+
+    def check(self, model: Any) -> None:
+        """Refuse, before anything is trained, a model that it cannot train.
+
+        Raises:
+            UserError: the model gives something else than it takes.
+        """
+        del model
 
     def initial(self) -> Any:
         """What it keeps from update to update, a pytree of arrays that checkpoints hold."""
@@ -52,6 +61,12 @@ class CrossEntropy(Objective):
     """
 
     smoothing: float = 0.1
+
+    def check(self, model: Any) -> None:
+        if not hasattr(model, "features"):
+            raise UserError(
+                f"{type(self).__name__} wants a model of sequences; got {type(model).__name__}"
+            )
 
     def __call__(
         self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None

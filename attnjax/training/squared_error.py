@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from attnjax.errors import UserError
 from attnjax.training.objective import Objective, Totals, streams
 
 
@@ -33,6 +34,13 @@ class SquaredError(Objective):
 
     The target is the last column of the batch's targets [B, T, D+1].
     """
+
+    def check(self, model: Any) -> None:
+        if hasattr(model, "features"):
+            raise UserError(
+                f"SquaredError wants a model that predicts numbers; got {type(model).__name__}, "
+                "a model of sequences"
+            )
 
     def __call__(
         self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None

@@ -143,12 +143,17 @@ def _over_words(seen: Any, name: str, present: jax.Array) -> jax.Array:
         seen.get("objective", {}), is_leaf=lambda node: isinstance(node, tuple)
     )
     found = [values[0] for path, values in leaves if path[-1].key == name]
-    if not found or any(values.shape[:2] != present.shape for values in found):
+    # a step asks for one word, [B, T, ..., 1]; of all at once the heads would stand before the
+    # words, and where there are as many of both no other shape would tell
+    by_word = [
+        values.shape[:2] == present.shape and (values.ndim == 2 or values.shape[-1] == 1)
+        for values in found
+    ]
+    if not found or not all(by_word):
         shapes = ", ".join(str(list(values.shape)) for values in found) or "nothing"
         raise UserError(
-            "Reinforce wants a model that draws what it attends to, word by word "
-            f"(a Captioner with the align Hard): {name} of shape {[*present.shape, '...']}; "
-            f"got {shapes}"
+            "Reinforce wants a model that draws what it attends to, word by word (a recurrent one "
+            f"with the align Hard): {name} of shape {[*present.shape, '...', 1]}; got {shapes}"
         )
     words = sum(values.reshape(*present.shape, -1).sum(-1) for values in found)
     return jnp.where(present, words, 0).sum(-1)

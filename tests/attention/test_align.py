@@ -102,7 +102,7 @@ def test_a_kernel_that_is_no_number_is_seen():
     assert jnp.isnan(normalise(jnp.array([[1.0, jnp.nan]]))).all()
 
 
-def test_uniform_is_the_mean_of_what_is_allowed():
+def test_uniform_is_the_mean_of_what_is_allowed(float64):
     random = np.random.default_rng(0)
     allowed = random.random((3, 5)) < 0.6
     allowed[1], allowed[2, 0] = False, True
@@ -110,9 +110,14 @@ def test_uniform_is_the_mean_of_what_is_allowed():
     weights = uniform(logits, jnp.asarray(allowed))
     for row, keys in zip(weights, allowed, strict=True):
         expected = value[keys].mean() if keys.any() else 0.0
-        np.testing.assert_allclose(row @ value, expected, atol=1e-6)
+        np.testing.assert_allclose(row @ value, expected, rtol=0, atol=1e-15)
         assert (np.asarray(row)[~keys] == 0).all()
-    assert (jax.grad(lambda x: (uniform(x) @ value).sum())(logits) == 0).all()
+    by_logits, by_value = jax.grad(
+        lambda x, v: (uniform(x, jnp.asarray(allowed)) @ v).sum(), (0, 1)
+    )(logits, value)
+    assert (by_logits == 0).all()
+    shares = sum(keys / max(keys.sum(), 1) for keys in allowed)
+    np.testing.assert_allclose(by_value, shares, rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize("align", ALIGNS, ids=lambda align: type(align).__name__)

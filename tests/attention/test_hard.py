@@ -20,6 +20,7 @@ from attnjax.attention.hard import (
     straight_through,
 )
 from attnjax.attention.mask import Dense
+from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Dot
 from attnjax.errors import UserError
 from attnjax.models.recurrence import over_time
@@ -196,6 +197,25 @@ def test_a_coin_is_tossed_once_for_all_of_time():
     (logs,) = sown["objective"]["align"]["log_probability"]
     assert logs.shape == (64, 5, 1)
     np.testing.assert_array_equal(logs[..., 0] == 0, soft)
+
+
+def test_a_coin_is_tossed_once_for_all_heads():
+    attention = MultiHead(attention=Attention(align=Hard()), heads=3)
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(64, 4, 6)), jnp.float32)
+
+    @jax.jit
+    def read():
+        init = partial(attention.init, deterministic=True, mutable=["params"])
+        shown = ["attention", "objective"]
+        call = partial(attention.apply, deterministic=False, rngs=KEYS, mutable=shown)
+        return call(init(jax.random.key(0), x, x, x), x, x, x)[1]["attention"]
+
+    (weights,) = read()["attention"]["weights"]
+    soft = (np.asarray(weights).max(-1) < 1).reshape(64, -1)
+    assert (soft == soft[:, :1]).all()
+    assert 0.25 < soft.mean() < 0.75
+    drawn = np.asarray(weights).argmax(-1)[~soft[:, 0]]
+    assert (drawn != drawn[:, :1]).any(), "draws are each head's own"
 
 
 def test_the_context_is_the_value_that_was_drawn():

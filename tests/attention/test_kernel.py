@@ -21,6 +21,7 @@ from attnjax.attention.kernel import (
     squared_distance,
 )
 from attnjax.attention.mask import Others
+from attnjax.attention.score import Dot, dot
 from attnjax.errors import UserError
 from tests.attention import oracle
 
@@ -155,6 +156,17 @@ def test_without_end_it_is_the_mean(kind):
         mean, same = attended(Gaussian(), Uniform(), query, key, value, mask)
         np.testing.assert_allclose(weights, same, rtol=1e-6)
         np.testing.assert_allclose(context, mean, rtol=1e-6)
+
+
+def test_what_is_no_kernel_is_not_normalised():
+    with pytest.raises(UserError, match="wants a kernel for a score.*; got Dot"):
+        attended(Dot(), Normalise(), *points(2, 3, 4), jnp.ones((3, 1)))
+
+
+@pytest.mark.parametrize("compare", [dot, squared_distance], ids=["a dot product", "a distance"])
+def test_query_and_key_are_of_one_width(compare):
+    with pytest.raises(UserError, match="wants a query and a key of one width; got 4 and 3"):
+        compare(jnp.ones((2, 4)), jnp.ones((5, 3)))
 
 
 @pytest.mark.parametrize("kind", KERNELS, ids=lambda kind: kind.__name__)

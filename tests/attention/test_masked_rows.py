@@ -7,7 +7,14 @@ import pytest
 
 from attnjax.attention.align import LocalMonotonic, LocalPredictive, Normalise, Uniform
 from attnjax.attention.attend import Attention
-from attnjax.attention.kernel import SquaredExponential
+from attnjax.attention.kernel import (
+    Boxcar,
+    Epanechnikov,
+    Gaussian,
+    LearnedGaussian,
+    SquaredExponential,
+    Triangular,
+)
 from attnjax.attention.mask import Causal, Dense, Padding
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Additive, Dot, General, Location, ScaledDot
@@ -15,7 +22,11 @@ from attnjax.attention.score import Additive, Dot, General, Location, ScaledDot
 B, T, S, D = 3, 4, 5, 4
 SCORES = (Dot(), ScaledDot(), General(), Additive(), Location(length=S))
 ALIGNED = (
-    Attention(score=SquaredExponential(width=2.0), align=Normalise()),
+    *(
+        Attention(score=kind(width=9.0), align=Normalise())
+        for kind in (SquaredExponential, Boxcar, Epanechnikov, Triangular)
+    ),
+    *(Attention(score=kind(width=2.0)) for kind in (Gaussian, LearnedGaussian)),
     Attention(align=Uniform()),
     Attention(align=LocalMonotonic(reach=2)),
     Attention(align=LocalPredictive(reach=4)),
@@ -85,8 +96,9 @@ def test_hidden_keys_and_empty_rows_move_nothing(mechanism):
         assert (by_key[~present] == 0).all()
         assert (by_value[~present] == 0).all()
         # The rest does move, so the zeros above are not everywhere.
-        assert by_query[~empty].any() != isinstance(inner.align, Uniform)
-        unseen = isinstance(inner.align, Uniform) or isinstance(inner.score, Location)
+        flat = isinstance(inner.align, Uniform) or isinstance(inner.score, Boxcar)
+        assert by_query[~empty].any() != flat
+        unseen = flat or isinstance(inner.score, Location)
         assert by_key[present].any() != unseen
         assert (by_value[present] != 0).all()
 

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnjax.attention.fixed import FixedVector
 from attnjax.attention.multihead import MultiHead
 from attnjax.data.batches import Batching
 from attnjax.data.files import TabSeparated
@@ -89,6 +90,31 @@ def test_padding_has_no_part_in_saturation(subject):
     assert measured == pytest.approx(expected, rel=1e-4)
 
 
+def test_an_attention_without_logits_has_its_part_in_the_rest(subject):
+    fixed = subject.model.clone(
+        decoder=DecoderLayer(
+            attention=MultiHead(heads=2), cross=FixedVector(), feed_forward=FeedForward(width=8)
+        )
+    )
+    params = {**subject.params}
+    for layer in ("decoder_layer_0", "decoder_layer_1"):
+        params[layer] = {name: own for name, own in params[layer].items() if name != "cross"}
+    given = subject._replace(model=fixed, params=params)
+    measured = Saturation(examples=EXAMPLES).initial(given)
+    shown = [
+        jax.tree_util.keystr(path)
+        for path, _ in jax.tree_util.tree_leaves_with_path(alone(given, 0))
+    ]
+    with_logits, all_of_them = (
+        sum(f"'{name}'" in path for path in shown) for name in ("logits", "weights")
+    )
+    assert (with_logits, all_of_them) == (3, 5)
+    # a fixed vector's weights are sure: entropy and Jacobian 0, two of five
+    before = Saturation(examples=EXAMPLES).initial(subject)
+    assert 0 < measured["weight_entropy_initial"] < before["weight_entropy_initial"]
+    assert measured["logit_variance_initial"] > 0
+
+
 def test_the_alignment_is_the_last_layers_over_all_heads(subject):
     examples = subject.corpus.splits["test"]
     pairs = []
@@ -101,6 +127,11 @@ def test_the_alignment_is_the_last_layers_over_all_heads(subject):
     for picture, (weights, gold) in zip(Alignment().pictures(subject), pairs, strict=False):
         np.testing.assert_allclose(picture["weights"], weights, atol=1e-4)
         assert picture["gold"] == [sorted(places) for places in gold]
+
+
+def test_a_sentence_too_long_to_be_trained_on_is_looked_at(subject):
+    narrow = subject._replace(batching=Batching(tokens=4, rows_multiple=2))
+    assert Alignment().trained(narrow) == Alignment().trained(subject)
 
 
 def test_what_cannot_be_measured_is_refused_early(tmp_path):

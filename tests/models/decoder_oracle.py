@@ -13,8 +13,8 @@ def softmax(x):
 def recurrent(name: str, parameters: dict, source, given, *, feeding: bool, attention: str | None):
     """Logits [T, V] of one sentence without padding; both sides are lists of ids.
 
-    attention: "general" after the unit (Luong), None (Sutskever), "additive" before it (Bahdanau)
-    or "last" in its place (Cho).
+    attention: "dot", "general", "location" or "predictive" (of general, D = 2) after the unit
+    (Luong), None (Sutskever), "additive" before it (Bahdanau) or "last" in its place (Cho).
     """
     words = parameters["source"][list(source)]
     states, final = recurrence_oracle.encoder(name, parameters["reader"], words)
@@ -33,6 +33,22 @@ def unit(name, own, carry, word, more=None, kernel=None):
     return recurrence_oracle.unit(name, own, carry, word)
 
 
+def weights(attention, own, h, states):
+    """Luong et al. 2015, eq. 7 with the scores of section 3.1, eq. 8, or eq. 9 and 10."""
+    places = np.arange(len(states))
+    if attention == "dot":
+        return softmax(states @ h)
+    if attention == "location":
+        return softmax(h @ own["score"]["weight"][:, places])
+    general = states @ (h @ own["score"]["weight"])
+    if attention == "general":
+        return softmax(general)
+    v, hidden = own["align"]["v"], own["align"]["hidden"]["kernel"]
+    centre = len(states) / (1 + np.exp(-(v @ np.tanh(h @ hidden))))
+    near, gaussian = abs(places - centre) <= 2, np.exp(-((places - centre) ** 2) / 2)
+    return np.where(near, gaussian * softmax(np.where(near, general, -np.inf)), 0)
+
+
 def luong(name, decoder, states, final, inputs, *, feeding, attention):
     carries = [
         tuple(np.concatenate(leaves, -1) for leaves in zip(*layer, strict=True)) for layer in final
@@ -48,8 +64,7 @@ def luong(name, decoder, states, final, inputs, *, feeding, attention):
         if attention is None:
             attentional = h
         else:
-            weights = softmax(states @ (h @ decoder["attention"]["score"]["weight"]))  # eq. 7, 8
-            context = weights @ states
+            context = weights(attention, decoder.get("attention", {}), h, states) @ states
             merged = np.concatenate([context, h]) @ decoder["merge"]["kernel"]
             attentional = np.tanh(merged)  # eq. 5
         hidden.append(attentional)

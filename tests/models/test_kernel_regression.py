@@ -17,6 +17,7 @@ from attnjax.models.kernel_regression import KernelRegression
 from attnjax.training.optimizer import Adam, Constant
 from attnjax.training.squared_error import SquaredError
 from attnjax.training.step import State, train_step
+from tests.attention import oracle
 
 WIDTH = 0.4
 MODEL = KernelRegression(attention=Attention(score=Gaussian(width=WIDTH)))
@@ -28,8 +29,12 @@ def points(count: int, D: int, seed: int) -> np.ndarray:
 
 def estimate(known: np.ndarray, x: np.ndarray, width: float = WIDTH) -> float:
     """Watson 1964 in float64: a query's prediction."""
+    return float(kernel_mean(known, x, width))
+
+
+def kernel_mean(known, x, width):
     kernel = np.exp(-((known[:, :-1] - x) ** 2).sum(-1) / (2 * width**2))
-    return float(kernel @ known[:, -1] / kernel.sum())
+    return kernel @ known[:, -1] / kernel.sum()
 
 
 def predict(model, source, given, *, deterministic=True, params=None):
@@ -60,6 +65,27 @@ def test_predicts_the_weighted_mean_of_the_points_that_are_there(D, float64):
         np.testing.assert_allclose(shown, expected, rtol=0, atol=1e-12)
     # what is to be predicted has no part in it
     np.testing.assert_array_equal(predict(MODEL, source, given * [*[1] * D, 0]), found)
+
+
+def test_gradients_equal_the_oracles(float64):
+    known, asked = points(6, 2, 0), points(3, 2, 1)
+    model = KernelRegression(attention=Attention(score=LearnedGaussian()))
+
+    def loss(given):
+        params = {"attention": {"score": {"log_width": given["log_width"]}}}
+        found = model.apply(
+            {"params": params}, given["known"][None], given["asked"][None], deterministic=True
+        )
+        return jnp.sin(found).sum()
+
+    def by_hand(given):
+        width = np.exp(given["log_width"])
+        return sum(np.sin(kernel_mean(given["known"], x, width)) for x in given["asked"][:, :-1])
+
+    given = {"known": known, "asked": asked, "log_width": np.array(np.log(WIDTH))}
+    for name, slope in jax.grad(loss)(given).items():
+        wanted = oracle.gradient(by_hand, given)[name]
+        np.testing.assert_allclose(slope, wanted, rtol=0, atol=1e-12)
 
 
 def test_a_row_of_filler_predicts_nothing():

@@ -8,13 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.align import LocalMonotonic
+from attnjax.attention.align import LocalMonotonic, LocalPredictive
 from attnjax.attention.attend import Attention
 from attnjax.attention.fixed import FixedVector
 from attnjax.attention.multihead import MultiHead
+from attnjax.attention.score import Dot, General, Location
 from attnjax.data.symbols import PAD
 from attnjax.errors import UserError
-from attnjax.models.cells import LSTM, Cho2014
+from attnjax.models.cells import LSTM, Cho2014, Cudnn
 from attnjax.models.decoders import BahdanauDecoder, LuongDecoder, NoFeeding
 from attnjax.models.recurrence import Encoder
 from attnjax.models.recurrent import Recurrent
@@ -42,6 +43,16 @@ CHO = recurrent(
 )
 HEADS = recurrent(BOTH, LuongDecoder(width=W, attention=MultiHead(heads=2)))
 LOCAL = recurrent(BOTH, LuongDecoder(width=W, attention=Attention(align=LocalMonotonic(reach=1))))
+STACKED = recurrent(TWO_FORWARD, LuongDecoder(width=W, layers=2, attention=Attention(score=Dot())))
+LOCATION = recurrent(BOTH, LuongDecoder(width=W, attention=Attention(score=Location(length=9))))
+PREDICTIVE = recurrent(
+    BOTH,
+    LuongDecoder(width=W, attention=Attention(score=General(), align=LocalPredictive(reach=2))),
+)
+CUDNN = recurrent(
+    Encoder(cell=Cudnn(), width=W, direction="forward"),
+    BahdanauDecoder(cell=Cudnn(), width=W, maxout=MAXOUT),
+)
 MODELS = {
     "luong": LUONG,
     "no_feeding": NO_FEEDING,
@@ -50,6 +61,9 @@ MODELS = {
     "cho": CHO,
     "heads": HEADS,
     "local": LOCAL,
+    "stacked": STACKED,
+    "predictive": PREDICTIVE,
+    "cudnn": CUDNN,
 }
 each_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 
@@ -87,8 +101,22 @@ def parallel(model: Recurrent, params: Any, source: Any, given: Any) -> Any:
         (SUTSKEVER, "LSTM", False, None),
         (BAHDANAU, "Cho2014", False, "additive"),
         (CHO, "Cho2014", False, "last"),
+        (STACKED, "LSTM", True, "dot"),
+        (LOCATION, "LSTM", True, "location"),
+        (PREDICTIVE, "LSTM", True, "predictive"),
+        (CUDNN, "Cudnn", False, "additive"),
     ],
-    ids=["luong", "no_feeding", "sutskever", "bahdanau", "cho"],
+    ids=[
+        "luong",
+        "no_feeding",
+        "sutskever",
+        "bahdanau",
+        "cho",
+        "stacked",
+        "location",
+        "predictive",
+        "cudnn",
+    ],
 )
 def test_equals_the_papers_equations(model, cell, feeding, attention, float64):
     params = drawn(model)

@@ -13,11 +13,17 @@ from flax import linen as nn
 from attnjax.attention.align import Softmax
 from attnjax.attention.attend import Attention
 from attnjax.attention.hard import Hard
+from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Additive
 from attnjax.data.batches import Batch
 from attnjax.data.symbols import END, PAD
 from attnjax.errors import UserError
 from attnjax.models.captioner import Captioner, Convolutions
+from attnjax.models.decoders import LuongDecoder
+from attnjax.models.layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.models.recurrence import Encoder
+from attnjax.models.recurrent import Recurrent
+from attnjax.models.transformer import Transformer
 from attnjax.training.objective import CrossEntropy, shifted
 from attnjax.training.variational import DoublyStochastic, Reinforce, coverage
 from tests.attention import oracle
@@ -169,6 +175,43 @@ def test_where_every_example_is_soft_it_is_the_cross_entropy(params):
     np.testing.assert_allclose(one[1]["loss"], other[1]["loss"], rtol=1e-6)
 
 
+def test_a_recurrent_translator_learns_where_to_look():
+    align = MultiHead(attention=Attention(align=Hard(0.5)), heads=2)
+    model = Recurrent(width=3, encoder=Encoder(width=2), decoder=LuongDecoder(align, width=4))
+    model, batch = model.sized(7, 7), Batch(CAPTION, CAPTION, np.arange(3, dtype=np.int32))
+
+    @jax.jit
+    def read():
+        init = partial(model.init, deterministic=True, mutable=["params"])
+        params = init(jax.random.key(0), batch.source, batch.target)["params"]
+        return slopes(Reinforce(), model, params, batch)
+
+    slope, totals = read()
+    assert np.isfinite(totals["loss"][0])
+    query = slope["writer"]["attention"]["query"]["kernel"]
+    assert np.any(query), "the queries of what is drawn learn"
+
+
+def test_where_heads_stand_before_words_nothing_is_taken_for_them():
+    # as many heads as words: by their number they cannot be told apart
+    model = Transformer(
+        width=6,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder=EncoderLayer(attention=MultiHead(heads=3), feed_forward=FeedForward(width=4)),
+        decoder=DecoderLayer(
+            attention=MultiHead(heads=3),
+            cross=MultiHead(attention=Attention(align=Hard()), heads=3),
+            feed_forward=FeedForward(width=4),
+        ),
+    ).sized(7, 7)
+    batch = Batch(CAPTION, CAPTION, np.arange(3, dtype=np.int32))
+    init = partial(model.init, deterministic=True, mutable=["params"])
+    params = jax.eval_shape(init, jax.random.key(0), batch.source, batch.target)["params"]
+    with pytest.raises(UserError, match=r"word by word .*\[3, 3, '...', 1\]; got \[3, 3, 3\]"):
+        jax.eval_shape(lambda params: slopes(Reinforce(), model, params, batch), params)
+
+
 def test_the_baseline_is_a_mean_that_moves():
     objective, expected = Reinforce(), 0.0
     state = objective.initial()
@@ -179,16 +222,22 @@ def test_the_baseline_is_a_mean_that_moves():
         assert float(state) == pytest.approx(expected)
 
 
-def test_coverage_is_counted_by_hand():
+def test_coverage_is_counted_by_hand(float64):
     random = np.random.default_rng(0)
     weights, present = random.random((2, 3, 4)), np.array([[1, 1, 0], [1, 1, 1]], bool)
-    for b in range(2):
-        expected = 0.0
-        for i in range(4):
-            attended = sum(weights[b, t, i] for t in range(3) if present[b, t])
-            expected += (1 - attended) ** 2
-        found = coverage(jnp.asarray(weights), jnp.asarray(present))[b]
-        assert found == pytest.approx(expected, rel=1e-5)
+
+    def by_hand(weights):
+        return sum(
+            (1 - sum(weights[b, t, i] for t in range(3) if present[b, t])) ** 2
+            for b in range(2)
+            for i in range(4)
+        )
+
+    value, slope = jax.value_and_grad(lambda w: coverage(w, jnp.asarray(present)).sum())(weights)
+    assert value == pytest.approx(by_hand(weights), rel=1e-14)
+    np.testing.assert_allclose(slope, oracle.gradient(by_hand, weights), rtol=0, atol=1e-13)
+    one = coverage(jnp.asarray(weights), jnp.asarray(present))[0]
+    assert one == pytest.approx(sum((1 - weights[0, :2].sum(0)) ** 2), rel=1e-14)
 
 
 def test_the_penalty_is_added_caption_by_caption(params):
@@ -218,7 +267,7 @@ def test_the_penalty_is_added_caption_by_caption(params):
 
 
 def test_models_that_do_not_show_what_is_wanted_are_refused(params):
-    with pytest.raises(UserError, match="a Captioner with the align Hard.*; got nothing"):
+    with pytest.raises(UserError, match="a recurrent one with the align Hard.*; got nothing"):
         jax.eval_shape(lambda: slopes(Reinforce(), captioner(Softmax()), params, captions()))
     sides = np.array([[4, 5, END]], np.int32)
     batch = Batch(sides, sides, np.arange(1, dtype=np.int32))
