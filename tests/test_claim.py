@@ -6,7 +6,7 @@ import pytest
 from attnjax.claim import Claim
 from attnjax.data.vocabulary import SplitWords
 from attnjax.errors import UserError
-from attnjax.evaluation.bleu import MULTI_BLEU, tokenised_bleu
+from attnjax.evaluation.bleu import MULTI_BLEU
 from attnjax.evaluation.sentences import Sentences, sentences
 from attnjax.quantity import (
     Difference,
@@ -162,7 +162,7 @@ def test_the_gain_is_of_the_corpus_bleu_of_each_part():
     def gain(better: list[str], worse: list[str]) -> float:
         values = {
             name: [
-                tokenised_bleu([side[i] for i in places], [REFERENCES[i] for i in places]).value
+                MULTI_BLEU.score([side[i] for i in places], [REFERENCES[i] for i in places]).value
                 for side in (better, worse)
             ]
             for name, places in parts.items()

@@ -82,7 +82,7 @@ def batch(rows: int, length: int, *, padded: int = 0) -> Batch:
     draw = np.random.default_rng(0).integers
     source, target = draw(SYMBOLS, VOCABULARY, (2, rows, length), dtype=np.int32)
     source[:, length - padded :] = PAD
-    return Batch(source, target, np.arange(rows, dtype=np.int32))
+    return Batch(source, target)
 
 
 def prepare(

@@ -27,12 +27,10 @@ class Batch(NamedTuple):
         source: int32 [B, S], each row ended by END, PAD after it; or floats [B, S, ...], NaN after
             a row's end.
         target: int32 [B, T] or floats [B, T, ...], likewise.
-        number: int32 [B], 0, 1, ...: the example's place in the global batch.
     """
 
     source: np.ndarray
     target: np.ndarray
-    number: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ class Bucket:
         indices = np.full(self.rows, -1)
         indices[: len(chosen)] = self.indices[chosen]
         source, target = (_rows(side[chosen], self.rows) for side in (self.source, self.target))
-        return indices, Batch(source, target, np.arange(self.rows, dtype=np.int32))
+        return indices, Batch(source, target)
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ class Batching:
     Attributes:
         tokens: the most places of the longer side of a batch: B * max(S, T) <= tokens.
         shapes: at most so many different shapes.
-        rows_multiple: B is a multiple of it; itself a multiple of the number of devices.
+        rows_multiple: B is a multiple of it; as many devices take part as divide it.
     """
 
     tokens: int = 4096

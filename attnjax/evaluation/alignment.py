@@ -89,11 +89,6 @@ def alignment_counts(weights: Any, alignment: Sequence[frozenset[int]]) -> tuple
     return wrong, linked
 
 
-def alignment_error(weights: Any, alignment: Sequence[frozenset[int]]) -> float:
-    """The share of one sentence's links that are wrong: `corpus_alignment_error` of it alone."""
-    return corpus_alignment_error([(weights, alignment)])
-
-
 def corpus_alignment_error(pairs: Iterable[tuple[Any, Sequence[frozenset[int]]]]) -> float:
     """The share of wrong links among those of all sentences, in [0, 1].
 

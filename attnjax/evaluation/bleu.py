@@ -91,7 +91,13 @@ class Protocol:
 
 
 SACREBLEU = Protocol(tokenize="13a", smooth="exp")
+"""Of plain text: sacrebleu's default, case counts. Post 2018."""
+
 MULTI_BLEU = Protocol(tokenize="none", smooth="none")
+"""Of text that is tokenised already, as it is: the number that ``multi-bleu.perl`` gives.
+
+Lower-cased, tokenised text with its subwords joined is the protocol of Multi30k's figures (Wu et
+al. 2021). Comparable only where the tokenisation is the same."""
 
 
 def protocol(vocabulary: Vocabulary) -> Protocol:
@@ -101,27 +107,6 @@ def protocol(vocabulary: Vocabulary) -> Protocol:
     other text by sacrebleu's own tokeniser.
     """
     return MULTI_BLEU if isinstance(vocabulary, WordVocabulary) else SACREBLEU
-
-
-def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
-    """BLEU of plain text by sacrebleu's default: its tokeniser 13a, case counts. Post 2018.
-
-    Raises:
-        UserError: on different counts, or nothing to score.
-    """
-    return SACREBLEU.score(hypotheses, references)
-
-
-def tokenised_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
-    """BLEU of text that is tokenised already, as it is: the number ``multi-bleu.perl`` gives.
-
-    Lower-cased, tokenised text with its subwords joined is the protocol of Multi30k's figures
-    (Wu et al. 2021). Comparable only where the tokenisation is the same.
-
-    Raises:
-        UserError: on different counts, or nothing to score.
-    """
-    return MULTI_BLEU.score(hypotheses, references)
 
 
 def _detail(result: Any) -> str:

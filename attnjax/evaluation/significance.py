@@ -91,75 +91,15 @@ def bootstrap_interval(
     Raises:
         ValueError: as `resampled`, or for a confidence outside (0, 1).
 
-    Source: Efron & Tibshirani 1993, chapter 13.
+    A statistic that is a difference of two systems on the same sentences makes it paired.
+
+    Source: Efron & Tibshirani 1993, chapter 13; Koehn 2004.
     """
     _check_confidence(confidence)
     found = resampled(sizes, statistic, resamples=resamples, seed=seed)
     tail = (1 - confidence) / 2
     low, high = np.quantile(found, [tail, 1 - tail])
     return Interval(statistic([np.ones(n, np.int64) for n in sizes]), float(low), float(high))
-
-
-class Bootstrap(NamedTuple):
-    """What resampling the sentences says of a difference between two systems.
-
-    Attributes:
-        difference: second minus first, on the sentences as they are.
-        low: the lower end of the percentile interval.
-        high: the upper end.
-        wins: the share of samples in which the second is strictly better.
-    """
-
-    difference: float
-    low: float
-    high: float
-    wins: float
-
-
-def paired_bootstrap(
-    first: np.ndarray,
-    second: np.ndarray,
-    value: Callable[[np.ndarray], float],
-    *,
-    resamples: int = 1000,
-    confidence: float = 0.95,
-    seed: int = 0,
-) -> Bootstrap:
-    """Sentences drawn with replacement, the same for both systems, and scored as a corpus.
-
-    Args:
-        first: what the score is computed from, a row a sentence [N, C]; their sum is the corpus's.
-        second: the same of the other system, for the same sentences.
-        value: the score of summed statistics [C] (`bleu.Protocol.statistics` and `.value`).
-        resamples: how many samples are drawn.
-        confidence: of the percentile interval.
-        seed: the same seed draws the same samples.
-
-    Raises:
-        ValueError: for statistics of different shapes, none, or a confidence outside (0, 1).
-
-    Source: Koehn 2004.
-    """
-    first, second = np.asarray(first), np.asarray(second)
-    if first.shape != second.shape or first.ndim != 2 or not len(first):
-        raise ValueError(
-            "statistics [N, C] of the same sentences were wanted; "
-            f"got shapes {list(first.shape)} and {list(second.shape)}"
-        )
-    _check_confidence(confidence)
-
-    def difference(times: list[np.ndarray]) -> float:
-        return value(times[0] @ second) - value(times[0] @ first)
-
-    differences = resampled([len(first)], difference, resamples=resamples, seed=seed)
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(differences, [tail, 1 - tail])
-    return Bootstrap(
-        difference=difference([np.ones(len(first), np.int64)]),
-        low=float(low),
-        high=float(high),
-        wins=float((differences > 0).mean()),
-    )
 
 
 def _check_confidence(confidence: float) -> None:

@@ -47,8 +47,9 @@ class Classifier(Model):
         attention: of the query to the states; None: the query itself is what is classified.
         dropout: the rate.
 
-    Source: Zhou et al. 2016, section 3.3, where the query is a learned vector and a state the sum
-        of both directions, not their concatenation. The score is Luong et al. 2015's, section 3.1.
+    Source: Zhou et al. 2016, section 3.3, eq. 9 to 12, where the query is a learned vector, a state
+        the sum of both directions, not their concatenation, and tanh is taken of the states that
+        are scored and of what is found. The score is Luong et al. 2015's, section 3.1.
     """
 
     vocabulary: int | None = None

@@ -222,7 +222,11 @@ def _attention(runs: dict[str, list[Path]]) -> list[Markup]:
 
 
 def _published(summary: dict[str, Any]) -> list[Markup]:
-    names = ["paper", "variant", "metric", "theirs", "ours", "difference", "published as"]
+    names = ["paper", "variant", "metric", "theirs", "ours", "difference"]
+    compared = compare(summary)
+    sources = any(ours.source for ours in compared)
+    if sources:
+        names.append("published as")
     rows = [
         element(
             "tr",
@@ -232,9 +236,9 @@ def _published(summary: dict[str, Any]) -> list[Markup]:
             element("td", _minus(f"{ours.value:.10g}")),
             element("td", _minus(measured(ours.ours, ours.deviation))),
             element("td", _minus(number(ours.difference, 3))),
-            element("td", ours.source, class_="text long"),
+            element("td", ours.source, class_="text long") if sources else None,
         )
-        for ours in compare(summary)
+        for ours in compared
     ]
     return [_table(names, rows, text={"variant", "metric", "published as"})] if rows else []
 

@@ -1,4 +1,4 @@
-"""Learning rate schedules and Adam, as parts over optax."""
+"""Learning rate schedules and optimisers, as parts over optax."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -24,7 +24,7 @@ def test_a_run_sees_the_example_of_its_number_at_every_step(multiple):
             np.testing.assert_array_equal(batch.source[0], example.source)
             np.testing.assert_array_equal(batch.target[0], own.target)
             assert np.isnan(batch.target[1:]).all()
-            assert (batch.source.shape, len(batch.number)) == ((multiple, 6, 2), multiple)
+            assert batch.source.shape == (multiple, 6, 2)
 
 
 def test_all_examples_are_there_to_validate_on():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnjax.errors import UserError
-from attnjax.evaluation.alignment import alignment_counts, alignment_error, corpus_alignment_error
+from attnjax.evaluation.alignment import alignment_counts, corpus_alignment_error
 
 WEIGHTS = np.asarray(
     [
@@ -21,7 +21,7 @@ GOLD = (frozenset({0}), frozenset({0, 2}), frozenset({1}), frozenset(), frozense
 
 def test_links_are_counted():
     assert alignment_counts(WEIGHTS, GOLD) == (2, 4)
-    assert alignment_error(WEIGHTS, GOLD) == 0.5
+    assert corpus_alignment_error([(WEIGHTS, GOLD)]) == 0.5
 
 
 def test_a_corpus_weighs_links_not_sentences():
@@ -32,7 +32,7 @@ def test_a_corpus_weighs_links_not_sentences():
 
 def test_what_cannot_be_counted_is_refused():
     with pytest.raises(UserError, match="no target token has one"):
-        alignment_error(np.eye(2), (frozenset(), frozenset()))
+        corpus_alignment_error([(np.eye(2), (frozenset(), frozenset()))])
     with pytest.raises(UserError, match="gold"):
         corpus_alignment_error([])
     with pytest.raises(ValueError, match=r"3 target tokens.*\[2, 2\]"):

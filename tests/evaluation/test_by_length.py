@@ -9,7 +9,7 @@ from attnjax.data.vocabularies import Vocabularies, joint
 from attnjax.data.vocabulary import SplitWords
 from attnjax.errors import UserError
 from attnjax.evaluation.accuracy import exact_match
-from attnjax.evaluation.bleu import tokenised_bleu
+from attnjax.evaluation.bleu import MULTI_BLEU
 from attnjax.evaluation.by_length import ByLength, by_length
 from attnjax.evaluation.measures import Subject
 from attnjax.evaluation.sentences import sentences
@@ -59,7 +59,7 @@ def test_each_part_is_scored_as_a_corpus(metric):
     def score(hypotheses, references) -> float:
         if metric == "exact_match":
             return exact_match(hypotheses, references)
-        return tokenised_bleu(hypotheses, references).value
+        return MULTI_BLEU.score(hypotheses, references).value
 
     expected = {
         f"{metric}_quartile_{number}": score(

@@ -3,14 +3,16 @@ import pytest
 
 from attnjax.data.vocabulary import Characters, SplitWords
 from attnjax.errors import UserError
-from attnjax.evaluation.bleu import bleu, tokenised_bleu
+from attnjax.evaluation.bleu import MULTI_BLEU, SACREBLEU
 from attnjax.evaluation.sentences import FILE, Sentences, read, sentences
 
 REFERENCES = ["the cat, sat on it.", "a dog ran to it .", "it was the end of it"]
 HYPOTHESES = ["the cat, sat on it.", "a dog ran off it .", "it was the end of"]
 
 
-@pytest.mark.parametrize("part, score", [(SplitWords(), tokenised_bleu), (Characters(), bleu)])
+@pytest.mark.parametrize(
+    "part, score", [(SplitWords(), MULTI_BLEU.score), (Characters(), SACREBLEU.score)]
+)
 def test_the_score_is_that_of_the_corpus(part, score):
     vocabulary = part.learn(REFERENCES)
     found = sentences("bleu", vocabulary, HYPOTHESES, REFERENCES, [4, 5, 6])

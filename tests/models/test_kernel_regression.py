@@ -139,7 +139,7 @@ def test_the_width_becomes_the_best_one_of_leave_one_out(float64):
     best = widths[np.argmin([error(width) for width in widths])]
     model = KernelRegression(attention=Attention(score=LearnedGaussian()))
     transform = Adam(schedule=Constant(value=0.03)).make()
-    batch = Batch(jnp.asarray(known), jnp.asarray(known), jnp.arange(2))
+    batch = Batch(jnp.asarray(known), jnp.asarray(known))
     params = model.init(jax.random.key(0), *batch[:2], deterministic=True)["params"]
     step = partial(
         train_step,

@@ -19,7 +19,7 @@ PARAMS = {"attention": {"score": {"log_width": jnp.log(0.7)}}}
 
 
 def totals(source, target, params, key=None):
-    batch = Batch(source, target, np.arange(len(source)))
+    batch = Batch(source, target)
     return SquaredError()(MODEL, params, (), batch, key=key)
 
 
@@ -72,7 +72,7 @@ def test_a_model_without_parameters_is_saved_and_read_back(tmp_path):
     points = np.ones((1, 5, 2), np.float32)
     state = initial_state(
         jax.random.key(0),
-        Batch(points, points, np.arange(1)),
+        Batch(points, points),
         model=KernelRegression(),
         objective=SquaredError(),
         transform=Adam().make(),

@@ -74,7 +74,7 @@ def test_over_all_samples_the_gradient_is_the_bounds_own(float64):
     @jax.jit
     def read(params, source, baseline):
         def loss(params):
-            batch = Batch(source, TARGET, np.arange(2))
+            batch = Batch(source, TARGET)
             key = jax.random.key(0)
             totals = objective(Told(), params, baseline, batch, key=key)
             return totals["loss"][0], totals
@@ -112,7 +112,7 @@ def captions() -> Batch:
     """Two images with captions of unequal length, and filler."""
     images = np.random.default_rng(0).random((3, SIDE, SIDE, 3)).astype(np.float32)
     images[2] = np.nan
-    return Batch(images, CAPTION, np.arange(3, dtype=np.int32))
+    return Batch(images, CAPTION)
 
 
 def captioner(align) -> Captioner:
@@ -178,7 +178,7 @@ def test_where_every_example_is_soft_it_is_the_cross_entropy(params):
 def test_a_recurrent_translator_learns_where_to_look():
     align = MultiHead(attention=Attention(align=Hard(0.5)), heads=2)
     model = Recurrent(width=3, encoder=Encoder(width=2), decoder=LuongDecoder(align, width=4))
-    model, batch = model.sized(7, 7), Batch(CAPTION, CAPTION, np.arange(3, dtype=np.int32))
+    model, batch = model.sized(7, 7), Batch(CAPTION, CAPTION)
 
     @jax.jit
     def read():
@@ -205,7 +205,7 @@ def test_where_heads_stand_before_words_nothing_is_taken_for_them():
             feed_forward=FeedForward(width=4),
         ),
     ).sized(7, 7)
-    batch = Batch(CAPTION, CAPTION, np.arange(3, dtype=np.int32))
+    batch = Batch(CAPTION, CAPTION)
     init = partial(model.init, deterministic=True, mutable=["params"])
     params = jax.eval_shape(init, jax.random.key(0), batch.source, batch.target)["params"]
     with pytest.raises(UserError, match=r"word by word .*\[3, 3, '...', 1\]; got \[3, 3, 3\]"):
@@ -270,7 +270,7 @@ def test_models_that_do_not_show_what_is_wanted_are_refused(params):
     with pytest.raises(UserError, match="a recurrent one with the align Hard.*; got nothing"):
         jax.eval_shape(lambda: slopes(Reinforce(), captioner(Softmax()), params, captions()))
     sides = np.array([[4, 5, END]], np.int32)
-    batch = Batch(sides, sides, np.arange(1, dtype=np.int32))
+    batch = Batch(sides, sides)
     words = {"table": jnp.zeros((11, 4)), "Dense_0": {"kernel": jnp.eye(4), "bias": jnp.zeros(4)}}
     with pytest.raises(UserError, match="there are 0"):
         jax.eval_shape(lambda: slopes(DoublyStochastic(), Toy(), words, batch))

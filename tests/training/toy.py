@@ -49,5 +49,5 @@ def ragged(count: int, seed: int, rows: int = 8) -> list[Batch]:
         sides = np.full((rows, 6), PAD, np.int32)
         for row, pair in enumerate(pairs(rows - 1, seed=1000 * seed + index)):
             sides[row, : len(pair.target)] = pair.target
-        batches.append(Batch(sides, sides, np.arange(rows, dtype=np.int32)))
+        batches.append(Batch(sides, sides))
     return batches
