@@ -60,7 +60,7 @@ def straight_through(
     Raises:
         UserError: the temperature is not above 0.
 
-    Source: Jang et al. 2017, sections 2.1 and 2.2; Maddison et al. 2017.
+    Source: Jang et al. 2017, eq. 1 and 2, section 2.2; Maddison et al. 2017.
     """
     if not temperature > 0:
         raise UserError(f"a temperature must be above 0; got {temperature}")
@@ -109,7 +109,7 @@ class Hard(Align):
         UserError: the coin is no probability, or something is drawn and nobody takes what is sown:
             no other objective teaches it where to look.
 
-    Source: Xu et al. 2015, section 4.1.
+    Source: Xu et al. 2015, section 4.1, eq. 8 and 9; eq. 10 to 12 take what is sown.
     """
 
     coin: float = 0.5
