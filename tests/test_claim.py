@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from attnjax.claim import Claim
+from attnjax.claim import Claim, gains
 from attnjax.data.vocabulary import SplitWords
 from attnjax.errors import UserError
 from attnjax.evaluation.bleu import MULTI_BLEU
@@ -84,6 +84,12 @@ def test_without_two_seeds_nothing_is_decided_and_without_a_figure_nothing_judge
     assert claim.judge(runs(a=[1.0])).verdict == "undecided"
     for results in ({}, {"a": {0: Measured({"y": 1.0})}}):
         assert claim.judge(results) is None
+
+
+def test_gains_are_of_the_better_over_the_worse():
+    (claim,) = gains("bleu", {"it helps": ("with", "without")}, low=0.5)
+    assert (claim.text, claim.low) == ("it helps", 0.5)
+    assert claim.quantity == Difference("bleu", better="with", worse="without")
 
 
 def test_a_region_has_a_low_end_and_a_high_one():

@@ -1,5 +1,7 @@
 from dataclasses import replace
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 from attnjax.attention.attend import Attention
@@ -7,7 +9,9 @@ from attnjax.attention.position import Learned
 from attnjax.attention.score import Location
 from attnjax.data.corpus import Encoded
 from attnjax.data.files import ParallelText
+from attnjax.data.symbols import END
 from attnjax.data.tasks import Copy
+from attnjax.decoding.search import Greedy
 from attnjax.errors import UserError
 from attnjax.experiment import Ablation, Claim, Experiment, Published, Setting, Value, vary
 from attnjax.lengths import longest
@@ -68,6 +72,19 @@ def test_a_score_by_place_has_columns_for_the_longest_sentence():
         UserError, match=rf"has 6 symbols .* the model 5 positions \({score}.length"
     ):
         vary(BASE, {score: Location(length=5)}).resolve(corpus)
+
+
+def test_answers_are_no_longer_than_the_positions_are_many():
+    corpus = BASE.task.load()
+    most = max(len(side) for split in corpus.splits.values() for e in split for side in e[:2])
+    model = Transformer(width=8, encoder_layers=1, decoder_layers=1, position=Learned(length=most))
+    experiment = replace(BASE, model=model, search=Greedy()).resolve(corpus)
+    ids = jnp.ones((1, 2), jnp.int32)
+    params = experiment.model.init(jax.random.key(0), ids, ids, deterministic=True)["params"]
+    # END is never the most probable
+    table = params["embedding"].at[END].set(0.0)
+    answers = experiment.answers(params | {"embedding": table}, [corpus.splits["test"][0].source])
+    assert len(answers[0]) <= most
 
 
 def test_columns_are_for_the_keys_side():

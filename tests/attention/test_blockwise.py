@@ -23,6 +23,12 @@ B, H, T, S, K, V = 2, 2, 11, 14, 4, 3
 TILE = (4, 4)
 
 
+@pytest.fixture(autouse=True)
+def groups(monkeypatch):
+    """The four examples are read two at a time: what is read of one group is not another's."""
+    monkeypatch.setattr("attnjax.attention.blockwise.ENTRIES", 2 * 4 * 4)
+
+
 def inputs(queries: int = T, keys: int = S, dtype=np.float64, leading=(B, H)):
     """Query, key, value, and a direction to read the context in."""
     draw = np.random.default_rng(0).normal

@@ -15,7 +15,7 @@ from attnjax.attention.fused import PAYS_FROM, fused
 from attnjax.attention.inputs import Inputs
 from attnjax.attention.mask import Causal, Mask, Others, Padding, Segments, Window
 from attnjax.attention.multihead import MultiHead
-from attnjax.attention.score import General
+from attnjax.attention.score import Dot, General, ScaledDot
 from attnjax.errors import UserError
 
 K = 4
@@ -116,14 +116,15 @@ def test_what_cudnn_is_told_means_the_same(mask):
     chex.assert_trees_all_close(wide[0][1], wide[1][1], rtol=0, atol=0.1)
 
 
-def test_a_module_forms_its_weights_if_they_are_asked_for():
+@pytest.mark.parametrize("score", [Dot(), ScaledDot()])
+def test_a_module_forms_its_weights_if_they_are_asked_for(score):
     """The same parameters and results either way; the largest array tells which route it was."""
     D, long = 8, 2 * PAYS_FROM["cpu"]
     draw = np.random.default_rng(0).normal
     x = jnp.asarray(draw(size=(1, long, D)), jnp.float32)
     mask = Padding(jnp.arange(long)[None] < long - 9) & Causal()
-    module = MultiHead(heads=2)
-    forced = MultiHead(attention=Attention(route="blockwise"), heads=2)
+    module = MultiHead(attention=Attention(score=score), heads=2)
+    forced = MultiHead(attention=Attention(score=score, route="blockwise"), heads=2)
     initial = jax.jit(lambda x: module.init(jax.random.key(0), x, x, x, mask, deterministic=True))
     parameters = {"params": initial(x)["params"]}
 
@@ -142,12 +143,34 @@ def test_a_module_forms_its_weights_if_they_are_asked_for():
 
     mask = Causal()
     assert forms(module, x, mutable=["attention"])
-    assert forms(MultiHead(attention=Attention(route="dense"), heads=2), x)
+    assert forms(MultiHead(attention=Attention(score=score, route="dense"), heads=2), x)
     assert not forms(module, x)
     assert forms(module, x[:, : PAYS_FROM["cpu"] - 1])
     # Several at once are one route: lifted, or one head alone.
-    alone = jax.make_jaxpr(lambda x: Attention().apply({}, x, x, x, mask, deterministic=True))(x)
+    one = Attention(score=score)
+    alone = jax.make_jaxpr(lambda x: one.apply({}, x, x, x, mask, deterministic=True))(x)
     assert (1, long, long) not in set(shapes(alone.jaxpr))
+
+
+@pytest.mark.parametrize("route", ["dense", "blockwise"])
+def test_heads_know_where_packed_words_stand(route):
+    """Two sentences in a row are each alone, under a mask that knows positions only."""
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 7, 8)), jnp.float32)
+    places, rows = jnp.asarray([[0, 1, 2, 0, 1, 2, 3]]), jnp.asarray([[0, 0, 0, 1, 1, 1, 1]])
+    module = MultiHead(attention=Attention(route=route), heads=2)
+    initial = module.init(jax.random.key(0), x, x, x, deterministic=True, mutable=["params"])
+
+    def read(x, mask, **positions):
+        return module.apply(initial, x, x, x, mask, **positions, deterministic=True)
+
+    window = Causal() & Window(1, 0)
+    at = {"query_position": places, "key_position": places}
+    packed = read(x, window & Segments(rows, rows), **at)
+    alone = [read(part, window) for part in (x[:, :3], x[:, 3:])]
+    np.testing.assert_allclose(packed, jnp.concatenate(alone, 1), atol=1e-6)
+    # the fourth word stands first in its sentence: shifted by one it would see another
+    moved = read(x, window, query_position=places + 1, key_position=places)
+    assert not np.allclose(moved[:, 3:], packed[:, 3:], atol=1e-3)
 
 
 def test_what_needs_the_weights_is_named_on_a_route_without():

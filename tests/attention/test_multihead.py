@@ -140,6 +140,17 @@ def test_heads_begin_differently_and_show_their_weights():
     assert (np.asarray(weights)[~np.broadcast_to(allowed[:, None], weights.shape)] == 0).all()
 
 
+@pytest.mark.parametrize("key_width", [8, 128])
+def test_queries_and_keys_begin_with_variance_1(key_width):
+    """Vaswani et al. 2017, footnote 4, at any width of a head."""
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 400, 64)), jnp.float32)
+    module = MultiHead(heads=4, key_width=key_width)
+    params = module.init(jax.random.key(0), x, x, x, deterministic=True)["params"]
+    for name in ("query", "key"):
+        projected = jnp.einsum("bsd,dhk->bshk", x, params[name]["kernel"])
+        assert float(projected.var()) == pytest.approx(1, rel=0.1)
+
+
 def test_heads_that_do_not_divide_the_width_are_refused():
     inputs, _, _ = arrays()
     with pytest.raises(ValueError, match="3 heads do not divide the width 4"):

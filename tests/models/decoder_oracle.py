@@ -13,8 +13,9 @@ def softmax(x):
 def recurrent(name: str, parameters: dict, source, given, *, feeding: bool, attention: str | None):
     """Logits [T, V] of one sentence without padding; both sides are lists of ids.
 
-    attention: "dot", "general", "location" or "predictive" (of general, D = 2) after the unit
-    (Luong), None (Sutskever), "additive" before it (Bahdanau) or "last" in its place (Cho).
+    attention: "dot", "general", "location", "predictive" (of general, D = 2) or "monotonic" (of
+    the scaled dot product, D = 1) after the unit (Luong), None (Sutskever), "additive" before it
+    (Bahdanau) or "last" in its place (Cho).
     """
     words = parameters["source"][list(source)]
     states, final = recurrence_oracle.encoder(name, parameters["reader"], words)
@@ -33,9 +34,14 @@ def unit(name, own, carry, word, more=None, kernel=None):
     return recurrence_oracle.unit(name, own, carry, word)
 
 
-def weights(attention, own, h, states):
-    """Luong et al. 2015, eq. 7 with the scores of section 3.1, eq. 8, or eq. 9 and 10."""
+def weights(attention, own, h, states, t):
+    """Luong et al. 2015, eq. 7 with the scores of section 3.1, eq. 8, eq. 9 and 10, or local-m."""
     places = np.arange(len(states))
+    if attention == "monotonic":
+        near = abs(places - t) <= 1
+        if not near.any():
+            return np.zeros(len(states))
+        return softmax(np.where(near, states @ h / len(h) ** 0.5, -np.inf))
     if attention == "dot":
         return softmax(states @ h)
     if attention == "location":
@@ -64,7 +70,8 @@ def luong(name, decoder, states, final, inputs, *, feeding, attention):
         if attention is None:
             attentional = h
         else:
-            context = weights(attention, decoder.get("attention", {}), h, states) @ states
+            own = decoder.get("attention", {})
+            context = weights(attention, own, h, states, len(hidden)) @ states
             merged = np.concatenate([context, h]) @ decoder["merge"]["kernel"]
             attentional = np.tanh(merged)  # eq. 5
         hidden.append(attentional)

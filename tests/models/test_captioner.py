@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnjax.attention.align import LocalMonotonic
 from attnjax.attention.attend import Attention
 from attnjax.attention.hard import Hard
 from attnjax.attention.multihead import MultiHead
@@ -78,6 +79,14 @@ def test_one_word_at_a_time_is_all_at_once(model, float64):
     weights = jax.jit(model.alignment)(params, IMAGES, GIVEN)
     assert weights.shape == (B, T, PATCHES)
     np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-12)
+
+
+def test_a_window_goes_on_with_the_words(float64):
+    model = MODEL.clone(attention=Attention(score=Additive(), align=LocalMonotonic(reach=1)))
+    weights = np.asarray(model.alignment(drawn(model), IMAGES, GIVEN))
+    far = abs(np.arange(T)[:, None] - np.arange(PATCHES)) > 1
+    assert not weights[:, far].any()
+    assert weights[:, ~far].all()
 
 
 def test_filler_is_harmless_and_looks_at_nothing():

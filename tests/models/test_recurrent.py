@@ -53,6 +53,8 @@ CUDNN = recurrent(
     Encoder(cell=Cudnn(), width=W, direction="forward"),
     BahdanauDecoder(cell=Cudnn(), width=W, maxout=MAXOUT),
 )
+near = Attention(align=LocalMonotonic(reach=1))
+BAHDANAU_LOCAL = recurrent(GATED, BahdanauDecoder(width=W, maxout=MAXOUT, attention=near))
 MODELS = {
     "luong": LUONG,
     "no_feeding": NO_FEEDING,
@@ -105,6 +107,7 @@ def parallel(model: Recurrent, params: Any, source: Any, given: Any) -> Any:
         (LOCATION, "LSTM", True, "location"),
         (PREDICTIVE, "LSTM", True, "predictive"),
         (CUDNN, "Cudnn", False, "additive"),
+        (LOCAL, "LSTM", True, "monotonic"),
     ],
     ids=[
         "luong",
@@ -116,6 +119,7 @@ def parallel(model: Recurrent, params: Any, source: Any, given: Any) -> Any:
         "location",
         "predictive",
         "cudnn",
+        "local",
     ],
 )
 def test_equals_the_papers_equations(model, cell, feeding, attention, float64):
@@ -173,7 +177,7 @@ def test_no_word_is_seen_before_it_is_given(model, float64):
     np.testing.assert_array_equal(seen, np.tri(T, dtype=bool))
 
 
-@pytest.mark.parametrize("model", [LUONG, BAHDANAU, CHO, HEADS, LOCAL])
+@pytest.mark.parametrize("model", [LUONG, BAHDANAU, CHO, HEADS, LOCAL, BAHDANAU_LOCAL])
 def test_the_weights_behind_each_word(model, float64):
     weights = np.asarray(model.alignment(drawn(model), SOURCE, GIVEN))
     assert weights.shape == (len(LENGTHS), T, max(LENGTHS))
@@ -182,6 +186,14 @@ def test_the_weights_behind_each_word(model, float64):
         reached = weights[row].sum(-1) > 0  # a window may have left the sentence behind
         np.testing.assert_allclose(weights[row].sum(-1)[reached], 1, atol=1e-12)
         assert reached[: length + 1].all()
+    if model is HEADS:
+        seen = model.observed(drawn(model), SOURCE, GIVEN)["writer"]["attention"]["attention"]
+        (each,) = seen["weights"]
+        assert np.shape(each)[2] == 2
+        np.testing.assert_allclose(weights, np.mean(each, 2)[:, :, 0], atol=1e-12)
+    if model is BAHDANAU_LOCAL:
+        far = abs(np.arange(T)[:, None] - np.arange(max(LENGTHS))) > 1
+        assert not weights[:, far].any()
     if model is CHO:
         assert [row.argmax(-1).tolist() for row in weights] == [[n - 1] * T for n in LENGTHS]
 

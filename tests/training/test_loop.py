@@ -2,77 +2,28 @@
 
 import errno
 import io
-import itertools
 import json
 import shutil
 import signal
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as ocp
 import pytest
-from jax.experimental.compilation_cache import compilation_cache
-from rich.console import Console
 
-from attnjax.data.batches import Batching, Plan
+from attnjax.data.batches import Plan
 from attnjax.errors import Interrupted, UserError
 from attnjax.training import checkpoint, group, record
-from attnjax.training.loop import train
-from attnjax.training.member import Outcome, Run
-from attnjax.training.objective import CrossEntropy
-from attnjax.training.optimizer import Adam, Constant, Schedule
+from attnjax.training.optimizer import Schedule
 from attnjax.training.settings import Training
-from tests.training.toy import Toy, pairs
+from tests.training.looping import PER_EPOCH, go, same
 
-# One row suffices, so one device: what several do is tested in test_parallel.py.
-BATCHING = Batching(tokens=48, shapes=1, rows_multiple=1)
-CORPUS: Any = SimpleNamespace(splits={"train": pairs(40), "valid": pairs(16, seed=1)})
-PER_EPOCH = BATCHING.plan(CORPUS.splits["train"]).per_epoch
-
-
-@pytest.fixture(scope="module", autouse=True)
-def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The tests here run a few programs many times."""
-    folder = str(tmp_path_factory.mktemp("compiled"))
-    settings = {
-        "jax_compilation_cache_dir": folder,
-        "jax_persistent_cache_min_compile_time_secs": 0,
-    }
-    before = {name: getattr(jax.config, name) for name in settings}
-
-    def configure(values: dict[str, Any]) -> None:
-        for name, value in values.items():
-            jax.config.update(name, value)
-        compilation_cache.reset_cache()
-
-    configure(settings)
-    yield
-    configure(before)
-
-
-def go(
-    folder: Path,
-    *seeds: int,
-    schedule: Schedule | None = None,
-    shown: io.StringIO | None = None,
-    **settings: Any,
-) -> list[Outcome]:
-    return train(
-        [Run(folder=folder / str(seed), seed=seed) for seed in seeds],
-        model=Toy(),
-        corpus=CORPUS,
-        objective=CrossEntropy(),
-        optimizer=Adam(schedule=schedule or Constant(value=1e-2), clip=1.0),
-        training=Training(**{"steps": 3 * PER_EPOCH, "batching": BATCHING} | settings),
-        console=Console(file=shown or io.StringIO()),
-    )
+pytestmark = pytest.mark.usefixtures("compiled_once")
 
 
 def interrupt(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
@@ -90,10 +41,6 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
 
 def steps(folder: Path) -> list[int]:
     return sorted(int(path.name) for path in (folder / checkpoint.FOLDER).iterdir())
-
-
-def same(ours: Any, theirs: Any) -> bool:
-    return all(jax.tree.leaves(jax.tree.map(np.array_equal, ours, theirs)))
 
 
 def test_leaves_an_averaged_result_and_one_row_a_place(tmp_path, capfd):
@@ -165,22 +112,6 @@ def test_ctrl_c_loses_nothing(tmp_path, monkeypatch, when):
     assert same(go(tmp_path / "cut", 0, 1, average=3)[1].params, whole[1].params)
 
 
-def test_a_seed_that_stops_leaves_the_others_to_go_on(tmp_path, monkeypatch):
-    settings: dict[str, Any] = {"steps": 40 * PER_EPOCH, "patience": 1}
-    schedule, clock = Constant(value=0.1), itertools.count()
-    with monkeypatch.context() as patched:
-        patched.setattr(group, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
-        soon, late = go(tmp_path / "together", 0, 3, schedule=schedule, **settings)
-    assert soon.seconds < late.seconds
-    passed = next(clock)
-    assert passed / 2 < soon.seconds + late.seconds <= passed, "they share the time"
-    assert soon.step < late.step < settings["steps"]
-    assert soon.stopped == late.stopped == "patience"
-    (alone,) = go(tmp_path / "alone", 3, schedule=schedule, **settings)
-    assert alone.step == late.step
-    assert alone.best == pytest.approx(late.best, abs=1e-4)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Bursting(Schedule):
     last: int = PER_EPOCH + 1
@@ -245,22 +176,6 @@ def test_a_full_disk_is_said_and_leaves_the_checkpoint_before(tmp_path, monkeypa
     with pytest.raises(UserError, match=rf"the disk of {tmp_path}/0\S* is full"):
         go(tmp_path, 0, average=2)
     assert steps(tmp_path / "0") == [PER_EPOCH]
-
-
-def test_compiles_once_a_shape(tmp_path, monkeypatch):
-    batching = Batching(tokens=48, shapes=2, rows_multiple=1)
-    assert len(set(batching.plan(CORPUS.splits["train"]).shapes)) == 2
-    for name in ("train_step", "evaluation_step"):
-        traced_twice = chex.assert_max_traces(getattr(group, name), n=2)
-        monkeypatch.setattr(group, name, traced_twice)
-    go(tmp_path, 0, 1, batching=batching)
-
-
-def test_bfloat16_keeps_float32_parameters(tmp_path):
-    (half,), (full,) = go(tmp_path / "a", 0, precision="bfloat16"), go(tmp_path / "b", 0)
-    assert {x.dtype for x in jax.tree.leaves(half.params)} == {np.dtype("float32")}
-    assert not same(half.params, full.params)
-    assert half.best == pytest.approx(full.best, rel=1e-2)
 
 
 def test_says_what_is_missing(tmp_path):

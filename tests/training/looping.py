@@ -1,0 +1,45 @@
+"""Trainings of the toy, from the beginning to the end."""
+
+import io
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import numpy as np
+from rich.console import Console
+
+from attnjax.data.batches import Batching
+from attnjax.training.loop import train
+from attnjax.training.member import Outcome, Run
+from attnjax.training.objective import CrossEntropy
+from attnjax.training.optimizer import Adam, Constant, Schedule
+from attnjax.training.settings import Training
+from tests.training.toy import Toy, pairs
+
+# One row suffices, so one device: what several do is tested in test_parallel.py.
+BATCHING = Batching(tokens=48, shapes=1, rows_multiple=1)
+CORPUS: Any = SimpleNamespace(splits={"train": pairs(40), "valid": pairs(16, seed=1)})
+PER_EPOCH = BATCHING.plan(CORPUS.splits["train"]).per_epoch
+
+
+def go(
+    folder: Path,
+    *seeds: int,
+    schedule: Schedule | None = None,
+    shown: io.StringIO | None = None,
+    **settings: Any,
+) -> list[Outcome]:
+    return train(
+        [Run(folder=folder / str(seed), seed=seed) for seed in seeds],
+        model=Toy(),
+        corpus=CORPUS,
+        objective=CrossEntropy(),
+        optimizer=Adam(schedule=schedule or Constant(value=1e-2), clip=1.0),
+        training=Training(**{"steps": 3 * PER_EPOCH, "batching": BATCHING} | settings),
+        console=Console(file=shown or io.StringIO()),
+    )
+
+
+def same(ours: Any, theirs: Any) -> bool:
+    return all(jax.tree.leaves(jax.tree.map(np.array_equal, ours, theirs)))

@@ -1,0 +1,96 @@
+"""Runs trained together: how each begins, what validation is, who stops when, what is compiled."""
+
+import itertools
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import chex
+import jax
+import numpy as np
+import pytest
+
+from attnjax.data.batches import Batching
+from attnjax.data.symbols import START
+from attnjax.training import group, record
+from attnjax.training.optimizer import Constant, InverseSquareRoot
+from tests.training.looping import BATCHING, CORPUS, PER_EPOCH, go, same
+from tests.training.toy import Toy
+
+pytestmark = pytest.mark.usefixtures("compiled_once")
+
+
+def test_a_seed_that_stops_leaves_the_others_to_go_on(tmp_path, monkeypatch):
+    settings: dict[str, Any] = {"steps": 40 * PER_EPOCH, "patience": 1}
+    schedule, clock = Constant(value=0.1), itertools.count()
+    with monkeypatch.context() as patched:
+        patched.setattr(group, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+        soon, late = go(tmp_path / "together", 0, 3, schedule=schedule, **settings)
+    assert soon.seconds < late.seconds
+    passed = next(clock)
+    assert passed / 2 < soon.seconds + late.seconds <= passed, "they share the time"
+    assert soon.step < late.step < settings["steps"]
+    assert soon.stopped == late.stopped == "patience"
+    (alone,) = go(tmp_path / "alone", 3, schedule=schedule, **settings)
+    assert alone.step == late.step
+    assert alone.best == pytest.approx(late.best, abs=1e-4)
+
+
+def test_patience_counts_epochs_in_a_row(tmp_path, monkeypatch):
+    losses = iter([3.0, 2.0, 2.5, 2.6, 1.9, 2.0, 2.1, 1.9, 0.1])
+
+    def scripted(self: group.Group) -> dict[str, np.ndarray]:
+        return {"loss": np.array([next(losses)])}
+
+    monkeypatch.setattr(group.Group, "_validate", scripted)
+    (outcome,) = go(tmp_path, 0, steps=20 * PER_EPOCH, patience=3)
+    assert (outcome.step, outcome.stopped, outcome.best) == (8 * PER_EPOCH, "patience", 1.9)
+
+
+def test_every_seed_begins_as_its_own(tmp_path):
+    outcomes = go(tmp_path, 0, 3, steps=1, schedule=Constant(value=1e-9))
+    batch = BATCHING.plan(CORPUS.splits["train"]).batch(0, 0)
+    for outcome, seed in zip(outcomes, (0, 3), strict=True):
+        first = Toy().init(
+            jax.random.key(seed), batch.source[:1], batch.target[:1], deterministic=True
+        )["params"]
+        jax.tree.map(partial(np.testing.assert_allclose, atol=1e-7), outcome.params, first)
+    assert not same(outcomes[0].params, outcomes[1].params)
+
+
+def test_validation_is_the_mean_over_all_words_of_all_devices(tmp_path):
+    (outcome,) = go(
+        tmp_path,
+        0,
+        steps=3,
+        schedule=InverseSquareRoot(peak=1e-2, warmup=2),
+        batching=Batching(tokens=64, shapes=2, rows_multiple=8),
+    )
+    *_, train_row, valid_row = record.read(tmp_path / "0")
+    total = count = 0.0
+    for source, target, _ in CORPUS.splits["valid"]:
+        given = np.array([[START, *target[:-1]]])
+        logits = Toy().apply(
+            {"params": outcome.params}, np.array([source]), given, deterministic=True
+        )
+        logs = np.asarray(jax.nn.log_softmax(logits), np.float64)[0]
+        total -= logs[np.arange(len(target)), target].sum()
+        count += len(target)
+    assert valid_row["nll"] == pytest.approx(total / count, rel=1e-5)
+    assert train_row["learning_rate"] == pytest.approx(1e-2 * (2 / 3) ** 0.5)
+
+
+def test_compiles_once_a_shape(tmp_path, monkeypatch):
+    batching = Batching(tokens=48, shapes=2, rows_multiple=1)
+    assert len(set(batching.plan(CORPUS.splits["train"]).shapes)) == 2
+    for name in ("train_step", "evaluation_step"):
+        traced_twice = chex.assert_max_traces(getattr(group, name), n=2)
+        monkeypatch.setattr(group, name, traced_twice)
+    go(tmp_path, 0, 1, batching=batching)
+
+
+def test_bfloat16_keeps_float32_parameters(tmp_path):
+    (half,), (full,) = go(tmp_path / "a", 0, precision="bfloat16"), go(tmp_path / "b", 0)
+    assert {x.dtype for x in jax.tree.leaves(half.params)} == {np.dtype("float32")}
+    assert not same(half.params, full.params)
+    assert half.best == pytest.approx(full.best, rel=1e-2)
