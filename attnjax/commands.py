@@ -1,5 +1,6 @@
 """What each command does; each imports what it needs when it is called."""
 
+import codecs
 import json as json_format
 import os
 import sys
@@ -91,7 +92,7 @@ def _report(folder: Path, loaded: Any, command: Sequence[str] | None) -> None:
     summary = summarise(folder, loaded, command)
     page = write(folder, summary)
     _out().print(table(summary))
-    _out().print(f"report: {page}", soft_wrap=True, highlight=False)
+    _out().print(f"report: {page}", soft_wrap=True, highlight=False, markup=False)
 
 
 def evaluate(
@@ -137,7 +138,7 @@ def evaluate(
         print(json_format.dumps(content, ensure_ascii=False))
         return
     for name, value in content.items():
-        _out().print(f"{name}: {value}", highlight=False, soft_wrap=True)
+        _out().print(f"{name}: {value}", highlight=False, soft_wrap=True, markup=False)
 
 
 def predict(*, run: Path, beam: int | None) -> None:
@@ -158,6 +159,7 @@ def predict(*, run: Path, beam: int | None) -> None:
 
 def _lines(content: bytes) -> Sequence[str]:
     lines = []
+    content = content.removeprefix(codecs.BOM_UTF8)  # as of files
     for number, line in enumerate(content.removesuffix(b"\n").split(b"\n"), start=1):
         try:
             lines.append(line.decode("utf-8").removesuffix("\r"))

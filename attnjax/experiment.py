@@ -20,6 +20,7 @@ from attnjax.evaluation.replacement import Replacement, replace_unknown
 from attnjax.lengths import check_lengths, longest
 from attnjax.models.classifier import Classifier
 from attnjax.models.model import Model
+from attnjax.models.transformer import Transformer
 from attnjax.quantity import (
     Difference,
     LengthGain,
@@ -99,6 +100,11 @@ class Experiment:
             given, found = getattr(self.model, name, None), getattr(model, name, None)
             if given not in (None, found):
                 raise UserError(f"model.{name} is what the data have, {found}; got {given}")
+        if isinstance(model, Transformer) and len(set(corpus.vocabularies)) > 1:
+            raise UserError(
+                "a Transformer wants one vocabulary of both sides; the data have one each: "
+                "task.target_vocabulary:none"
+            )
         self.objective.check(model)
         if isinstance(model, Classifier) != isinstance(self.search, Label):
             raise UserError(

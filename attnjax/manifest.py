@@ -11,6 +11,7 @@ hypotheses.txt  sentences.json  attention.json
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -94,15 +95,18 @@ def _shown(value: Any) -> str:
 
 
 def open_folder(folder: Path, wanted: Manifest, loaded: Loaded, vocabularies: Vocabularies) -> None:
-    """Write what a run is; one that has begun has to be this one (see `check`).
+    """Write what a run is; one that has begun has to be this one.
 
     Raises:
-        UserError: its vocabularies are not these.
+        UserError: it is another (see `check`), or its vocabularies are not these.
     """
+    # again: another process may have begun it since
+    check(folder, wanted, loaded)
     if _begun(folder):
         load_vocabularies(folder / VOCABULARY, vocabularies.digest)
         return
     (folder / EXPERIMENT).write_text(loaded.text, encoding="utf-8")
+    shutil.rmtree(folder / VOCABULARY, ignore_errors=True)  # of a start that failed
     vocabularies.save(folder / VOCABULARY)
     # last, and at once: a folder with it is whole
     write_json(folder / CONFIG, {**asdict(wanted), "vocabulary": vocabularies.digest})

@@ -59,14 +59,37 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[Override]]:
 
 
 def override[T](base: T, overrides: Sequence[Override]) -> T:
-    """The part with the overrides made, in their order.
+    """The part with the overrides made.
 
     Raises:
         UserError: an unknown path, part or value; the nearest one is named.
     """
-    for wanted in overrides:
-        base = change(base, wanted.path, _choice(wanted) if wanted.choice else _value(wanted))
+    base, refused = as_far_as(base, overrides)
+    if refused:
+        raise refused[0]
     return base
+
+
+def as_far_as[T](base: T, overrides: Sequence[Override]) -> tuple[T, list[UserError]]:
+    """The part with those overrides made that it takes, and why it does not take the others.
+
+    They are made in their order; one that is refused comes again after the others, for two values
+    may fit each other and neither the one that was there before.
+    """
+    waiting, refused = [*overrides], []
+    while waiting:
+        again, refused = [], []
+        for wanted in waiting:
+            make = _choice(wanted) if wanted.choice else _value(wanted)
+            try:
+                base = change(base, wanted.path, make)
+            except UserError as error:
+                again.append(wanted)
+                refused.append(error)
+        if len(again) == len(waiting):
+            break
+        waiting = again
+    return base, refused
 
 
 def _choice(wanted: Override) -> Callable[[Any, Any], Any]:
@@ -99,7 +122,9 @@ def _value(wanted: Override) -> Callable[[Any, Any], Any]:
             options = parts(hint)
             part = wanted.text if wanted.text in options else next(iter(options))
             raise UserError(f"--{wanted.path}: a part is chosen by {wanted.path}:{part}")
-        read = [value for kind in alternatives(hint) for value in _read(kind, wanted.text)]
+        # "none" is a string too
+        kinds = sorted(alternatives(hint), key=lambda kind: kind not in (None, NoneType))
+        read = [value for kind in kinds for value in _read(kind, wanted.text)]
         if not read:
             raise UserError(f"--{wanted.path}: wanted {describe(hint)}; got {wanted.text!r}")
         return read[0]
@@ -109,7 +134,7 @@ def _value(wanted: Override) -> Callable[[Any, Any], Any]:
 
 def _read(kind: Any, text: str) -> list[Any]:
     """The value that a text writes of a type without alternatives, or nothing."""
-    if kind is NoneType:
+    if kind in (None, NoneType):
         return [None] if text.lower() == "none" else []
     if get_origin(kind) is Literal:
         return [word for word in get_args(kind) if str(word) == text]
@@ -117,7 +142,8 @@ def _read(kind: Any, text: str) -> list[Any]:
         return [text.lower() == "true"] if text.lower() in ("true", "false") else []
     if kind in (int, float):
         try:
-            return [kind(text.replace(",", ""))]
+            # 1,000 is a thousand steps; 0,005 is no rate
+            return [int(text.replace(",", "")) if kind is int else float(text)]
         except ValueError:
             return []
     if get_origin(kind) is tuple and get_args(kind)[1:] == (...,):

@@ -10,7 +10,6 @@ together, in one program.
 import datetime
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -40,7 +39,7 @@ from attnjax.manifest import (
     result,
     write_json,
 )
-from attnjax.override import Override, override
+from attnjax.override import Override, as_far_as, override
 from attnjax.reporting.number import number
 from attnjax.shipped import Loaded
 from attnjax.summary import BETTER
@@ -78,7 +77,8 @@ class Sweep:
             UserError: there is no such variant, or an override undoes what makes it one.
         """
         ablation = self.loaded.ablation
-        base = _as_far_as(ablation.base, self.overrides)
+        # some are of parts that only a variant has
+        base, _ = as_far_as(ablation.base, self.overrides)
         chosen = {}
         for name in self.variants or ablation.variants:
             before = ablation.variant(name)
@@ -98,14 +98,6 @@ class Sweep:
             self.folder / variant / f"seed-{seed}": manifest(self.loaded, variant, seed, experiment)
             for seed in range(count)
         }
-
-
-def _as_far_as(experiment: Experiment, overrides: Sequence[Override]) -> Experiment:
-    """With the overrides that it takes: some are of parts that only another variant has."""
-    for one in overrides:
-        with suppress(UserError):
-            experiment = override(experiment, [one])
-    return experiment
 
 
 def sweep(plan: Sweep, console: Console) -> None:
@@ -157,7 +149,7 @@ def _check_all(plan: Sweep) -> None:
         for path in sorted((plan.folder / variant).glob(f"seed-*/{CONFIG}")):
             seed = path.parent.name.removeprefix("seed-")
             if seed.isdigit():
-                settings = _as_far_as(experiment, plan.overrides)
+                settings, _ = as_far_as(experiment, plan.overrides)
                 check(path.parent, manifest(plan.loaded, variant, int(seed), settings), plan.loaded)
 
 

@@ -213,6 +213,10 @@ def test_predict_answers_in_order(capsys, run, monkeypatch):
     assert len(answers[0]) == 5
     assert answers[0][2] == ""
     assert answers[0] == [answer for (answer,) in answers[1:]]
+    # a byte order mark is no word
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbf0\n")))
+    assert main(["predict", str(run)]) == 0
+    assert capsys.readouterr().out == answers[0][1] + "\n"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"1\n2 \xff\n")))
     assert "line 2 of standard input has the byte 0xff" in sentence(capsys, "predict", str(run))
 

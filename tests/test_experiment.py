@@ -8,9 +8,10 @@ from attnjax.attention.attend import Attention
 from attnjax.attention.position import Learned
 from attnjax.attention.score import Location
 from attnjax.data.corpus import Encoded
-from attnjax.data.files import ParallelText
+from attnjax.data.files import ParallelText, TabSeparated
 from attnjax.data.symbols import END
 from attnjax.data.tasks import Copy
+from attnjax.data.vocabulary import SplitWords
 from attnjax.decoding.search import Greedy
 from attnjax.errors import UserError
 from attnjax.experiment import Ablation, Claim, Experiment, Published, Setting, Value, vary
@@ -72,6 +73,16 @@ def test_a_score_by_place_has_columns_for_the_longest_sentence():
         UserError, match=rf"has 6 symbols .* the model 5 positions \({score}.length"
     ):
         vary(BASE, {score: Location(length=5)}).resolve(corpus)
+
+
+def test_a_transformer_wants_one_vocabulary_however_large_two_are(tmp_path):
+    for split in ("train", "test"):
+        (tmp_path / f"{split}.tsv").write_text("a b\tc d\n")
+    task = TabSeparated(folder=str(tmp_path), valid=None)
+    replace(BASE, task=task).resolve(task.load())
+    two = replace(task, target_vocabulary=SplitWords())
+    with pytest.raises(UserError, match="one vocabulary of both sides"):
+        replace(BASE, task=two).resolve(two.load())
 
 
 def test_answers_are_no_longer_than_the_positions_are_many():

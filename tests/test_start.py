@@ -1,11 +1,17 @@
 """What does not fit is refused in one sentence, and a refused start can be mended."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from attnjax.cli import main
+from attnjax.data.vocabularies import Vocabularies, joint, load_vocabularies
+from attnjax.data.vocabulary import SplitWords
+from attnjax.errors import UserError
+from attnjax.manifest import manifest, open_folder
+from attnjax.shipped import load
 
 TINY = str(Path(__file__).with_name("tiny.py"))
 ALIGN = "model.decoder.cross.attention.align"
@@ -54,6 +60,20 @@ def test_a_refused_start_is_not_in_the_way_of_its_correction(capsys, tmp_path):
     # what has begun is not run over
     assert main([*words, "--training.steps", "1"]) == 2
     assert "choose another --runs" in capsys.readouterr().err
+
+
+def test_what_is_written_of_a_run_is_of_this_one(tmp_path):
+    loaded = load(Path(TINY))
+    wanted = manifest(loaded, "scaled", 0, loaded.ablation.variant("scaled"))
+    one, other = (SplitWords().learn([text]) for text in ("a b", "c"))
+    open_folder(tmp_path, wanted, loaded, Vocabularies(one, other))
+    # that start failed; another vocabulary takes its place, and is the only one there
+    open_folder(tmp_path, wanted, loaded, joint(one))
+    assert load_vocabularies(tmp_path / "vocabulary", joint(one).digest) == joint(one)
+    # what another process has begun meanwhile is not taken for ours
+    (tmp_path / "result.json").write_text("{}")
+    with pytest.raises(UserError, match="a run of seed 0, not 1: choose another --runs"):
+        open_folder(tmp_path, replace(wanted, seed=1), loaded, joint(one))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,9 @@ from fnmatch import fnmatch
 import pytest
 
 from attnjax.attention.score import Additive, Dot, ScaledDot, Score
+from attnjax.data.files import ParallelText
 from attnjax.data.tasks import Copy
+from attnjax.decoding.search import Beam
 from attnjax.errors import UserError
 from attnjax.experiment import Experiment
 from attnjax.models.layers import PreNorm
@@ -115,6 +117,7 @@ def test_overrides_in_any_order(words, expected):
         ((f"--{SCORE}", "additive"), f"a part is chosen by {SCORE}:"),
         (("model.width:8",), "model.width is a value of the file, int: give it by --model.width"),
         (("measures:heatmaps",), "measures is a value of the file, "),
+        (("--model.dropout", "0,5"), "--model.dropout: wanted float; got '0,5'"),
     ],
 )
 def test_a_wrong_override_is_one_sentence(words, sentence):
@@ -122,6 +125,19 @@ def test_a_wrong_override_is_one_sentence(words, sentence):
         changed(*words)
     assert sentence in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_none_is_no_string_and_values_that_fit_only_together_are_made_together():
+    base = Experiment(task=ParallelText(), model=Transformer(), search=Beam(least=5))
+    for words in (("--search.most", "3", "--search.least", "0"), ("--task.valid", "none")):
+        for order in (words, words[2:] + words[:2]):
+            made = override(base, split(order)[1])
+            assert {path: new for path, (_, new) in differences(base, made).items()} in (
+                {"search.most": 3, "search.least": 0},
+                {"task.valid": None},
+            )
+    with pytest.raises(UserError, match="most 3"):
+        override(base, split(["--search.most", "3"])[1])
 
 
 def test_a_newcomers_part_can_be_chosen_at_once():

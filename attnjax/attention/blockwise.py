@@ -115,5 +115,6 @@ def _tiles(rules: tuple[Mask, ...], query: Range, key: Range) -> tuple[Array, Ar
     whole = reduce(and_, (table.whole[0] for table in early), every & (not late))
     passed = None
     if late:
-        passed = jnp.broadcast_to(reduce(and_, late), (late[0].shape[0], *every.shape))
+        both = reduce(and_, late)
+        passed = jnp.broadcast_to(both, (both.shape[0], *every.shape))
     return some, whole, passed

@@ -18,6 +18,10 @@ def cudnn_refuses(inputs: Inputs) -> str | None:
         return f"the dtypes {', '.join(sorted(dtypes))}; it wants bfloat16 or float16 for all"
     if any(x.shape[-1] % 8 or x.shape[-1] > 128 for x in (query, value)):
         return f"heads of {query.shape[-1]} and {value.shape[-1]}; it wants a multiple of 8 to 128"
+    if query.shape[-1] != value.shape[-1]:
+        return f"values of width {value.shape[-1]} where keys have {query.shape[-1]}"
+    if not query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:
+        return "keys or values that several examples share"
     if inputs.bias is not None:
         return "a bias that is a function of positions"
     rules = inputs.rules()
@@ -32,6 +36,10 @@ def cudnn_refuses(inputs: Inputs) -> str | None:
             return f"the rules {type(rule).__name__} and Padding together"
         if isinstance(rule, Window) and query.shape[-2] != key.shape[-2]:
             return "the rule Window where there are more or fewer keys than queries"
+    causal = any(isinstance(rule, Causal) for rule in rules)
+    after = [size[1] for rule in rules if isinstance(rule, Window) and (size := rule.reach())]
+    if after and min(after) and not causal:
+        return "the rule Window to the right where there is no Causal"
     return None
 
 

@@ -108,8 +108,12 @@ class Batching:
     shapes: int = 8
     rows_multiple: int = 8
 
-    def check(self, examples: Sequence[Encoded]) -> None:
+    def check(self, examples: Sequence[Encoded], where: str = "") -> None:
         """Refuse what no plan can be made of.
+
+        Args:
+            examples: all that are to be put into batches.
+            where: what they are the examples of, in words: " of the train split".
 
         Raises:
             UserError: when there is no example, one is too long for `tokens`, or a field is less
@@ -126,8 +130,8 @@ class Batching:
         places = self.rows_multiple * max(source, target)
         if places > self.tokens:
             raise UserError(
-                f"example {worst + 1} has {source} source and {target} target symbols (its end "
-                f"counted); {self.rows_multiple} such rows (batching.rows_multiple) are "
+                f"example {worst + 1}{where} has {source} source and {target} target symbols (its "
+                f"end counted); {self.rows_multiple} such rows (batching.rows_multiple) are "
                 f"{places:,}, more than batching.tokens={self.tokens:,}"
             )
 

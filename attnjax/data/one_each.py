@@ -44,10 +44,10 @@ class OneEach(Batching):
 
     epoch: int = 100
 
-    def check(self, examples: Sequence[Encoded]) -> None:
+    def check(self, examples: Sequence[Encoded], where: str = "") -> None:
         if self.epoch < 1:
             raise UserError(f"batching.epoch must be at least 1, got {self.epoch}")
-        super().check(examples)
+        super().check(examples, where)
 
     def plan(self, examples: Sequence[Encoded]) -> Plan:
         """Make each example a bucket.

@@ -103,7 +103,10 @@ class Checkpoints:
                     standing=ocp.args.JsonSave(asdict(standing)),
                 ),
             )
-            (self.folder / str(step) / DIGEST).write_text(_digest(self.folder / str(step)))
+            digest = self.folder / str(step) / DIGEST
+            unnamed = digest.with_name(f"{DIGEST}.tmp")
+            unnamed.write_text(_digest(digest.parent))
+            unnamed.replace(digest)  # at once, for whoever reads meanwhile
         needed = {step, *itertools.islice(self._epoch_ends(), keep)}
         for other in set(self.steps) - needed:
             self._manager.delete(other)
@@ -187,6 +190,11 @@ class Checkpoints:
         try:
             yield
         except Exception as error:  # a broken file can raise anything in Orbax and TensorStore
+            if not (self.folder / str(step)).exists():
+                raise UserError(
+                    f"{self.folder.parent} is being trained, and the checkpoint of step {step} has "
+                    "made room for a later one: try again"
+                ) from error
             others = [other for other in self.steps if other < step]
             raise UserError(
                 f"the checkpoint of step {step} cannot be read: delete {self.folder / str(step)} "
@@ -222,7 +230,9 @@ def full_disk(folder: Path) -> Iterator[None]:
 
 def _digest(folder: Path) -> str:
     """The SHA-256 of all files in a checkpoint's folder, their names included."""
-    found = (path for path in folder.rglob("*") if path.is_file() and path.name != DIGEST)
+    found = (
+        path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(DIGEST)
+    )
     total = hashlib.sha256()
     for path in sorted(found):
         with path.open("rb") as file:

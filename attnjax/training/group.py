@@ -20,7 +20,9 @@ from attnjax.training.progress import Display
 from attnjax.training.settings import Training
 from attnjax.training.step import State, evaluation_step, train_step
 
-SECONDS_BETWEEN_CHECKPOINTS = 60
+SECONDS_BETWEEN_CHECKPOINTS, SECONDS_WITHIN_AN_EPOCH = 60, 600
+"""At ends of epochs, which are saved anyway if parameters are averaged; and within one."""
+
 ROWS_AN_EPOCH, FEWEST_STEPS_A_ROW, MOST_STEPS_A_ROW = 20, 10, 50
 """metrics.jsonl has about so many training rows an epoch, and one for so many steps."""
 
@@ -36,6 +38,8 @@ class Job:
         objective: what is minimised.
         optimizer: how.
         training: how long, and on what.
+        several: there are several runs, and all that is computed has an axis of runs. It stays
+            when but one is left, so that going on from there is the same program.
     """
 
     model: Any
@@ -44,6 +48,7 @@ class Job:
     objective: Objective
     optimizer: Optimizer
     training: Training
+    several: bool
 
 
 class Group:
@@ -58,8 +63,7 @@ class Group:
         self.began = self.saved = time.monotonic()
         self.seconds = [member.standing.seconds for member in members]
         training = job.training
-        # one run needs no axis of runs
-        self.seeds = len(members) > 1
+        self.seeds = job.several
         self.devices = parallel.devices(
             training.parallel, rows=training.batching.rows_multiple, seeds=self.seeds
         )
@@ -105,6 +109,10 @@ class Group:
             if unread is not None:
                 window = self._read(*unread, window, epoch, every)
             unread = self.done, metrics
+            if self.done < last and self._since_saved() >= SECONDS_WITHIN_AN_EPOCH:
+                window = self._read(*unread, window, epoch, every)
+                unread = None
+                self._save(epoch_end=False)
         if unread is not None:
             self._read(*unread, window, epoch, every)
 
@@ -156,7 +164,7 @@ class Group:
                 standing = replace(standing, stopped="steps")
             member.standing = standing
         self.shown.epoch(epoch, self.done, self.epoch.means(), values)
-        due = time.monotonic() - self.saved >= SECONDS_BETWEEN_CHECKPOINTS
+        due = self._since_saved() >= SECONDS_BETWEEN_CHECKPOINTS
         stopped = any(member.standing.stopped for member in self.members)
         if due or stopped or training.average > 1 or self.interrupted():
             self._save(epoch_end=True)
@@ -202,6 +210,9 @@ class Group:
             member.standing = replace(member.standing, seconds=seconds, epoch_end=epoch_end)
             member.checkpoints.save(state, member.standing, keep=self.job.training.average)
         self.saved = time.monotonic()
+
+    def _since_saved(self) -> float:
+        return time.monotonic() - self.saved
 
     def _leave(self) -> None:
         """Go on without the members that have stopped."""

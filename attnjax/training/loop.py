@@ -9,6 +9,7 @@ import jax
 from rich.console import Console
 
 from attnjax.data.batches import in_order
+from attnjax.errors import Interrupted
 from attnjax.training.checkpoint import full_disk
 from attnjax.training.group import Group, Job
 from attnjax.training.interruption import interruption
@@ -69,6 +70,7 @@ def train(
         objective=objective,
         optimizer=optimizer,
         training=training,
+        several=len(runs) > 1,
     )
     with ExitStack() as opened:
         opened.enter_context(full_disk(runs[0].folder))
@@ -82,7 +84,10 @@ def train(
             together = [m for m in members if m.step == step and m.standing.stopped is None]
             if together:
                 Group(together, job, shown, interrupted).train()
-        return [_outcome(member, job) for member in members]
+        outcomes = [_outcome(member, job) for member in members]
+        if interrupted():
+            raise Interrupted(f"{runs[0].folder} is trained")
+        return outcomes
 
 
 def _members(runs: Sequence[Run], job: Job, opened: ExitStack) -> list[Member]:

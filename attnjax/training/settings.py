@@ -46,5 +46,5 @@ class Training:
         valid = corpus.splits.get("valid")
         if self.patience is not None and not valid:
             raise UserError("training.patience needs validation examples, and the corpus has none")
-        for examples in filter(None, (corpus.splits["train"], valid)):
-            self.batching.check(examples)
+        for split in ("train", "valid") if valid else ("train",):
+            self.batching.check(corpus.splits[split], f" of the {split} split")

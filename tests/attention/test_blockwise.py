@@ -75,6 +75,8 @@ MASKS = {
     "window": Window(2, 1) & Others(),
     "some empty rows": Causal() & Padding(WORDS[None, None] > 5),
     "packed": Causal() & PACKED & Window(3, 0),
+    "shared and not": Segments(ROWS[:1, ..., :T].astype(int), ROWS[:1].astype(int))
+    & Padding(PRESENT),
     "dense": Dense(HOLES) & Causal(),
 }
 

@@ -72,12 +72,18 @@ def test_a_rule_that_cannot_be_honoured_is_named():
         "Segments": Segments(jnp.zeros((1, 16), int), jnp.zeros((1, 16), int)),
         "Others": Others(),
         "Causal and Padding together": Causal() & Padding(jnp.ones((1, 16), bool)),
+        "Window to the right": Window(3, 2),
     }
     for name, mask in refused.items():
         with pytest.raises(UserError, match=f"cudnn cannot honour the rules? {name}"):
             fused(*half, mask, route="cudnn")
     with pytest.raises(UserError, match="other than 0, 1"):
         fused(*half, Causal(), query_position=jnp.zeros((1, 16), int), route="cudnn")
+    wider = [*half[:2], jnp.zeros((2, 16, 16), jnp.bfloat16)]
+    with pytest.raises(UserError, match="values of width 16 where keys have 8"):
+        fused(*wider, route="cudnn")
+    with pytest.raises(UserError, match="keys or values that several examples share"):
+        fused(half[0], half[1][:1], half[2], route="cudnn")
     mixed = [half[0], half[1].astype(jnp.float16), half[2]]
     with pytest.raises(UserError, match="the dtypes bfloat16, float16; it wants"):
         fused(*mixed, route="cudnn")
@@ -92,7 +98,8 @@ def test_a_rule_that_cannot_be_honoured_is_named():
     [
         None,
         Causal(),
-        Window(3, 2),
+        Window(3, 2) & Causal(),
+        Window(3, 0),
         Window(np.int64(3), 2) & Window(5, 1) & Causal(),
         Padding(jnp.array([[True] * 16, [False] * 16])),
         Padding(jnp.array([[True, False] * 8, [False, True, True, False] * 4])),

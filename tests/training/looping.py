@@ -1,15 +1,17 @@
 """Trainings of the toy, from the beginning to the end."""
 
 import io
+import signal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import jax
 import numpy as np
+import pytest
 from rich.console import Console
 
-from attnjax.data.batches import Batching
+from attnjax.data.batches import Batching, Plan
 from attnjax.training.loop import train
 from attnjax.training.member import Outcome, Run
 from attnjax.training.objective import CrossEntropy
@@ -43,3 +45,16 @@ def go(
 
 def same(ours: Any, theirs: Any) -> bool:
     return all(jax.tree.leaves(jax.tree.map(np.array_equal, ours, theirs)))
+
+
+def interrupt(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    """Press Ctrl-C once, while the batch of this step is made."""
+    batch, pressed = Plan.batch, []
+
+    def press(plan: Plan, index: int, seed: int) -> Any:
+        if index == step and not pressed:
+            pressed.append(True)
+            signal.raise_signal(signal.SIGINT)
+        return batch(plan, index, seed)
+
+    monkeypatch.setattr(Plan, "batch", press)

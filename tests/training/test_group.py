@@ -12,9 +12,10 @@ import pytest
 
 from attnjax.data.batches import Batching
 from attnjax.data.symbols import START
+from attnjax.errors import Interrupted
 from attnjax.training import group, record
 from attnjax.training.optimizer import Constant, InverseSquareRoot
-from tests.training.looping import BATCHING, CORPUS, PER_EPOCH, go, same
+from tests.training.looping import BATCHING, CORPUS, PER_EPOCH, go, interrupt, same
 from tests.training.toy import Toy
 
 pytestmark = pytest.mark.usefixtures("compiled_once")
@@ -31,6 +32,13 @@ def test_a_seed_that_stops_leaves_the_others_to_go_on(tmp_path, monkeypatch):
     assert passed / 2 < soon.seconds + late.seconds <= passed, "they share the time"
     assert soon.step < late.step < settings["steps"]
     assert soon.stopped == late.stopped == "patience"
+    # the one that is left goes on in the same program as before
+    interrupt(monkeypatch, late.step - 1)
+    with pytest.raises(Interrupted):
+        go(tmp_path / "cut", 0, 3, schedule=schedule, **settings)
+    resumed = go(tmp_path / "cut", 0, 3, schedule=schedule, **settings)
+    assert [one.step for one in resumed] == [soon.step, late.step]
+    assert same([one.params for one in resumed], [soon.params, late.params])
     (alone,) = go(tmp_path / "alone", 3, schedule=schedule, **settings)
     assert alone.step == late.step
     assert alone.best == pytest.approx(late.best, abs=1e-4)

@@ -18,25 +18,12 @@ import pytest
 
 from attnjax.data.batches import Plan
 from attnjax.errors import Interrupted, UserError
-from attnjax.training import checkpoint, group, record
+from attnjax.training import checkpoint, group, loop, record
 from attnjax.training.optimizer import Schedule
 from attnjax.training.settings import Training
-from tests.training.looping import PER_EPOCH, go, same
+from tests.training.looping import PER_EPOCH, go, interrupt, same
 
 pytestmark = pytest.mark.usefixtures("compiled_once")
-
-
-def interrupt(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-    """Press Ctrl-C once, while the batch of this step is made."""
-    batch, pressed = Plan.batch, []
-
-    def press(plan: Plan, index: int, seed: int) -> Any:
-        if index == step and not pressed:
-            pressed.append(True)
-            signal.raise_signal(signal.SIGINT)
-        return batch(plan, index, seed)
-
-    monkeypatch.setattr(Plan, "batch", press)
 
 
 def steps(folder: Path) -> list[int]:
@@ -118,6 +105,50 @@ class Bursting(Schedule):
 
     def rate(self, step: Any) -> jax.Array:
         return jnp.where(jnp.asarray(step) > self.last, jnp.inf, 1e-2)
+
+
+def test_a_long_epoch_is_saved_within(tmp_path, monkeypatch):
+    (whole,) = go(tmp_path / "whole", 0)
+    monkeypatch.setattr(group, "SECONDS_WITHIN_AN_EPOCH", 0)
+    batch = Plan.batch
+
+    def killed(plan: Plan, step: int, seed: int) -> Any:
+        if step == PER_EPOCH + 3:
+            raise RuntimeError("killed")
+        return batch(plan, step, seed)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Plan, "batch", killed)
+        with pytest.raises(RuntimeError, match="killed"):
+            go(tmp_path / "cut", 0)
+    assert steps(tmp_path / "cut/0")[-1] > PER_EPOCH
+    (resumed,) = go(tmp_path / "cut", 0)
+    assert same(resumed.params, whole.params)
+    rows = [
+        [row["step"] for row in record.read(tmp_path / name / "0")] for name in ("cut", "whole")
+    ]
+    assert rows[0] == rows[1]
+
+
+def test_ctrl_c_after_the_last_step_is_not_lost(tmp_path, monkeypatch):
+    outcome = loop._outcome
+
+    def press(*given: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return outcome(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(loop, "_outcome", press)
+        with pytest.raises(Interrupted, match="is trained"):
+            go(tmp_path, 0, steps=2)
+    assert go(tmp_path, 0, steps=2)[0].step == 2
+
+
+def test_what_a_training_has_deleted_meanwhile_is_no_broken_checkpoint(tmp_path, monkeypatch):
+    go(tmp_path, 0, steps=2)
+    monkeypatch.setattr(checkpoint, "_digest", lambda folder: shutil.rmtree(folder))
+    with pytest.raises(UserError, match=r"is being trained, and the checkpoint of step 2 .* again"):
+        checkpoint.average(tmp_path / "0", last=1)
 
 
 def test_a_loss_that_is_not_finite_stops_the_run_and_names_the_step(tmp_path):
