@@ -106,10 +106,10 @@ class Experiment:
                 "task.target_vocabulary:none"
             )
         self.objective.check(model)
-        if isinstance(model, Classifier) != isinstance(self.search, Label):
+        if isinstance(model, Classifier) and not isinstance(self.search, Label):
             raise UserError(
-                "a Classifier, and no other model, is searched by Label; "
-                f"got {type(model).__name__} and {type(self.search).__name__}"
+                "a Classifier gives one label, found by search:label; "
+                f"got {type(self.search).__name__}, which would repeat it"
             )
         return replace(self, model=model)
 

@@ -12,10 +12,12 @@ from attnjax.data.files import ParallelText, TabSeparated
 from attnjax.data.symbols import END
 from attnjax.data.tasks import Copy
 from attnjax.data.vocabulary import SplitWords
+from attnjax.decoding.label import Label
 from attnjax.decoding.search import Greedy
 from attnjax.errors import UserError
 from attnjax.experiment import Ablation, Claim, Experiment, Published, Setting, Value, vary
 from attnjax.lengths import longest
+from attnjax.models.classifier import Classifier
 from attnjax.models.decoders import LuongDecoder
 from attnjax.models.recurrent import Recurrent
 from attnjax.models.transformer import Transformer
@@ -83,6 +85,16 @@ def test_a_transformer_wants_one_vocabulary_however_large_two_are(tmp_path):
     two = replace(task, target_vocabulary=SplitWords())
     with pytest.raises(UserError, match="one vocabulary of both sides"):
         replace(BASE, task=two).resolve(two.load())
+
+
+def test_a_label_is_not_searched_for_as_a_sentence(tmp_path):
+    for split in ("train", "test"):
+        (tmp_path / f"{split}.tsv").write_text("a b\tc\n")
+    task = TabSeparated(folder=str(tmp_path), valid=None, target_vocabulary=SplitWords())
+    experiment = replace(BASE, task=task, model=Classifier())
+    replace(experiment, search=Label()).resolve(task.load())
+    with pytest.raises(UserError, match="found by search:label; got Greedy, which would repeat"):
+        replace(experiment, search=Greedy()).resolve(task.load())
 
 
 def test_answers_are_no_longer_than_the_positions_are_many():

@@ -28,7 +28,6 @@ ALIGN = "model.decoder.cross.attention.align"
             "luong2015 objective:squared-error",
             "SquaredError wants a model that predicts numbers; got Recurrent",
         ),
-        (f"{TINY} search:label", "a Classifier, and no other model, is searched by Label; got Tra"),
         (
             "xu2015 model.attention.score:dot",
             "a dot product wants a query and a key of one width; got 64 and 32",
