@@ -141,7 +141,7 @@ def test_stages_change_nothing(model, search, batch):
     with (
         jax.enable_x64(True),
         mock.patch.object(stages, "FIRST", 1),
-        mock.patch.object(stages, "FEWEST", 1),
+        mock.patch.object(stages, "FEWEST", 2),
     ):
         params = random_parameters(model, seed)
         found = translate(model, params, jnp.asarray(source), search, extra=EXTRA)
@@ -156,7 +156,9 @@ def test_stages_change_nothing(model, search, batch):
         assert [row[row != PAD].tolist() for row in tokens[:count]] == [
             each.tokens for each in hypotheses
         ]
-        np.testing.assert_allclose(scores[:count], [each.score for each in hypotheses], rtol=1e-4)
+        expected = [each.score for each in hypotheses]
+        # float32: of a probability near 1 the logarithm is known to 1e-7 only
+        np.testing.assert_allclose(scores[:count], expected, rtol=1e-4, atol=5e-6)
         assert np.isneginf(scores[count:]).all()
         assert (tokens[count:] == PAD).all()
 
