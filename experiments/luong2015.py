@@ -7,7 +7,7 @@ local attention (19.0) and copied unknown words (20.9); Table 4 crosses scores a
 Here dates as people write them in two languages become yyyy-mm-dd, character by character, three
 seeds: base 55 % right, reversed 21 %, with dropout 0.4 % (both hurt: the year is asked for first,
 and often stands last); by location 79 %, fed 81 %; dot, general, concat 100 %; local-m 84 % (dot)
-and 69 %, local-p 100 %. 20 minutes on two cores shared with others.
+and 69 %, local-p 100 %. Three minutes on two cores.
 
     attnjax run luong2015
     attnjax run luong2015 --setting paper    # WMT 2014 English-German, through TFDS

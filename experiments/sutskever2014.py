@@ -5,8 +5,8 @@ extremely valuable to reverse the order of the words of the input sentence": the
 stand close to their translation. Test perplexity fell from 5.8 to 4.7, BLEU of one LSTM with a beam
 of 12 rose from 26.17 to 30.59 (Table 1).
 
-Here sequences of 4 to 12 symbols are copied, three seeds: 64 % are right forward, 79 % reversed (15
-minutes on two cores shared with six other trainings). An encoder that reads backward is one that
+Here sequences of 4 to 12 symbols are copied, three seeds: 64 % are right forward, 79 % reversed (83
+seconds on two cores). An encoder that reads backward is one that
 reads the text reversed, its end first (a test shows it), so the variants differ in a word.
 
     attnjax run sutskever2014
