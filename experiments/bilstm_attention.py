@@ -9,8 +9,7 @@ convolution, whose figures are those of its re-run in harvardnlp/sent-conv-torch
 
 Here, five seeds: questions 87.6 % with attention, 87.8 % by the mean, 87.3 % by the last states
 (Kim's 88.2 %); reviews 77.1 % and 76.8 % (75.9 % over all ten folds). Whether attention gains half
-a point over the mean is undecided for both. 8 minutes of CPU time, 31 by the clock on two cores
-shared with much other work.
+a point over the mean is undecided for both. Three minutes on two cores.
 
     attnjax run bilstm_attention
 """
