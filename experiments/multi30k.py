@@ -8,7 +8,7 @@ BLEU: beam 5, length penalty 1, the last ten epochs averaged, at most 8,000 step
 Three seeds learn from 25,000 of the pairs, 18 epochs, and are tested on the other 4,000 (of 1,000
 the gain by length is known to 6 BLEU only). Luong's attention (dot) 31.0 BLEU; one vector, the last
 state, seen at every word, 20.3. On the longest quarter attention gains 2.8 more than on the
-shortest (1.4 to 4.2). On test2016: 35.6, 24.1, 1.9 (-1.0 to 4.8). 105 minutes each, side by side.
+shortest (1.4 to 4.2). On test2016: 35.6, 24.1, by length undecided. 105 minutes, side by side.
 
     attnjax run multi30k --variant tiny --seeds 1    # ATTNJAX_DATA names what multi30k-bpe is in
     attnjax run multi30k --variant luong --variant fixed_vector

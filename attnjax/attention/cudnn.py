@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from attnjax.attention.inputs import Inputs
-from attnjax.attention.mask import Causal, Padding, Window
+from attnjax.attention.mask import Causal, Mask, Padding, Window
 
 
 def cudnn_refuses(inputs: Inputs) -> str | None:
@@ -36,11 +36,18 @@ def cudnn_refuses(inputs: Inputs) -> str | None:
             return f"the rules {type(rule).__name__} and Padding together"
         if isinstance(rule, Window) and query.shape[-2] != key.shape[-2]:
             return "the rule Window where there are more or fewer keys than queries"
-    causal = any(isinstance(rule, Causal) for rule in rules)
-    after = [size[1] for rule in rules if isinstance(rule, Window) and (size := rule.reach())]
-    if after and min(after) and not causal:
+    window = _window(rules)
+    if window and window[1] and not any(isinstance(rule, Causal) for rule in rules):
         return "the rule Window to the right where there is no Causal"
     return None
+
+
+def _window(rules: tuple[Mask, ...]) -> tuple[int, int] | None:
+    """How far all windows together reach before and after; None: there is none."""
+    sizes = [size for rule in rules if isinstance(rule, Window) and (size := rule.reach())]
+    if not sizes:
+        return None
+    return min(before for before, _ in sizes), min(after for _, after in sizes)
 
 
 def cudnn(inputs: Inputs, implementation: Literal["cudnn", "xla"] = "cudnn") -> jax.Array:
@@ -55,15 +62,11 @@ def cudnn(inputs: Inputs, implementation: Literal["cudnn", "xla"] = "cudnn") -> 
     given = (inputs.query, inputs.key, inputs.value)
     query, key, value = (x.reshape(-1, *x.shape[-2:]) for x in given)
     rules = inputs.rules()
-    sizes = [size for rule in rules if isinstance(rule, Window) and (size := rule.reach())]
-    window = None
-    if sizes:
-        window = min(before for before, _ in sizes), min(after for _, after in sizes)
     attend = partial(
         jax.nn.dot_product_attention,
         scale=inputs.scale,
         is_causal=any(isinstance(rule, Causal) for rule in rules),
-        local_window_size=window,
+        local_window_size=_window(rules),
         implementation=implementation,
     )
     present = inputs.present()

@@ -66,7 +66,8 @@ def main(python: Path | None) -> None:
             rows.append(measure(workload, peer, product))
     finally:
         # also where a peer lacks its engine: what was measured is not lost
-        print(json.dumps({**machine(), "workloads": rows}))
+        if rows:
+            print(json.dumps({**machine(), "workloads": rows}))
 
 
 if __name__ == "__main__":

@@ -179,20 +179,23 @@ def test_where_every_example_is_soft_it_is_the_cross_entropy(params):
 
 
 def test_a_recurrent_translator_learns_where_to_look():
-    align = MultiHead(attention=Attention(align=Hard(0.5)), heads=2)
+    align = MultiHead(attention=Attention(align=Hard(0.0)), heads=2)
     model = Recurrent(width=3, encoder=Encoder(width=2), decoder=LuongDecoder(align, width=4))
     model, batch = model.sized(7, 7), Batch(CAPTION, CAPTION)
 
     @jax.jit
-    def read():
+    def read(reward):
         init = partial(model.init, deterministic=True, mutable=["params"])
         params = init(jax.random.key(0), batch.source, batch.target)["params"]
-        return slopes(Reinforce(), model, params, batch)
+        return slopes(Reinforce(reward=reward, entropy=0.0), model, params, batch)
 
-    slope, totals = read()
-    assert np.isfinite(totals["loss"][0])
-    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(slope))
-    assert 0 < totals["entropy"][0] < 5 * 2 * np.log(3), "of five words, two heads"
+    for reward in (0.0, 1.0):
+        slope, totals = read(reward)
+        assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(slope))
+        # of what is drawn nothing but the reward tells
+        query = slope["writer"]["attention"]["query"]["kernel"]
+        assert bool(np.any(query)) == bool(reward)
+        assert 0 < totals["entropy"][0] < 5 * 2 * np.log(3), "of five words, two heads"
 
 
 def test_what_heads_draw_is_added_up_and_padding_is_not():
