@@ -222,7 +222,8 @@ class Ablation:
     Attributes:
         base: what the variants are variants of; run itself only if it is one of them.
         variants: each by its name, a folder's.
-        seeds: how many runs of each; their seeds are 0, 1, ...
+        seeds: how many runs of each.
+        first_seed: theirs are first_seed, first_seed + 1, ...
         claims: what the paper says of them.
         published: the paper's figures for them.
         settings: other scales of the same question, by name; "paper" is the paper's own.
@@ -235,6 +236,7 @@ class Ablation:
     base: Experiment
     variants: Mapping[str, Experiment]
     seeds: int = 1
+    first_seed: int = 0
     claims: tuple[Claim, ...] = ()
     published: tuple[Published, ...] = ()
     settings: Mapping[str, Setting] = field(default_factory=dict)
@@ -291,6 +293,7 @@ class Ablation:
             base=vary(self.base, chosen.changes),
             variants=variants | dict(chosen.variants),
             seeds=self.seeds,
+            first_seed=self.first_seed,
             claims=self.claims if chosen.claims is None else chosen.claims,
             published=self.published if chosen.published is None else chosen.published,
         )

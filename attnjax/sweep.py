@@ -93,10 +93,11 @@ class Sweep:
 
     def runs(self, variant: str, experiment: Experiment) -> dict[Path, Manifest]:
         """The variant's folders, and what belongs in each."""
+        first = self.loaded.ablation.first_seed
         count = self.loaded.ablation.seeds if self.seeds is None else self.seeds
         return {
             self.folder / variant / f"seed-{seed}": manifest(self.loaded, variant, seed, experiment)
-            for seed in range(count)
+            for seed in range(first, first + count)
         }
 
 

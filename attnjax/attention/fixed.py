@@ -1,5 +1,7 @@
 """No attention: the one vector that a fixed-size encoding has for every query."""
 
+from typing import Literal
+
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
@@ -9,14 +11,25 @@ from attnjax.attention.mask import Mask
 
 
 class FixedVector(Mechanism):
-    """context[t] = value[S], the last value that the mask allows, whatever is asked.
+    """The same context for every query: the last state of whoever read the text.
 
-    It takes attention's place where a text is to be one vector; its weights, 1 at S, are sown like
-    any other's. A row that may attend to nothing gives the context 0.
+        readers = "forward"    context[t] = value[S]
+        readers = "both"       context[t] = [value[S, :V/2]; value[1, V/2:]]
+
+    S and 1 are the last and the first place that the mask allows. A backward reader ends at place
+    1; at place S it has read the end alone, and its half of value[S] is the same for every text.
+
+    The weights are sown like any other's: 1 at S, or 1/2 at S and 1/2 at 1. A row that may attend
+    to nothing gives the context 0.
+
+    Attributes:
+        readers: whose states the values are; of both, those of the forward one are the first half.
 
     Source: Cho et al. 2014, section 2.2 (the summary c); Bahdanau et al. 2015, appendix A.2.2, fix
     c_i so to get RNNencdec.
     """
+
+    readers: Literal["forward", "both"] = "forward"
 
     def prepare(self, key: jax.Array, value: jax.Array) -> jax.Array:
         """Keep the values."""
@@ -43,6 +56,11 @@ class FixedVector(Mechanism):
             keys = position_of(memory) if key_position is None else key_position
             allowed = jnp.broadcast_to(mask.dense(asked, keys), shape)
         later = jnp.flip(jnp.cumsum(jnp.flip(allowed, -1), -1), -1)
-        weights = (allowed & (later == 1)).astype(memory.dtype)
-        self.sow("attention", "weights", weights)
-        return pool(weights, memory)
+        last = (allowed & (later == 1)).astype(memory.dtype)
+        if self.readers == "forward":
+            self.sow("attention", "weights", last)
+            return pool(last, memory)
+        first = (allowed & (jnp.cumsum(allowed, -1) == 1)).astype(memory.dtype)
+        self.sow("attention", "weights", (last + first) / 2)
+        forward, backward = jnp.split(memory, 2, -1)
+        return jnp.concatenate([pool(last, forward), pool(first, backward)], -1)
