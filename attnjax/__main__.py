@@ -2,8 +2,8 @@
 
 import sys
 
-from attnjax.cli import main
-from attnjax.pages import start_with_large_pages
+from attnjax.cli.large_pages import start_with_large_pages
+from attnjax.cli.main import main
 
 
 def start() -> int:

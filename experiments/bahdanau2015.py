@@ -13,28 +13,28 @@ the longest quarter 93 % and none. 90 seconds for three seeds on two cores.
 
 from functools import partial
 
-from attnjax.attention.fixed import FixedVector
-from attnjax.data.batches import Batching
-from attnjax.data.tasks import Reverse
-from attnjax.data.tfds import Translation
+from attnjax.attention.last_state import FixedVector
+from attnjax.data.batching import Batching
+from attnjax.data.corpora.tfds import Translation
+from attnjax.data.generated.sequences import Reverse
 from attnjax.data.vocabulary import SplitWords
 from attnjax.decoding.search import Beam
-from attnjax.evaluation.by_length import ByLength
-from attnjax.evaluation.measures import Alignment
+from attnjax.evaluation.measures.base import Alignment
+from attnjax.evaluation.measures.by_length import ByLength
 from attnjax.experiment import Ablation, Experiment, Setting, figures, gains, vary
-from attnjax.models.cells import Cho2014
-from attnjax.models.decoders import BahdanauDecoder
-from attnjax.models.recurrence import Encoder
-from attnjax.models.recurrent import Recurrent
-from attnjax.training.objective import CrossEntropy
-from attnjax.training.optimizer import Adadelta, Adam, Constant
+from attnjax.models.rnn_cells import GRUResetBefore
+from attnjax.models.rnn_decoders import BahdanauDecoder
+from attnjax.models.rnn_encoder import Encoder
+from attnjax.models.seq2seq import Seq2Seq
+from attnjax.training.objectives.base import CrossEntropy
+from attnjax.training.optimizers import Adadelta, Adam, Constant
 from attnjax.training.settings import Training
 
 base = Experiment(
     task=Reverse(symbols=20, shortest=2, longest=16),
-    model=Recurrent(
+    model=Seq2Seq(
         width=32,
-        encoder=Encoder(cell=Cho2014(), width=48),
+        encoder=Encoder(cell=GRUResetBefore(), width=48),
         decoder=BahdanauDecoder(width=96, maxout=48),
         dropout=0.0,
     ),

@@ -17,18 +17,18 @@ a point over the mean is undecided for both. Three minutes on two cores.
 from functools import partial
 
 from attnjax.attention.align import Uniform
-from attnjax.attention.attend import Attention
+from attnjax.attention.attention import Attention
 from attnjax.attention.score import Dot
-from attnjax.data.batches import Batching
-from attnjax.data.labels import MovieReviews, Trec
+from attnjax.data.batching import Batching
+from attnjax.data.corpora.labelled import MovieReviews, Trec
 from attnjax.data.vocabulary import SplitWords
 from attnjax.decoding.label import Label
-from attnjax.evaluation.measures import Heatmaps
+from attnjax.evaluation.measures.base import Heatmaps
 from attnjax.experiment import Ablation, Claim, Difference, Experiment, Value, figures, vary
 from attnjax.models.classifier import Classifier
-from attnjax.models.recurrence import Encoder
-from attnjax.training.objective import CrossEntropy
-from attnjax.training.optimizer import Adam, Constant
+from attnjax.models.rnn_encoder import Encoder
+from attnjax.training.objectives.base import CrossEntropy
+from attnjax.training.optimizers import Adam, Constant
 from attnjax.training.settings import Training
 
 words = SplitWords(minimum=2)

@@ -15,21 +15,21 @@ and 69 %, local-p 100 %. Three minutes on two cores.
 
 from attnjax.attention.align import LocalMonotonic, LocalPredictive
 from attnjax.attention.score import Additive, Dot, Location
-from attnjax.data.batches import Batching
-from attnjax.data.dates import Dates
-from attnjax.data.tfds import Translation
+from attnjax.data.batching import Batching
+from attnjax.data.corpora.tfds import Translation
+from attnjax.data.generated.dates import Dates
 from attnjax.data.vocabulary import SplitWords
-from attnjax.evaluation.replacement import CopyUnknown
+from attnjax.evaluation.unknown_words import CopyUnknown
 from attnjax.experiment import Ablation, Experiment, Setting, figures, gains, vary
-from attnjax.models.decoders import LuongDecoder, NoFeeding
-from attnjax.models.recurrence import Encoder
-from attnjax.models.recurrent import Recurrent
-from attnjax.training.optimizer import Adam, Constant, GradientDescent, Halving
+from attnjax.models.rnn_decoders import LuongDecoder, NoInputFeeding
+from attnjax.models.rnn_encoder import Encoder
+from attnjax.models.seq2seq import Seq2Seq
+from attnjax.training.optimizers import Adam, Constant, GradientDescent, Halving
 from attnjax.training.settings import Training
 
 general = Experiment(
     task=Dates(locales="en,de", formats="full;long;medium"),
-    model=Recurrent(
+    model=Seq2Seq(
         width=32,
         encoder=Encoder(width=64, direction="backward"),
         decoder=LuongDecoder(width=64),
@@ -54,8 +54,8 @@ paper = {
 }
 score, align = "model.decoder.attention.score", "model.decoder.attention.align"
 local_m, local_p = LocalMonotonic(), LocalPredictive()
-location = vary(general, {score: Location(length=128)})
-no_feeding = vary(location, {"model.decoder.feeding": NoFeeding()})
+location = vary(general, {score: Location(max_length=128)})
+no_feeding = vary(location, {"model.decoder.feeding": NoInputFeeding()})
 dropout = vary(general, {"model.decoder.attention": None})
 reverse = vary(dropout, {"model.dropout": 0.0})
 local_p_general = vary(general, {align: local_p})

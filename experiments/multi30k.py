@@ -14,26 +14,26 @@ shortest (1.4 to 4.2). On test2016: 35.6, 24.1, by length undecided. 105 minutes
     attnjax run multi30k --variant luong --variant fixed_vector
 """
 
-from attnjax.attention.attend import Attention
-from attnjax.attention.fixed import FixedVector
+from attnjax.attention.attention import Attention
+from attnjax.attention.last_state import FixedVector
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Dot
-from attnjax.data.batches import Batching
-from attnjax.data.files import ParallelText
+from attnjax.data.batching import Batching
+from attnjax.data.corpora.parallel_text import ParallelText
 from attnjax.data.vocabulary import SplitWords
-from attnjax.decoding.normalisation import Power
+from attnjax.decoding.length_penalty import Power
 from attnjax.decoding.search import Beam
-from attnjax.evaluation.by_length import ByLength
-from attnjax.evaluation.measures import Heatmaps
+from attnjax.evaluation.measures.base import Heatmaps
+from attnjax.evaluation.measures.by_length import ByLength
 from attnjax.experiment import Ablation, Claim, Difference, Experiment, LengthGain, figures, vary
-from attnjax.models.cells import Cho2014
-from attnjax.models.decoders import BahdanauDecoder, LuongDecoder
-from attnjax.models.layers import DecoderLayer, EncoderLayer, FeedForward
-from attnjax.models.recurrence import Encoder
-from attnjax.models.recurrent import Recurrent
+from attnjax.models.rnn_cells import GRUResetBefore
+from attnjax.models.rnn_decoders import BahdanauDecoder, LuongDecoder
+from attnjax.models.rnn_encoder import Encoder
+from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
-from attnjax.training.objective import CrossEntropy
-from attnjax.training.optimizer import Adam, Cosine, InverseSquareRoot
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.training.objectives.base import CrossEntropy
+from attnjax.training.optimizers import Adam, Cosine, InverseSquareRoot
 from attnjax.training.settings import Training
 
 heads = MultiHead(heads=4)
@@ -51,16 +51,18 @@ base = Experiment(
     ),
     model=Transformer(
         width=128,
-        encoder_layers=4,
-        decoder_layers=4,
-        encoder=EncoderLayer(attention=heads, feed_forward=feed_forward),
-        decoder=DecoderLayer(attention=heads, cross=heads, feed_forward=feed_forward),
+        num_encoder_layers=4,
+        num_decoder_layers=4,
+        encoder_layer=EncoderLayer(self_attention=heads, feed_forward=feed_forward),
+        decoder_layer=DecoderLayer(
+            self_attention=heads, cross_attention=heads, feed_forward=feed_forward
+        ),
         dropout=0.3,
     ),
     objective=CrossEntropy(smoothing=0.1),
     optimizer=Adam(schedule=InverseSquareRoot(peak=0.005, warmup=2_000), epsilon=1e-8, clip=25.0),
     training=Training(steps=8_000, patience=10, average=10, batching=batching),
-    search=Beam(size=5, normalisation=Power(alpha=1.0)),
+    search=Beam(size=5, length_penalty=Power(alpha=1.0)),
 )
 
 by_dot = LuongDecoder(attention=Attention(score=Dot()), width=256)
@@ -70,11 +72,11 @@ luong = vary(
         "task.train": "train[:25000]",
         "task.test": "train[25000:]",
         "task.target_vocabulary": SplitWords(),
-        "model": Recurrent(width=128, encoder=Encoder(width=128), decoder=by_dot, dropout=0.3),
+        "model": Seq2Seq(width=128, encoder=Encoder(width=128), decoder=by_dot, dropout=0.3),
         "optimizer.schedule": Cosine(peak=0.003, warmup=500, decay=7_500),
         "optimizer.clip": 1.0,
         "training": Training(steps=8_000, average=3, batching=Batching(tokens=1_024)),
-        "search.normalisation": Power(alpha=0.6),
+        "search.length_penalty": Power(alpha=0.6),
         "measures": (ByLength(), Heatmaps()),
     },
 )
@@ -88,7 +90,9 @@ ablation = Ablation(
     variants={
         "tiny": base,
         "luong": luong,
-        "bahdanau": vary(luong, {"model.decoder": additive, "model.encoder.cell": Cho2014()}),
+        "bahdanau": vary(
+            luong, {"model.decoder": additive, "model.encoder.cell": GRUResetBefore()}
+        ),
         "fixed_vector": vary(luong, one_vector),
     },
     seeds=3,

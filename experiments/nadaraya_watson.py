@@ -17,30 +17,30 @@ Here, mean squared distance to the truth: average 0.91, width 1 0.37, learned 0.
 from functools import partial
 
 from attnjax.attention.align import Normalise, Uniform
-from attnjax.attention.attend import Attention
-from attnjax.attention.kernel import (
+from attnjax.attention.attention import Attention
+from attnjax.attention.kernel_score import (
     Boxcar,
     Epanechnikov,
     Gaussian,
     LearnedGaussian,
     Triangular,
 )
-from attnjax.data.one_each import OneEach
-from attnjax.data.regression import Function
-from attnjax.evaluation.regression import TestError
+from attnjax.data.generated.regression import NoisyFunction
+from attnjax.data.per_seed import DatasetPerSeed
+from attnjax.evaluation.measures.regression import RegressionError
 from attnjax.experiment import Ablation, Claim, Difference, Experiment, vary
 from attnjax.models.kernel_regression import KernelRegression
-from attnjax.training.optimizer import Adam, Constant
+from attnjax.training.objectives.squared_error import SquaredError
+from attnjax.training.optimizers import Adam, Constant
 from attnjax.training.settings import Training
-from attnjax.training.squared_error import SquaredError
 
 base = Experiment(
-    task=Function(train=50, valid=50, test=50, sets=10, noise=0.5),
-    model=KernelRegression(attention=Attention(score=Gaussian(width=1.0))),
+    task=NoisyFunction(train=50, valid=50, test=50, sets=10, noise=0.5),
+    model=KernelRegression(attention=Attention(score=Gaussian(bandwidth=1.0))),
     objective=SquaredError(),
     optimizer=Adam(schedule=Constant(value=0.05)),
-    training=Training(steps=100, batching=OneEach(epoch=20, rows_multiple=1)),
-    measures=(TestError(),),
+    training=Training(steps=100, batching=DatasetPerSeed(epoch=20, batch_size_multiple=1)),
+    measures=(RegressionError(),),
 )
 
 attention = "model.attention"
@@ -51,7 +51,7 @@ ablation = Ablation(
     variants={
         "average": vary(base, {"model.attention.align": Uniform()}),
         "fixed_width": base,
-        "learned_width": vary(base, {"model.attention.score": LearnedGaussian(width=1.0)}),
+        "learned_width": vary(base, {"model.attention.score": LearnedGaussian(bandwidth=1.0)}),
         "boxcar": vary(base, {attention: Attention(score=Boxcar(), align=Normalise())}),
         "epanechnikov": vary(base, {attention: Attention(score=Epanechnikov(), align=Normalise())}),
         "triangular": vary(base, {attention: Attention(score=Triangular(), align=Normalise())}),

@@ -17,14 +17,14 @@ from functools import partial
 
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Additive, Dot
-from attnjax.data.batches import Batching
-from attnjax.data.dates import Dates
+from attnjax.data.batching import Batching
+from attnjax.data.generated.dates import Dates
 from attnjax.decoding.search import Greedy
-from attnjax.evaluation.measures import Alignment, Saturation
+from attnjax.evaluation.measures.base import Alignment, Saturation
 from attnjax.experiment import Ablation, Claim, Difference, Experiment, Slope, vary
-from attnjax.models.layers import DecoderLayer, EncoderLayer, FeedForward
 from attnjax.models.transformer import Transformer
-from attnjax.training.optimizer import Adam, InverseSquareRoot
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.training.optimizers import Adam, InverseSquareRoot
 from attnjax.training.settings import Training
 
 one_head, feed_forward = MultiHead(heads=1), FeedForward(width=128)
@@ -32,10 +32,12 @@ base = Experiment(
     task=Dates(locales="en,de,fr,es", formats="long;medium"),
     model=Transformer(
         width=32,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder=EncoderLayer(attention=one_head, feed_forward=feed_forward),
-        decoder=DecoderLayer(attention=one_head, cross=one_head, feed_forward=feed_forward),
+        num_encoder_layers=1,
+        num_decoder_layers=1,
+        encoder_layer=EncoderLayer(self_attention=one_head, feed_forward=feed_forward),
+        decoder_layer=DecoderLayer(
+            self_attention=one_head, cross_attention=one_head, feed_forward=feed_forward
+        ),
         dropout=0.0,
     ),
     optimizer=Adam(schedule=InverseSquareRoot(peak=0.007, warmup=100)),

@@ -12,28 +12,28 @@ by seed). Half an hour of CPU time for the first, a quarter for the second.
     attnjax run scan --task.folder path/to/the/files    # simple_train.txt and so on
 """
 
-from attnjax.data.batches import Batching
-from attnjax.data.scan import Scan
+from attnjax.data.batching import Batching
+from attnjax.data.corpora.scan import Scan
 from attnjax.decoding.search import Greedy
 from attnjax.experiment import Ablation, Claim, Experiment, Value, figures, vary
-from attnjax.models.cells import Cudnn
-from attnjax.models.decoders import BahdanauDecoder, LuongDecoder
-from attnjax.models.recurrence import Encoder
-from attnjax.models.recurrent import Recurrent
-from attnjax.training.objective import CrossEntropy
-from attnjax.training.optimizer import Adam, Constant
+from attnjax.models.rnn_cells import GRU
+from attnjax.models.rnn_decoders import BahdanauDecoder, LuongDecoder
+from attnjax.models.rnn_encoder import Encoder
+from attnjax.models.seq2seq import Seq2Seq
+from attnjax.training.objectives.base import CrossEntropy
+from attnjax.training.optimizers import Adam, Constant
 from attnjax.training.settings import Training
 
-overall_best = Recurrent(
+overall_best = Seq2Seq(
     width=200,
     encoder=Encoder(width=200, layers=2, direction="forward"),
     decoder=LuongDecoder(attention=None, width=200, layers=2),
     dropout=0.5,
 )
-with_attention = Recurrent(
+with_attention = Seq2Seq(
     width=50,
-    encoder=Encoder(cell=Cudnn(), width=50, direction="forward"),
-    decoder=BahdanauDecoder(cell=Cudnn(), width=50, maxout=50),
+    encoder=Encoder(cell=GRU(), width=50, direction="forward"),
+    decoder=BahdanauDecoder(cell=GRU(), width=50, maxout=50),
     dropout=0.5,
 )
 base = Experiment(

@@ -13,23 +13,23 @@ reads the text reversed, its end first (a test shows it), so the variants differ
     attnjax run sutskever2014 --setting paper    # WMT 2014 English-French, through TFDS
 """
 
-from attnjax.data.batches import Batching
-from attnjax.data.tasks import Copy
-from attnjax.data.tfds import Translation
+from attnjax.data.batching import Batching
+from attnjax.data.corpora.tfds import Translation
+from attnjax.data.generated.sequences import Copy
 from attnjax.data.vocabulary import SplitWords
-from attnjax.decoding.normalisation import Unnormalised
+from attnjax.decoding.length_penalty import NoPenalty
 from attnjax.decoding.search import Beam
 from attnjax.experiment import Ablation, Experiment, Setting, figures, gains, vary
-from attnjax.models.decoders import LuongDecoder
-from attnjax.models.recurrence import Encoder
-from attnjax.models.recurrent import Recurrent
-from attnjax.training.objective import CrossEntropy
-from attnjax.training.optimizer import Adam, Constant, GradientDescent, Halving
+from attnjax.models.rnn_decoders import LuongDecoder
+from attnjax.models.rnn_encoder import Encoder
+from attnjax.models.seq2seq import Seq2Seq
+from attnjax.training.objectives.base import CrossEntropy
+from attnjax.training.optimizers import Adam, Constant, GradientDescent, Halving
 from attnjax.training.settings import Training
 
 base = Experiment(
     task=Copy(symbols=10, shortest=4, longest=12),
-    model=Recurrent(
+    model=Seq2Seq(
         width=32,
         encoder=Encoder(width=96, direction="forward"),
         decoder=LuongDecoder(attention=None, width=96),
@@ -38,7 +38,7 @@ base = Experiment(
     objective=CrossEntropy(smoothing=0.0),
     optimizer=Adam(schedule=Constant(value=3e-3), clip=1.0),
     training=Training(steps=1_000, batching=Batching(tokens=1_024, shapes=3)),
-    search=Beam(size=2, normalisation=Unnormalised()),
+    search=Beam(size=2, length_penalty=NoPenalty()),
 )
 paper = {
     "task": Translation(

@@ -20,12 +20,12 @@ five: several points lower. All captions want 26 GB, --task.captions 1 a fifth o
 
 from functools import partial
 
-from attnjax.attention.hard import Hard, StraightThrough
-from attnjax.data.batches import Batching
-from attnjax.data.coco import Coco
-from attnjax.data.shapes import Shapes
+from attnjax.attention.hard_align import Hard, StraightThrough
+from attnjax.data.batching import Batching
+from attnjax.data.corpora.coco import Coco
+from attnjax.data.generated.shapes import Shapes
 from attnjax.decoding.search import Beam, Greedy
-from attnjax.evaluation.regions import Regions
+from attnjax.evaluation.measures.regions import Regions
 from attnjax.experiment import (
     Ablation,
     Claim,
@@ -38,10 +38,10 @@ from attnjax.experiment import (
     vary,
 )
 from attnjax.models.captioner import Captioner, Convolutions
-from attnjax.training.objective import CrossEntropy
-from attnjax.training.optimizer import Adam, Constant
+from attnjax.training.objectives.base import CrossEntropy
+from attnjax.training.objectives.show_attend_tell import DoublyStochastic, Reinforce
+from attnjax.training.optimizers import Adam, Constant
 from attnjax.training.settings import Training
-from attnjax.training.variational import DoublyStochastic, Reinforce
 
 base = Experiment(
     task=Shapes(train=4_000, valid=200, test=500),

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from attnjax.shipped import find, load, load_text
-from attnjax.vary import differences
+from attnjax.config.vary import differences
+from attnjax.experiment.load import find, load, load_text
 
 README = Path(__file__).parents[1] / "README.md"
 
@@ -18,7 +18,7 @@ def test_as_a_library():
     found: dict[str, Any] = {}
     exec(snippets()[0], found)
     assert found["context"].shape == found["x"].shape
-    (weights,) = found["seen"]["attention"]["attention"]["weights"]
+    (weights,) = found["seen"]["attention"]["head"]["weights"]
     np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-5)
 
 

@@ -8,21 +8,21 @@ import pytest
 
 from attnjax.attention.align import Align
 from attnjax.attention.score import Score
-from attnjax.models.decoders import LuongDecoder
-from attnjax.models.layers import DecoderLayer, EncoderLayer, FeedForward
-from attnjax.models.recurrence import Encoder
-from attnjax.models.recurrent import Recurrent
+from attnjax.config.override import override, parts, split
+from attnjax.models.rnn_decoders import LuongDecoder
+from attnjax.models.rnn_encoder import Encoder
+from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
-from attnjax.override import override, parts, split
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
 
 WORDS = 7
-RECURRENT = Recurrent(width=4, encoder=Encoder(width=4), decoder=LuongDecoder(width=8))
+RECURRENT = Seq2Seq(width=4, encoder=Encoder(width=4), decoder=LuongDecoder(width=8))
 TRANSFORMER = Transformer(
     width=8,
-    encoder_layers=1,
-    decoder_layers=1,
-    encoder=EncoderLayer(feed_forward=FeedForward(width=4)),
-    decoder=DecoderLayer(feed_forward=FeedForward(width=4)),
+    num_encoder_layers=1,
+    num_decoder_layers=1,
+    encoder_layer=EncoderLayer(feed_forward=FeedForward(width=4)),
+    decoder_layer=DecoderLayer(feed_forward=FeedForward(width=4)),
 )
 CHOICES = [
     f"{field}:{name}"
@@ -35,7 +35,7 @@ CHOICES = [
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize(
     ("model", "attention"),
-    [(RECURRENT, "decoder.attention"), (TRANSFORMER, "decoder.cross.attention")],
+    [(RECURRENT, "decoder.attention"), (TRANSFORMER, "decoder_layer.cross_attention.head")],
     ids=["recurrent", "transformer"],
 )
 def test_by_one_override(model, attention, choice):
@@ -43,7 +43,7 @@ def test_by_one_override(model, attention, choice):
     kernel = [f"{attention}.score:squared-exponential"] if choice == "align:normalise" else []
     rest, overrides = split([f"{attention}.{choice}", *kernel])
     assert not rest
-    swapped = override(model, overrides).sized(WORDS, WORDS)
+    swapped = override(model, overrides).with_vocabularies(WORDS, WORDS)
     ids = jnp.ones((2, 3), jnp.int32)
     start = functools.partial(swapped.init, deterministic=True, mutable=["params"])
     params = jax.eval_shape(start, jax.random.key(0), ids, ids)

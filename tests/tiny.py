@@ -10,16 +10,16 @@ import jax.numpy as jnp
 
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Score, dot
-from attnjax.data.batches import Batching
-from attnjax.data.tasks import Copy
+from attnjax.config.vary import vary
+from attnjax.data.batching import Batching
+from attnjax.data.generated.sequences import Copy
 from attnjax.decoding.search import Greedy
-from attnjax.evaluation.measures import Alignment, Saturation
+from attnjax.evaluation.measures.base import Alignment, Saturation
 from attnjax.experiment import Ablation, Claim, Experiment, Published, Setting, Value
-from attnjax.models.layers import DecoderLayer, EncoderLayer, FeedForward
 from attnjax.models.transformer import Transformer
-from attnjax.training.optimizer import Adam, Constant
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.training.optimizers import Adam, Constant
 from attnjax.training.settings import Training
-from attnjax.vary import vary
 
 
 class Cosine(Score):
@@ -39,13 +39,15 @@ base = Experiment(
     task=Copy(symbols=6, longest=4, train=48, valid=8, test=8),
     model=Transformer(
         width=16,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder=EncoderLayer(attention=heads, feed_forward=FeedForward(width=16)),
-        decoder=DecoderLayer(attention=heads, cross=heads, feed_forward=FeedForward(width=16)),
+        num_encoder_layers=1,
+        num_decoder_layers=1,
+        encoder_layer=EncoderLayer(self_attention=heads, feed_forward=FeedForward(width=16)),
+        decoder_layer=DecoderLayer(
+            self_attention=heads, cross_attention=heads, feed_forward=FeedForward(width=16)
+        ),
     ),
     optimizer=Adam(schedule=Constant(value=1e-2)),
-    training=Training(steps=6, batching=Batching(tokens=80, shapes=1, rows_multiple=1)),
+    training=Training(steps=6, batching=Batching(tokens=80, shapes=1, batch_size_multiple=1)),
     search=Greedy(),
     measures=(Alignment(), Saturation(examples=8)),
 )
@@ -53,7 +55,7 @@ ablation = Ablation(
     base=base,
     variants={
         "scaled": base,
-        "cosine": vary(base, {"model.encoder.attention.attention.score": Cosine()}),
+        "cosine": vary(base, {"model.encoder_layer.self_attention.head.score": Cosine()}),
     },
     seeds=2,
     claims=(

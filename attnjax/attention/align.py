@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from attnjax.attention.dense import Dense
 from attnjax.attention.mask import Window
 from attnjax.errors import UserError
+from attnjax.nn.linear import Dense
 
 
 def softmax(logits: jax.Array, mask: jax.Array | None = None) -> jax.Array:
@@ -151,7 +151,7 @@ def _near(
     return near if mask is None else mask & near
 
 
-class Asked(NamedTuple):
+class AlignContext(NamedTuple):
     """Who asks, and where it and the keys stand: what an align may know besides the logits.
 
     Attributes:
@@ -168,7 +168,7 @@ class Asked(NamedTuple):
 class Align(nn.Module):
     """What every align is."""
 
-    def __call__(self, logits: jax.Array, mask: jax.Array | None, asked: Asked) -> jax.Array:
+    def __call__(self, logits: jax.Array, mask: jax.Array | None, asked: AlignContext) -> jax.Array:
         """Logits [..., T, S] and the dense mask [..., T, S] -> weights [..., T, S]."""
         raise NotImplementedError
 
@@ -176,7 +176,7 @@ class Align(nn.Module):
 class Softmax(Align):
     """`softmax` as a part; rows sum to 1."""
 
-    def __call__(self, logits: jax.Array, mask: jax.Array | None, asked: Asked) -> jax.Array:
+    def __call__(self, logits: jax.Array, mask: jax.Array | None, asked: AlignContext) -> jax.Array:
         """Return [..., T, S]."""
         return softmax(logits, mask)
 
@@ -187,7 +187,7 @@ class Normalise(Align):
     Rows sum to 1, or to 0 where the kernel reaches no allowed key.
     """
 
-    def __call__(self, logits: jax.Array, mask: jax.Array | None, asked: Asked) -> jax.Array:
+    def __call__(self, logits: jax.Array, mask: jax.Array | None, asked: AlignContext) -> jax.Array:
         """Return [..., T, S]; the logits are the kernel's values, >= 0."""
         return normalise(logits, mask)
 
@@ -195,7 +195,7 @@ class Normalise(Align):
 class Uniform(Align):
     """`uniform` as a part; rows sum to 1."""
 
-    def __call__(self, logits: jax.Array, mask: jax.Array | None, asked: Asked) -> jax.Array:
+    def __call__(self, logits: jax.Array, mask: jax.Array | None, asked: AlignContext) -> jax.Array:
         """Return [..., T, S]."""
         return uniform(logits, mask)
 
@@ -209,7 +209,7 @@ class LocalMonotonic(Align):
 
     reach: int = 10
 
-    def __call__(self, logits: jax.Array, mask: jax.Array | None, asked: Asked) -> jax.Array:
+    def __call__(self, logits: jax.Array, mask: jax.Array | None, asked: AlignContext) -> jax.Array:
         """Return [..., T, S]."""
         return local_monotonic(logits, mask, asked.query_position, asked.key_position, self.reach)
 
@@ -232,7 +232,7 @@ class LocalPredictive(Align):
     sigma: float | None = None
 
     @nn.compact
-    def __call__(self, logits: jax.Array, mask: jax.Array | None, asked: Asked) -> jax.Array:
+    def __call__(self, logits: jax.Array, mask: jax.Array | None, asked: AlignContext) -> jax.Array:
         """Return [..., T, S]."""
         width = self.width or asked.query.shape[-1]
         hidden = Dense((width,), bias=False, name="hidden")(asked.query)

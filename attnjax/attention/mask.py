@@ -21,37 +21,37 @@ type Array = Any
 """NumPy's where the compiler may know it, JAX's otherwise."""
 
 
-class Range(NamedTuple):
+class BlockRange(NamedTuple):
     """Blocks of rows, by the lowest and the highest number that each holds: [..., blocks]."""
 
     lowest: Array
     highest: Array
 
     @classmethod
-    def of(cls, numbers: Array, size: int) -> "Range":
+    def of(cls, numbers: Array, size: int) -> "BlockRange":
         """Of numbers [..., T] in blocks of `size`, which divides T."""
         blocks = numbers.reshape(*numbers.shape[:-1], -1, size)
         return cls(blocks.min(-1), blocks.max(-1))
 
-    def rows(self) -> "Range":
+    def rows(self) -> "BlockRange":
         """As the rows of a table: [..., blocks, 1]."""
-        return Range(*(x[..., :, None] for x in self))
+        return BlockRange(*(x[..., :, None] for x in self))
 
-    def columns(self) -> "Range":
+    def columns(self) -> "BlockRange":
         """As its columns: [..., 1, blocks]."""
-        return Range(*(x[..., None, :] for x in self))
+        return BlockRange(*(x[..., None, :] for x in self))
 
 
 class Tiles(NamedTuple):
     """Tables of tiles, booleans that broadcast to [..., query blocks, key blocks].
 
     Attributes:
-        some: whether any pair of the tile may be allowed. False is certain, True is not.
-        whole: whether every pair is. True is certain, False is not.
+        any: whether any pair of the tile may be allowed. False is certain, True is not.
+        all: whether every pair is. True is certain, False is not.
     """
 
-    some: Array
-    whole: Array
+    any: Array
+    all: Array
 
 
 class Mask:
@@ -72,7 +72,7 @@ class Mask:
         """
         raise NotImplementedError
 
-    def block(self, query: Range, key: Range) -> Tiles:
+    def block(self, query: BlockRange, key: BlockRange) -> Tiles:
         """Which tiles are empty and which are whole.
 
         Positions that are NumPy's give tables that are NumPy's, so that a loop can leave out what
@@ -98,18 +98,18 @@ class Mask:
         """The single rules of which it is the conjunction."""
         return (self,)
 
-    def change(self, function: Callable[[jax.Array, tuple[str, ...]], jax.Array]) -> Self:
+    def map_arrays(self, function: Callable[[jax.Array, tuple[str, ...]], jax.Array]) -> Self:
         """The same rule with each array changed by function(array, the array's last axes)."""
         held = {name: function(getattr(self, name), axes) for name, axes in self.axes.items()}
         return replace(self, **held) if held else self  # pyright: ignore[reportArgumentType]
 
-    def over_heads(self) -> "Mask":
+    def expand_heads(self) -> "Mask":
         """The same for every head: arrays [..., S] become [..., 1, S]."""
-        return All(tuple(rule.change(_one_more) for rule in self.rules()))
+        return And(tuple(rule.map_arrays(_one_more) for rule in self.rules()))
 
     def __and__(self, other: "Mask") -> "Mask":
         """Allow what both allow."""
-        return All((self, other))
+        return And((self, other))
 
 
 def _one_more(array: jax.Array, axes: tuple[str, ...]) -> jax.Array:
@@ -118,7 +118,7 @@ def _one_more(array: jax.Array, axes: tuple[str, ...]) -> jax.Array:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class All(Mask):
+class And(Mask):
     """The conjunction of several rules; of none: everything is allowed."""
 
     conjuncts: tuple[Mask, ...]
@@ -149,9 +149,11 @@ class Padding(Mask):
         """Return [..., 1, S]."""
         return self.present[..., None, :]
 
-    def block(self, query: Range, key: Range) -> Tiles:
+    def block(self, query: BlockRange, key: BlockRange) -> Tiles:
         """A block of padding is empty."""
-        present = Range.of(self.present, self.present.shape[-1] // key.lowest.shape[-1]).columns()
+        present = BlockRange.of(
+            self.present, self.present.shape[-1] // key.lowest.shape[-1]
+        ).columns()
         return Tiles(present.highest, present.lowest)
 
 
@@ -164,7 +166,7 @@ class Causal(Mask):
         """Return [..., T, S]."""
         return key_position[..., None, :] <= query_position[..., :, None]
 
-    def block(self, query: Range, key: Range) -> Tiles:
+    def block(self, query: BlockRange, key: BlockRange) -> Tiles:
         """Above the diagonal it is empty, below it whole."""
         query, key = query.rows(), key.columns()
         return Tiles(key.lowest <= query.highest, key.highest <= query.lowest)
@@ -203,7 +205,7 @@ class Window(Mask):
         distance = key_position[..., None, :] - query_position[..., :, None]
         return (-self.before <= distance) & (distance <= self.after)
 
-    def block(self, query: Range, key: Range) -> Tiles:
+    def block(self, query: BlockRange, key: BlockRange) -> Tiles:
         """Off the band it is empty."""
         query, key = query.rows(), key.columns()
         back, ahead = self.before, self.after
@@ -214,7 +216,7 @@ class Window(Mask):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Others(Mask):
+class ExcludeSelf(Mask):
     """Every key but the query's own: key position != query position.
 
     With it a point is predicted from the others only: leave-one-out cross-validation.
@@ -224,7 +226,7 @@ class Others(Mask):
         """Return [..., T, S]."""
         return key_position[..., None, :] != query_position[..., :, None]
 
-    def block(self, query: Range, key: Range) -> Tiles:
+    def block(self, query: BlockRange, key: BlockRange) -> Tiles:
         """Whole where no position can be the same; empty only where all are one."""
         query, key = query.rows(), key.columns()
         apart = (key.highest < query.lowest) | (key.lowest > query.highest)
@@ -249,17 +251,17 @@ class Segments(Mask):
         """Return [..., T, S]."""
         return self.query[..., :, None] == self.key[..., None, :]
 
-    def block(self, query: Range, key: Range) -> Tiles:
+    def block(self, query: BlockRange, key: BlockRange) -> Tiles:
         """Empty where the blocks' segments do not overlap, whole where both are the same one."""
-        mine = Range.of(self.query, self.query.shape[-1] // query.lowest.shape[-1]).rows()
-        theirs = Range.of(self.key, self.key.shape[-1] // key.lowest.shape[-1]).columns()
+        mine = BlockRange.of(self.query, self.query.shape[-1] // query.lowest.shape[-1]).rows()
+        theirs = BlockRange.of(self.key, self.key.shape[-1] // key.lowest.shape[-1]).columns()
         some = (mine.lowest <= theirs.highest) & (theirs.lowest <= mine.highest)
         return Tiles(some, (mine.lowest == theirs.highest) & (mine.highest == theirs.lowest))
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Dense(Mask):
+class DenseMask(Mask):
     """Any array of booleans, [..., T, S]: the last resort, for what no rule says."""
 
     allowed: jax.Array
@@ -269,7 +271,7 @@ class Dense(Mask):
         """Return the array itself."""
         return jnp.asarray(self.allowed, bool)
 
-    def block(self, query: Range, key: Range) -> Tiles:
+    def block(self, query: BlockRange, key: BlockRange) -> Tiles:
         """What the array itself says."""
         rows, columns = query.lowest.shape[-1], key.lowest.shape[-1]
         *leading, T, S = self.allowed.shape

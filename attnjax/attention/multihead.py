@@ -6,26 +6,26 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from attnjax.attention.attend import Attention, Mechanism
-from attnjax.attention.dense import Dense
-from attnjax.attention.fresh import over_heads
-from attnjax.attention.fused import Route
+from attnjax.attention.attention import Attention, AttentionBase
+from attnjax.attention.fused.dispatch import Route
 from attnjax.attention.mask import Mask
 from attnjax.errors import UserError
+from attnjax.nn.lift import vmap_heads
+from attnjax.nn.linear import Dense
 
 UNIT_VARIANCE = nn.initializers.lecun_uniform()
 """Queries and keys of variance 1 at any key width, as section 3.2.1 (footnote 4) assumes; where
 H K = D this is Glorot's matrix."""
 
 
-class MultiHead(Mechanism):
+class MultiHead(AttentionBase):
     """MultiHead(Q, K, V) = [head_1; ...; head_H] W, head_h = attention(Q W_h^Q, K W_h^K, V W_h^V).
 
     Any mechanism may sit in the heads; each head has parameters and initial values of its own.
     No biases, as in the paper. Sown weights are [B, H, T, S].
 
     Attributes:
-        attention: what each head does, written for one head.
+        head: what each head does, written for one head.
         heads: H.
         key_width: K, the width of a head's queries and keys; None means D / H.
         value_width: V, the width of a head's values; None means D / H.
@@ -36,7 +36,7 @@ class MultiHead(Mechanism):
     Source: Vaswani et al. 2017, section 3.2.2.
     """
 
-    attention: Mechanism = Attention()
+    head: AttentionBase = Attention()
     heads: int = 8
     key_width: int | None = None
     value_width: int | None = None
@@ -56,9 +56,9 @@ class MultiHead(Mechanism):
     @nn.compact
     def prepare(self, key: jax.Array, value: jax.Array) -> Any:
         """[..., S, D] twice -> the memory of all heads, with [..., H, S, any] leaves."""
-        prepare = over_heads(lambda attention, k, v: attention.prepare(k, v), (-2, -2), -3)
+        prepare = vmap_heads(lambda attention, k, v: attention.prepare(k, v), (-2, -2), -3)
         return prepare(
-            self.attention,
+            self.head,
             self._project(key, self.key_width, "key"),
             self._project(value, self.value_width, "value"),
         )
@@ -78,11 +78,9 @@ class MultiHead(Mechanism):
         width, query = query.shape[-1], self._project(query, self.key_width, "query")
         asked = {"query_position": query_position, "key_position": key_position}
         route = None
-        if type(self.attention) is Attention:
+        if type(self.head) is Attention:
             turned = jnp.swapaxes(query, -2, -3)
-            route = self.attention.without_weights(
-                turned, memory, mask, deterministic=deterministic
-            )
+            route = self.head.without_weights(turned, memory, mask, deterministic=deterministic)
         if route or (deterministic and self._is_plain()):
             heads = self._at_once(query, memory, mask, route=route, **asked)
         else:
@@ -97,14 +95,14 @@ class MultiHead(Mechanism):
                     deterministic=deterministic,
                 )
 
-            lifted = over_heads(one_head, (-2, -3, None, None, None), -2)
-            heads = lifted(self.attention, query, memory, mask, query_position, key_position)
+            lifted = vmap_heads(one_head, (-2, -3, None, None, None), -2)
+            heads = lifted(self.head, query, memory, mask, query_position, key_position)
         merge = Dense((width,), axes=2, bias=False, initializer=UNIT_VARIANCE, name="out")
         return merge(heads)
 
     def _is_plain(self) -> bool:
         """Whether heads are known to do all the same: no parameters, no look at `axis_index`."""
-        attention = self.attention
+        attention = self.head
         return type(attention) is Attention and not attention.needs_weights(deterministic=True)
 
     def _at_once(
@@ -127,10 +125,10 @@ class MultiHead(Mechanism):
             None if position is None else jnp.expand_dims(position, -2)
             for position in (query_position, key_position)
         )
-        query, rules = jnp.swapaxes(query, -2, -3), None if mask is None else mask.over_heads()
+        query, rules = jnp.swapaxes(query, -2, -3), None if mask is None else mask.expand_heads()
         asked = {"query_position": at, "key_position": of}
         if route:
-            heads = self.attention.fuse(query, memory, rules, **asked, route=route)
+            heads = self.head.fuse(query, memory, rules, **asked, route=route)
         else:
-            heads = self.attention.attend(query, memory, rules, **asked, deterministic=True)
+            heads = self.head.attend(query, memory, rules, **asked, deterministic=True)
         return jnp.swapaxes(heads, -2, -3)

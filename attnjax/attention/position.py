@@ -47,7 +47,7 @@ class Learned(Position):
     """A learned vector for each position, up to a greatest length.
 
     Attributes:
-        length: the number of positions.
+        max_length: the number of positions.
 
     Raises:
         UserError: a row is longer than that.
@@ -55,16 +55,16 @@ class Learned(Position):
     Source: Gehring et al. 2017; Vaswani et al. 2017, Table 3 row E.
     """
 
-    length: int = 512
+    max_length: int = 512
 
     @nn.compact
     def __call__(self, embedding: jax.Array, position: jax.Array) -> jax.Array:
         """Add each position's vector."""
         steps, width = embedding.shape[-2:]
-        if steps > self.length:
-            raise UserError(f"at most {self.length} positions are learned; got {steps}")
+        if steps > self.max_length:
+            raise UserError(f"at most {self.max_length} positions are learned; got {steps}")
         normal = nn.initializers.normal(width**-0.5)
-        table = self.param("embedding", normal, (self.length, width))
+        table = self.param("embedding", normal, (self.max_length, width))
         return embedding + jnp.broadcast_to(table[position], embedding.shape)
 
 

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from attnjax.attention.dense import Dense
 from attnjax.errors import UserError
+from attnjax.nn.linear import Dense
 
 
 def dot(query: jax.Array, key: jax.Array) -> jax.Array:
@@ -170,23 +170,23 @@ class Additive(Score):
 
 
 class Location(Score):
-    """`location` as a part; its matrix W is [Q, length], and what the keys hold is not looked at.
+    """`location` as a part; its matrix W is [Q, max_length]; the keys' content is not looked at.
 
     Attributes:
-        length: how many places have a column; fewer keys use the first ones, as in the paper.
+        max_length: how many places have a column; fewer keys use the first ones, as in the paper.
 
     Raises:
         UserError: there are more keys than that. Of keys in another order the number says nothing:
             a position that has no column gives NaN.
     """
 
-    length: int = 512
+    max_length: int = 512
 
     def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
         """Return [..., T, S]."""
         keys = key.shape[-2]
-        if keys > self.length:
-            raise UserError(f"a location score has places for {self.length} keys; got {keys}")
+        if keys > self.max_length:
+            raise UserError(f"a location score has places for {self.max_length} keys; got {keys}")
         return location(query, self._weight(query.shape[-1])[:, :keys])
 
     def at(self, query: jax.Array, key: jax.Array, key_position: jax.Array) -> jax.Array:
@@ -197,4 +197,4 @@ class Location(Score):
     @nn.compact
     def _weight(self, width: int) -> jax.Array:
         """W."""
-        return self.param("weight", nn.initializers.lecun_normal(), (width, self.length))
+        return self.param("weight", nn.initializers.lecun_normal(), (width, self.max_length))

@@ -2,7 +2,7 @@
 
 import jax
 
-from attnjax.attention.fused import fused
+from attnjax.attention.fused.dispatch import fused
 from attnjax.attention.mask import Causal
 from attnjax.benchmark.workload import Prepared, Workload
 

@@ -5,11 +5,11 @@ import numpy as np
 
 from attnjax.benchmark.train import SIZES, SYMBOLS, VOCABULARY, transformer
 from attnjax.benchmark.workload import Prepared, Workload
-from attnjax.data.batches import Batching
-from attnjax.data.symbols import END
+from attnjax.data.batching import Batching
+from attnjax.data.special_tokens import END
+from attnjax.decoding.generate import EXTRA
 from attnjax.decoding.search import Beam
-from attnjax.decoding.translate import EXTRA
-from attnjax.evaluation.outputs import answers
+from attnjax.evaluation.decode_corpus import answers
 
 SENTENCES, SHORTEST, LONGEST, ROWS, BEAM, WORDS = 1_000, 8, 21, 64, 5, 15
 

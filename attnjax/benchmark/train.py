@@ -7,20 +7,20 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from attnjax.attention.attend import Attention
+from attnjax.attention.attention import Attention
 from attnjax.attention.multihead import MultiHead
 from attnjax.benchmark.workload import Prepared, Workload
-from attnjax.data.batches import Batch
-from attnjax.data.symbols import PAD
-from attnjax.flops import product_flops
-from attnjax.models.decoders import LuongDecoder
-from attnjax.models.layers import DecoderLayer, EncoderLayer, FeedForward
-from attnjax.models.recurrence import Encoder
-from attnjax.models.recurrent import Recurrent
+from attnjax.data.batching import Batch
+from attnjax.data.special_tokens import PAD
+from attnjax.models.rnn_decoders import LuongDecoder
+from attnjax.models.rnn_encoder import Encoder
+from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
-from attnjax.training import parallel
-from attnjax.training.objective import CrossEntropy
-from attnjax.training.optimizer import Adam, Constant
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.training import sharding
+from attnjax.training.flops import product_flops
+from attnjax.training.objectives.base import CrossEntropy
+from attnjax.training.optimizers import Adam, Constant
 from attnjax.training.step import Precision, initial_state, train_step
 
 VOCABULARY, DROPOUT, SMOOTHING = 10_000, 0.1, 0.1
@@ -52,22 +52,24 @@ ROWS, LENGTH, WIDTH = 128, 20, 512
 
 def transformer(size: Size, vocabulary: int = VOCABULARY) -> Transformer:
     """With dropout in all the places where PyTorch's nn.Transformer has it."""
-    heads = MultiHead(heads=size.heads, attention=Attention(dropout=DROPOUT))
+    heads = MultiHead(heads=size.heads, head=Attention(dropout=DROPOUT))
     feed_forward = FeedForward(width=size.feed_forward, dropout=DROPOUT)
     return Transformer(
         vocabulary=vocabulary,
         width=size.width,
-        encoder_layers=size.layers,
-        decoder_layers=size.layers,
-        encoder=EncoderLayer(attention=heads, feed_forward=feed_forward),
-        decoder=DecoderLayer(attention=heads, cross=heads, feed_forward=feed_forward),
+        num_encoder_layers=size.layers,
+        num_decoder_layers=size.layers,
+        encoder_layer=EncoderLayer(self_attention=heads, feed_forward=feed_forward),
+        decoder_layer=DecoderLayer(
+            self_attention=heads, cross_attention=heads, feed_forward=feed_forward
+        ),
         dropout=DROPOUT,
     )
 
 
-def luong() -> Recurrent:
+def luong() -> Seq2Seq:
     """One layer of LSTM on each side, general score, input feeding, no dropout."""
-    return Recurrent(
+    return Seq2Seq(
         source_vocabulary=VOCABULARY,
         vocabulary=VOCABULARY,
         width=WIDTH,
@@ -104,7 +106,7 @@ def prepare(
         "transform": optimizer.make(),
     }
     step = partial(train_step, precision=precision, **parts)
-    devices = parallel.devices("mesh", rows=len(given.target), seeds=seeds > 1)
+    devices = sharding.devices("mesh", rows=len(given.target), seeds=seeds > 1)
     first: Callable[..., Any] = jax.jit(partial(initial_state, batch=given, **parts))
     state = first(jax.random.key(0))
     flops = product_flops(partial(step, reduce=lambda sums: sums), state, given)

@@ -1,12 +1,13 @@
-"""Examples as text or numbers, as a model takes them, and a corpus of them."""
+"""A task loads a corpus: examples as text or numbers, encoded as a model takes them."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from attnjax.data.symbols import END
+from attnjax.data.special_tokens import END
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import Vocabulary
 
@@ -91,3 +92,33 @@ def build(
             for name, examples in splits.items()
         },
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(ABC):
+    """Pairs of a source and a target, split into train, valid and test."""
+
+    @property
+    @abstractmethod
+    def metric(self) -> Literal["exact_match", "bleu"] | None:
+        """What an answer is scored by; None: nothing is decoded, a measure gives the figures."""
+
+    @abstractmethod
+    def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
+        """Read or generate the corpus: the same one each time.
+
+        Args:
+            vocabularies: a run's own, used as they are; None: they are learned from the training
+                split.
+
+        Raises:
+            UserError: on fields out of range, and on data that is missing or not as it should be.
+        """
+
+    def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
+        """A source, as the corpus' sources are encoded."""
+        return ids(text, vocabulary)
+
+    def words(self, text: str, vocabulary: Vocabulary) -> list[str]:
+        """A source's pieces as its text has them, one for each of its `ids` but END."""
+        return vocabulary.split(text)

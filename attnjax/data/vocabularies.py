@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from attnjax.data.sentencepieces import SentencePieceVocabulary
+from attnjax.data.sentencepiece import SentencePieceVocabulary
 from attnjax.data.vocabulary import FILE, CharacterVocabulary, Vocabulary, WordVocabulary
 from attnjax.errors import UserError
 

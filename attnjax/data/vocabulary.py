@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from attnjax.data.symbols import END, PAD, START, UNKNOWN
+from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.errors import UserError
 
 SPECIAL = ("<pad>", "<start>", "<end>", "<unknown>")

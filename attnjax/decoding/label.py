@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from attnjax.data.symbols import END, PAD, START, UNKNOWN
+from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.decoding.search import Hypotheses, Search
 
 

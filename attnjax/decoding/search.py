@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.data.symbols import END, PAD, START
-from attnjax.decoding.best import best
-from attnjax.decoding.normalisation import Normalisation, Power
+from attnjax.data.special_tokens import END, PAD, START
+from attnjax.decoding.length_penalty import LengthPenalty, Power
+from attnjax.decoding.top_k import top_continuations
 from attnjax.errors import UserError
 
 
@@ -98,7 +98,7 @@ class Greedy(Search):
         )
 
     def choose(self, state: _Path, logits: jax.Array, place: jax.Array) -> tuple[_Path, jax.Array]:
-        chosen = best(
+        chosen = top_continuations(
             logits,
             state.score,
             may_end=jnp.asarray(True),
@@ -189,7 +189,7 @@ class Beam(Search):
     """
 
     size: int = 5
-    normalisation: Normalisation = field(default_factory=Power)
+    length_penalty: LengthPenalty = field(default_factory=Power)
     least: int = 0
     most: int | None = None
 
@@ -229,7 +229,7 @@ class Beam(Search):
     ) -> tuple[_Beams, jax.Array]:
         size = self.size
         # at most `size` candidates end, one a live hypothesis: `size` are left to live on
-        candidates = best(
+        candidates = top_continuations(
             logits,
             state.score,
             may_end=place >= self.least,
@@ -242,7 +242,7 @@ class Beam(Search):
         finished = _add(
             state.finished,
             _Pool(
-                candidates.score / self.normalisation.divisor(place + 1),
+                candidates.score / self.length_penalty.divisor(place + 1),
                 jnp.broadcast_to(place, ends.shape),
                 candidates.parent,
             ),

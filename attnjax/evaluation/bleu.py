@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ORDERS = 4
 
 
-class Score(NamedTuple):
+class BleuScore(NamedTuple):
     """A BLEU score that says how it was made.
 
     Attributes:
@@ -52,7 +52,7 @@ class Protocol:
             tokenize=self.tokenize, smooth_method=self.smooth, force=self.tokenize == "none"
         )
 
-    def score(self, hypotheses: Sequence[str], references: Sequence[str]) -> Score:
+    def score(self, hypotheses: Sequence[str], references: Sequence[str]) -> BleuScore:
         """BLEU of a corpus with one reference a sentence.
 
         Raises:
@@ -61,7 +61,7 @@ class Protocol:
         check_pairs(hypotheses, references)
         metric = self._metric()
         result = metric.corpus_score(list(hypotheses), [list(references)])
-        return Score(result.score, metric.get_signature().format(), _detail(result))
+        return BleuScore(result.score, metric.get_signature().format(), _detail(result))
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
         """What BLEU is computed from, a row a sentence, int64 [N, 10]; a corpus is the rows' sum.

@@ -6,16 +6,16 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from attnjax.attention.attend import Attention, Mechanism
-from attnjax.attention.dense import Dense
-from attnjax.attention.dropout import Dropout
-from attnjax.attention.fresh import fresh
+from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.mask import Padding
 from attnjax.attention.score import Additive
 from attnjax.errors import UserError
-from attnjax.models.cells import LSTM, Cell
-from attnjax.models.model import Model, each, logits, over_hypotheses, sown
-from attnjax.models.recurrence import over_time
+from attnjax.models.base import Model, each, logits, sown, vmap_beams
+from attnjax.models.rnn_cells import LSTM, Cell
+from attnjax.models.rnn_encoder import scan_time
+from attnjax.nn.dropout import Dropout
+from attnjax.nn.lift import clone_template
+from attnjax.nn.linear import Dense
 
 VGG_19 = ((64,) * 2, (128,) * 2, (256,) * 4, (512,) * 4, (512,) * 4)
 """Simonyan & Zisserman 2015, configuration E, up to its last convolution."""
@@ -107,12 +107,12 @@ class Captioner(Model):
     width: int = 512
     embedding: int = 512
     encoder: Convolutions = Convolutions()
-    attention: Mechanism = Attention(score=Additive())
+    attention: AttentionBase = Attention(score=Additive())
     cell: Cell = LSTM()
     dropout: float = 0.0
 
     @nn.nowrap
-    def sized(self, source: int | None, target: int | None) -> Self:
+    def with_vocabularies(self, source: int | None, target: int | None) -> Self:
         if source is not None or target is None:
             raise UserError(
                 "a Captioner wants images without a vocabulary and captions with one; got "
@@ -123,7 +123,7 @@ class Captioner(Model):
     @nn.nowrap
     def alignment(self, params: Any, source: jax.Array, given: jax.Array) -> jax.Array:
         """The mean over the attention's heads, if it has several."""
-        weights = sown(self.observed(params, source, given), "attention")
+        weights = sown(self.sown_attention(params, source, given), "attention")
         return weights.reshape(*given.shape, -1, weights.shape[-1]).mean(2)
 
     def setup(self) -> None:
@@ -133,7 +133,7 @@ class Captioner(Model):
         normal, shape = nn.initializers.normal, (self.vocabulary, self.embedding)
         self.words = self.param("words", normal(self.embedding**-0.5), shape)
         self.table = self.param("table", normal(self.embedding**-0.5), shape)
-        self.unit = fresh(self.cell, width=self.width)
+        self.unit = clone_template(self.cell, width=self.width)
         self.begin = [Perceptron(self.width) for _ in self.unit.initial(0, jnp.float32)]
         self.beta = Dense((1,))
         self.of_state = Dense((self.embedding,), bias=False)
@@ -165,7 +165,7 @@ class Captioner(Model):
             return model._look(constants, carry, word, deterministic=deterministic)
 
         words = self.words[given]
-        _, (state, context) = over_time(step)(self, carry, words)
+        _, (state, context) = scan_time(step)(self, carry, words)
         hidden = self._output(words, state, context)
         return self.drop(hidden, deterministic=deterministic), self.table
 
@@ -205,7 +205,7 @@ class Captioner(Model):
             return model._look(constants, carry, word, deterministic=True)
 
         embedded = self.words[word]
-        carry, (state, context) = over_hypotheses(one)(self, carry, embedded)
+        carry, (state, context) = vmap_beams(one)(self, carry, embedded)
         return logits(self._output(embedded, state, context), self.table), written, carry
 
     def _look(

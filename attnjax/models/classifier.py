@@ -6,15 +6,15 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from attnjax.attention.attend import Attention, Mechanism
-from attnjax.attention.dropout import Dropout
-from attnjax.attention.fresh import fresh
+from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.mask import Padding
 from attnjax.attention.score import Dot
-from attnjax.data.symbols import PAD
+from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
-from attnjax.models.model import Model, logits, sown
-from attnjax.models.recurrence import Encoder
+from attnjax.models.base import Model, logits, sown
+from attnjax.models.rnn_encoder import Encoder
+from attnjax.nn.dropout import Dropout
+from attnjax.nn.lift import clone_template
 
 
 class Text(NamedTuple):
@@ -56,11 +56,11 @@ class Classifier(Model):
     source_vocabulary: int | None = None
     width: int = 100
     encoder: Encoder = Encoder(width=100)
-    attention: Mechanism | None = Attention(score=Dot())
+    attention: AttentionBase | None = Attention(score=Dot())
     dropout: float = 0.5
 
     @nn.nowrap
-    def sized(self, source: int | None, target: int | None) -> Self:
+    def with_vocabularies(self, source: int | None, target: int | None) -> Self:
         if source is None or target is None:
             raise UserError(
                 "a Classifier wants words and labels, a vocabulary of each; "
@@ -71,7 +71,7 @@ class Classifier(Model):
     @nn.nowrap
     def alignment(self, params: Any, source: jax.Array, given: jax.Array) -> jax.Array:
         """What the label's context was made with, [B, 1, S]; of several heads, their mean."""
-        weights = sown(self.observed(params, source, given), "attention")
+        weights = sown(self.sown_attention(params, source, given), "attention")
         return weights.reshape(len(source), -1, *weights.shape[-2:]).mean(1)
 
     def setup(self) -> None:
@@ -81,7 +81,7 @@ class Classifier(Model):
         normal = nn.initializers.normal(self.width**-0.5)
         self.embedding = self.param("embedding", normal, (self.source_vocabulary, self.width))
         dropout = self.dropout if self.encoder.dropout is None else self.encoder.dropout
-        self.read = fresh(self.encoder, dropout=dropout)
+        self.read = clone_template(self.encoder, dropout=dropout)
         self.drop = Dropout(self.dropout)
         states = self.encoder.width * (2 if self.encoder.direction == "both" else 1)
         glorot = nn.initializers.glorot_uniform()

@@ -7,11 +7,11 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.align import Softmax
-from attnjax.attention.attend import Attention, Mechanism
-from attnjax.attention.kernel import Gaussian
-from attnjax.attention.mask import Others, Padding
+from attnjax.attention.attention import Attention, AttentionBase
+from attnjax.attention.kernel_score import Gaussian
+from attnjax.attention.mask import ExcludeSelf, Padding
 from attnjax.errors import UserError
-from attnjax.models.model import Model, sown
+from attnjax.models.base import Model, sown
 
 
 class KernelRegression(Model):
@@ -27,10 +27,10 @@ class KernelRegression(Model):
     Source: Nadaraya 1964; Watson 1964; d2l.ai 0.17 (Zhang et al.), section 10.2.
     """
 
-    attention: Mechanism = Attention(score=Gaussian(), align=Softmax())
+    attention: AttentionBase = Attention(score=Gaussian(), align=Softmax())
 
     @nn.nowrap
-    def sized(self, source: int | None, target: int | None) -> Self:
+    def with_vocabularies(self, source: int | None, target: int | None) -> Self:
         """Itself: points have no vocabulary.
 
         Raises:
@@ -67,7 +67,7 @@ class KernelRegression(Model):
             query,
             source[..., :-1],
             source[..., -1:],
-            mask if deterministic else mask & Others(),
+            mask if deterministic else mask & ExcludeSelf(),
             deterministic=deterministic,
         )
         return context[..., 0]
@@ -75,10 +75,10 @@ class KernelRegression(Model):
     @nn.nowrap
     def alignment(self, params: Any, source: jax.Array, given: jax.Array) -> jax.Array:
         """The weights [B, T, S] of the points [B, S, D+1] for queries [B, T, D+1]."""
-        return sown(self.observed(params, source, given), "attention")
+        return sown(self.sown_attention(params, source, given), "attention")
 
     @nn.nowrap
-    def observed(self, params: Any, source: jax.Array, given: jax.Array) -> Any:
+    def sown_attention(self, params: Any, source: jax.Array, given: jax.Array) -> Any:
         """What predicting sows to "attention"."""
         variables = {"params": params}
         _, seen = self.apply(variables, source, given, deterministic=True, mutable=["attention"])

@@ -6,15 +6,15 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from attnjax.attention.dropout import Dropout
-from attnjax.attention.fresh import fresh
 from attnjax.attention.mask import Padding
 from attnjax.attention.position import Position, Sinusoidal
-from attnjax.data.symbols import PAD
+from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
-from attnjax.models.layers import DecoderLayer, EncoderLayer, PostNorm, Residual
-from attnjax.models.model import Model, logits, sown
-from attnjax.models.slots import longer, slots, tread
+from attnjax.models.base import Model, logits, sown
+from attnjax.models.beam_cache import longer, slots, tread
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, PostNorm, Residual
+from attnjax.nn.dropout import Dropout
+from attnjax.nn.lift import clone_template
 
 
 class Transformer(Model):
@@ -26,10 +26,10 @@ class Transformer(Model):
     Attributes:
         vocabulary: the number of words; None until the data is read.
         width: D.
-        encoder_layers: how many.
-        decoder_layers: how many.
-        encoder: the template of one encoder layer.
-        decoder: the template of one decoder layer.
+        num_encoder_layers: how many.
+        num_decoder_layers: how many.
+        encoder_layer: the template of one encoder layer.
+        decoder_layer: the template of one decoder layer.
         position: added to the embeddings.
         residual: where the normalisation stands.
         dropout: the paper's P_drop.
@@ -39,16 +39,16 @@ class Transformer(Model):
 
     vocabulary: int | None = None
     width: int = 512
-    encoder_layers: int = 6
-    decoder_layers: int = 6
-    encoder: EncoderLayer = EncoderLayer()
-    decoder: DecoderLayer = DecoderLayer()
+    num_encoder_layers: int = 6
+    num_decoder_layers: int = 6
+    encoder_layer: EncoderLayer = EncoderLayer()
+    decoder_layer: DecoderLayer = DecoderLayer()
     position: Position = Sinusoidal()
     residual: Residual = PostNorm()
     dropout: float = 0.1
 
     @nn.nowrap
-    def sized(self, source: int | None, target: int | None) -> Self:
+    def with_vocabularies(self, source: int | None, target: int | None) -> Self:
         if target is None or source != target:
             raise UserError(
                 "a Transformer has one table for source and target and wants one vocabulary of "
@@ -59,8 +59,8 @@ class Transformer(Model):
     @nn.nowrap
     def alignment(self, params: Any, source: jax.Array, given: jax.Array) -> jax.Array:
         """The last decoder layer's, the mean over its heads."""
-        seen = self.observed(params, source, given)
-        weights = sown(seen, f"decoder_layer_{self.decoder_layers - 1}", "cross")
+        seen = self.sown_attention(params, source, given)
+        weights = sown(seen, f"decoder_layers_{self.num_decoder_layers - 1}", "cross_attention")
         return weights.reshape(weights.shape[0], -1, *weights.shape[-2:]).mean(1)
 
     def setup(self) -> None:
@@ -69,18 +69,22 @@ class Transformer(Model):
             raise ValueError("a model's vocabulary must be a number before it is used; got None")
         normal = nn.initializers.normal(self.width**-0.5)
         self.table = self.param("embedding", normal, (self.vocabulary, self.width))
-        self.encoder_layer = [self._layer(self.encoder) for _ in range(self.encoder_layers)]
-        self.decoder_layer = [self._layer(self.decoder) for _ in range(self.decoder_layers)]
-        self.encoder_residual = fresh(self.residual)
-        self.decoder_residual = fresh(self.residual)
+        self.encoder_layers = [
+            self._layer(self.encoder_layer) for _ in range(self.num_encoder_layers)
+        ]
+        self.decoder_layers = [
+            self._layer(self.decoder_layer) for _ in range(self.num_decoder_layers)
+        ]
+        self.encoder_residual = clone_template(self.residual)
+        self.decoder_residual = clone_template(self.residual)
         # One set of learned positions, as there is one embedding.
-        self.where = fresh(self.position)
+        self.where = clone_template(self.position)
         self.drop = Dropout(self.dropout)
 
     def _layer[L: (EncoderLayer, DecoderLayer)](self, template: L) -> L:
         residual = self.residual if template.residual is None else template.residual
         dropout = self.dropout if template.dropout is None else template.dropout
-        return fresh(template, residual=fresh(residual), dropout=dropout)
+        return clone_template(template, residual=clone_template(residual), dropout=dropout)
 
     def _embed(self, words: jax.Array, position: jax.Array, *, deterministic: bool) -> jax.Array:
         """Words [B, T] at positions [1 or B, T] -> [B, T, D]."""
@@ -91,9 +95,9 @@ class Transformer(Model):
         """Source [B, S] -> its states [B, S, D], and the mask of its words."""
         mask = Padding(source != PAD)
         x = self._embed(source, jnp.arange(source.shape[1])[None], deterministic=deterministic)
-        for layer in self.encoder_layer:
+        for layer in self.encoder_layers:
             x = layer(x, mask, deterministic=deterministic)
-        return self.encoder_residual.end(x), mask
+        return self.encoder_residual.final(x), mask
 
     def features(
         self, source: jax.Array, given: jax.Array, *, deterministic: bool
@@ -107,9 +111,9 @@ class Transformer(Model):
         """
         memory, mask = self.encode(source, deterministic=deterministic)
         x = self._embed(given, jnp.arange(given.shape[1])[None], deterministic=deterministic)
-        for layer in self.decoder_layer:
+        for layer in self.decoder_layers:
             x = layer(x, layer.prepare(memory), mask, deterministic=deterministic)
-        return self.decoder_residual.end(x), self.table
+        return self.decoder_residual.final(x), self.table
 
     def __call__(self, source: jax.Array, given: jax.Array, *, deterministic: bool) -> jax.Array:
         """Source [B, S], given [B, T] -> logits [B, T, V]."""
@@ -133,8 +137,8 @@ class Transformer(Model):
             UserError: more words than the model has positions.
         """
         self._check(length)
-        constants = tuple(layer.prepare(memory) for layer in self.decoder_layer), mask
-        written = tuple(layer.start(memory, length * size) for layer in self.decoder_layer)
+        constants = tuple(layer.prepare(memory) for layer in self.decoder_layers), mask
+        written = tuple(layer.start(memory, length * size) for layer in self.decoder_layers)
         return constants, written, jnp.zeros((len(memory), size, length), jnp.int32)
 
     def longer(self, written: Any, carry: jax.Array, *, length: int) -> tuple[Any, jax.Array]:
@@ -159,8 +163,8 @@ class Transformer(Model):
         position = jnp.broadcast_to(place, (1, 1, 1))
         x = self._embed(word[..., None], position, deterministic=True)[..., 0, :]
         after = []
-        for layer, source, own in zip(self.decoder_layer, sources, written, strict=True):
+        for layer, source, own in zip(self.decoder_layers, sources, written, strict=True):
             x, own = layer.step(x, own, where, source, mask)
             after.append(own)
-        hidden = self.decoder_residual.end(x)
+        hidden = self.decoder_residual.final(x)
         return logits(hidden, self.table), tuple(after), trail

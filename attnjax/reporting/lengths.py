@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnjax.evaluation.by_length import NAMES, by_length
-from attnjax.evaluation.sentences import read
+from attnjax.evaluation.measures.by_length import NAMES, by_length
+from attnjax.evaluation.sentence_stats import read
 from attnjax.reporting.number import words
 
 _PARTS = {name: parts for parts, name in NAMES.items()}

@@ -77,7 +77,7 @@ def panels(summary: dict[str, Any]) -> dict[str, list[Series]]:
 
 
 def _stems(summary: dict[str, Any], claimed: Any) -> dict[str, dict[str, str]]:
-    """Quantity: its metrics, each with the name of its moment ("" where it has only one)."""
+    """Estimand: its metrics, each with the name of its moment ("" where it has only one)."""
     if not claimed:
         return {}
     named = {metric for metrics in claimed for metric in metrics}

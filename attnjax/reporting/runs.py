@@ -8,9 +8,9 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from attnjax.data.symbols import END
+from attnjax.data.special_tokens import END
 from attnjax.data.vocabulary import SPECIAL
-from attnjax.training.record import FILE, read
+from attnjax.training.metrics_log import FILE, read
 
 _POINTS = 150
 """A curve is drawn a few hundred pixels wide; more points than this cannot be seen."""

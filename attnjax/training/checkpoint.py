@@ -33,13 +33,13 @@ NOTHING = {"nothing": np.zeros(1)}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class RunProgress:
     """Where a run stands, beside its state.
 
     Attributes:
         best: the lowest validation loss so far.
         waited: epochs in a row that did not lower it.
-        seconds: it was trained for, over all resumes; see `Outcome`.
+        seconds: it was trained for, over all resumes; see `TrainResult`.
         epoch_end: this is the end of an epoch or of the training; only such are averaged.
         stopped: why training ended, "steps" or "patience"; None: it has not.
     """
@@ -80,7 +80,7 @@ class Checkpoints:
         """The steps that are saved, the latest last."""
         return sorted(self._manager.all_steps())
 
-    def save(self, state: State, standing: Standing, *, keep: int) -> None:
+    def save(self, state: State, standing: RunProgress, *, keep: int) -> None:
         """Save a state; then only it and the last `keep` ends of epochs stay.
 
         Raises:
@@ -111,7 +111,7 @@ class Checkpoints:
         for other in set(self.steps) - needed:
             self._manager.delete(other)
 
-    def restore(self, like: State) -> tuple[State, Standing] | None:
+    def restore(self, like: State) -> tuple[State, RunProgress] | None:
         """The latest state and its standing; None where nothing is saved.
 
         like gives the tree and its shapes (`jax.eval_shape` of the initial state will do).
@@ -170,12 +170,12 @@ class Checkpoints:
         """The steps at ends of epochs, the latest first."""
         return (step for step in reversed(self.steps) if self._standing(step).epoch_end)
 
-    def _standing(self, step: int) -> Standing:
+    def _standing(self, step: int) -> RunProgress:
         with self._readable(step):
             read = self._manager.restore(
                 step, args=ocp.args.Composite(standing=ocp.args.JsonRestore())
             )
-            return Standing(**read["standing"])
+            return RunProgress(**read["standing"])
 
     def _check(self, step: int) -> None:
         """Compare the files with their digest, if the run was not killed before it was written."""

@@ -9,14 +9,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from attnjax.data.batches import Batch, Plan
+from attnjax.data.batching import Batch, BatchPlan
 from attnjax.errors import Interrupted, UserError
-from attnjax.training import parallel
-from attnjax.training.member import Member, stack, unstack
-from attnjax.training.metrics import Window
-from attnjax.training.objective import Objective
-from attnjax.training.optimizer import Optimizer
-from attnjax.training.progress import Display
+from attnjax.training import sharding
+from attnjax.training.console import Display
+from attnjax.training.member import RunState, stack, unstack
+from attnjax.training.metrics import RunningMean
+from attnjax.training.objectives.base import Objective
+from attnjax.training.optimizers import Optimizer
 from attnjax.training.settings import Training
 from attnjax.training.step import State, evaluation_step, train_step
 
@@ -28,7 +28,7 @@ ROWS_AN_EPOCH, FEWEST_STEPS_A_ROW, MOST_STEPS_A_ROW = 20, 10, 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class TrainSetup:
     """What the runs of a group have in common.
 
     Attributes:
@@ -43,7 +43,7 @@ class Job:
     """
 
     model: Any
-    plan: Plan
+    plan: BatchPlan
     valid: list[Batch]
     objective: Objective
     optimizer: Optimizer
@@ -55,17 +55,21 @@ class Group:
     """Members at the same step; one that stops leaves, and the rest goes on without it."""
 
     def __init__(
-        self, members: list[Member], job: Job, shown: Display, interrupted: Callable[[], bool]
+        self,
+        members: list[RunState],
+        job: TrainSetup,
+        shown: Display,
+        interrupted: Callable[[], bool],
     ) -> None:
         self.members, self.job, self.shown, self.interrupted = members, job, shown, interrupted
         self.done = members[0].step
-        self.epoch = Window()
+        self.epoch = RunningMean()
         self.began = self.saved = time.monotonic()
         self.seconds = [member.standing.seconds for member in members]
         training = job.training
         self.seeds = job.several
-        self.devices = parallel.devices(
-            training.parallel, rows=training.batching.rows_multiple, seeds=self.seeds
+        self.devices = sharding.devices(
+            training.parallel, rows=training.batching.batch_size_multiple, seeds=self.seeds
         )
         shared: dict[str, Any] = {
             "model": job.model,
@@ -98,7 +102,7 @@ class Group:
 
     def _updates(self, last: int, epoch: int) -> None:
         """Update until `last` or Ctrl-C, reading a step's metrics while the next one runs."""
-        self.epoch, window, unread = Window(), Window(), None
+        self.epoch, window, unread = RunningMean(), RunningMean(), None
         batch = self._batch(self.done) if self.done < last else None
         every = self.job.plan.per_epoch // ROWS_AN_EPOCH
         every = min(max(every, FEWEST_STEPS_A_ROW), MOST_STEPS_A_ROW)
@@ -123,7 +127,9 @@ class Group:
     def _stacked(self, batches: list[Batch]) -> Any:
         return jax.tree.map(lambda *x: np.stack(x), *batches) if self.seeds else batches[0]
 
-    def _read(self, step: int, metrics: Any, window: Window, epoch: int, every: int) -> Window:
+    def _read(
+        self, step: int, metrics: Any, window: RunningMean, epoch: int, every: int
+    ) -> RunningMean:
         """Look at a step's metrics; returns the window to go on with."""
         values = self._host(metrics)
         self._check(step, "loss", values["loss"])
@@ -139,7 +145,7 @@ class Group:
             step, epoch, "train", means | {"learning_rate": np.full(len(self.members), rate)}
         )
         self.shown.speed(float(means["tokens_per_second"].sum()))
-        return Window()
+        return RunningMean()
 
     def _end_of_epoch(self, epoch: int) -> None:
         """Validate, decide who stops, and save if that is due."""

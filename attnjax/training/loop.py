@@ -8,15 +8,15 @@ from typing import Any
 import jax
 from rich.console import Console
 
-from attnjax.data.batches import in_order
+from attnjax.data.batching import in_order
 from attnjax.errors import Interrupted
 from attnjax.training.checkpoint import full_disk
-from attnjax.training.group import Group, Job
+from attnjax.training.console import display
+from attnjax.training.group import Group, TrainSetup
 from attnjax.training.interruption import interruption
-from attnjax.training.member import Member, Outcome, Run
-from attnjax.training.objective import Objective
-from attnjax.training.optimizer import Optimizer
-from attnjax.training.progress import display
+from attnjax.training.member import Run, RunState, TrainResult
+from attnjax.training.objectives.base import Objective
+from attnjax.training.optimizers import Optimizer
 from attnjax.training.settings import Training
 from attnjax.training.step import initial_state
 
@@ -31,7 +31,7 @@ def train(
     training: Training,
     console: Console,
     title: str = "",
-) -> list[Outcome]:
+) -> list[TrainResult]:
     """Train runs that differ in their seed only, together in one program.
 
     Each goes on from its folder's latest checkpoint, and the result is bit for bit that of a run
@@ -39,7 +39,7 @@ def train(
     checkpoints, metrics.jsonl and TensorBoard's files.
 
     metrics.jsonl has an object a line: "step", "epoch" (from 1), "split" ("train" or "valid"),
-    "seconds" (as in `Outcome`, so far) and the objective's means over tokens ("loss", "nll",
+    "seconds" (as in `TrainResult`, so far) and the objective's means over tokens ("loss", "nll",
     "accuracy"). Training rows hold means since the row before, or since an interruption after it,
     and also "learning_rate", "gradient_norm" (before clipping) and "tokens_per_second" (of the
     target).
@@ -63,7 +63,7 @@ def train(
     plan = training.batching.plan(corpus.splits["train"])
     examples = corpus.splits.get("valid")
     valid = [batch for _, batch in in_order(examples, training.batching)] if examples else []
-    job = Job(
+    job = TrainSetup(
         model=model,
         plan=plan,
         valid=valid,
@@ -90,7 +90,7 @@ def train(
         return outcomes
 
 
-def _members(runs: Sequence[Run], job: Job, opened: ExitStack) -> list[Member]:
+def _members(runs: Sequence[Run], job: TrainSetup, opened: ExitStack) -> list[RunState]:
     """The runs, as they were left or with first parameters."""
     batch = job.plan.batch(0, runs[0].seed)
     initial = partial(
@@ -101,7 +101,7 @@ def _members(runs: Sequence[Run], job: Job, opened: ExitStack) -> list[Member]:
         transform=job.optimizer.make(),
     )
     like = jax.eval_shape(initial, jax.random.key(0))
-    members = [opened.enter_context(closing(Member(run, like))) for run in runs]
+    members = [opened.enter_context(closing(RunState(run, like))) for run in runs]
     for member in members:
         if member.state is None:
             # not compiled: drawing many arrays in one program takes XLA longer than the drawing
@@ -109,10 +109,10 @@ def _members(runs: Sequence[Run], job: Job, opened: ExitStack) -> list[Member]:
     return members
 
 
-def _outcome(member: Member, job: Job) -> Outcome:
+def _outcome(member: RunState, job: TrainSetup) -> TrainResult:
     step = member.checkpoints.steps[-1]
     standing = member.standing
-    return Outcome(
+    return TrainResult(
         params=member.checkpoints.average(job.training.average),
         step=step,
         epochs=step / job.plan.per_epoch,

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.training.checkpoint import Checkpoints, Standing
-from attnjax.training.record import Record
+from attnjax.training.checkpoint import Checkpoints, RunProgress
+from attnjax.training.metrics_log import Record
 from attnjax.training.step import State
 
 
@@ -28,7 +28,7 @@ class Run:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Outcome:
+class TrainResult:
     """What a finished training leaves.
 
     Attributes:
@@ -48,7 +48,7 @@ class Outcome:
     best: float | None
 
 
-class Member:
+class RunState:
     """A run as it is on disk, and where it stands."""
 
     def __init__(self, run: Run, like: State) -> None:
@@ -57,7 +57,7 @@ class Member:
         self.checkpoints = Checkpoints(run.folder)
         restored = self.checkpoints.restore(like)
         self.state: State | None = None
-        self.standing = Standing()
+        self.standing = RunProgress()
         if restored is not None:
             self.state, self.standing = restored
         self.step = 0 if self.state is None else int(self.state.step)

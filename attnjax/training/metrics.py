@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 
-class Window:
+class RunningMean:
     """Means over tokens since the last row, per run."""
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from attnjax.data.batches import Batching
+from attnjax.data.batching import Batching
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 
@@ -16,7 +16,7 @@ class Training:
         steps: the updates after which training ends.
         patience: it ends earlier after so many epochs in a row without a lower validation loss.
         average: the result is the mean of the parameters at the ends of so many last epochs.
-        parallel: how a step runs on several devices, see `attnjax.training.parallel`.
+        parallel: how a step runs on several devices, see `attnjax.training.sharding`.
         precision: what the model computes in; parameters, updates and the loss stay float32.
         batching: how sentences are put into batches.
     """

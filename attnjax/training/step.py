@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import optax
 from flax import struct
 
-from attnjax.training.objective import Objective, Totals
+from attnjax.training.objectives.base import Objective, Totals
 
 type Precision = Literal["float32", "bfloat16"]
 

@@ -16,8 +16,8 @@ from attnjax.attention.align import (
     softmax,
     uniform,
 )
-from attnjax.attention.attend import Attention
-from attnjax.attention.kernel import SquaredExponential
+from attnjax.attention.attention import Attention
+from attnjax.attention.kernel_score import SquaredExponential
 from attnjax.attention.mask import Padding
 from attnjax.attention.score import General
 from tests.attention import oracle

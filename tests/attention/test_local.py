@@ -17,8 +17,8 @@ from attnjax.attention.align import (
     predicted_centre,
     softmax,
 )
-from attnjax.attention.attend import Attention
-from attnjax.attention.mask import Causal, Dense, Segments
+from attnjax.attention.attention import Attention
+from attnjax.attention.mask import Causal, DenseMask, Segments
 from attnjax.attention.multihead import MultiHead
 from attnjax.errors import UserError
 from tests.attention import oracle
@@ -117,7 +117,7 @@ def test_equals_the_oracle_with_gradients(align, float64):
         )
 
     def read(parameters, given):
-        context, _ = show(attention, parameters, given, Dense(jnp.asarray(allowed)))
+        context, _ = show(attention, parameters, given, DenseMask(jnp.asarray(allowed)))
         return (context * direction).sum(), context
 
     (_, value), found = jax.jit(jax.value_and_grad(read, (0, 1), has_aux=True))(*tree)
@@ -134,7 +134,7 @@ def test_equals_the_oracle_with_gradients(align, float64):
 )
 def test_a_window_as_long_as_the_sentence_is_the_softmax(align):
     given, _ = inputs()
-    attention, mask = Attention(align=align), Dense(jnp.asarray(masked()))
+    attention, mask = Attention(align=align), DenseMask(jnp.asarray(masked()))
     local = show(attention, parameters_of(attention, given), given, mask)
     everywhere = show(Attention(align=Softmax()), {}, given, mask)
     chex.assert_trees_all_close(local, everywhere, rtol=0, atol=1e-7)
@@ -193,12 +193,12 @@ def test_a_window_without_an_allowed_key_is_zero(predictive):
 def test_every_head_predicts_its_own_centre():
     given, _ = inputs()
     align = LocalPredictive(reach=3, width=W)
-    module, allowed = MultiHead(attention=Attention(align=align), heads=2), masked()
+    module, allowed = MultiHead(head=Attention(align=align), heads=2), masked()
     parameters = parameters_of(module, given)
-    own = jax.tree.map(np.asarray, parameters["attention"]["align"])
+    own = jax.tree.map(np.asarray, parameters["head"]["align"])
     assert own["hidden"]["kernel"].shape == (2, D // 2, W)
     assert own["v"].shape == (2, W)
-    _, weights = show(module, parameters, given, Dense(jnp.asarray(allowed)))
+    _, weights = show(module, parameters, given, DenseMask(jnp.asarray(allowed)))
     found = []
     for head in range(2):
         mine = jax.tree.map(lambda p, head=head: p[head], own)

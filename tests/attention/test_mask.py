@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnjax.attention.attend import Attention
+from attnjax.attention.attention import Attention
 from attnjax.attention.mask import (
-    All,
+    And,
+    BlockRange,
     Causal,
-    Dense,
+    DenseMask,
+    ExcludeSelf,
     Mask,
-    Others,
     Padding,
-    Range,
     Segments,
     Window,
 )
@@ -48,12 +48,12 @@ def conjunction(data, shape):
             Segments(jnp.asarray(query), jnp.asarray(key)),
             lambda at, t, s, i, j: query[at][t] == key[at][s],
         ),
-        (Dense(jnp.asarray(allowed)), lambda at, t, s, i, j: allowed[at][t, s]),
-        (Others(), lambda at, t, s, i, j: j != i),
+        (DenseMask(jnp.asarray(allowed)), lambda at, t, s, i, j: allowed[at][t, s]),
+        (ExcludeSelf(), lambda at, t, s, i, j: j != i),
     ]
     chosen = [kinds[i] for i in data.draw(st.lists(st.integers(0, len(kinds) - 1), max_size=3))]
     masks, said = [mask for mask, _ in chosen], [rule for _, rule in chosen]
-    return (reduce(and_, masks) if masks else All(())), said
+    return (reduce(and_, masks) if masks else And(())), said
 
 
 def positions(shape, first: int = 0):
@@ -141,9 +141,9 @@ def test_the_order_of_keys_does_not_matter(data):
     _, said = conjunction(data, shape)
     table = jnp.asarray(looped(said, shape))
     order = jnp.asarray(data.draw(st.permutations(range(shape[2]))))
-    context, weights = attend(Dense(table), query, key, value)
+    context, weights = attend(DenseMask(table), query, key, value)
     moved, moved_weights = attend(
-        Dense(table[..., order]), query, key[..., order, :], value[..., order, :]
+        DenseMask(table[..., order]), query, key[..., order, :], value[..., order, :]
     )
     np.testing.assert_allclose(moved, context, atol=1e-5)
     np.testing.assert_allclose(moved_weights, weights[..., order], atol=1e-5)
@@ -164,7 +164,7 @@ def test_a_mask_is_a_value():
     mask = Padding(jnp.ones((1, 3), bool)) & Causal() & Window(1, 0)
     dense = jax.jit(lambda mask, at: mask.dense(at, at))(mask, jnp.arange(3)[None])
     np.testing.assert_array_equal(dense[0], [[1, 0, 0], [1, 1, 0], [0, 1, 1]])
-    assert Causal() & Window(1, 0) == All((Causal(), Window(1, 0)))
+    assert Causal() & Window(1, 0) == And((Causal(), Window(1, 0)))
 
 
 @pytest.mark.parametrize("reach, named", [((-1, 0), "before"), ((0, -2), "after")])
@@ -176,14 +176,14 @@ def test_a_negative_window_is_refused(reach, named):
 SEGMENT = np.array([0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3])
 BLOCKED: tuple[Mask, ...] = (
     Causal(),
-    Others(),
+    ExcludeSelf(),
     *(Window(before, after) for before in range(9) for after in range(9)),
     Padding(SEGMENT > 0),
     Padding(SEGMENT == 2),
     Segments(SEGMENT, SEGMENT),
     Segments(SEGMENT[::-1], SEGMENT),
-    Dense(SEGMENT[:, None] < SEGMENT),
-    Dense(np.add.outer(np.arange(15), np.arange(15)) > 9),
+    DenseMask(SEGMENT[:, None] < SEGMENT),
+    DenseMask(np.add.outer(np.arange(15), np.arange(15)) > 9),
 )
 
 
@@ -194,11 +194,11 @@ def test_a_tile_that_is_called_empty_or_whole_is(rows, columns, first):
     for mask in BLOCKED:
         table = np.broadcast_to(mask.dense(query, key), (15, 15))
         pairs = table.reshape(15 // rows, rows, 15 // columns, columns)
-        found = mask.block(Range.of(query, rows), Range.of(key, columns))
+        found = mask.block(BlockRange.of(query, rows), BlockRange.of(key, columns))
         some, whole = (np.broadcast_to(said, pairs.shape[::2]) for said in found)
         assert not pairs.any((1, 3))[~some].any(), mask
         assert pairs.all((1, 3))[whole].all(), mask
-        if not isinstance(mask, Others | Segments):
+        if not isinstance(mask, ExcludeSelf | Segments):
             # the others' rules are known to the last pair
             np.testing.assert_array_equal(some, pairs.any((1, 3)), str(mask))
             np.testing.assert_array_equal(whole, pairs.all((1, 3)), str(mask))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from attnjax.attention.align import LocalMonotonic, LocalPredictive, Normalise, Uniform
-from attnjax.attention.attend import Attention
-from attnjax.attention.kernel import (
+from attnjax.attention.attention import Attention
+from attnjax.attention.kernel_score import (
     Boxcar,
     Epanechnikov,
     Gaussian,
@@ -15,33 +15,33 @@ from attnjax.attention.kernel import (
     SquaredExponential,
     Triangular,
 )
-from attnjax.attention.mask import Causal, Dense, Padding
+from attnjax.attention.mask import Causal, DenseMask, Padding
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Additive, Dot, General, Location, ScaledDot
 
 B, T, S, D = 3, 4, 5, 4
-SCORES = (Dot(), ScaledDot(), General(), Additive(), Location(length=S))
+SCORES = (Dot(), ScaledDot(), General(), Additive(), Location(max_length=S))
 ALIGNED = (
     *(
-        Attention(score=kind(width=9.0), align=Normalise())
+        Attention(score=kind(bandwidth=9.0), align=Normalise())
         for kind in (SquaredExponential, Boxcar, Epanechnikov, Triangular)
     ),
-    *(Attention(score=kind(width=2.0)) for kind in (Gaussian, LearnedGaussian)),
+    *(Attention(score=kind(bandwidth=2.0)) for kind in (Gaussian, LearnedGaussian)),
     Attention(align=Uniform()),
     Attention(align=LocalMonotonic(reach=2)),
     Attention(align=LocalPredictive(reach=4)),
 )
 MECHANISMS = [
     *(Attention(score=score) for score in SCORES),
-    *(MultiHead(attention=Attention(score=score), heads=2) for score in SCORES[1:]),
+    *(MultiHead(head=Attention(score=score), heads=2) for score in SCORES[1:]),
     *ALIGNED,
-    *(MultiHead(attention=attention, heads=2) for attention in (ALIGNED[0], ALIGNED[-1])),
+    *(MultiHead(head=attention, heads=2) for attention in (ALIGNED[0], ALIGNED[-1])),
 ]
 DTYPES = (jnp.float32, jnp.bfloat16, jnp.float16)
 
 
 def name(mechanism) -> str:
-    inner = getattr(mechanism, "attention", mechanism)
+    inner = getattr(mechanism, "head", mechanism)
     return "-".join(type(part).__name__ for part in (mechanism, inner.score, inner.align))
 
 
@@ -51,8 +51,8 @@ def test_hidden_keys_and_empty_rows_move_nothing(mechanism):
     # Sentence 0 is whole, 1 has two keys, 2 has none; query 3 of every sentence sees nothing.
     present = jnp.arange(S)[None] < jnp.array([S, 2, 0])[:, None]
     rows = jnp.ones((B, T, S), bool).at[:, 3].set(False)
-    mask = Padding(present) & Dense(rows)
-    inner = getattr(mechanism, "attention", mechanism)
+    mask = Padding(present) & DenseMask(rows)
+    inner = getattr(mechanism, "head", mechanism)
     empty = np.zeros((B, T), bool)
     empty[2], empty[:, 3] = True, True
 
@@ -104,7 +104,7 @@ def test_hidden_keys_and_empty_rows_move_nothing(mechanism):
 
 
 def test_a_batch_of_empty_rows_moves_no_parameter():
-    mechanism = MultiHead(attention=Attention(score=Additive(), align=LocalPredictive()), heads=2)
+    mechanism = MultiHead(head=Attention(score=Additive(), align=LocalPredictive()), heads=2)
     x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 3, 4)), jnp.float32)
     nobody = Padding(jnp.zeros((1, 3), bool)) & Causal()
 

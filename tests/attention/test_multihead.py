@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from flax import linen as nn
 
-from attnjax.attention.attend import Attention
-from attnjax.attention.mask import Dense
+from attnjax.attention.attention import Attention
+from attnjax.attention.mask import DenseMask
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Additive, Dot, General, ScaledDot, Score, dot
 from tests.attention import oracle
@@ -52,16 +52,16 @@ def with_gradients(module, direction, **mask):
 @pytest.mark.parametrize(
     "module",
     [
-        MultiHead(attention=Attention(score=ScaledDot()), heads=H, key_width=3, value_width=1),
-        MultiHead(attention=Attention(score=General()), heads=H),
-        MultiHead(attention=Attention(score=Additive(width=4)), heads=H),
+        MultiHead(head=Attention(score=ScaledDot()), heads=H, key_width=3, value_width=1),
+        MultiHead(head=Attention(score=General()), heads=H),
+        MultiHead(head=Attention(score=Additive(width=4)), heads=H),
     ],
-    ids=lambda module: type(module.attention.score).__name__,
+    ids=lambda module: type(module.head.score).__name__,
 )
 def test_equals_the_oracle_with_gradients(module, float64):
     inputs, allowed, direction = arrays(jnp.float64, empty_row=True)
     initial = parameters_of(module, inputs)
-    name = type(module.attention.score).__name__
+    name = type(module.head.score).__name__
 
     def context(tree):
         own, given = tree
@@ -72,7 +72,7 @@ def test_equals_the_oracle_with_gradients(module, float64):
     tree = jax.tree.map(np.asarray, (initial, inputs))
     expected = context(tree)
     slopes = oracle.gradient(lambda tree: (context(tree) * np.asarray(direction)).sum(), tree)
-    (_, value), found = with_gradients(module, direction, mask=Dense(allowed))(initial, inputs)
+    (_, value), found = with_gradients(module, direction, mask=DenseMask(allowed))(initial, inputs)
     chex.assert_trees_all_close(value, expected, rtol=0, atol=1e-12)
     chex.assert_trees_all_close(found, slopes, rtol=0, atol=1e-12)
 
@@ -84,7 +84,7 @@ def test_equals_flax_on_the_same_parameters(dtype, tolerance, float64):
     flax = nn.MultiHeadDotProductAttention(num_heads=H, use_bias=False)
     initial = parameters_of(module, inputs)
     # The same names, the same shapes: nothing is to be mapped.
-    (_, value), found = with_gradients(module, direction, mask=Dense(allowed))(initial, inputs)
+    (_, value), found = with_gradients(module, direction, mask=DenseMask(allowed))(initial, inputs)
     (_, expected), slopes = with_gradients(flax, direction, mask=allowed[:, None])(initial, inputs)
     assert value.dtype == dtype
     chex.assert_trees_all_close(value, expected, rtol=0, atol=tolerance)
@@ -94,7 +94,7 @@ def test_equals_flax_on_the_same_parameters(dtype, tolerance, float64):
 def test_equals_jax_where_a_row_has_a_key():
     inputs, allowed, direction = arrays()
     heads = [x.reshape(*x.shape[:2], H, -1) for x in inputs]
-    side_by_side = Dense(jnp.stack([allowed, allowed], 1))
+    side_by_side = DenseMask(jnp.stack([allowed, allowed], 1))
 
     def ours(*heads):
         moved = (jnp.moveaxis(x, 1, 2) for x in heads)
@@ -116,7 +116,7 @@ def test_one_head_with_identity_projections_is_plain_attention():
     identity = jnp.eye(D)[:, None]
     kernels = {name: {"kernel": identity} for name in ("query", "key", "value")}
     kernels["out"] = {"kernel": jnp.eye(D)[None]}
-    mask = Dense(allowed)
+    mask = DenseMask(allowed)
     np.testing.assert_allclose(
         MultiHead(heads=1).apply({"params": kernels}, *inputs, mask, deterministic=True),
         Attention().apply({}, *inputs, mask, deterministic=True),
@@ -126,15 +126,15 @@ def test_one_head_with_identity_projections_is_plain_attention():
 
 def test_heads_begin_differently_and_show_their_weights():
     inputs, allowed, _ = arrays()
-    module = MultiHead(attention=Attention(score=General()), heads=H)
+    module = MultiHead(head=Attention(score=General()), heads=H)
     initial = parameters_of(module, inputs)
-    matrices = initial["attention"]["score"]["weight"]
+    matrices = initial["head"]["score"]["weight"]
     assert matrices.shape == (2, 2, 2)
     assert not np.allclose(matrices[0], matrices[1])
     _, seen = module.apply(
-        {"params": initial}, *inputs, Dense(allowed), deterministic=True, mutable=["attention"]
+        {"params": initial}, *inputs, DenseMask(allowed), deterministic=True, mutable=["attention"]
     )
-    (weights,) = seen["attention"]["attention"]["weights"]
+    (weights,) = seen["attention"]["head"]["weights"]
     assert weights.shape == (B, H, T, S)
     np.testing.assert_allclose(weights.sum(-1), 1.0, atol=1e-6)
     assert (np.asarray(weights)[~np.broadcast_to(allowed[:, None], weights.shape)] == 0).all()
@@ -166,20 +166,24 @@ class ByHead(Score):
 
 def test_a_part_of_a_user_may_ask_which_head_it_is_in():
     (query, key, value), allowed, _ = arrays()
-    module = MultiHead(attention=Attention(score=ByHead()), heads=H)
+    module = MultiHead(head=Attention(score=ByHead()), heads=H)
     parameters = {"params": parameters_of(module, (query, key, value))}
     found = [
         module.apply(
-            parameters, query, key, value, Dense(allowed), deterministic=how, mutable=["attention"]
-        )[1]["attention"]["attention"]["logits"][0]
+            parameters,
+            query,
+            key,
+            value,
+            DenseMask(allowed),
+            deterministic=how,
+            mutable=["attention"],
+        )[1]["attention"]["head"]["logits"][0]
         for how in (True, False)
     ]
-    plain = MultiHead(attention=Attention(score=Dot()), heads=H)
+    plain = MultiHead(head=Attention(score=Dot()), heads=H)
     _, seen = plain.apply(
-        parameters, query, key, value, Dense(allowed), deterministic=True, mutable=["attention"]
+        parameters, query, key, value, DenseMask(allowed), deterministic=True, mutable=["attention"]
     )
-    expected = (
-        seen["attention"]["attention"]["logits"][0] * jnp.array([1.0, 0.5])[None, :, None, None]
-    )
+    expected = seen["attention"]["head"]["logits"][0] * jnp.array([1.0, 0.5])[None, :, None, None]
     for logits in found:
         np.testing.assert_allclose(logits, expected, rtol=1e-5)

@@ -31,7 +31,7 @@ def test_a_shift_of_sinusoidal_is_a_rotation():
         np.testing.assert_allclose(shifted[:, i], waves[:, i] @ rotation.T, atol=2e-5)
 
 
-@pytest.mark.parametrize("part", [Sinusoidal(), Learned(length=9), NoPosition()])
+@pytest.mark.parametrize("part", [Sinusoidal(), Learned(max_length=9), NoPosition()])
 def test_a_position_says_where_a_word_stands(part):
     words = jnp.asarray(np.random.default_rng(0).normal(size=(2, 3, 4)), jnp.float32)
     whole, variables = part.init_with_output(jax.random.key(0), words, jnp.arange(3)[None])
@@ -47,7 +47,7 @@ def test_a_position_says_where_a_word_stands(part):
 
 
 def test_learned_refuses_a_longer_row():
-    part = Learned(length=4)
+    part = Learned(max_length=4)
     words = jnp.zeros((1, 4, 2))
     variables = part.init(jax.random.key(0), words, jnp.arange(4)[None])
     assert variables["params"]["embedding"].shape == (4, 2)

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.attend import Attention
-from attnjax.attention.mask import Dense
+from attnjax.attention.attention import Attention
+from attnjax.attention.mask import DenseMask
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Additive, Location, location
 from attnjax.errors import UserError
@@ -40,7 +40,7 @@ def compare(score, parameters, logits_of_one):
         found = Attention(score=score).apply(
             {"params": {"score": parameters}},
             *inputs,
-            Dense(jnp.asarray(allowed)),
+            DenseMask(jnp.asarray(allowed)),
             deterministic=True,
         )
         return (found * direction).sum(), found
@@ -58,7 +58,7 @@ def test_location_is_the_query_times_the_places_column(float64):
     def logits(own, query, key):
         return np.array([[q @ own["weight"][:, s] for s in range(len(key))] for q in query])
 
-    compare(Location(length=S + 2), {"weight": weight}, logits)
+    compare(Location(max_length=S + 2), {"weight": weight}, logits)
 
 
 def test_concat_is_additive(float64):
@@ -82,7 +82,7 @@ def test_concat_is_additive(float64):
 def test_location_looks_at_no_key_and_at_no_later_place():
     (query, key, _), _, _ = arrays()
     query, key = jnp.asarray(query, jnp.float32), jnp.asarray(key, jnp.float32)
-    score = Location(length=S)
+    score = Location(max_length=S)
     logits, variables = score.init_with_output(jax.random.key(0), query, key)
     assert variables["params"]["weight"].shape == (Q, S)
     np.testing.assert_array_equal(score.apply(variables, query, -key), logits)
@@ -98,15 +98,15 @@ def test_location_logits_are_float32_or_wider():
 
 def test_every_head_has_places_of_its_own():
     inputs = [jnp.zeros((1, n, 4)) for n in (T, S, S)]
-    module = MultiHead(attention=Attention(score=Location(length=S)), heads=2)
+    module = MultiHead(head=Attention(score=Location(max_length=S)), heads=2)
     parameters = module.init(jax.random.key(0), *inputs, deterministic=True)["params"]
-    first, second = parameters["attention"]["score"]["weight"]
+    first, second = parameters["head"]["score"]["weight"]
     assert first.shape == (2, S)
     assert not np.allclose(first, second)
 
 
 def test_more_keys_than_places_are_refused():
-    score = Location(length=S - 1)
+    score = Location(max_length=S - 1)
     (query, key, _), _, _ = arrays()
     with pytest.raises(UserError, match="has places for 3 keys; got 4"):
         score.init(jax.random.key(0), jnp.asarray(query), jnp.asarray(key))

@@ -16,9 +16,9 @@ from attnjax.benchmark.train import Size, prepare, transformer
 from attnjax.benchmark.turns import measure, moved
 from attnjax.benchmark.workload import Prepared, Workload
 from attnjax.benchmark.workloads import FAMILIES, chosen
-from attnjax.cli import main
-from attnjax.data.batches import Batch
-from attnjax.data.symbols import END
+from attnjax.cli.main import main
+from attnjax.data.batching import Batch
+from attnjax.data.special_tokens import END
 from attnjax.errors import UserError
 
 ENGINE = """

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnjax.data.sentencepieces import SentencePiece
-from attnjax.data.symbols import END, PAD, START, UNKNOWN
+from attnjax.data.sentencepiece import SentencePiece
+from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.data.vocabularies import Vocabularies, joint, load_vocabularies
 from attnjax.data.vocabulary import Characters, SplitWords
 from attnjax.errors import UserError

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.data.symbols import END, PAD, START
+from attnjax.data.special_tokens import END, PAD, START
 from attnjax.decoding.search import Beam
 
 
@@ -65,7 +65,7 @@ def plain(model, params, source, search: Beam, limits, length: int) -> list[list
             candidates = candidates[: 2 * search.size]
             for score, tokens in candidates[: search.size]:
                 if tokens[-1] == END and len(finished) < search.size:
-                    divisor = float(search.normalisation.divisor(len(tokens)))
+                    divisor = float(search.length_penalty.divisor(len(tokens)))
                     finished.append(Live(score / divisor, tokens))
             if len(finished) == search.size:
                 break

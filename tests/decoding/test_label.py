@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.data.symbols import PAD, START
+from attnjax.data.special_tokens import PAD, START
 from attnjax.decoding.label import Label
 
 LABELS = 5

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.data.symbols import END, PAD, START
-from attnjax.decoding.normalisation import Normalisation, Power, Unnormalised, Wu
+from attnjax.data.special_tokens import END, PAD, START
+from attnjax.decoding.length_penalty import GNMT, LengthPenalty, NoPenalty, Power
 from attnjax.decoding.search import Beam, Greedy, Search, pick
 from attnjax.errors import UserError
 
@@ -45,10 +45,10 @@ def log_probability(table, tokens) -> float:
 
 
 DIVISORS = {
-    Unnormalised(): lambda length: 1.0,
+    NoPenalty(): lambda length: 1.0,
     Power(alpha=1.0): lambda length: float(length),
     Power(alpha=0.3): lambda length: length**0.3,
-    Wu(alpha=0.6): lambda length: ((5 + length) / 6) ** 0.6,
+    GNMT(alpha=0.6): lambda length: ((5 + length) / 6) ** 0.6,
 }
 
 
@@ -89,17 +89,17 @@ def words(row) -> list[int]:
     return row[: end + 1]
 
 
-@pytest.mark.parametrize("normalisation", DIVISORS, ids=repr)
-def test_beam_that_holds_everything_is_exhaustive(normalisation: Normalisation):
+@pytest.mark.parametrize("length_penalty", DIVISORS, ids=repr)
+def test_beam_that_holds_everything_is_exhaustive(length_penalty: LengthPenalty):
     limits = [4, 5, 2]
     table = tables(len(limits))
     space = {
         n: [(*w, END) for k in range(n) for w in itertools.product(WORDS, repeat=k)] for n in limits
     }
-    found = run(Beam(size=len(space[5]), normalisation=normalisation), table, limits)
+    found = run(Beam(size=len(space[5]), length_penalty=length_penalty), table, limits)
     for sentence, limit in enumerate(limits):
         scored = sorted(
-            (log_probability(table[sentence], y) / DIVISORS[normalisation](len(y)), y)
+            (log_probability(table[sentence], y) / DIVISORS[length_penalty](len(y)), y)
             for y in space[limit]
         )[::-1]
         assert words(found.tokens[sentence, 0]) == list(scored[0][1])
@@ -136,11 +136,11 @@ def fairseq(table, size: int, limit: int, divisor, least: int = 0) -> list[tuple
 def test_narrow_beam_follows_its_rules(size):
     # 0 is filler; many sentences, since rules differ only where END comes at the edge of a beam
     limits = [0, 1, 2, 3, 4] + [5] * 35 + [50]
-    normalisation = Power(alpha=1.0)
+    length_penalty = Power(alpha=1.0)
     table = tables(len(limits), seed=size)
-    found = run(Beam(size=size, normalisation=normalisation), table, limits)
+    found = run(Beam(size=size, length_penalty=length_penalty), table, limits)
     for sentence, limit in enumerate(limits):
-        wanted = fairseq(table[sentence], size, min(limit, LENGTH), DIVISORS[normalisation])
+        wanted = fairseq(table[sentence], size, min(limit, LENGTH), DIVISORS[length_penalty])
         got = [
             words(tokens)
             for tokens, score in zip(found.tokens[sentence], found.scores[sentence], strict=True)
@@ -157,7 +157,7 @@ def test_greedy_takes_the_best_at_every_place_and_is_a_beam_of_one():
     limits = [0, 1, 3] + [5] * 20
     table = tables(len(limits), seed=7, sharpness=1.0)
     greedy = run(Greedy(), table, limits)
-    beam = run(Beam(size=1, normalisation=Unnormalised()), table, limits)
+    beam = run(Beam(size=1, length_penalty=NoPenalty()), table, limits)
     np.testing.assert_array_equal(greedy.tokens, beam.tokens)
     np.testing.assert_array_equal(greedy.scores, beam.scores)
     assert (greedy.tokens[0] == PAD).all()
@@ -192,15 +192,15 @@ def test_hypotheses_have_at_least_and_at_most_so_many_words(least, most):
     found = run(search, table, limits)
     for sentence, limit in enumerate(limits):
         limit = min(limit, LENGTH if most is None else most + 1)
-        wanted = fairseq(table[sentence], 2, limit, DIVISORS[search.normalisation], least)
+        wanted = fairseq(table[sentence], 2, limit, DIVISORS[search.length_penalty], least)
         got = [words(row) for row in found.tokens[sentence] if row.any()]
         assert got == [tokens for _, tokens in wanted]
         assert all(min(least + 1, limit) <= len(row) <= limit for row in got)
 
 
 def test_searches_are_values():
-    assert Beam() == Beam(size=5, normalisation=Power(alpha=1.0))
-    assert len({Beam(), Beam(size=5), Greedy(), Beam(size=4), Beam(normalisation=Wu())}) == 4
+    assert Beam() == Beam(size=5, length_penalty=Power(alpha=1.0))
+    assert len({Beam(), Beam(size=5), Greedy(), Beam(size=4), Beam(length_penalty=GNMT())}) == 4
     with pytest.raises(UserError, match="got size 0"):
         Beam(size=0)
     with pytest.raises(UserError, match="got least -1"):

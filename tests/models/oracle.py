@@ -65,9 +65,11 @@ def transformer(parameters, source, given, *, score: str, pre_norm: bool):
 
     S, T = len(source), len(given)
     present = np.tile(source != 0, (max(S, T), 1))
-    memory = stack(embed(source), "encoder", {"attention": to(present[:S])})
+    memory = stack(embed(source), "encoder", {"self_attention": to(present[:S])})
     causal = np.array([[s <= t for s in range(T)] for t in range(T)])
     hidden = stack(
-        embed(given), "decoder", {"attention": to(causal), "cross": to(present[:T], memory)}
+        embed(given),
+        "decoder",
+        {"self_attention": to(causal), "cross_attention": to(present[:T], memory)},
     )
     return hidden @ table.T

@@ -24,7 +24,7 @@ def unit(name: str, parameters: dict, carry: tuple, x):
     if name == "Elman":
         return (np.tanh(x @ W[0] + h @ U[0] + b[0]),)
     z, r = (sigmoid(x @ W[k] + h @ U[k] + b[k]) for k in (0, 1))
-    if name == "Cho2014":
+    if name == "GRUResetBefore":
         return ((1 - z) * h + z * np.tanh(x @ W[2] + (r * h) @ U[2] + b[2]),)
     inner = h @ U[2] + parameters["candidate_bias"]
     return ((1 - z) * np.tanh(x @ W[2] + b[2] + r * inner) + z * h,)

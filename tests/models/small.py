@@ -7,12 +7,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnjax.attention.align import Align, Softmax
-from attnjax.attention.attend import Attention
+from attnjax.attention.attention import Attention
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Position, Sinusoidal
 from attnjax.attention.score import ScaledDot, Score
-from attnjax.models.layers import DecoderLayer, EncoderLayer, FeedForward, PostNorm, Residual
 from attnjax.models.transformer import Transformer
+from attnjax.models.transformer_layers import (
+    DecoderLayer,
+    EncoderLayer,
+    FeedForward,
+    PostNorm,
+    Residual,
+)
 
 VOCABULARY, WIDTH, HEADS, HIDDEN = 12, 8, 2, 5
 
@@ -32,18 +38,20 @@ def small(
 ) -> Transformer:
     """`layers` encoder and as many decoder layers; dropout everywhere it can be."""
     attention = MultiHead(
-        attention=Attention(score=score or ScaledDot(), align=align or Softmax(), dropout=dropout),
+        head=Attention(score=score or ScaledDot(), align=align or Softmax(), dropout=dropout),
         heads=HEADS,
     )
     feed_forward = FeedForward(width=HIDDEN, dropout=dropout)
     return Transformer(
         vocabulary=VOCABULARY,
         width=WIDTH,
-        encoder_layers=layers,
-        decoder_layers=layers,
+        num_encoder_layers=layers,
+        num_decoder_layers=layers,
         # One template in three places, as a reader would write it.
-        encoder=EncoderLayer(attention=attention, feed_forward=feed_forward),
-        decoder=DecoderLayer(attention=attention, cross=attention, feed_forward=feed_forward),
+        encoder_layer=EncoderLayer(self_attention=attention, feed_forward=feed_forward),
+        decoder_layer=DecoderLayer(
+            self_attention=attention, cross_attention=attention, feed_forward=feed_forward
+        ),
         position=position or Sinusoidal(),
         residual=residual or PostNorm(),
         dropout=dropout,

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 from attnjax.attention.align import LocalMonotonic
-from attnjax.attention.attend import Attention
-from attnjax.attention.hard import Hard
+from attnjax.attention.attention import Attention
+from attnjax.attention.hard_align import Hard
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Additive
 from attnjax.errors import UserError
 from attnjax.models.captioner import Captioner, Convolutions
-from attnjax.models.cells import Cho2014
+from attnjax.models.rnn_cells import GRUResetBefore
 from tests.models import caption_oracle
 from tests.models.stepwise import stepped_and_parallel
 
 B, SIDE, T, WORDS, PATCHES = 3, 7, 4, 9, 9
 BLOCKS = ((3, 2), (4,))
-MODEL = Captioner(width=4, embedding=3, encoder=Convolutions(BLOCKS)).sized(None, WORDS)
+MODEL = Captioner(width=4, embedding=3, encoder=Convolutions(BLOCKS)).with_vocabularies(None, WORDS)
 IMAGES = np.random.default_rng(0).random((B, SIDE, SIDE, 3))
 GIVEN = np.random.default_rng(1).integers(4, WORDS, (B, T))
 
@@ -69,7 +69,7 @@ def test_equals_the_oracle_with_gradients(float64):
 
 @pytest.mark.parametrize(
     "model",
-    [MODEL, MODEL.clone(cell=Cho2014(), attention=MultiHead(attention=Attention(), heads=2))],
+    [MODEL, MODEL.clone(cell=GRUResetBefore(), attention=MultiHead(head=Attention(), heads=2))],
     ids=["paper", "other parts"],
 )
 def test_one_word_at_a_time_is_all_at_once(model, float64):
@@ -150,7 +150,7 @@ def test_by_default_it_sees_the_patches_of_the_paper():
 
 def test_what_it_cannot_take_is_refused():
     with pytest.raises(UserError, match="images without a vocabulary .* got 12 source and 9"):
-        Captioner().sized(12, WORDS)
+        Captioner().with_vocabularies(12, WORDS)
     with pytest.raises(ValueError, match="vocabulary must be a number"):
         jax.eval_shape(
             lambda: Captioner().init(jax.random.key(0), IMAGES, GIVEN, deterministic=True)

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 
 from attnjax.attention.align import Uniform
-from attnjax.attention.attend import Attention
+from attnjax.attention.attention import Attention
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Additive, Dot, ScaledDot
-from attnjax.commands import _search
-from attnjax.data.symbols import END, PAD, START, UNKNOWN
+from attnjax.cli.commands import _search
+from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
+from attnjax.decoding.generate import translate
 from attnjax.decoding.label import Label
-from attnjax.decoding.translate import translate
 from attnjax.errors import UserError
-from attnjax.models.cells import LSTM, Cudnn
 from attnjax.models.classifier import Classifier
-from attnjax.models.recurrence import Encoder
-from attnjax.training.cross_entropy import cross_entropy
+from attnjax.models.rnn_cells import GRU, LSTM
+from attnjax.models.rnn_encoder import Encoder
+from attnjax.training.objectives.cross_entropy import cross_entropy
 from tests.models import recurrence_oracle
 
 WORDS, LABELS, D, W = 11, 4 + 3, 4, 3
@@ -54,7 +54,7 @@ def drawn(classifier, dtype=np.float32):
 
 
 @partial(jax.jit, static_argnums=0)
-def looked_at(classifier, params, source):
+def attention_of(classifier, params, source):
     """Logits [B, V] and weights [B, S], if there are any."""
     given = jnp.full((len(source), 1), START)
     logits = classifier.apply({"params": params}, source, given, deterministic=True)[:, 0]
@@ -78,7 +78,7 @@ def oracle(parameters, words, cell, *, pooled="dot"):
     ("pooled", "attention", "cell", "encoder"),
     [
         ("dot", Attention(score=Dot()), LSTM(), {}),
-        ("dot", Attention(score=Dot()), Cudnn(), {"layers": 2}),
+        ("dot", Attention(score=Dot()), GRU(), {"layers": 2}),
         ("dot", Attention(score=Dot()), LSTM(), {"direction": "backward"}),
         ("mean", Attention(score=Dot(), align=Uniform()), LSTM(), {}),
         ("last", None, LSTM(), {}),
@@ -87,7 +87,7 @@ def oracle(parameters, words, cell, *, pooled="dot"):
 def test_equals_the_equations(pooled, attention, cell, encoder, float64):
     classifier = model(attention, cell, **encoder)
     params = drawn(classifier, np.float64)
-    logits, found = looked_at(classifier, params, SOURCE)
+    logits, found = attention_of(classifier, params, SOURCE)
     host = jax.tree.map(np.asarray, params)
     for row, length in enumerate(LENGTHS[:4]):
         words = np.asarray(SOURCE[row, :length])
@@ -99,12 +99,12 @@ def test_equals_the_equations(pooled, attention, cell, encoder, float64):
 
 @pytest.mark.parametrize(
     "attention",
-    [Attention(score=Dot()), MultiHead(attention=Attention(score=Additive(width=2)), heads=2)],
+    [Attention(score=Dot()), MultiHead(head=Attention(score=Additive(width=2)), heads=2)],
     ids=["dot", "heads"],
 )
 def test_weights_are_of_the_rows_own_words(attention):
     classifier = model(attention)
-    _, weights = looked_at(classifier, drawn(classifier), SOURCE)
+    _, weights = attention_of(classifier, drawn(classifier), SOURCE)
     assert weights.shape == SOURCE.shape
     np.testing.assert_allclose(weights.sum(-1), [1, 1, 1, 1, 0], atol=1e-6)
     there = np.asarray(SOURCE) != PAD
@@ -116,9 +116,9 @@ def test_a_permuted_batch_is_answered_permuted():
     # attention over the batch axis, or states of another row, would tell
     classifier = model(layers=2)
     params = drawn(classifier)
-    before = looked_at(classifier, params, SOURCE)
+    before = attention_of(classifier, params, SOURCE)
     order = np.asarray([3, 0, 4, 2, 1])
-    for was, now in zip(before, looked_at(classifier, params, SOURCE[order]), strict=True):
+    for was, now in zip(before, attention_of(classifier, params, SOURCE[order]), strict=True):
         np.testing.assert_array_equal(was[order], now)
     assert len(np.unique(np.asarray(before[0])[:, 0])) == 5
 
@@ -126,13 +126,13 @@ def test_a_permuted_batch_is_answered_permuted():
 def test_neither_padding_nor_other_rows_change_a_row(float64):
     classifier = model()
     params = drawn(classifier, np.float64)
-    logits, weights = looked_at(classifier, params, SOURCE)
+    logits, weights = attention_of(classifier, params, SOURCE)
     wider = jnp.pad(SOURCE, ((0, 3), (0, 4)))
-    for was, now in zip((logits, weights), looked_at(classifier, params, wider), strict=True):
+    for was, now in zip((logits, weights), attention_of(classifier, params, wider), strict=True):
         np.testing.assert_allclose(now[:5, : was.shape[1]], was, rtol=0, atol=1e-13)
         np.testing.assert_array_equal(now[5:], 0)
     row, length = 1, LENGTHS[1]
-    alone, own = looked_at(classifier, params, SOURCE[row : row + 1, :length])
+    alone, own = attention_of(classifier, params, SOURCE[row : row + 1, :length])
     np.testing.assert_allclose(alone[0], logits[row], rtol=0, atol=1e-13)
     np.testing.assert_allclose(own[0], weights[row, :length], rtol=0, atol=1e-13)
 
@@ -170,7 +170,7 @@ def test_the_search_gives_the_most_probable_label(attention):
     params = drawn(classifier)
     # the special symbols' rows are made larger, so that they would win
     params["label"] = params["label"].at[:4].mul(20.0)
-    logits, _ = looked_at(classifier, params, SOURCE)
+    logits, _ = attention_of(classifier, params, SOURCE)
     found = translate(classifier, params, SOURCE, Label(), extra=2)
     assert (np.asarray(logits[:4]).argmax(-1) < 4).any()
     np.testing.assert_array_equal(found.tokens[:4, 0, 0], 4 + logits[:4, 4:].argmax(-1))
@@ -202,8 +202,8 @@ def test_dropout_depends_on_the_key():
 
 def test_refuses_what_is_no_labelled_text():
     with pytest.raises(UserError, match="words and labels, .* got None source and 7 target"):
-        Classifier().sized(None, 7)
-    sized = Classifier().sized(WORDS, LABELS)
+        Classifier().with_vocabularies(None, 7)
+    sized = Classifier().with_vocabularies(WORDS, LABELS)
     assert (sized.source_vocabulary, sized.vocabulary) == (WORDS, LABELS)
     classifier = model()
     with pytest.raises(UserError, match=r"one label to a text; .* got 2"):

@@ -8,37 +8,39 @@ import numpy as np
 import pytest
 from flax import linen as nn
 
-from attnjax.attention.attend import Attention
-from attnjax.attention.dropout import Dropout
+from attnjax.attention.attention import Attention
 from attnjax.attention.multihead import MultiHead
 from attnjax.models.captioner import Captioner, Convolutions
 from attnjax.models.classifier import Classifier
-from attnjax.models.decoders import BahdanauDecoder, LuongDecoder
-from attnjax.models.layers import DecoderLayer, EncoderLayer, FeedForward
-from attnjax.models.recurrence import Encoder
-from attnjax.models.recurrent import Recurrent
+from attnjax.models.rnn_decoders import BahdanauDecoder, LuongDecoder
+from attnjax.models.rnn_encoder import Encoder
+from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.nn.dropout import Dropout
 
 SOURCE, GIVEN = np.array([[4, 5, 6]]), np.array([[7, 8]])
 IMAGE = np.zeros((1, 4, 4, 3))
-HEADS = MultiHead(attention=Attention(dropout=0.1), heads=2)
+HEADS = MultiHead(head=Attention(dropout=0.1), heads=2)
 INSIDE = FeedForward(width=4, dropout=0.2)
 MODELS = {
     "transformer": Transformer(
         width=4,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder=EncoderLayer(attention=HEADS, feed_forward=INSIDE),
-        decoder=DecoderLayer(attention=HEADS, cross=HEADS, feed_forward=INSIDE, dropout=0.4),
+        num_encoder_layers=1,
+        num_decoder_layers=1,
+        encoder_layer=EncoderLayer(self_attention=HEADS, feed_forward=INSIDE),
+        decoder_layer=DecoderLayer(
+            self_attention=HEADS, cross_attention=HEADS, feed_forward=INSIDE, dropout=0.4
+        ),
         dropout=0.3,
     ),
-    "luong": Recurrent(
+    "luong": Seq2Seq(
         width=4,
         encoder=Encoder(width=2, layers=2, dropout=0.5),
         decoder=LuongDecoder(width=4, layers=2, attention=Attention(dropout=0.1)),
         dropout=0.3,
     ),
-    "bahdanau": Recurrent(
+    "bahdanau": Seq2Seq(
         width=4, encoder=Encoder(width=4), decoder=BahdanauDecoder(width=4, maxout=3), dropout=0.3
     ),
     "classifier": Classifier(
@@ -70,17 +72,17 @@ def places(model: Any, source: Any, given: Any) -> list[str]:
 EXPECTED = {
     "transformer": """
         drop 0.3 [1, 3, 4]
-        encoder_layer_0/attention/attention/drop 0.1 [1, 3, 3]
-        encoder_layer_0/drop 0.3 [1, 3, 4]
-        encoder_layer_0/feed_forward/drop 0.2 [1, 3, 4]
-        encoder_layer_0/drop 0.3 [1, 3, 4]
+        encoder_layers_0/self_attention/head/drop 0.1 [1, 3, 3]
+        encoder_layers_0/drop 0.3 [1, 3, 4]
+        encoder_layers_0/feed_forward/drop 0.2 [1, 3, 4]
+        encoder_layers_0/drop 0.3 [1, 3, 4]
         drop 0.3 [1, 2, 4]
-        decoder_layer_0/attention/attention/drop 0.1 [1, 2, 2]
-        decoder_layer_0/drop 0.4 [1, 2, 4]
-        decoder_layer_0/cross/attention/drop 0.1 [1, 2, 3]
-        decoder_layer_0/drop 0.4 [1, 2, 4]
-        decoder_layer_0/feed_forward/drop 0.2 [1, 2, 4]
-        decoder_layer_0/drop 0.4 [1, 2, 4]""",
+        decoder_layers_0/self_attention/head/drop 0.1 [1, 2, 2]
+        decoder_layers_0/drop 0.4 [1, 2, 4]
+        decoder_layers_0/cross_attention/head/drop 0.1 [1, 2, 3]
+        decoder_layers_0/drop 0.4 [1, 2, 4]
+        decoder_layers_0/feed_forward/drop 0.2 [1, 2, 4]
+        decoder_layers_0/drop 0.4 [1, 2, 4]""",
     "luong": """
         drop 0.3 [1, 3, 4]
         reader/drop 0.5 [1, 3, 4]
@@ -106,7 +108,9 @@ EXPECTED = {
 def test_dropout_falls_here_and_nowhere_else(name):
     source = IMAGE if name == "captioner" else SOURCE
     given = GIVEN[:, :1] if name == "classifier" else GIVEN
-    found = places(MODELS[name].sized(None if name == "captioner" else 9, 9), source, given)
+    found = places(
+        MODELS[name].with_vocabularies(None if name == "captioner" else 9, 9), source, given
+    )
     if name == "luong":
         found = [*dict.fromkeys(found)]  # a loop over time may be traced more than once
     assert found == EXPECTED[name].strip().replace("\n        ", "\n").split("\n")

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from attnjax.attention.align import Normalise
-from attnjax.attention.attend import Attention
-from attnjax.attention.kernel import Epanechnikov, Gaussian, LearnedGaussian
-from attnjax.data.batches import Batch
-from attnjax.data.regression import Function
+from attnjax.attention.attention import Attention
+from attnjax.attention.kernel_score import Epanechnikov, Gaussian, LearnedGaussian
+from attnjax.data.batching import Batch
+from attnjax.data.generated.regression import NoisyFunction
 from attnjax.errors import UserError
 from attnjax.models.kernel_regression import KernelRegression
-from attnjax.training.optimizer import Adam, Constant
-from attnjax.training.squared_error import SquaredError
+from attnjax.training.objectives.squared_error import SquaredError
+from attnjax.training.optimizers import Adam, Constant
 from attnjax.training.step import State, train_step
 from tests.attention import oracle
 
 WIDTH = 0.4
-MODEL = KernelRegression(attention=Attention(score=Gaussian(width=WIDTH)))
+MODEL = KernelRegression(attention=Attention(score=Gaussian(bandwidth=WIDTH)))
 
 
 def points(count: int, D: int, seed: int) -> np.ndarray:
@@ -72,17 +72,17 @@ def test_gradients_equal_the_oracles(float64):
     model = KernelRegression(attention=Attention(score=LearnedGaussian()))
 
     def loss(given):
-        params = {"attention": {"score": {"log_width": given["log_width"]}}}
+        params = {"attention": {"score": {"log_bandwidth": given["log_bandwidth"]}}}
         found = model.apply(
             {"params": params}, given["known"][None], given["asked"][None], deterministic=True
         )
         return jnp.sin(found).sum()
 
     def by_hand(given):
-        width = np.exp(given["log_width"])
+        width = np.exp(given["log_bandwidth"])
         return sum(np.sin(kernel_mean(given["known"], x, width)) for x in given["asked"][:, :-1])
 
-    given = {"known": known, "asked": asked, "log_width": np.array(np.log(WIDTH))}
+    given = {"known": known, "asked": asked, "log_bandwidth": np.array(np.log(WIDTH))}
     for name, slope in jax.grad(loss)(given).items():
         wanted = oracle.gradient(by_hand, given)[name]
         np.testing.assert_allclose(slope, wanted, rtol=0, atol=1e-12)
@@ -103,7 +103,7 @@ def test_in_training_every_point_is_predicted_from_the_others(D, float64):
     assert not np.allclose(found[:6], predict(MODEL, given, given)[0, :6])
     # the same as taking the point away, also where nothing else is in reach
     compact = KernelRegression(
-        attention=Attention(score=Epanechnikov(width=WIDTH), align=Normalise())
+        attention=Attention(score=Epanechnikov(bandwidth=WIDTH), align=Normalise())
     )
     left_out = predict(compact, given, given, deterministic=False)[0]
     for i in range(6):
@@ -117,14 +117,14 @@ def test_other_queries_are_refused_in_training():
 
 
 def test_text_is_refused():
-    assert MODEL.sized(None, None) == MODEL
+    assert MODEL.with_vocabularies(None, None) == MODEL
     with pytest.raises(UserError, match="KernelRegression wants points"):
-        MODEL.sized(11, 11)
+        MODEL.with_vocabularies(11, 11)
 
 
 def test_the_width_becomes_the_best_one_of_leave_one_out(float64):
     """The training step's optimum against a search over widths in NumPy."""
-    corpus = Function(sets=2).load()
+    corpus = NoisyFunction(sets=2).load()
     known = np.stack([np.float64(example.source) for example in corpus.splits["train"]])
 
     def error(width: float) -> float:
@@ -156,7 +156,7 @@ def test_the_width_becomes_the_best_one_of_leave_one_out(float64):
 
     state = State(jnp.zeros((), int), params, transform.init(params), (), jax.random.key(0))
     state, metrics = train(state)
-    width = float(jnp.exp(state.params["attention"]["score"]["log_width"]))
+    width = float(jnp.exp(state.params["attention"]["score"]["log_bandwidth"]))
     assert width == pytest.approx(best, rel=0.01)
     assert 0.1 < best < 0.6
     np.testing.assert_allclose(metrics["loss"][0], error(1.0), rtol=1e-12)

@@ -6,12 +6,18 @@ import numpy as np
 import pytest
 from flax import linen as nn
 
-from attnjax.attention.fresh import fresh, over_heads
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Learned
 from attnjax.attention.score import Additive, ScaledDot, Score
-from attnjax.models.layers import DecoderLayer, EncoderLayer, FeedForward, PostNorm, PreNorm
 from attnjax.models.transformer import Transformer
+from attnjax.models.transformer_layers import (
+    DecoderLayer,
+    EncoderLayer,
+    FeedForward,
+    PostNorm,
+    PreNorm,
+)
+from attnjax.nn.lift import clone_template, vmap_heads
 from tests.models.small import HEADS, HIDDEN, VOCABULARY, WIDTH, small
 
 WORDS = jax.ShapeDtypeStruct((1, 2), jnp.int32)
@@ -48,7 +54,7 @@ def test_every_layer_has_its_own(layers, residual, score):
     own = HEADS * (2 * head * 3 + 3) if isinstance(score, Additive) else 0
     # Pre-norm has one normalisation more at the end of each stack; positions are stored once.
     ends = 2 * 2 * WIDTH if isinstance(residual, PreNorm) else 0
-    found = count(small(score, Learned(length=9), residual, layers=layers))
+    found = count(small(score, Learned(max_length=9), residual, layers=layers))
     assert found == formula(VOCABULARY, WIDTH, HIDDEN, layers, own) + ends + 9 * WIDTH
 
 
@@ -59,8 +65,10 @@ def test_base_and_big_have_the_papers_size():
     attention, network = MultiHead(heads=16), FeedForward(width=4096)
     big = base.clone(
         width=1024,
-        encoder=EncoderLayer(attention=attention, feed_forward=network),
-        decoder=DecoderLayer(attention=attention, cross=attention, feed_forward=network),
+        encoder_layer=EncoderLayer(self_attention=attention, feed_forward=network),
+        decoder_layer=DecoderLayer(
+            self_attention=attention, cross_attention=attention, feed_forward=network
+        ),
     )
     assert count(big) == formula(37_000, 1024, 4096, 6) == 214_171_648
 
@@ -80,7 +88,7 @@ def test_heads_keep_every_collection_and_every_stream_of_keys():
         score: Score
 
         def __call__(self, x):
-            return over_heads(lambda score, x: score(x, x), 0, 0)(self.score, x)
+            return vmap_heads(lambda score, x: score(x, x), 0, 0)(self.score, x)
 
     x = jnp.ones((3, 2, 4))
     keys = {"params": jax.random.key(0), "sample": jax.random.key(1)}
@@ -92,9 +100,9 @@ def test_heads_keep_every_collection_and_every_stream_of_keys():
 
 def test_fresh_copies_what_is_inside_and_changes_only_what_is_asked():
     template = MultiHead(heads=4)
-    copy = fresh(template, heads=2)
+    copy = clone_template(template, heads=2)
     assert copy == MultiHead(heads=2)
-    assert copy.attention is not template.attention
-    assert copy.attention.score is not template.attention.score
+    assert copy.head is not template.head
+    assert copy.head.score is not template.head.score
     assert template.heads == 4
-    assert fresh(3) == 3
+    assert clone_template(3) == 3

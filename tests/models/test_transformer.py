@@ -13,8 +13,8 @@ from attnjax.attention.align import LocalMonotonic, Softmax
 from attnjax.attention.position import Learned, NoPosition, Sinusoidal
 from attnjax.attention.score import Additive, Dot, General, Location, ScaledDot
 from attnjax.errors import UserError
-from attnjax.models.layers import PostNorm, PreNorm
 from attnjax.models.transformer import Transformer
+from attnjax.models.transformer_layers import PostNorm, PreNorm
 from tests.models import oracle
 from tests.models.small import GIVEN, HEADS, SOURCE, initial, small
 from tests.models.stepwise import stepped_and_parallel
@@ -25,7 +25,7 @@ from tests.models.stepwise import stepped_and_parallel
     [
         # The package's waves are float32 in any case.
         (ScaledDot(), Sinusoidal(), PostNorm(), 1e-5),
-        (Additive(width=3), Learned(length=5), PreNorm(), 1e-11),
+        (Additive(width=3), Learned(max_length=5), PreNorm(), 1e-11),
     ],
     ids=["paper", "pre-norm"],
 )
@@ -68,10 +68,10 @@ def test_equals_the_oracle_with_gradients(score, position, residual, tolerance, 
     "score, align, position, residual, layers",
     [
         (ScaledDot(), Softmax(), Sinusoidal(), PostNorm(), 2),
-        (Additive(), Softmax(), Learned(length=9), PreNorm(), 1),
+        (Additive(), Softmax(), Learned(max_length=9), PreNorm(), 1),
         (General(), Softmax(), NoPosition(), PostNorm(), 1),
         (Dot(), Softmax(), Sinusoidal(), PreNorm(), 1),
-        (Location(length=9), Softmax(), NoPosition(), PostNorm(), 1),
+        (Location(max_length=9), Softmax(), NoPosition(), PostNorm(), 1),
         # looks at where a query stands
         (Dot(), LocalMonotonic(reach=1), NoPosition(), PostNorm(), 1),
     ],
@@ -155,8 +155,11 @@ def test_every_attention_shows_one_array_of_weights_and_looking_changes_nothing(
     again, seen = jax.jit(looking)(variables, SOURCE, GIVEN)
     np.testing.assert_allclose(again, logits, atol=1e-6)
     S, T = SOURCE.shape[1], GIVEN.shape[1]
-    expected = {f"encoder_layer_{i}": {"attention": (S, S)} for i in range(2)}
-    expected |= {f"decoder_layer_{i}": {"attention": (T, T), "cross": (T, S)} for i in range(2)}
+    expected = {f"encoder_layers_{i}": {"attention": (S, S)} for i in range(2)}
+    expected |= {
+        f"decoder_layers_{i}": {"self_attention": (T, T), "cross_attention": (T, S)}
+        for i in range(2)
+    }
     shapes = {
         layer: {
             name: [w.shape for w in sown["attention"]["weights"]] for name, sown in parts.items()
@@ -195,7 +198,7 @@ def test_a_model_without_a_vocabulary_is_refused():
 
 
 def test_decoding_past_the_learned_positions_is_refused():
-    model = small(position=Learned(length=6), layers=1)
+    model = small(position=Learned(max_length=6), layers=1)
     params = initial(model)
     call = functools.partial(model.apply, {"params": params})
     memory, mask = call(SOURCE, deterministic=True, method="encode")

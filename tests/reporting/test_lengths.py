@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnjax.evaluation.sentences import Sentences
+from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.reporting import page
 from attnjax.reporting.lengths import lines
 from attnjax.reporting.mechanism import panels

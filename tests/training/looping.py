@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from attnjax.data.batches import Batching, Plan
+from attnjax.data.batching import Batching, BatchPlan
 from attnjax.training.loop import train
-from attnjax.training.member import Outcome, Run
-from attnjax.training.objective import CrossEntropy
-from attnjax.training.optimizer import Adam, Constant, Schedule
+from attnjax.training.member import Run, TrainResult
+from attnjax.training.objectives.base import CrossEntropy
+from attnjax.training.optimizers import Adam, Constant, Schedule
 from attnjax.training.settings import Training
 from tests.training.toy import Toy, pairs
 
 # One row suffices, so one device: what several do is tested in test_parallel.py.
-BATCHING = Batching(tokens=48, shapes=1, rows_multiple=1)
+BATCHING = Batching(tokens=48, shapes=1, batch_size_multiple=1)
 CORPUS: Any = SimpleNamespace(splits={"train": pairs(40), "valid": pairs(16, seed=1)})
 PER_EPOCH = BATCHING.plan(CORPUS.splits["train"]).per_epoch
 
@@ -31,7 +31,7 @@ def go(
     schedule: Schedule | None = None,
     shown: io.StringIO | None = None,
     **settings: Any,
-) -> list[Outcome]:
+) -> list[TrainResult]:
     return train(
         [Run(folder=folder / str(seed), seed=seed) for seed in seeds],
         model=Toy(),
@@ -49,12 +49,12 @@ def same(ours: Any, theirs: Any) -> bool:
 
 def interrupt(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     """Press Ctrl-C once, while the batch of this step is made."""
-    batch, pressed = Plan.batch, []
+    batch, pressed = BatchPlan.batch, []
 
-    def press(plan: Plan, index: int, seed: int) -> Any:
+    def press(plan: BatchPlan, index: int, seed: int) -> Any:
         if index == step and not pressed:
             pressed.append(True)
             signal.raise_signal(signal.SIGINT)
         return batch(plan, index, seed)
 
-    monkeypatch.setattr(Plan, "batch", press)
+    monkeypatch.setattr(BatchPlan, "batch", press)

@@ -5,29 +5,31 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from attnjax.attention.attend import Attention
+from attnjax.attention.attention import Attention
 from attnjax.attention.multihead import MultiHead
-from attnjax.data.batches import Batch
-from attnjax.data.symbols import PAD
-from attnjax.models.layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.data.batching import Batch
+from attnjax.data.special_tokens import PAD
 from attnjax.models.transformer import Transformer
-from attnjax.training.objective import CrossEntropy, shifted
-from attnjax.training.optimizer import Adam, Constant
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.training.objectives.base import CrossEntropy, shifted
+from attnjax.training.optimizers import Adam, Constant
 from attnjax.training.step import initial_state, train_step
 
 WORDS, SMOOTHING, STEPS = 50, 0.1, 200
 
 
 def model(route: str) -> Transformer:
-    heads = MultiHead(heads=2, attention=Attention(route=route))
+    heads = MultiHead(heads=2, head=Attention(route=route))
     feed_forward = FeedForward(width=16)
     return Transformer(
         vocabulary=WORDS,
         width=8,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder=EncoderLayer(attention=heads, feed_forward=feed_forward),
-        decoder=DecoderLayer(attention=heads, cross=heads, feed_forward=feed_forward),
+        num_encoder_layers=1,
+        num_decoder_layers=1,
+        encoder_layer=EncoderLayer(self_attention=heads, feed_forward=feed_forward),
+        decoder_layer=DecoderLayer(
+            self_attention=heads, cross_attention=heads, feed_forward=feed_forward
+        ),
         dropout=0.0,
     )
 

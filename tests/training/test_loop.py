@@ -16,10 +16,10 @@ import numpy as np
 import orbax.checkpoint as ocp
 import pytest
 
-from attnjax.data.batches import Plan
+from attnjax.data.batching import BatchPlan
 from attnjax.errors import Interrupted, UserError
 from attnjax.training import checkpoint, group, loop, record
-from attnjax.training.optimizer import Schedule
+from attnjax.training.optimizers import Schedule
 from attnjax.training.settings import Training
 from tests.training.looping import PER_EPOCH, go, interrupt, same
 
@@ -110,15 +110,15 @@ class Bursting(Schedule):
 def test_a_long_epoch_is_saved_within(tmp_path, monkeypatch):
     (whole,) = go(tmp_path / "whole", 0)
     monkeypatch.setattr(group, "SECONDS_WITHIN_AN_EPOCH", 0)
-    batch = Plan.batch
+    batch = BatchPlan.batch
 
-    def killed(plan: Plan, step: int, seed: int) -> Any:
+    def killed(plan: BatchPlan, step: int, seed: int) -> Any:
         if step == PER_EPOCH + 3:
             raise RuntimeError("killed")
         return batch(plan, step, seed)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Plan, "batch", killed)
+        patched.setattr(BatchPlan, "batch", killed)
         with pytest.raises(RuntimeError, match="killed"):
             go(tmp_path / "cut", 0)
     assert steps(tmp_path / "cut/0")[-1] > PER_EPOCH

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.data.symbols import PAD, START
+from attnjax.data.special_tokens import PAD, START
 from attnjax.training.metrics import Window
-from attnjax.training.objective import CrossEntropy
-from attnjax.training.optimizer import GradientDescent, InverseSquareRoot
+from attnjax.training.objectives.base import CrossEntropy
+from attnjax.training.optimizers import GradientDescent, InverseSquareRoot
 from attnjax.training.step import State, evaluation_step, initial_state, train_step
 from tests.training.toy import Toy, ragged
 

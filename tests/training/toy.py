@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
 
-from attnjax.attention.dropout import Dropout
-from attnjax.data.batches import Batch
-from attnjax.data.symbols import END, PAD
+from attnjax.data.batching import Batch
+from attnjax.data.special_tokens import END, PAD
+from attnjax.nn.dropout import Dropout
 
 WORDS = 11
 

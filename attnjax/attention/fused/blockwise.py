@@ -1,0 +1,122 @@
+"""Softmax attention tile by tile, without its weights: memory linear in length, on any platform.
+
+A tile is a block of queries against a block of keys. Its logits and weights live only while it is
+read, small enough for a core's cache. What the mask empties is not read: where positions are known
+before compiling such tiles are not in the program, otherwise they are passed over as it runs.
+"""
+
+from functools import reduce
+from operator import and_
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.tree_util import Partial
+
+from attnjax.attention.fused.inputs import Inputs
+from attnjax.attention.fused.tiles import TilePlan, Where, attend
+from attnjax.attention.mask import Array, BlockRange, Mask, Padding
+
+
+def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
+    """The context [..., T, V] in the value's dtype; 0 where a query may attend to nothing.
+
+    Args:
+        inputs: any.
+        tile: how many queries and keys to read at once; None chooses by their number.
+
+    Raises:
+        UserError: a rule of the mask cannot be read tile by tile.
+
+    Source: Rabe and Staats 2021; the backward pass, Dao et al. 2022, algorithm 4.
+    """
+    query, key, value, bias = inputs.query, inputs.key, inputs.value, inputs.bias
+    leading = np.broadcast_shapes(*(x.shape[:-2] for x in (query, key, value)))
+    T, S = query.shape[-2], key.shape[-2]
+    if 0 in (*leading, T, S):
+        return jnp.zeros((*leading, T, value.shape[-1]), value.dtype)
+    rows, columns = tile or (_side(T), _side(S))
+    rows, columns = min(rows, T), min(columns, S)
+    # An axis is filled up to whole blocks: rows that nobody reads, keys that nobody may.
+    axes = {"query": (T, -T % rows), "key": (S, -S % columns), "width": (0, 0)}
+
+    def flat(x: jax.Array, names: tuple[str, ...]) -> jax.Array:
+        """[..., *names] -> [N, *names], filled up; where all examples share it, [1, *names]."""
+        before, own = x.shape[: -len(names)], x.shape[-len(names) :]
+        own = tuple(max(size, axes[name][0]) for size, name in zip(own, names, strict=True))
+        x = jnp.broadcast_to(x, (*before, *own))
+        if x.size > np.prod(own):
+            x = jnp.broadcast_to(x, (*leading, *own))
+        mode = "edge" if jnp.issubdtype(x.dtype, jnp.integer) else "constant"
+        fill = [(0, 0), *((0, axes[name][1]) for name in names)]
+        return jnp.pad(x.reshape(-1, *own), fill, mode=mode)
+
+    def position(given: jax.Array | None, name: str) -> Array:
+        return np.arange(sum(axes[name]))[None] if given is None else flat(given, (name,))
+
+    query, key, value = (
+        jnp.broadcast_to(x, (*leading, *x.shape[-2:])) for x in (query, key, value)
+    )
+    arrays = flat(query, ("query", "width")), *(flat(x, ("key", "width")) for x in (key, value))
+    at = position(inputs.query_position, "query")
+    of = position(inputs.key_position, "key")
+    rules = tuple(rule.map_arrays(flat) for rule in inputs.rules())
+    some, whole, passed = _tiles(rules, BlockRange.of(at, rows), BlockRange.of(of, columns))
+    if axes["key"][1]:
+        rules = (*rules, Padding(jnp.arange(sum(axes["key"]))[None] < S))
+        whole = whole & (np.arange(whole.shape[-1]) < whole.shape[-1] - 1)
+    plan = TilePlan(
+        rows,
+        columns,
+        _group(arrays[0].shape[0], rows * columns),
+        whole=_places(some & whole),
+        partial=_places(some & ~whole),
+        scale=inputs.scale,
+    )
+    if bias is not None and not isinstance(bias, Partial):
+        bias = Partial(bias)
+    shares = jax.tree.map(lambda x: x.reshape(-1, *x.shape[len(leading) :]), bias)
+    where = Where(rules, jnp.asarray(at), jnp.asarray(of), passed)
+    context = attend(plan, *arrays, shares, where)
+    return context[:, :T].reshape(*leading, T, -1)
+
+
+ENTRIES = 8 * 512 * 512
+"""Logits of all examples that are read at once. A product of many examples is one for each core;
+a product of one is cut in two, and the cores wait for one another."""
+
+
+def _side(length: int) -> int:
+    """How many rows or columns: fewer read less beyond a diagonal, more cost less a tile."""
+    return 256 if length <= 1024 else 512
+
+
+def _places(table: Array) -> tuple[tuple[int, int], ...]:
+    """Where a table of tiles says yes."""
+    return tuple((i, j) for i, j in np.argwhere(table).tolist())
+
+
+def _group(examples: int, entries: int) -> int:
+    """How many examples to read at once: a divisor of their number."""
+    most = max(1, ENTRIES // entries)
+    return max(number for number in range(1, most + 1) if examples % number == 0)
+
+
+def _tiles(
+    rules: tuple[Mask, ...], query: BlockRange, key: BlockRange
+) -> tuple[Array, Array, Array | None]:
+    """What may hold an allowed pair and what surely is whole, as is known before compiling.
+
+    And [N, query blocks, key blocks]: what may hold one, as the rules' own arrays say.
+    """
+    tables = [rule.block(query, key) for rule in rules]
+    early = [table for table in tables if isinstance(table.any, np.ndarray)]
+    late = [table.any for table in tables if not isinstance(table.any, np.ndarray)]
+    every = np.ones((query.lowest.shape[-1], key.lowest.shape[-1]), bool)
+    some = reduce(and_, (table.any[0] for table in early), every)
+    whole = reduce(and_, (table.all[0] for table in early), every & (not late))
+    passed = None
+    if late:
+        both = reduce(and_, late)
+        passed = jnp.broadcast_to(both, (both.shape[0], *every.shape))
+    return some, whole, passed

@@ -1,0 +1,206 @@
+"""Scores of the distance between query and key: attention as regression by kernels.
+
+Nadaraya 1964 and Watson 1964 predict a value as the mean of the known ones, each weighted by a
+kernel K of how far its place is: f(q) = sum over s of K(q - k[s]) v[s] / sum over s of K(q - k[s]).
+There are two ways to say it. `Gaussian` and `LearnedGaussian` are log K, for the align `Softmax`.
+The others are K itself, for the align `Normalise`: a kernel that is 0 from some distance on has no
+logarithm there. A constant factor of K cancels, and is left out.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+from attnjax.attention.score import Score, check_widths
+from attnjax.errors import UserError
+
+
+def squared_distance(query: jax.Array, key: jax.Array) -> jax.Array:
+    """distance[t, s] = ||query[t] - key[s]||^2, from the differences.
+
+    Expanded into |q|^2 + |k|^2 - 2 q.k it would be a difference of large numbers: in float32,
+    points 0.01 apart and 100 away from the origin would be wrong by all their distance.
+
+    Args:
+        query: [..., T, K].
+        key: [..., S, K].
+
+    Returns:
+        [..., T, S], in float32 or wider.
+
+    Raises:
+        UserError: query and key differ in bandwidth.
+    """
+    check_widths(query, key, "a distance")
+    wide = jnp.promote_types(jnp.result_type(query, key), jnp.float32)
+    difference = query.astype(wide)[..., :, None, :] - key.astype(wide)[..., None, :, :]
+    return (difference**2).sum(-1)
+
+
+def gaussian(query: jax.Array, key: jax.Array, bandwidth: float | jax.Array) -> jax.Array:
+    """logits[t, s] = -||query[t] - key[s]||^2 / (2 bandwidth^2); shapes as in `squared_distance`.
+
+    Args:
+        query: [..., T, K].
+        key: [..., S, K].
+        bandwidth: the kernel's standard deviation, in the units of query and key.
+
+    Raises:
+        UserError: the bandwidth is not positive.
+
+    Source: Nadaraya 1964, Watson 1964, with a normal density for the kernel.
+    """
+    return -squared_distance(query, key) / (2 * _positive(bandwidth) ** 2)
+
+
+def squared_exponential(
+    query: jax.Array, key: jax.Array, bandwidth: float | jax.Array
+) -> jax.Array:
+    """K[t, s] = exp(-||query[t] - key[s]||^2 / (2 bandwidth^2)): the exponential of `gaussian`.
+
+    Far from every key K is 0 in floating point, and so is the row; the softmax of `gaussian` is
+    the same function, and knows the nearest key there.
+
+    Source: Nadaraya 1964, Watson 1964.
+    """
+    return jnp.exp(gaussian(query, key, bandwidth))
+
+
+def boxcar(query: jax.Array, key: jax.Array, bandwidth: float | jax.Array) -> jax.Array:
+    """K[t, s] = 1 where ||query[t] - key[s]|| <= bandwidth, else 0; it has no gradient.
+
+    Args:
+        query: [..., T, K].
+        key: [..., S, K].
+        bandwidth: how far the kernel reaches, in the units of query and key.
+
+    Raises:
+        UserError: the bandwidth is not positive.
+
+    Source: Rosenblatt 1956; Parzen 1962.
+    """
+    distance = squared_distance(query, key)
+    return (distance <= _positive(bandwidth) ** 2).astype(distance.dtype)
+
+
+def epanechnikov(query: jax.Array, key: jax.Array, bandwidth: float | jax.Array) -> jax.Array:
+    """K[t, s] = max(0, 1 - ||query[t] - key[s]||^2 / bandwidth^2); arguments as of `boxcar`.
+
+    Source: Epanechnikov 1969.
+    """
+    return jnp.maximum(1 - squared_distance(query, key) / _positive(bandwidth) ** 2, 0)
+
+
+def triangular(query: jax.Array, key: jax.Array, bandwidth: float | jax.Array) -> jax.Array:
+    """K[t, s] = max(0, 1 - ||query[t] - key[s]|| / bandwidth); arguments as of `boxcar`.
+
+    At the distance 0, where it has a peak and no derivative, its gradient is 0.
+
+    Source: Parzen 1962.
+    """
+    square = squared_distance(query, key)
+    apart = square > 0
+    # the root's derivative at 0 is infinite, and would be multiplied by the 0 of the other branch
+    distance = jnp.where(apart, jnp.sqrt(jnp.where(apart, square, 1)), 0)
+    return jnp.maximum(1 - distance / _positive(bandwidth), 0)
+
+
+def _positive(bandwidth: float | jax.Array) -> float | jax.Array:
+    """The bandwidth, refused where it is a number already and no bandwidth."""
+    if isinstance(bandwidth, int | float) and not bandwidth > 0:
+        raise UserError(f"a kernel's bandwidth must be positive; got {bandwidth}")
+    return bandwidth
+
+
+class Gaussian(Score):
+    """`gaussian` as a part; no parameters. With `Softmax` it is the Nadaraya-Watson estimator.
+
+    Attributes:
+        bandwidth: the kernel's standard deviation, in the units of query and key.
+    """
+
+    bandwidth: float = 1.0
+
+    def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
+        """Return [..., T, S]."""
+        return gaussian(query, key, self.bandwidth)
+
+
+class LearnedGaussian(Score):
+    """`gaussian` with a learned bandwidth; the parameter is its logarithm, so it stays positive.
+
+    Attributes:
+        bandwidth: what it starts at.
+    """
+
+    bandwidth: float = 1.0
+
+    @nn.compact
+    def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
+        """Return [..., T, S]."""
+        start = nn.initializers.constant(math.log(_positive(self.bandwidth)))
+        # logits are float32 or wider, and so is the bandwidth
+        wide = jnp.promote_types(jnp.result_type(query, key), jnp.float32)
+        return gaussian(query, key, jnp.exp(self.param("log_bandwidth", start, ()).astype(wide)))
+
+
+class Kernel(Score):
+    """What every score is that is K itself, nowhere negative, as the align `Normalise` wants."""
+
+
+class SquaredExponential(Kernel):
+    """`squared_exponential` as a part, for `Normalise`; no parameters.
+
+    Attributes:
+        bandwidth: the kernel's standard deviation, in the units of query and key.
+    """
+
+    bandwidth: float = 1.0
+
+    def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
+        """Return [..., T, S], in [0, 1]."""
+        return squared_exponential(query, key, self.bandwidth)
+
+
+class Boxcar(Kernel):
+    """`boxcar` as a part, for `Normalise`: the mean of all that is near; no parameters.
+
+    Attributes:
+        bandwidth: how far it reaches, in the units of query and key.
+    """
+
+    bandwidth: float = 1.0
+
+    def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
+        """Return [..., T, S], 0 or 1."""
+        return boxcar(query, key, self.bandwidth)
+
+
+class Epanechnikov(Kernel):
+    """`epanechnikov` as a part, for `Normalise`; no parameters.
+
+    Attributes:
+        bandwidth: how far it reaches, in the units of query and key.
+    """
+
+    bandwidth: float = 1.0
+
+    def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
+        """Return [..., T, S], in [0, 1]."""
+        return epanechnikov(query, key, self.bandwidth)
+
+
+class Triangular(Kernel):
+    """`triangular` as a part, for `Normalise`; no parameters.
+
+    Attributes:
+        bandwidth: how far it reaches, in the units of query and key.
+    """
+
+    bandwidth: float = 1.0
+
+    def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
+        """Return [..., T, S], in [0, 1]."""
+        return triangular(query, key, self.bandwidth)

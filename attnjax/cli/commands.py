@@ -1,0 +1,275 @@
+"""What each command does; each imports what it needs when it is called."""
+
+import codecs
+import json as json_format
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from attnjax.config.override import Override, override
+from attnjax.errors import UserError
+from attnjax.experiment.load import find, load, shipped
+
+if TYPE_CHECKING:
+    from attnjax.decoding.search import Search
+    from attnjax.runs.run_folder import Trained
+
+
+def list() -> None:
+    """Print the shipped experiments."""
+    drawn = Table("experiment", "question", "paper", box=None, pad_edge=False)
+    for listing in shipped():
+        drawn.add_row(listing.name, listing.question, listing.paper)
+    _out().print(drawn)
+
+
+def show(
+    *, experiment: str, setting: str | None, variant: str | None, overrides: Sequence[Override]
+) -> None:
+    """Print an experiment's resolved tree, and what a training step of it costs."""
+    _keep_compiled()
+    from attnjax.cli.describe import describe
+
+    ablation = load(find(experiment)).at(setting).ablation
+    chosen = ablation.base if variant is None else ablation.variant(variant)
+    for part in describe(override(chosen, overrides)):
+        _out().print(part)
+    if variant is None:
+        if ablation.settings:
+            _out().print(f"settings: {', '.join(ablation.settings)}")
+        each = "1 seed" if ablation.seeds == 1 else f"{ablation.seeds} seeds"
+        _out().print(f"variants: {', '.join(ablation.variants)}; {each} each")
+
+
+def run(
+    *,
+    experiment: str,
+    setting: str | None,
+    variant: Sequence[str],
+    seeds: int | None,
+    runs: Path,
+    overrides: Sequence[Override],
+) -> None:
+    """Run an experiment, then put its runs together."""
+    if seeds is not None and seeds < 1:
+        raise UserError(f"--seeds must be at least 1, got {seeds}")
+    _keep_compiled()
+    from attnjax.runs.run_ablation import Sweep, sweep
+
+    loaded = load(find(experiment)).at(setting)
+    folder = runs / loaded.folder
+    plan = Sweep(
+        loaded=loaded,
+        variants=tuple(dict.fromkeys(variant)),
+        seeds=seeds,
+        folder=folder,
+        overrides=tuple(overrides),
+    )
+    sweep(plan, Console(stderr=True))
+    again = ["attnjax", "run", experiment, *(["--setting", setting] if setting else [])]
+    _report(folder, loaded, [*again, *(word for one in overrides for word in one.words)])
+
+
+def report(*, runs: Path) -> None:
+    """Put finished runs together again."""
+    from attnjax.runs.summary import experiments, reload
+
+    for folder in experiments(runs):
+        _report(folder, reload(folder), None)
+
+
+def _report(folder: Path, loaded: Any, command: Sequence[str] | None) -> None:
+    from attnjax.reporting.page import write
+    from attnjax.reporting.table import table
+    from attnjax.runs.summary import summarise
+
+    summary = summarise(folder, loaded, command)
+    page = write(folder, summary)
+    _out().print(table(summary))
+    _out().print(f"report: {page}", soft_wrap=True, highlight=False, markup=False)
+
+
+def evaluate(
+    *,
+    run: Path,
+    split: str | None,
+    source: Path | None,
+    reference: Path | None,
+    beam: int | None,
+    json: bool,
+) -> None:
+    """Score a trained run on a split of its task, or on files."""
+    if (source is None) != (reference is None):
+        raise UserError("--source and --reference go together")
+    if source is not None and split is not None:
+        raise UserError("--split and --source exclude each other")
+    _keep_compiled()
+    from attnjax.data.corpora.parallel_text import read_pairs
+    from attnjax.evaluation.decode_corpus import score
+
+    trained = _open(run)
+    task, vocabulary = trained.experiment.task, trained.text("target")
+    if task.metric is None:
+        raise UserError(f"{run} answers no sentences: its figures are in its result.json")
+    if source is not None and reference is not None:
+        examples = read_pairs(source, reference)
+        written = [example.source for example in examples]
+        sources = [task.ids(text, trained.text("source")) for text in written]
+        references = [vocabulary.plain(example.target) for example in examples]
+        what = str(source)
+    else:
+        what = split or "test"
+        corpus = task.load(trained.vocabularies)
+        if not corpus.splits.get(what):
+            raise UserError(f"the task has no split {what}; there is {', '.join(corpus.splits)}")
+        written = corpus.sources.get(what, [])
+        sources = [example.source for example in corpus.splits[what]]
+        references = corpus.references[what]
+    answers = _answers(trained, written, sources, _search(trained, beam), what)
+    metrics, made = score(task.metric, vocabulary, answers, references)
+    content = {"run": str(run), "on": what, "sentences": len(sources), **metrics, **made}
+    if json:
+        print(json_format.dumps(content, ensure_ascii=False))
+        return
+    for name, value in content.items():
+        _out().print(f"{name}: {value}", highlight=False, soft_wrap=True, markup=False)
+
+
+def predict(*, run: Path, beam: int | None) -> None:
+    """Answer each line of standard input by a line."""
+    _keep_compiled()
+    if sys.stdin is None:
+        raise UserError("predict reads standard input, and that is closed")
+    trained = _open(run)
+    lines = _lines(sys.stdin.buffer.read())
+    # an empty line asks nothing
+    asked = [line for line in lines if line.strip()]
+    vocabulary = trained.text("source")
+    sources = [trained.experiment.task.ids(line, vocabulary) for line in asked]
+    answers = iter(_answers(trained, asked, sources, _search(trained, beam), "standard input"))
+    for line in lines:
+        print(next(answers) if line.strip() else "")
+
+
+def _lines(content: bytes) -> Sequence[str]:
+    lines = []
+    content = content.removeprefix(codecs.BOM_UTF8)  # as of files
+    for number, line in enumerate(content.removesuffix(b"\n").split(b"\n"), start=1):
+        try:
+            lines.append(line.decode("utf-8").removesuffix("\r"))
+        except UnicodeDecodeError as error:
+            raise UserError(
+                f"UTF-8 was wanted; line {number} of standard input has the byte "
+                f"0x{line[error.start]:02x} ({error.reason})"
+            ) from error
+    return lines if content else []
+
+
+def _open(run: Path) -> "Trained":
+    """A run, with a warning where its training is under way or was cut off."""
+    from attnjax.runs.run_folder import open_trained
+
+    trained = open_trained(run)
+    if not trained.finished:
+        print(f"attnjax: {run} is not trained to its end; so far:", file=sys.stderr)
+    return trained
+
+
+def _search(trained: "Trained", beam: int | None) -> "Search":
+    """The run's own search, or one with a beam of this size.
+
+    Raises:
+        UserError: the run searches for no sentences.
+    """
+    from attnjax.decoding.label import Label
+    from attnjax.decoding.search import Beam, Greedy
+
+    own = trained.experiment.search
+    if beam is None:
+        return own
+    if isinstance(own, Label):
+        raise UserError("--beam is for sentences; this run answers with one label")
+    if isinstance(own, Beam):
+        return replace(own, size=beam)
+    return Greedy() if beam == 1 else Beam(size=beam)
+
+
+def _answers(
+    trained: "Trained",
+    written: Sequence[str],
+    sources: Sequence[Any],
+    search: "Search",
+    what: str,
+) -> Sequence[str]:
+    """The answers to sources, as text."""
+    from attnjax.models.max_length import check_lengths
+
+    experiment = trained.experiment
+    if trained.vocabularies.source is not None:
+        check_lengths(experiment.model, sources, f"of {what}", "source")
+    found = replace(experiment, search=search).answers(trained.params, sources)
+    return experiment.texts(trained.params, trained.vocabularies, written, sources, found)
+
+
+def bench(*, workloads: Sequence[str], peer: Path | None, json: bool, against: Path | None) -> None:
+    """Time workloads, in turns with another engine if there is one."""
+    _keep_compiled()
+    from attnjax.benchmark.limit import CPU_SIDE, product
+    from attnjax.benchmark.machine import machine
+    from attnjax.benchmark.report import changes, kept, table
+    from attnjax.benchmark.turns import measure, moved
+    from attnjax.benchmark.workloads import chosen
+
+    listed, then = chosen(workloads), None if against is None else kept(against)
+    rows, limit = [], product(CPU_SIDE)
+
+    def tell() -> None:
+        content = {**machine(), "workloads": rows}
+        found = [] if then is None else [*moved(content, then)]
+        if then is not None:
+            content["against"] = {"date": then["date"], "moved": found}
+        if json:
+            print(json_format.dumps(content))
+            return
+        _out().print(table(rows))
+        if then is not None:
+            _out().print(changes(found, then))
+
+    try:
+        for number, workload in enumerate(listed, start=1):
+            # a line, not a spinner: its thread would run while the clock does
+            print(f"{number} of {len(listed)}: {workload.name}", file=sys.stderr)
+            rows.append(measure(workload, peer, limit))
+    finally:
+        # also where a peer lacks an engine, or memory does: what was measured is not lost
+        if rows:
+            tell()
+
+
+def _keep_compiled() -> None:
+    """Keep what XLA compiles in the user's cache, for the next run of the same program."""
+    import jax
+
+    if jax.config.jax_compilation_cache_dir is None:
+        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        jax.config.update("jax_compilation_cache_dir", str(Path(cache) / "attnjax" / "compiled"))
+        # first parameters are a hundred programs of milliseconds, and most of a start
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+
+
+class _Output(Console):
+    """Standard output; that its reader has enough is the command line's to handle."""
+
+    def on_broken_pipe(self) -> None:
+        raise
+
+
+def _out() -> Console:
+    """As wide as the terminal; what is read by a program, or kept, is cut nowhere."""
+    return _Output(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000)

@@ -1,0 +1,100 @@
+"""An experiment as a person reads it: its tree, its parameters, what a training step costs."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import jax
+from rich.console import RenderableType
+from rich.text import Text
+from rich.tree import Tree
+
+from attnjax.attention.attention import Attention
+from attnjax.config.vary import is_part, names, walk
+from attnjax.data.batching import Batch
+from attnjax.data.corpus import Corpus
+from attnjax.data.vocabularies import SIDES
+from attnjax.errors import NoCorpus
+from attnjax.experiment import Experiment
+from attnjax.training.flops import product_flops
+from attnjax.training.step import initial_state, train_step
+
+
+def describe(experiment: Experiment) -> Iterator[RenderableType]:
+    """What there is to say, one thing after the other; the costs need the task's data."""
+    yield tree(experiment)
+    for path, part in walk(experiment):
+        if isinstance(part, Attention):
+            yield Text(f"{path}: {part.where_formed()}")
+    try:
+        corpus = experiment.task.load()
+        resolved = experiment.resolve(corpus)
+    except NoCorpus as error:
+        yield Text(f"parameters and FLOPs depend on the data: {error}")
+        return
+    parameters, flops, shape = costs(resolved, corpus)
+    for side, size in zip(SIDES, corpus.vocabularies.sizes, strict=True):
+        if size is not None:
+            yield Text(f"{side} vocabulary: {size:,}")
+    yield Text(f"parameters: {parameters:,}")
+    yield Text(
+        f"a training step: {flops:.3g} FLOPs in products of matrices, at [B, S, T] = {list(shape)}"
+    )
+
+
+def tree(experiment: Experiment) -> Tree:
+    """Every path and the value there."""
+    drawn = Tree(Text(type(experiment).__name__))
+    _grow(drawn, experiment)
+    return drawn
+
+
+def _grow(drawn: Tree, part: Any) -> None:
+    for name in names(part):
+        value = getattr(part, name)
+        if is_part(value):
+            _grow(drawn.add(Text(f"{name}: {type(value).__name__}")), value)
+        elif isinstance(value, tuple) and any(map(is_part, value)):
+            below = drawn.add(Text(name))
+            for item in value:
+                _grow(below.add(Text(type(item).__name__)), item)
+        else:
+            drawn.add(Text(f"{name} = {value!r}"))
+
+
+def costs(experiment: Experiment, corpus: Corpus) -> tuple[int, int, tuple[int, int, int]]:
+    """Parameters, FLOPs of a training step, and the shape [B, S, T] of the largest batch.
+
+    Nothing is compiled or allocated.
+    """
+    plan = experiment.training.batching.plan(corpus.splits["train"])
+    rows, source, target = max(plan.shapes, key=lambda shape: shape[0] * max(shape[1:]))
+    transform = experiment.optimizer.make()
+
+    def batch(rows: int) -> Any:
+        example = plan.batch(0, 0)
+        shapes = (
+            (rows, source, *example.source.shape[2:]),
+            (rows, target, *example.target.shape[2:]),
+            (rows,),
+        )
+        kinds = (array.dtype for array in example)
+        return Batch._make(map(jax.ShapeDtypeStruct, shapes, kinds))
+
+    initial = partial(
+        initial_state,
+        model=experiment.model,
+        objective=experiment.objective,
+        transform=transform,
+    )
+    state = jax.eval_shape(initial, jax.random.key(0), batch(1))
+    parameters = sum(leaf.size for leaf in jax.tree.leaves(state.params))
+    step = partial(
+        train_step,
+        model=experiment.model,
+        objective=experiment.objective,
+        transform=transform,
+        reduce=lambda sums: sums,
+        precision=experiment.training.precision,
+    )
+    return parameters, product_flops(step, state, batch(rows)), (rows, source, target)

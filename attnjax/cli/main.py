@@ -1,0 +1,194 @@
+"""The command line: parse and call, nothing else.
+
+JAX is imported by what a command calls, so that `attnjax list` and `--help` are quick.
+"""
+
+import argparse
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from attnjax.errors import Interrupted, UserError
+from attnjax.runs.versions import installed
+
+OVERRIDES = """\
+overrides change the experiment and each of its variants, in any order:
+  model.encoder_layer.self_attention.head.score:dot    choose a part
+  --model.encoder_layer.self_attention.heads 4              give a value
+`attnjax show EXPERIMENT` lists every path, with the values there now."""
+
+
+NO_MEMORY = (
+    "there is not enough memory for this; take smaller batches (--training.batching.tokens), "
+    "fewer seeds at once or a smaller beam"
+)
+
+
+class Parser(argparse.ArgumentParser):
+    """One sentence for a mistake, instead of the usage and a sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise a UserError."""
+        raise UserError(f"{message}; see {self.prog} --help")
+
+
+class Version(argparse.Action):
+    """Print the version, which is looked up only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> NoReturn:
+        """Print and exit."""
+        print(f"attnjax {installed('attnjax')}")
+        parser.exit()
+
+
+def parser() -> tuple[Parser, dict[str, Parser]]:
+    """The whole command line, and the parser of each command."""
+    top = Parser(prog="attnjax", description="Attention, its ablations, and their verdicts.")
+    top.add_argument(
+        "--version", action=Version, nargs=0, default=argparse.SUPPRESS, help="print it and exit"
+    )
+    added = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    def add(name: str, help: str, *, overrides: bool = False) -> Parser:
+        return added.add_parser(
+            name,
+            help=help,
+            description=help,
+            usage=f"attnjax {name} [options] EXPERIMENT [overrides]" if overrides else None,
+            epilog=OVERRIDES if overrides else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+
+    def path(command: Parser, name: str, help: str) -> None:
+        command.add_argument(name.lower(), metavar=name, type=Path, help=help)
+
+    add("list", "The experiments that come with attnjax.")
+
+    show = add("show", "Print all of an experiment's settings, and its cost.", overrides=True)
+    run = add("run", "Run an experiment; go on with what was cut off.", overrides=True)
+    for command in (show, run):
+        command.add_argument(
+            "experiment", metavar="EXPERIMENT", help="a shipped one's name, or a file"
+        )
+        command.add_argument(
+            "--setting",
+            metavar="S",
+            help="one of its other settings, such as paper: the paper's own",
+        )
+    show.add_argument("--variant", help="one of its variants; the base if not given")
+    run.add_argument("--variant", action="append", default=[], help="run this one; may be repeated")
+    run.add_argument(
+        "--seeds", type=int, metavar="N", help="runs of each variant; default: as the file says"
+    )
+    run.add_argument(
+        "--runs", type=Path, default=Path("runs"), metavar="DIR", help="for results; default: runs"
+    )
+
+    report = add("report", "Make the table and report.html of finished runs again.")
+    path(report, "RUNS", "an experiment's folder, or the one that --runs named")
+
+    evaluate = add("evaluate", "Score a trained run.")
+    path(evaluate, "RUN", "a run's folder")
+    evaluate.add_argument("--split", metavar="S", help="train, valid or test; default: test")
+    evaluate.add_argument("--source", type=Path, metavar="F", help="a file, not a split")
+    evaluate.add_argument("--reference", type=Path, metavar="F", help="its answers, a line each")
+    evaluate.add_argument("--json", action="store_true", help="print one JSON object")
+
+    predict = add("predict", "Answer the lines of standard input.")
+    path(predict, "RUN", "a run's folder")
+    for command in (evaluate, predict):
+        command.add_argument(
+            "--beam", type=int, metavar="N", help="hypotheses; 1 is greedy; default: the run's own"
+        )
+
+    bench = add("bench", "Time it, beside PyTorch and CTranslate2 if there are; takes minutes.")
+    bench.add_argument(
+        "workloads",
+        metavar="WORKLOAD",
+        nargs="*",
+        help="attention, train, seq2seq, decode, or one of their sizes; default: all",
+    )
+    bench.add_argument(
+        "--peer", type=Path, metavar="PYTHON", help="the interpreter that has torch, ctranslate2"
+    )
+    bench.add_argument("--json", action="store_true", help="print one JSON object")
+    bench.add_argument("--against", type=Path, metavar="F", help="what --json printed earlier")
+    return top, added.choices
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns its exit code: 0, 2 for a user's mistake, 130 for Ctrl-C."""
+    try:
+        return _main(list(sys.argv[1:] if arguments is None else arguments))
+    except UserError as error:
+        return _fail(str(error), 2)
+    except (Interrupted, KeyboardInterrupt) as error:
+        where = f" ({error})" if str(error) else ""
+        return _fail(f"interrupted{where}; the same command goes on from what is saved", 130)
+    except BrokenPipeError:
+        # whoever read our output has enough; nothing is left to be flushed to it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except MemoryError as error:
+        return _fail(f"{NO_MEMORY}; Python says: {error}", 2)
+    except RuntimeError as error:
+        # JAX's, which is not imported to be named
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        return _fail(f"{NO_MEMORY}; JAX says: {str(error).splitlines()[0]}", 2)
+    except OSError as error:
+        sentence = _mendable(error)
+        if sentence is None:
+            raise
+        return _fail(sentence, 2)
+
+
+def _main(arguments: list[str]) -> int:
+    from attnjax.config.override import split
+    from attnjax.config.vary import nearest
+
+    words, overrides = split(arguments)
+    top, commands = parser()
+    if words and not words[0].startswith("-") and words[0] not in commands:
+        raise UserError(f"there is no command {words[0]!r}{nearest(words[0], commands)}")
+    given, unknown = top.parse_known_args(words)
+    if unknown:
+        options = [
+            option
+            for action in commands[given.command]._actions
+            for option in action.option_strings
+        ]
+        if not unknown[0].startswith("-"):
+            raise UserError(f"{given.command} wants nothing more; got also {unknown[0]!r}")
+        raise UserError(f"{given.command} has no option {unknown[0]}{nearest(unknown[0], options)}")
+    if overrides and given.command not in ("show", "run"):
+        raise UserError(f"{given.command} takes no overrides; got {overrides[0]}")
+
+    from attnjax.cli import commands as called
+
+    command = getattr(called, given.command)
+    options = {name: value for name, value in vars(given).items() if name != "command"}
+    if given.command in ("show", "run"):
+        options["overrides"] = tuple(overrides)
+    command(**options)
+    sys.stdout.flush()
+    return 0
+
+
+def _mendable(error: OSError) -> str | None:
+    """What to say of what a user can mend; None: it is a mistake of ours."""
+    where = f" of {error.filename}" if error.filename else ""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"the disk{where} is full; make room and repeat the command"
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR):
+        return f"{error.filename}: {error.strerror}"
+    return None
+
+
+def _fail(sentence: str, code: int) -> int:
+    print(f"attnjax: {sentence}", file=sys.stderr)
+    return code

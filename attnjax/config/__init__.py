@@ -1,0 +1,1 @@
+"""Trees of parts (dataclasses, Linen modules): walk, vary, override, serialize, constrain."""

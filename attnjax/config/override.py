@@ -1,0 +1,195 @@
+"""Changes from the command line: `search:greedy` is a part, `--training.steps 100` a value."""
+
+import inspect
+import pkgutil
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
+from types import NoneType
+from typing import Any, Literal, NamedTuple, get_args, get_origin
+
+from attnjax.config.vary import accepts, alternatives, change, describe, nearest
+from attnjax.errors import UserError
+
+
+class Override(NamedTuple):
+    """One change: the path, what was written, and whether that names a part."""
+
+    path: str
+    text: str
+    choice: bool
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """As it is written on the command line."""
+        return (f"{self.path}:{self.text}",) if self.choice else (f"--{self.path}", self.text)
+
+    def __str__(self) -> str:
+        return " ".join(self.words)
+
+
+ROOMS_OF_PARTS = ("attention", "data", "decoding", "evaluation", "models", "training")
+"""The packages whose parts can be chosen, by name: nothing here knows what is in them."""
+
+CHOICE = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([\w-]+)")
+VALUE = re.compile(r"--([A-Za-z_][\w-]*(?:\.[\w-]+)+)(?:=(.*))?", re.DOTALL)
+
+
+def split(arguments: Sequence[str]) -> tuple[list[str], list[Override]]:
+    """Arguments without the overrides, and the overrides, choices first; given in any order.
+
+    An option with a dot in its name is one: no command has such an option of its own. A value may
+    be one of a part that is chosen after it.
+
+    Raises:
+        UserError: an override without its value.
+    """
+    rest, overrides, waiting = [], [], list(arguments)
+    while waiting:
+        word = waiting.pop(0)
+        if chosen := CHOICE.fullmatch(word):
+            overrides.append(Override(chosen[1], chosen[2], choice=True))
+        elif given := VALUE.fullmatch(word):
+            path, text = given[1].replace("-", "_"), given[2]
+            if text is None and (not waiting or waiting[0].startswith("--")):
+                raise UserError(f"--{path} wants a value after it")
+            overrides.append(Override(path, waiting.pop(0) if text is None else text, choice=False))
+        else:
+            rest.append(word)
+    return rest, sorted(overrides, key=lambda wanted: not wanted.choice)
+
+
+def override[T](base: T, overrides: Sequence[Override]) -> T:
+    """The part with the overrides made.
+
+    Raises:
+        UserError: an unknown path, part or value; the nearest one is named.
+    """
+    base, refused = as_far_as(base, overrides)
+    if refused:
+        raise refused[0]
+    return base
+
+
+def as_far_as[T](base: T, overrides: Sequence[Override]) -> tuple[T, list[UserError]]:
+    """The part with those overrides made that it takes, and why it does not take the others.
+
+    They are made in their order; one that is refused comes again after the others, for two values
+    may fit each other and neither the one that was there before.
+    """
+    waiting, refused = [*overrides], []
+    while waiting:
+        again, refused = [], []
+        for wanted in waiting:
+            make = _choice(wanted) if wanted.choice else _value(wanted)
+            try:
+                base = change(base, wanted.path, make)
+            except UserError as error:
+                again.append(wanted)
+                refused.append(error)
+        if len(again) == len(waiting):
+            break
+        waiting = again
+    return base, refused
+
+
+def _choice(wanted: Override) -> Callable[[Any, Any], Any]:
+    def make(hint: Any, old: Any) -> Any:
+        options = parts(hint)
+        if not options:
+            # an option without a dot is a command's own
+            how = f"give it by --{wanted.path} VALUE" if "." in wanted.path else "write it there"
+            raise UserError(f"{wanted.path} is a value of the file, {describe(hint)}: {how}")
+        if wanted.text not in options:
+            raise UserError(f"{wanted.path}: no {wanted.text}{nearest(wanted.text, options)}")
+        kind = options[wanted.text]
+        if kind is None:
+            return None
+        if type(old) is kind:
+            return old
+        try:
+            return kind()
+        except TypeError as error:
+            # a part with fields that have no default can only be made in an experiment file
+            raise UserError(f"{wanted}: {error}; choose it in an experiment file") from error
+
+    return make
+
+
+def _value(wanted: Override) -> Callable[[Any, Any], Any]:
+    def make(hint: Any, old: Any) -> Any:
+        del old
+        if parts(hint) and not (wanted.text.lower() == "none" and accepts(hint, None)):
+            options = parts(hint)
+            part = wanted.text if wanted.text in options else next(iter(options))
+            raise UserError(f"--{wanted.path}: a part is chosen by {wanted.path}:{part}")
+        # "none" is a string too
+        kinds = sorted(alternatives(hint), key=lambda kind: kind not in (None, NoneType))
+        read = [value for kind in kinds for value in _read(kind, wanted.text)]
+        if not read:
+            raise UserError(f"--{wanted.path}: wanted {describe(hint)}; got {wanted.text!r}")
+        return read[0]
+
+    return make
+
+
+def _read(kind: Any, text: str) -> list[Any]:
+    """The value that a text writes of a type without alternatives, or nothing."""
+    if kind in (None, NoneType):
+        return [None] if text.lower() == "none" else []
+    if get_origin(kind) is Literal:
+        return [word for word in get_args(kind) if str(word) == text]
+    if kind is bool:
+        return [text.lower() == "true"] if text.lower() in ("true", "false") else []
+    if kind in (int, float):
+        try:
+            # 1,000 is a thousand steps; 0,005 is no rate
+            return [int(text.replace(",", "")) if kind is int else float(text)]
+        except ValueError:
+            return []
+    if get_origin(kind) is tuple and get_args(kind)[1:] == (...,):
+        items = [_read(get_args(kind)[0], item) for item in text.split(",") if item]
+        return [tuple(item[0] for item in items)] if all(items) else []
+    return [text] if kind is str else []
+
+
+def parts(hint: Any) -> dict[str, type | None]:
+    """The parts that a field may hold, by name: the subclasses of its type, a user's too."""
+    _import_parts()
+    kinds = alternatives(hint)
+    found: dict[str, type | None] = {
+        _kebab(kind.__name__): kind
+        for base in kinds
+        if isinstance(base, type) and hasattr(base, "__dataclass_fields__")
+        for kind in _below(base)
+    }
+    return found | ({"none": None} if found and NoneType in kinds else {})
+
+
+@cache
+def _import_parts() -> None:
+    """A part in a module that nothing has imported would not be known to be one."""
+    for room in ROOMS_OF_PARTS:
+        package = import_module(f"attnjax.{room}")
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            import_module(module.name)
+
+
+def _below(base: type) -> list[type]:
+    """The class and its subclasses that can be used: those that leave nothing to be written."""
+    deeper = [kind for sub in base.__subclasses__() for kind in _below(sub)]
+    return deeper if _open(base) else [base, *deeper]
+
+
+def _open(kind: type) -> bool:
+    """Whether a class says what a part is and leaves a method to be written."""
+    methods = (inspect.unwrap(method) for _, method in inspect.getmembers(kind, callable))
+    codes = (getattr(method, "__code__", None) for method in methods)
+    left = any(code and "NotImplementedError" in code.co_names for code in codes)
+    return left or bool(getattr(kind, "__abstractmethods__", ()))
+
+
+def _kebab(name: str) -> str:
+    """ScaledDot -> scaled-dot."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()

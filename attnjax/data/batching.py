@@ -1,0 +1,276 @@
+"""Batches of a few fixed shapes, a pure function of the step and the seed.
+
+Sentences of about one length go together, so that little is padded, and there are few shapes, as
+each is compiled once. Examples are sorted by the longer of their two lengths and cut into buckets
+with the least padding, found by dynamic programming. On Multi30k with 8,192 tokens and 8
+shapes 87 % of all places hold a symbol; buckets by source or target length alone reach 71 %.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from attnjax.data.corpus import Encoded
+from attnjax.data.special_tokens import PAD
+from attnjax.errors import UserError
+
+CUTS = 256
+"""At most so many lengths are tried as ends of buckets."""
+
+
+class Batch(NamedTuple):
+    """What a step takes. Rows of PAD (of NaN) alone fill a batch up to its shape.
+
+    Attributes:
+        source: int32 [B, S], each row ended by END, PAD after it; or floats [B, S, ...], NaN after
+            a row's end.
+        target: int32 [B, T] or floats [B, T, ...], likewise.
+    """
+
+    source: np.ndarray
+    target: np.ndarray
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Examples of about one length, and how they are cut into batches.
+
+    Attributes:
+        indices: [n], where they are among all examples.
+        source: [n, S, ...], padded.
+        target: [n, T, ...], padded.
+        batches: the batches that they make; they share the examples as evenly as it goes.
+        rows: B of each.
+    """
+
+    indices: np.ndarray
+    source: np.ndarray
+    target: np.ndarray
+    batches: int
+    rows: int
+
+    def batch(self, index: int, order: np.ndarray) -> tuple[np.ndarray, Batch]:
+        """The batch of this index when the examples are in this order; -1 stands for filler."""
+        count = len(order)
+        chosen = order[index * count // self.batches : (index + 1) * count // self.batches]
+        indices = np.full(self.rows, -1)
+        indices[: len(chosen)] = self.indices[chosen]
+        source, target = (_rows(side[chosen], self.rows) for side in (self.source, self.target))
+        return indices, Batch(source, target)
+
+
+@dataclass(frozen=True)
+class BatchPlan:
+    """The batches of a training, each a pure function of its step and the seed.
+
+    The shapes of an epoch's batches depend on the epoch alone, so that batches of several seeds
+    stack; the examples within them depend on the seed. Every example comes once an epoch.
+
+    Attributes:
+        buckets: all examples.
+    """
+
+    buckets: tuple[Bucket, ...]
+
+    @property
+    def per_epoch(self) -> int:
+        """Batches in a pass over the examples."""
+        return sum(bucket.batches for bucket in self.buckets)
+
+    @property
+    def shapes(self) -> list[tuple[int, int, int]]:
+        """(B, S, T) of each bucket's batches."""
+        return [(b.rows, b.source.shape[1], b.target.shape[1]) for b in self.buckets]
+
+    def batch(self, step: int, seed: int) -> Batch:
+        """The batch of a step, counted from 0."""
+        epoch, place = divmod(step, self.per_epoch)
+        places = [(b, i) for b, bucket in enumerate(self.buckets) for i in range(bucket.batches)]
+        which, index = places[np.random.default_rng(epoch).permutation(len(places))[place]]
+        bucket = self.buckets[which]
+        order = np.random.default_rng([seed, epoch, which]).permutation(len(bucket.indices))
+        return bucket.batch(index, order)[1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batching:
+    """How examples are put into batches.
+
+    Attributes:
+        tokens: the most places of the longer side of a batch: B * max(S, T) <= tokens.
+        shapes: at most so many different shapes.
+        batch_size_multiple: B is a multiple of it; as many devices take part as divide it.
+    """
+
+    tokens: int = 4096
+    shapes: int = 8
+    batch_size_multiple: int = 8
+
+    def check(self, examples: Sequence[Encoded], where: str = "") -> None:
+        """Refuse what no plan can be made of.
+
+        Args:
+            examples: all that are to be put into batches.
+            where: what they are the examples of, in words: " of the train split".
+
+        Raises:
+            UserError: when there is no example, one is too long for `tokens`, or a field is less
+                than 1.
+        """
+        for name in ("tokens", "shapes", "batch_size_multiple"):
+            if getattr(self, name) < 1:
+                raise UserError(f"batching.{name} must be at least 1, got {getattr(self, name)}")
+        if not examples:
+            raise UserError("examples to make batches of were wanted; there are none")
+        lengths = _lengths(examples)
+        worst = int(lengths.max(1).argmax())
+        source, target = lengths[worst]
+        places = self.batch_size_multiple * max(source, target)
+        if places > self.tokens:
+            raise UserError(
+                f"example {worst + 1}{where} has {source} source and {target} target symbols (its "
+                f"end counted); {self.batch_size_multiple} such rows "
+                f"(batching.batch_size_multiple) are "
+                f"{places:,}, more than batching.tokens={self.tokens:,}"
+            )
+
+    def plan(self, examples: Sequence[Encoded]) -> BatchPlan:
+        """Cut examples into buckets.
+
+        Raises:
+            UserError: as `check`.
+        """
+        self.check(examples)
+        lengths = _lengths(examples)
+        # ties by both lengths: neighbours that are alike in both waste least in the last batch
+        order = np.lexsort((lengths[:, 1], lengths[:, 0], lengths.max(1)))
+        cuts = cheapest_cuts(lengths[order], self.shapes)
+        return BatchPlan(tuple(self._buckets(examples, lengths, order, cuts)))
+
+    def with_room(self, examples: Sequence[Encoded], *, shapes: int) -> "Batching":
+        """For looking at examples: room for each of them, however long, in fewer shapes.
+
+        Training refuses what is too long; what was trained is to be tested on everything.
+        """
+        longest = max(max(len(example.source), len(example.target)) for example in examples)
+        return Batching(
+            tokens=max(self.tokens, self.batch_size_multiple * longest),
+            shapes=min(self.shapes, shapes),
+            batch_size_multiple=self.batch_size_multiple,
+        )
+
+    def own(self, examples: Sequence[Encoded], seed: int) -> Sequence[Encoded]:
+        """Those examples of a split that the run of this seed is about: all of them."""
+        del seed
+        return examples
+
+    def _buckets(
+        self,
+        examples: Sequence[Encoded],
+        lengths: np.ndarray,
+        order: np.ndarray,
+        cuts: list[int],
+    ) -> Iterator[Bucket]:
+        """The buckets that begin at the cuts, the long examples first.
+
+        Each takes what fills its last batch from the next shorter ones, and all of these where
+        little would be left: a step on a few examples is a noisy one.
+        """
+        stop = len(order)
+        for cut in reversed(cuts):
+            if cut >= stop:
+                continue
+            longest = int(lengths[order[stop - 1]].max())
+            full = self.tokens // longest // self.batch_size_multiple * self.batch_size_multiple
+            begin = max(0, stop - _ceiling(stop - cut, full) * full)
+            if begin < full // 2:
+                begin = 0
+            count = stop - begin
+            batches = _ceiling(count, full)
+            rows = (
+                _ceiling(_ceiling(count, batches), self.batch_size_multiple)
+                * self.batch_size_multiple
+            )
+            indices = order[begin:stop]
+            source, target = (
+                _padded([examples[index][side] for index in indices], lengths[indices, side].max())
+                for side in (0, 1)
+            )
+            yield Bucket(indices, source, target, batches, rows)
+            stop = begin
+
+
+def _lengths(examples: Sequence[Encoded]) -> np.ndarray:
+    """[N, 2], of source and target."""
+    return np.array([(len(example.source), len(example.target)) for example in examples])
+
+
+def _padded(rows: Sequence[Sequence[int] | np.ndarray], length: int) -> np.ndarray:
+    """The rows as one array, PAD behind each list of ids, NaN behind each array of floats."""
+    first = rows[0]
+    if isinstance(first, np.ndarray):
+        result = np.full((len(rows), length, *first.shape[1:]), np.nan, np.float32)
+    else:
+        result = np.full((len(rows), length), PAD, np.int32)
+    for place, row in zip(result, rows, strict=True):
+        place[: len(row)] = row
+    return result
+
+
+def _rows(chosen: np.ndarray, count: int) -> np.ndarray:
+    """The rows, and filler behind them up to the count."""
+    filler = PAD if chosen.dtype == np.int32 else np.nan
+    result = np.full((count, *chosen.shape[1:]), filler, chosen.dtype)
+    result[: len(chosen)] = chosen
+    return result
+
+
+def _ceiling(value: int, divisor: int) -> int:
+    """The quotient, rounded up."""
+    return -(-value // divisor)
+
+
+def cheapest_cuts(lengths: np.ndarray, shapes: int) -> list[int]:
+    """Where to cut examples into at most `shapes` buckets, so that least is padded.
+
+    Args:
+        lengths: [N, 2], of source and target, sorted by the longer of both.
+        shapes: how many buckets there may be.
+
+    Returns:
+        Each bucket's beginning, 0 first.
+    """
+    ends = np.flatnonzero(np.diff(lengths.max(1), append=-1)) + 1  # behind the last of a length
+    ends = ends[np.linspace(0, len(ends) - 1, min(len(ends), CUTS)).round().astype(int)]
+    starts, count = np.concatenate([[0], ends[:-1]]), len(ends)
+    longest = np.maximum.reduceat(lengths, starts)
+    # cost[i, j]: the places of one bucket from starts[i] to ends[j]
+    cost = np.full((count, count), np.inf)
+    for i in range(count):
+        cost[i, i:] = (ends[i:] - starts[i]) * np.maximum.accumulate(longest[i:]).sum(1)
+    # best[j]: of the first j parts, in as many buckets as there were rounds, or fewer
+    best, came_from = np.concatenate([[0.0], np.full(count, np.inf)]), []
+    for _ in range(min(shapes, count)):
+        total = best[:-1, None] + cost
+        came_from.append(total.argmin(0))
+        best = np.concatenate([[0.0], total.min(0)])
+    cuts, j = [], count
+    for first in reversed(came_from):
+        if j:
+            j = int(first[j - 1])
+            cuts.append(int(starts[j]))
+    return cuts[::-1]
+
+
+def in_order(examples: Sequence[Encoded], batching: Batching) -> Iterator[tuple[np.ndarray, Batch]]:
+    """Batches of all examples, the short ones first, each with its examples' indices (filler: -1).
+
+    Raises:
+        UserError: as `Batching.plan`.
+    """
+    for bucket in reversed(batching.plan(examples).buckets):
+        order = np.arange(len(bucket.indices))
+        for index in range(bucket.batches):
+            yield bucket.batch(index, order)

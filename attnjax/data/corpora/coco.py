@@ -1,0 +1,120 @@
+"""The captions of COCO, through tensorflow-datasets and without TensorFlow."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from attnjax.data.corpora.tfds import open_prepared, read_split
+from attnjax.data.corpus import Corpus, Encoded, Task, ids
+from attnjax.data.generated.sequences import check_at_least
+from attnjax.data.vocabularies import Vocabularies
+from attnjax.data.vocabulary import SplitWords, VocabularyPart
+from attnjax.errors import UserError
+
+FEATURES = ("image", "captions")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coco(Task):
+    """Photographs and what people say is on them, in the splits of Karpathy and Li 2015.
+
+    Of each image the middle square is taken and brought to `side` pixels, floats in [0, 1]; a
+    caption is its lower-case words, without punctuation. An image of the training split comes once
+    with each of its first `captions` captions, one of the other splits once, with its first: so
+    BLEU is against one reference, where papers have up to five.
+
+    All images are held in memory, in 12 side^2 bytes an example.
+
+    Attributes:
+        name: of the corpus and its configuration, as tensorflow-datasets writes it.
+        train: the training split; a part of it as tensorflow-datasets writes that: "train[:1000]".
+        valid: the validation split; None: there is none.
+        test: the test split; None: there is none.
+        folder: where corpora are prepared; None: where tensorflow-datasets looks, which is what the
+            environment variable TFDS_DATA_DIR names, or else ~/tensorflow_datasets.
+        side: of an image, in pixels.
+        captions: the most captions that are taken of a training image; COCO has five or six.
+        vocabulary: learned from the captions of train.
+
+    Source: Lin et al. 2014; Chen et al. 2015; Karpathy & Li 2015.
+    """
+
+    name: str = "coco_captions/2014"
+    train: str = "train+restval"
+    valid: str | None = "val"
+    test: str | None = "test"
+    folder: str | None = None
+    side: int = 224
+    captions: int = 5
+    vocabulary: VocabularyPart = SplitWords(most=10_000)
+
+    @property
+    def metric(self) -> Literal["bleu"]:
+        return "bleu"
+
+    def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
+        check_at_least(1, self, "side", "captions")
+        builder = open_prepared(self.name, self.folder)
+        if missing := [name for name in FEATURES if name not in builder.info.features]:
+            raise UserError(
+                f"images and captions were wanted; {self.name} has no {' and no '.join(missing)}"
+            )
+        names = {"train": self.train, "valid": self.valid, "test": self.test}
+        pairs = {
+            split: list(self._pairs(builder, name, self.captions if split == "train" else 1))
+            for split, name in names.items()
+            if name is not None
+        }
+        if vocabularies is None:
+            learned = self.vocabulary.learn(caption for _, caption in pairs["train"])
+            vocabularies = Vocabularies(None, learned)
+        target = vocabularies.target
+        if target is None:
+            raise ValueError("captions have a vocabulary; got None")
+        return Corpus(
+            vocabularies=vocabularies,
+            splits={
+                split: [Encoded(image, ids(caption, target)) for image, caption in found]
+                for split, found in pairs.items()
+            },
+            references={
+                split: [target.plain(caption) for _, caption in found]
+                for split, found in pairs.items()
+            },
+        )
+
+    def _pairs(self, builder: Any, split: str, captions: int) -> Iterator[tuple[np.ndarray, str]]:
+        for row in read_split(builder, split):
+            image = resized(row["image"], self.side)
+            for caption in row["captions"]["text"][:captions]:
+                yield image, words(caption.decode())
+
+
+def resized(image: np.ndarray, side: int) -> np.ndarray:
+    """The middle square of an image, brought to another size.
+
+    Args:
+        image: uint8 [height, width, 3], or of one channel, which stands for all three.
+        side: in pixels.
+
+    Returns:
+        float32 [side, side, 3] in [0, 1].
+    """
+    from PIL import Image
+
+    image = image.reshape(*image.shape[:2], -1)
+    least = min(image.shape[:2])
+    top, left = ((whole - least) // 2 for whole in image.shape[:2])
+    square = np.broadcast_to(image[top : top + least, left : left + least], (least, least, 3))
+    brought = Image.fromarray(np.ascontiguousarray(square)).resize(
+        (side, side), Image.Resampling.BILINEAR
+    )
+    return np.asarray(brought, np.float32) / 255
+
+
+def words(caption: str) -> str:
+    """A caption in lower case without punctuation, a space between words."""
+    return " ".join(re.findall(r"[\w'-]*\w", caption.lower()))

@@ -1,0 +1,126 @@
+"""Parallel corpora of tensorflow-datasets, without TensorFlow.
+
+Only what is prepared already, in the format array_record, is read: the builder of a public corpus
+would look for it on the network, for minutes where there is none.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from attnjax.data.corpora.parallel_text import ParallelCorpus
+from attnjax.data.corpus import Example
+from attnjax.data.sentencepiece import SentencePiece
+from attnjax.data.vocabulary import VocabularyPart
+from attnjax.errors import NoCorpus, UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Translation(ParallelCorpus):
+    """A corpus of tensorflow-datasets whose examples have a text for each language.
+
+    Attributes:
+        name: of the corpus and its configuration, as tensorflow-datasets writes it.
+        source: the source's language, as the corpus names it.
+        target: the target's.
+        train: the training split; a part of it as tensorflow-datasets writes that: "train[:1000]".
+        valid: the validation split; None: there is none.
+        test: the test split; None: there is none.
+        folder: where corpora are prepared; None: where tensorflow-datasets looks, which is what the
+            environment variable TFDS_DATA_DIR names, or else ~/tensorflow_datasets.
+        vocabulary: learned from the source and the target of train together.
+    """
+
+    name: str = "wmt14_translate/de-en"
+    source: str = "en"
+    target: str = "de"
+    valid: str | None = "validation"
+    folder: str | None = None
+    vocabulary: VocabularyPart = SentencePiece(size=32_000)
+
+    def reader(self) -> Callable[[str], list[Example]]:
+        builder = open_prepared(self.name, self.folder)
+        for language in (self.source, self.target):
+            if language not in builder.info.features:
+                raise UserError(
+                    f"{self.name} has texts in {', '.join(builder.info.features)}; "
+                    f"{language!r} was wanted (task.source, task.target)"
+                )
+        return partial(self._examples, builder)
+
+    def _examples(self, builder: Any, split: str) -> list[Example]:
+        return [
+            Example(row[self.source].decode(), row[self.target].decode())
+            for row in read_split(builder, split)
+        ]
+
+
+def open_prepared(name: str, folder: str | None) -> Any:
+    """The builder of a corpus that is prepared in a format that needs no TensorFlow.
+
+    Args:
+        name: as in `Translation`.
+        folder: likewise.
+
+    Raises:
+        UserError: when it is nowhere, or in another format.
+    """
+    prepared = find_prepared(name, folder)
+    import tensorflow_datasets
+
+    builder = tensorflow_datasets.builder_from_directory(prepared)
+    found = builder.info.file_format
+    if found is None or found.value != "array_record":
+        raise UserError(
+            f"files in the format array_record were wanted; {prepared} has "
+            f"{found and found.value}. {prepare(name, folder)}"
+        )
+    return builder
+
+
+def read_split(builder: Any, split: str) -> Any:
+    """The rows of a split, each read when it is asked for.
+
+    Raises:
+        UserError: when there is no such split, or it is empty.
+    """
+    try:
+        return builder.as_data_source(split=split)
+    except ValueError as error:  # no such split, a slice that cannot be read, or an empty one
+        known, reason = ", ".join(builder.info.splits), str(error).splitlines()[0]
+        raise UserError(
+            f"a split of {builder.info.full_name.rpartition('/')[0]} with examples was wanted "
+            f"({known}, or a part); got {split!r}: {reason}"
+        ) from error
+
+
+def find_prepared(name: str, folder: str | None) -> Path:
+    """Where the newest version of a corpus is prepared.
+
+    Raises:
+        NoCorpus: it is nowhere, with the command that prepares it.
+    """
+    above = data_folder(folder)
+    found = [path.parent for path in (above / name).glob("*.*.*/dataset_info.json")]
+    if not found:
+        raise NoCorpus(f"the corpus {name} is not in {above}. {prepare(name, folder)}")
+    return max(found, key=lambda path: [int(number) for number in path.name.split(".")])
+
+
+def data_folder(folder: str | None) -> Path:
+    """Where corpora are prepared, as `Translation.folder` says."""
+    return Path(folder or os.environ.get("TFDS_DATA_DIR", "~/tensorflow_datasets")).expanduser()
+
+
+def prepare(name: str, folder: str | None) -> str:
+    """How to prepare a corpus, to be told."""
+    # wmt14_translate and others are "not found" unless these two modules are imported first
+    return (
+        "Where there is a network, prepare it by "
+        'python -c "import tensorflow_datasets as tfds, tensorflow_datasets.translate, '
+        f"tensorflow_datasets.text; tfds.builder('{name}', data_dir='{data_folder(folder)}', "
+        "file_format='array_record').download_and_prepare()\""
+    )

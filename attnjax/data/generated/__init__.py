@@ -1,0 +1,1 @@
+"""Tasks whose examples are generated: sequences, dates, images of shapes, points of a function."""

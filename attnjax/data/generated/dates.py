@@ -1,0 +1,257 @@
+"""Dates as people write them in many languages, to yyyy-mm-dd, character by character.
+
+    Donnerstag, 3. Juni 2021     ->  2021-06-03
+    ٣ يونيو ٢٠٢١                 ->  2021-06-03
+
+The known source of every character of the answer makes it a test of attention: a year's digit comes
+from that digit, the month's two from the month's name or number, the day's from the day's number.
+The formats and names are CLDR's, by Babel, which is imported when a task is loaded.
+"""
+
+import datetime
+import difflib
+import unicodedata
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from attnjax.data.corpus import Corpus, Example, build
+from attnjax.data.generated.sequences import Generated, check_at_least, cut
+from attnjax.data.vocabularies import Vocabularies, joint
+from attnjax.data.vocabulary import Characters
+from attnjax.errors import UserError
+
+if TYPE_CHECKING:
+    from babel import Locale
+
+WIDTHS = ("full", "long", "medium", "short")
+
+PARTS = {"y": "year", "M": "month", "L": "month", "d": "day", "E": "weekday", "c": "weekday"}
+"""What a field's letter stands for in a pattern of CLDR (UTS 35); others are not written."""
+
+ZEROS = {
+    "adlm": "\U0001e950",
+    "arab": "\u0660",
+    "arabext": "\u06f0",
+    "beng": "\u09e6",
+    "cakm": "\U00011136",
+    "deva": "\u0966",
+    "hmnp": "\U0001e140",
+    "mtei": "\uabf0",
+    "mymr": "\u1040",
+    "nkoo": "\u07c0",
+    "olck": "\u1c50",
+    "tibt": "\u0f20",
+}
+"""The zero of each numbering system that is some locale's own; the other digits follow it."""
+
+
+class Written(NamedTuple):
+    """A date as text, and where its parts are in it."""
+
+    text: str
+    spans: dict[str, range]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A pattern in a language.
+
+    Attributes:
+        locale: of Babel.
+        pieces: in the pattern's order, plain text or (a field's letter, how often it stands).
+    """
+
+    locale: "Locale"
+    pieces: tuple[str | tuple[str, int], ...]
+    _spellings: dict[tuple[str, int], str] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def complete(self) -> bool:
+        """Whether a date can be read from it: one year of four digits, one month, one day."""
+        fields = [piece for piece in self.pieces if not isinstance(piece, str)]
+        parts = [PARTS.get(letter) for letter, _ in fields]
+        return (
+            None not in parts
+            and all(parts.count(part) == 1 for part in ("year", "month", "day"))
+            and ("y", 2) not in fields
+        )
+
+    def write(self, day: datetime.date) -> Written:
+        """The date in this format, in Unicode's normal form C."""
+        text, spans = "", {}
+        for piece in self.pieces:
+            start = len(text)
+            if isinstance(piece, str):
+                text += piece
+            else:
+                part = PARTS[piece[0]]
+                text += self._spelling(piece, part, day)
+                spans[part] = range(start, len(text))
+        return Written(text, spans)
+
+    def _spelling(self, piece: tuple[str, int], part: str, day: datetime.date) -> str:
+        from babel.dates import DateTimeFormat
+
+        value = day.weekday() if part == "weekday" else getattr(day, part)
+        symbol = piece[0] * piece[1]
+        if (symbol, value) not in self._spellings:
+            spelling = unicodedata.normalize("NFC", DateTimeFormat(day, self.locale)[symbol])
+            zero = ord(ZEROS.get(self.locale.default_numbering_system, "0"))
+            digits = {ord("0") + digit: zero + digit for digit in range(10)}
+            self._spellings[symbol, value] = spelling.translate(digits)
+        return self._spellings[symbol, value]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dates(Generated):
+    """Dates in the formats of many languages to ISO 8601; characters.
+
+    A format is left out when a date cannot be read from it: it has two digits of the year only, or
+    one of its texts is another day's under another format, as 3/6/2021 is in June or in March.
+    Each example of valid and of test is another day, in train in no format; no (day, format) comes
+    twice.
+
+    Attributes:
+        locales: Babel's names of languages, commas between.
+        formats: semicolons between: "full", "long", "medium" or "short"; one of CLDR's skeletons,
+            as "yMMMEd", for the languages that have it; or a pattern, as "d MMMM y".
+        first_year: of the calendar from which days are drawn.
+        last_year: of the same, included.
+    """
+
+    locales: str = "en,de,fr,es,fi,tr,ru,el,hu,ja,hi,ar_EG"
+    formats: str = "full;long;medium;short;yMMMEd"
+    first_year: int = 1900
+    last_year: int = 2099
+
+    def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
+        check_at_least(1, self, "train", "valid", "test")
+        check_at_least(0, self, "seed")
+        if not 1000 <= self.first_year <= self.last_year <= 9999:
+            raise UserError(
+                "years of four digits, 1000 <= task.first_year <= task.last_year <= 9999, were "
+                f"wanted; got {self.first_year} to {self.last_year}"
+            )
+        splits = cut(self._examples(self._formats()), self.train, self.valid)
+        if vocabularies is None:
+            texts = (text for example in splits["train"] for text in example[:2])
+            vocabularies = joint(Characters().learn(texts))
+        return build(splits, vocabularies)
+
+    def _formats(self) -> list[Format]:
+        """The formats of all locales from which a date can be read."""
+        locales = [find_locale(name.strip()) for name in self.locales.split(",")]
+        found: dict[Format, None] = {}  # in order, and those that are one pattern once
+        for name in map(str.strip, self.formats.split(";")):
+            named = [made for made in (_format(locale, name) for locale in locales) if made]
+            if not named and name not in WIDTHS:
+                raise UserError(
+                    "a name of a format, or a pattern with one day, one month and one year of four "
+                    f"digits, was wanted in task.formats; got {name!r}"
+                )
+            found.update(dict.fromkeys(named))
+        formats = unambiguous(list(found))
+        for locale in locales:
+            if all(format.locale != locale for format in formats):
+                raise UserError(
+                    f"no format of the locale {locale} tells the date: those that it has of "
+                    f"task.formats={self.formats!r} are another day's in it or another locale"
+                )
+        return formats
+
+    def _examples(self, formats: list[Format]) -> list[Example]:
+        """Train, valid and test, one after the other."""
+        generator = np.random.default_rng(self.seed)
+        first = datetime.date(self.first_year, 1, 1).toordinal()
+        days = generator.permutation(
+            np.arange(first, datetime.date(self.last_year, 12, 31).toordinal() + 1)
+        )
+        held_out = self.valid + self.test
+        possible = (len(days) - held_out) * len(formats)
+        if self.train > possible:
+            raise UserError(
+                f"task.train={self.train:,} dates beside {held_out:,} days for valid and test were "
+                f"wanted; {len(days):,} days in {len(formats)} formats leave {max(possible, 0):,}"
+            )
+        # each pass over the days goes one format on, so that no (day, format) comes twice
+        offset = generator.integers(len(formats), size=len(days))
+        place = np.arange(self.train)
+        turn, which = np.divmod(place, len(days) - held_out)
+        which = np.concatenate([held_out + which, np.arange(held_out)])
+        turn = np.concatenate([turn, np.zeros(held_out, int)])
+        return [
+            example(formats[chosen], datetime.date.fromordinal(int(ordinal)))
+            for chosen, ordinal in zip(
+                (offset[which] + turn) % len(formats), days[which], strict=True
+            )
+        ]
+
+
+def find_locale(name: str) -> "Locale":
+    """Babel's locale of this name.
+
+    Raises:
+        UserError: when there is none, with the nearest name.
+    """
+    from babel import Locale, UnknownLocaleError, localedata
+
+    try:
+        return Locale.parse(name, sep="-" if "-" in name else "_")
+    except (UnknownLocaleError, ValueError) as error:
+        near = difflib.get_close_matches(name, localedata.locale_identifiers(), n=1)
+        raise UserError(
+            f"a locale of Babel was wanted in task.locales, got {name!r}"
+            + "".join(f"; the nearest is {known!r}" for known in near)
+        ) from error
+
+
+def unambiguous(formats: list[Format]) -> list[Format]:
+    """The formats none of whose texts is, under another of them, another day of a leap year."""
+    readings: dict[str, list[tuple[datetime.date, Format]]] = defaultdict(list)
+    first = datetime.date(2000, 1, 1)
+    for day in (first + datetime.timedelta(number) for number in range(366)):
+        for format in formats:
+            readings[format.write(day).text].append((day, format))
+    refused = {
+        format
+        for read in readings.values()
+        if len({day for day, _ in read}) > 1
+        for _, format in read
+    }
+    return [format for format in formats if format not in refused]
+
+
+def example(format: Format, day: datetime.date) -> Example:
+    """A day in a format, its ISO form, and which characters the digits come from."""
+    text, spans = format.write(day)
+    nothing = frozenset()
+    month, date = frozenset(spans["month"]), frozenset(spans["day"])
+    year = [frozenset((position,)) for position in spans["year"]]
+    return Example(text, day.isoformat(), (*year, nothing, month, month, nothing, date, date))
+
+
+def _format(locale: "Locale", name: str) -> Format | None:
+    """The locale's format of this name, or this pattern; None if no date can be read from it."""
+    from babel.dates import parse_pattern, tokenize_pattern
+
+    if name in WIDTHS:
+        pattern = locale.date_formats[name].pattern
+    elif name in locale.datetime_skeletons:
+        pattern = locale.datetime_skeletons[name].pattern
+    else:
+        pattern = name
+    try:
+        parse_pattern(pattern)
+    except ValueError:
+        return None
+    pieces = tuple(
+        (str(value[0]), int(value[1]))
+        if isinstance(value, tuple)
+        else unicodedata.normalize("NFC", value)
+        for _, value in tokenize_pattern(pattern)
+    )
+    result = Format(locale, pieces)
+    return result if result.complete else None

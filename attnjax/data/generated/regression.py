@@ -1,0 +1,87 @@
+"""Points of a smooth function with noise: regression as a task."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attnjax.data.corpus import Corpus, Encoded, Task
+from attnjax.data.generated.sequences import check_at_least
+from attnjax.data.vocabularies import Vocabularies
+
+SPLITS = ("train", "valid", "test")
+
+END = 5.0
+"""Every coordinate lies in [0, END)."""
+
+
+def function(x: np.ndarray) -> np.ndarray:
+    """f(x) = sum over the D coordinates of (2 sin x_d + x_d^0.8), divided by sqrt(D).
+
+    The division keeps the variance of f, and so its ratio to the noise's, the same for every D.
+
+    Args:
+        x: [..., D], not negative.
+
+    Returns:
+        [...].
+
+    Source: d2l.ai 0.17 (Zhang et al.), section 10.2.1, with D = 1.
+    """
+    return (2 * np.sin(x) + x**0.8).sum(-1) / x.shape[-1] ** 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyFunction(Task):
+    """Predict y = f(x) + noise from known points, see `function`; nothing is decoded.
+
+    An example is a whole data set: its source are the points that are known, its target those to be
+    predicted, both float32 [points, D+1], the coordinates and then y. In "train" these are the
+    known points themselves; "valid" has new points with noise; "test" new ones without, so that
+    the error there is the distance from the truth. All x are drawn uniformly, and sorted by their
+    first coordinate.
+
+    Attributes:
+        train: the number of known points.
+        valid: of points to validate with.
+        test: of points to test with.
+        sets: of independent data sets, each an example of every split.
+        dimensions: D.
+        noise: its standard deviation, in the units of y.
+        seed: of the generator.
+    """
+
+    train: int = 50
+    valid: int = 50
+    test: int = 50
+    sets: int = 1
+    dimensions: int = 1
+    noise: float = 0.5
+    seed: int = 0
+
+    @property
+    def metric(self) -> None:
+        return None
+
+    def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
+        check_at_least(2, self, "train")
+        check_at_least(1, self, "valid", "test", "sets", "dimensions")
+        check_at_least(0, self, "noise", "seed")
+        splits = {
+            split: [
+                Encoded(self._points("train", number), self._points(split, number))
+                for number in range(self.sets)
+            ]
+            for split in SPLITS
+        }
+        return Corpus(vocabularies=Vocabularies(None, None), splits=splits)
+
+    def _points(self, split: str, number: int) -> np.ndarray:
+        """The points [n, D+1] of a split of a data set: the same however many others there are."""
+        count = getattr(self, split)
+        generator = np.random.default_rng([self.seed, number, SPLITS.index(split)])
+        x = generator.uniform(0, END, (count, self.dimensions))
+        x = x[np.argsort(x[:, 0])]
+        y = function(x)
+        if split != "test":
+            y = y + self.noise * generator.normal(size=count)
+        return np.concatenate([x, y[:, None]], -1).astype(np.float32)

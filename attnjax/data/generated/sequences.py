@@ -1,0 +1,151 @@
+"""Generated sequences to copy, reverse or sort, and the base of all generated tasks."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from attnjax.data.corpus import Corpus, Example, Task, build
+from attnjax.data.vocabularies import Vocabularies, joint
+from attnjax.data.vocabulary import SPECIAL, WordVocabulary
+from attnjax.errors import UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generated(Task):
+    """Examples that a generator draws, the same for the same fields; scored by exact match.
+
+    Attributes:
+        train: the number of training examples.
+        valid: of validation examples.
+        test: of test examples.
+        seed: of the generator.
+    """
+
+    train: int = 10_000
+    valid: int = 500
+    test: int = 1_000
+    seed: int = 0
+
+    @property
+    def metric(self) -> Literal["exact_match"]:
+        return "exact_match"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sequences(Generated):
+    """Random sequences of symbols, and a fixed rearrangement of each as its target.
+
+    Symbols are numbers, written with spaces between; each length is as probable as another, as
+    long as it has sequences left: none occurs twice, so none of test is in train.
+
+    Attributes:
+        symbols: how many different symbols there are.
+        shortest: the least number of symbols in a sequence.
+        longest: the most.
+    """
+
+    symbols: int = 20
+    shortest: int = 1
+    longest: int = 12
+
+    @abstractmethod
+    def origins(self, sequence: tuple[int, ...]) -> list[frozenset[int]]:
+        """The positions in the source of the symbols that each symbol of the target may be."""
+
+    def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
+        check_at_least(1, self, "symbols", "shortest", "train", "valid", "test")
+        check_at_least(0, self, "seed")
+        if self.longest < self.shortest:
+            raise UserError(
+                f"task.longest must be at least task.shortest={self.shortest}, got {self.longest}"
+            )
+        wanted = self.train + self.valid + self.test
+        # a part of the sum tells whether there are enough; all of it may have thousands of digits
+        possible = 0
+        for length in range(self.shortest, self.longest + 1):
+            possible += self.symbols**length
+            if possible >= wanted:
+                break
+        else:
+            raise UserError(
+                f"{wanted:,} different sequences were wanted (task.train, valid and test); "
+                f"{self.symbols} symbols at lengths {self.shortest} to {self.longest} "
+                f"make {possible:,}"
+            )
+        examples = [self._example(sequence) for sequence in self._sequences(wanted)]
+        if vocabularies is None:
+            words = (str(symbol) for symbol in range(self.symbols))
+            vocabularies = joint(WordVocabulary((*SPECIAL, *words)))
+        return build(cut(examples, self.train, self.valid), vocabularies)
+
+    def _sequences(self, count: int) -> list[tuple[int, ...]]:
+        """So many different sequences, drawn until there are enough."""
+        generator = np.random.default_rng(self.seed)
+        found: dict[tuple[int, ...], None] = {}
+        while len(found) < count:
+            lengths = generator.integers(self.shortest, self.longest + 1, size=count)
+            symbols = generator.integers(self.symbols, size=(count, self.longest))
+            for length, row in zip(lengths, symbols.tolist(), strict=True):
+                found.setdefault(tuple(row[:length]))
+        return list(found)[:count]
+
+    def _example(self, sequence: tuple[int, ...]) -> Example:
+        origins = self.origins(sequence)
+        return Example(
+            " ".join(map(str, sequence)),
+            " ".join(str(sequence[min(places)]) for places in origins),
+            tuple(origins),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Copy(Sequences):
+    """The target is the source."""
+
+    def origins(self, sequence: tuple[int, ...]) -> list[frozenset[int]]:
+        return [frozenset((place,)) for place in range(len(sequence))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reverse(Sequences):
+    """The target is the source from its end: where to look depends on the length, too."""
+
+    def origins(self, sequence: tuple[int, ...]) -> list[frozenset[int]]:
+        return [frozenset((place,)) for place in reversed(range(len(sequence)))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sort(Sequences):
+    """The target is the source's symbols in order: where to look depends on them alone.
+
+    A symbol that occurs several times may come from any of its places.
+    """
+
+    def origins(self, sequence: tuple[int, ...]) -> list[frozenset[int]]:
+        places = {
+            symbol: frozenset(p for p, other in enumerate(sequence) if other == symbol)
+            for symbol in set(sequence)
+        }
+        return [places[symbol] for symbol in sorted(sequence)]
+
+
+def cut[T](examples: list[T], train: int, valid: int) -> dict[str, list[T]]:
+    """Examples as three splits, what is left after train and valid as test."""
+    return {
+        "train": examples[:train],
+        "valid": examples[train : train + valid],
+        "test": examples[train + valid :],
+    }
+
+
+def check_at_least(least: int, task: Task, *names: str) -> None:
+    """Refuse a task with a field that is too small.
+
+    Raises:
+        UserError: with the field's name.
+    """
+    for name in names:
+        if getattr(task, name) < least:
+            raise UserError(f"task.{name} must be at least {least}, got {getattr(task, name)}")

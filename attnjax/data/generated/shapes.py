@@ -1,0 +1,175 @@
+"""Images of coloured shapes, their captions, and where in the image each word is to be seen."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import comb, perm
+from typing import NamedTuple
+
+import numpy as np
+
+from attnjax.data.corpus import Corpus, Encoded, ids
+from attnjax.data.generated.sequences import Generated, check_at_least, cut
+from attnjax.data.vocabularies import Vocabularies
+from attnjax.data.vocabulary import SPECIAL, WordVocabulary
+from attnjax.errors import UserError
+
+COLOURS = {"red": (1.0, 0.1, 0.1), "green": (0.1, 0.9, 0.1), "blue": (0.2, 0.3, 1.0)}
+COLOURS |= {"yellow": (1.0, 0.9, 0.1)}
+SIDE, CELL = 7, 8
+"""Pixels of a shape's side, and of the cell it stands in, where it has 2 x 2 places to stand."""
+WORDS = ("a", "above", "left", "of")
+
+
+def silhouettes() -> dict[str, np.ndarray]:
+    """The pixels of every shape, booleans [SIDE, SIDE]."""
+    y, x = np.abs(np.indices((SIDE, SIDE)) - SIDE // 2)
+    down = np.arange(SIDE)[:, None]
+    return {
+        "square": np.ones((SIDE, SIDE), bool),
+        "circle": x**2 + y**2 <= (SIDE / 2) ** 2,
+        "triangle": 2 * x <= down,
+        "cross": (x <= 1) | (y <= 1),
+    }
+
+
+class Shape(NamedTuple):
+    """One thing in an image.
+
+    Attributes:
+        cell: where it stands, counted row by row.
+        shift: which of the four places of the cell it has.
+        colour: its colour's name.
+        shape: its shape's.
+    """
+
+    cell: int
+    shift: int
+    colour: str
+    shape: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shapes(Generated):
+    """Images of a few coloured shapes on a grid, and captions that name them all.
+
+    "a red circle above a blue square left of a green cross": the shapes in the order in which one
+    reads, the next one "above" which stands in a later row, else "left of". No two shapes of an
+    image are alike and no image comes twice. Images are floats in [0, 1], [side, side, 3], with a
+    side of 8 `cells`. Their ground grows lighter downwards and to the right, which tells a
+    convolution that sees a few pixels where it is.
+
+    The alignment of a colour and of the name of a shape are the patches that the shape covers, in a
+    part or whole; other words have none.
+
+    Attributes:
+        cells: to a row and to a column of the grid.
+        fewest: the least number of shapes in an image.
+        most: the greatest.
+        patch: the pixels of a patch's side, which is what one place of the model's encoder stands
+            for; the patches are counted row by row.
+    """
+
+    cells: int = 3
+    fewest: int = 2
+    most: int = 2
+    patch: int = 4
+
+    def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
+        check_at_least(1, self, "cells", "fewest", "train", "valid", "test")
+        check_at_least(0, self, "seed")
+        self._check()
+        if vocabularies is None:
+            words = (*WORDS, *COLOURS, *silhouettes())
+            vocabularies = Vocabularies(None, WordVocabulary((*SPECIAL, *words)))
+        target = vocabularies.target
+        if target is None:
+            raise ValueError("captions have a vocabulary; got None")
+        encoded, texts = [], []
+        for scene in self._scenes(self.train + self.valid + self.test):
+            told = self._tell(scene)
+            texts.append(" ".join(word for word, _ in told))
+            regions = (*(self._region(one) for _, one in told), frozenset())
+            encoded.append(Encoded(self.render(scene), ids(texts[-1], target), regions))
+        return Corpus(
+            vocabularies=vocabularies,
+            splits=cut(encoded, self.train, self.valid),
+            references=cut(texts, self.train, self.valid),
+        )
+
+    def _check(self) -> None:
+        places, kinds = self.cells**2, len(COLOURS) * len(silhouettes())
+        if not self.fewest <= self.most <= min(places, kinds):
+            raise UserError(
+                f"task.fewest <= task.most <= {min(places, kinds)} was wanted, for {places} cells "
+                f"and {kinds} kinds of shapes; got {self.fewest} and {self.most}"
+            )
+        if self.patch < 1 or self.cells * CELL % self.patch:
+            raise UserError(
+                f"a task.patch that divides the image's {self.cells * CELL} pixels was wanted; "
+                f"got {self.patch}"
+            )
+        wanted = self.train + self.valid + self.test
+        possible = sum(
+            comb(places, count) * perm(kinds, count) * 4**count
+            for count in range(self.fewest, self.most + 1)
+        )
+        if wanted > possible:
+            raise UserError(
+                f"{wanted:,} different images were wanted (task.train, valid and test); "
+                f"{self.fewest} to {self.most} shapes in {places} cells make {possible:,}"
+            )
+
+    def _scenes(self, count: int) -> list[tuple[Shape, ...]]:
+        """So many different scenes, drawn until there are enough."""
+        generator = np.random.default_rng(self.seed)
+        kinds = [(colour, shape) for colour in COLOURS for shape in silhouettes()]
+        found: dict[tuple[Shape, ...], None] = {}
+        while len(found) < count:
+            number = generator.integers(self.fewest, self.most + 1)
+            cells = np.sort(generator.permutation(self.cells**2)[:number])
+            chosen = generator.permutation(len(kinds))[:number]
+            shifts = generator.integers(4, size=number)
+            found[
+                tuple(
+                    Shape(int(cell), int(shift), *kinds[kind])
+                    for cell, shift, kind in zip(cells, shifts, chosen, strict=True)
+                )
+            ] = None
+        return list(found)
+
+    def render(self, scene: Sequence[Shape]) -> np.ndarray:
+        """The image of a scene, float32 [side, side, 3] in [0, 1]."""
+        side = self.cells * CELL
+        down, right = np.indices((side, side)) / side
+        image = np.stack([0.8 * down, np.full_like(down, 0.1), 0.8 * right], -1)
+        for one in scene:
+            image[self.pixels(one)] = COLOURS[one.colour]
+        return image.astype(np.float32)
+
+    def pixels(self, one: Shape) -> np.ndarray:
+        """Where a shape is in the image, booleans [side, side]."""
+        where = np.zeros((self.cells * CELL,) * 2, bool)
+        top, left = (
+            CELL * place + shift
+            for place, shift in zip(divmod(one.cell, self.cells), divmod(one.shift, 2), strict=True)
+        )
+        where[top : top + SIDE, left : left + SIDE] = silhouettes()[one.shape]
+        return where
+
+    def _region(self, one: Shape | None) -> frozenset[int]:
+        """The patches that a shape covers; none of nothing."""
+        if one is None:
+            return frozenset()
+        patches = self.cells * CELL // self.patch
+        blocks = self.pixels(one).reshape(patches, self.patch, patches, self.patch)
+        return frozenset(np.flatnonzero(blocks.any((1, 3))).tolist())
+
+    def _tell(self, scene: Sequence[Shape]) -> list[tuple[str, Shape | None]]:
+        """The words of a scene's caption, each with the shape that it is seen in."""
+        told: list[tuple[str, Shape | None]] = []
+        for number, one in enumerate(scene):
+            if number:
+                same_row = scene[number - 1].cell // self.cells == one.cell // self.cells
+                told += [("left", None), ("of", None)] if same_row else [("above", None)]
+            told += [("a", None), (one.colour, one), (one.shape, one)]
+        return told

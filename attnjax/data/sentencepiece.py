@@ -1,0 +1,129 @@
+"""Vocabularies of plain text, learned by sentencepiece, which is imported when one is needed."""
+
+import io
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
+from attnjax.data.vocabulary import SPECIAL, Vocabulary, VocabularyPart
+from attnjax.errors import UserError
+
+if TYPE_CHECKING:
+    from sentencepiece import SentencePieceProcessor
+
+
+@dataclass(frozen=True)
+class SentencePieceVocabulary(Vocabulary):
+    """Pieces of sentencepiece (Kudo & Richardson 2018).
+
+    Attributes:
+        model: its model, in its own format.
+    """
+
+    model: bytes = field(repr=False, compare=False)
+    FILE: ClassVar[str] = "sentencepiece.model"
+
+    @cached_property
+    def _processor(self) -> "SentencePieceProcessor":
+        from sentencepiece import SentencePieceProcessor
+
+        return SentencePieceProcessor(model_proto=self.model)
+
+    def split(self, text: str) -> list[str]:
+        return self._processor.encode(text, out_type=str)
+
+    def merge(self, pieces: list[str]) -> str:
+        return self._processor.decode(pieces)
+
+    def plain(self, text: str) -> str:
+        """The text itself: a score refers to what was written, not to what pieces make of it."""
+        return text
+
+    def save(self, folder: Path) -> None:
+        super().save(folder)
+        (folder / self.FILE).write_bytes(self.model)
+
+    @classmethod
+    def restore(cls, folder: Path, pieces: tuple[str, ...]) -> "SentencePieceVocabulary":
+        vocabulary = cls.of((folder / cls.FILE).read_bytes())
+        if vocabulary.pieces != pieces:
+            raise ValueError(f"{folder / cls.FILE} has other pieces")
+        return vocabulary
+
+    @classmethod
+    def of(cls, model: bytes) -> "SentencePieceVocabulary":
+        """The vocabulary of a model.
+
+        Raises:
+            ValueError: when it is none.
+        """
+        from sentencepiece import SentencePieceProcessor
+
+        try:
+            processor = SentencePieceProcessor(model_proto=model)
+        except RuntimeError as error:
+            raise ValueError("not a model of sentencepiece") from error
+        return cls(tuple(processor.id_to_piece(list(range(processor.vocab_size())))), model)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentencePiece(VocabularyPart):
+    """Pieces of plain text, of any language, learned by sentencepiece's unigram model (Kudo 2018).
+
+    The text is taken as it is: no Unicode normalisation, only runs of spaces become one.
+
+    Attributes:
+        size: the number of pieces, the four special symbols counted.
+        coverage: the share of the text's characters that have a piece of their own; the rarest
+            others are UNKNOWN.
+    """
+
+    size: int = 8000
+    coverage: float = 1.0
+
+    def learn(self, texts: Iterable[str]) -> SentencePieceVocabulary:
+        """The pieces that sentencepiece finds; the same ones each time.
+
+        Raises:
+            UserError: when the texts do not give that many pieces, or need more.
+        """
+        from sentencepiece import SentencePieceTrainer
+
+        if not 0 < self.coverage <= 1:
+            raise UserError(f"vocabulary.coverage must be in (0, 1], got {self.coverage}")
+        model = io.BytesIO()
+        try:
+            SentencePieceTrainer.train(
+                sentence_iterator=iter(texts),
+                model_writer=model,
+                model_type="unigram",
+                vocab_size=self.size,
+                character_coverage=self.coverage,
+                normalization_rule_name="identity",
+                max_sentence_length=1 << 30,  # by default it leaves out what is longer than 4,192
+                num_threads=4,  # the pieces depend on it, so it is not the machine's
+                minloglevel=2,
+                pad_id=PAD,
+                pad_piece=SPECIAL[PAD],
+                bos_id=START,
+                bos_piece=SPECIAL[START],
+                eos_id=END,
+                eos_piece=SPECIAL[END],
+                unk_id=UNKNOWN,
+                unk_piece=SPECIAL[UNKNOWN],
+            )
+        except RuntimeError as error:
+            most = re.search(r"value <= (\d+)", str(error))
+            least = re.search(r"required_chars\S* *\d+ vs (\d+)", str(error))
+            if most:
+                reason = f"the corpus gives {most[1]} pieces at most"
+            elif least:
+                reason = f"its characters alone need {least[1]}"
+            else:
+                reason = f"sentencepiece says: {error}"
+            raise UserError(f"vocabulary.size={self.size}: {reason}") from error
+        return SentencePieceVocabulary.of(model.getvalue())

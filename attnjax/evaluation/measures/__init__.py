@@ -1,0 +1,1 @@
+"""What is measured of a run beside the metric of its task."""

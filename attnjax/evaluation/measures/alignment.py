@@ -1,0 +1,111 @@
+"""Whether attention looks where the translation comes from."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attnjax.data.batching import Batch, Batching, in_order
+from attnjax.data.corpus import Encoded
+from attnjax.errors import UserError
+from attnjax.models.base import Model
+from attnjax.training.objectives.base import shifted
+
+
+def alignments(
+    model: Model, params: Any, examples: Sequence[Encoded], batching: Batching
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Each example's index and its weights [T, S], while the decoder is given its target.
+
+    They are the model's `alignment`. S is the source's own length; where the source is no text, the
+    number of places attended to.
+
+    Args:
+        model: with its vocabularies' sizes.
+        params: its parameters.
+        examples: a source, and the target behind whose symbols the weights are.
+        batching: how they are put into batches.
+
+    Raises:
+        UserError: the model attends to no source, or as `Batching.plan`.
+    """
+    for indices, batch in in_order(examples, batching):
+        weights = np.asarray(_alignment(model, params, batch))
+        for index, rows in zip(indices, weights, strict=True):
+            if index >= 0:
+                source, target, _ = examples[index]
+                places = len(source) if isinstance(source, list) else rows.shape[1]
+                yield int(index), rows[: len(target), :places]
+
+
+@partial(jax.jit, static_argnames=("model",))
+def _alignment(model: Model, params: Any, batch: Batch) -> jax.Array:
+    return model.alignment(params, jnp.asarray(batch.source), shifted(jnp.asarray(batch.target)))
+
+
+def check_shown(model: Model, example: Encoded) -> int:
+    """Refuse a model that shows no weights behind its words; nothing is computed for it.
+
+    Returns:
+        How many places of the example it attends to.
+
+    Raises:
+        UserError: it attends to no source.
+    """
+    ((_, batch),) = in_order([example], Batching(tokens=10**9, batch_size_multiple=1))
+    source, given = jnp.asarray(batch.source), shifted(jnp.asarray(batch.target))
+    initial = partial(model.init, deterministic=True, mutable=["params"])
+    variables = jax.eval_shape(initial, jax.random.key(0), source, given)
+    return jax.eval_shape(model.alignment, variables["params"], source, given).shape[-1]
+
+
+def alignment_counts(weights: Any, alignment: Sequence[frozenset[int]]) -> tuple[int, int]:
+    """Of one sentence: how many links are wrong, and how many there are.
+
+    Every target token with a gold set is linked to its strongest source position (the first of
+    equals; a row of zeros is a wrong link). A link is wrong when it lies outside the set.
+
+    Args:
+        weights: [T, S], a row a target token; rows and columns beyond the sentence are padding.
+        alignment: for each target token the source positions it comes from; empty: none is known.
+
+    Raises:
+        ValueError: when weights is no matrix, or has no row for a target token.
+    """
+    weights = np.asarray(weights, np.float32)
+    if weights.ndim != 2 or len(weights) < len(alignment):
+        raise ValueError(
+            f"weights [T, S] with a row for each of {len(alignment)} target tokens were wanted; "
+            f"got shape {list(weights.shape)}"
+        )
+    wrong = linked = 0
+    for row, gold in zip(weights, alignment, strict=False):
+        if gold:
+            linked += 1
+            wrong += int(row.argmax()) not in gold or row.max() <= 0
+    return wrong, linked
+
+
+def corpus_alignment_error(pairs: Iterable[tuple[Any, Sequence[frozenset[int]]]]) -> float:
+    """The share of wrong links among those of all sentences, in [0, 1].
+
+        AER = 1 - (|A & S| + |A & P|) / (|A| + |S|) = 1 - |A & P| / |A|   for no sure links S
+
+    A are the links made, one a target token with a gold set P: the gold links are possible ones.
+
+    Args:
+        pairs: for each sentence its weights [T, S] and its alignment, as `alignment_counts` takes.
+
+    Raises:
+        UserError: when no target token has a gold set.
+
+    Source: Och & Ney 2003 (alignment error rate).
+    """
+    counts = np.asarray([alignment_counts(*pair) for pair in pairs]).reshape(-1, 2)
+    wrong, linked = counts.sum(0)
+    if not linked:
+        raise UserError("an alignment error needs gold alignments; no target token has one")
+    return float(wrong / linked)

@@ -1,0 +1,33 @@
+"""What an experiment file says: experiments, their variants, claims and published figures."""
+
+from attnjax.config.vary import vary
+from attnjax.experiment.claims import Claim, gains
+from attnjax.experiment.estimands import (
+    Difference,
+    Estimand,
+    LengthGain,
+    SentenceDifference,
+    Slope,
+    Value,
+)
+from attnjax.experiment.experiment import Ablation, Experiment, Published, Setting, figures
+from attnjax.experiment.load import find, load
+
+__all__ = [
+    "Ablation",
+    "Claim",
+    "Difference",
+    "Estimand",
+    "Experiment",
+    "LengthGain",
+    "Published",
+    "SentenceDifference",
+    "Setting",
+    "Slope",
+    "Value",
+    "figures",
+    "find",
+    "gains",
+    "load",
+    "vary",
+]

@@ -1,0 +1,273 @@
+"""What an experiment file says: what is trained and how, what is varied, what is claimed."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from attnjax.config.constraints import check_ranges
+from attnjax.config.vary import nearest, vary
+from attnjax.data.corpus import Corpus, Task
+from attnjax.data.vocabularies import SIDES, Side, Vocabularies
+from attnjax.decoding.label import Label
+from attnjax.decoding.search import Beam, Search
+from attnjax.errors import UserError
+from attnjax.evaluation.decode_corpus import answers
+from attnjax.evaluation.measures.base import Measure
+from attnjax.evaluation.unknown_words import Replacement, replace_unknown
+from attnjax.experiment.claims import Claim
+from attnjax.models.base import Model
+from attnjax.models.classifier import Classifier
+from attnjax.models.max_length import check_lengths, longest
+from attnjax.models.transformer import Transformer
+from attnjax.training.objectives.base import CrossEntropy, Objective
+from attnjax.training.optimizers import Adam, Optimizer
+from attnjax.training.settings import Training
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """One training, decoding and measuring, to the last number; a seed is all that is missing.
+
+    Attributes:
+        task: what is learned.
+        model: a module of `attnjax.models`.
+        objective: what is minimised.
+        optimizer: by what.
+        training: how long, and on which batches.
+        search: how the test split is decoded.
+        measures: what is measured beside the task's own metric.
+        unknown: what takes the place of unknown words in answers; None: they stay.
+    """
+
+    task: Task
+    model: Model
+    objective: Objective = field(default_factory=CrossEntropy)
+    optimizer: Optimizer = field(default_factory=Adam)
+    training: Training = field(default_factory=Training)
+    search: Search = field(default_factory=Beam)
+    measures: tuple[Measure, ...] = ()
+    unknown: Replacement | None = None
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+    def resolve(self, corpus: Corpus) -> "Experiment":
+        """The experiment with the model's vocabularies filled in.
+
+        Raises:
+            UserError: a sentence is longer than the model has positions, the model cannot take
+                such data or has the size of another vocabulary, or objective and search are not
+                for such a model.
+        """
+        text: list[Side] = [
+            side for side in SIDES if getattr(corpus.vocabularies, side) is not None
+        ]
+        for split, examples in corpus.splits.items():
+            for side in text:
+                symbols = [getattr(example, side) for example in examples]
+                check_lengths(self.model, symbols, f"of the {split} split", side)
+        model = self.model.with_vocabularies(*corpus.vocabularies.sizes)
+        for name in ("vocabulary", "source_vocabulary"):
+            given, found = getattr(self.model, name, None), getattr(model, name, None)
+            if given not in (None, found):
+                raise UserError(f"model.{name} is what the data have, {found}; got {given}")
+        if isinstance(model, Transformer) and len(set(corpus.vocabularies)) > 1:
+            raise UserError(
+                "a Transformer wants one vocabulary of both sides; the data have one each: "
+                "task.target_vocabulary:none"
+            )
+        self.objective.check(model)
+        if isinstance(model, Classifier) and not isinstance(self.search, Label):
+            raise UserError(
+                "a Classifier gives one label, found by search:label; "
+                f"got {type(self.search).__name__}, which would repeat it"
+            )
+        return replace(self, model=model)
+
+    def answers(self, params: Any, sources: Sequence[list[int] | np.ndarray]) -> list[list[int]]:
+        """What the search finds for each source, as ids; the experiment is a resolved one.
+
+        Args:
+            params: the model's parameters.
+            sources: as the corpus has them.
+        """
+        limit = longest(self.model, "target")
+        return answers(
+            self.model,
+            params,
+            sources,
+            search=self.search,
+            batching=self.training.batching,
+            positions=None if limit is None else limit.symbols,
+        )
+
+    def texts(
+        self,
+        params: Any,
+        vocabularies: Vocabularies,
+        written: Sequence[str],
+        sources: Sequence[list[int] | np.ndarray],
+        found: Sequence[list[int]],
+    ) -> list[str]:
+        """Answers as text, their unknown words replaced if the experiment says by what.
+
+        Args:
+            params: the model's parameters.
+            vocabularies: of both sides.
+            written: the sources as text; looked at only where words are replaced.
+            sources: as the corpus has them.
+            found: the answers to them, as ids.
+
+        Raises:
+            UserError: they are no text.
+        """
+        source, target = vocabularies
+        if target is None:
+            raise UserError("answers as text were wanted; the task's targets are no text")
+        if self.unknown is None or source is None:
+            return [target.decode(answer) for answer in found]
+        return replace_unknown(
+            self.model,
+            params,
+            words=[self.task.words(text, source) for text in written],
+            sources=sources,
+            answers=found,
+            vocabulary=target,
+            replacement=self.unknown,
+            batching=self.training.batching,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """A paper's own figure for one of the variants.
+
+    Attributes:
+        paper: author and year.
+        table: where in it.
+        variant: what it is compared with here.
+        metric: likewise.
+        value: the figure.
+        source: where it was read, word for word if that is short.
+    """
+
+    paper: str
+    table: str
+    variant: str
+    metric: str
+    value: float
+    source: str = ""
+
+
+def figures(
+    paper: str, table: str, metric: str, values: Mapping[str, float], source: str = ""
+) -> tuple[Published, ...]:
+    """A paper's figures in one table: the value for each variant."""
+    return tuple(
+        Published(paper=paper, table=table, variant=name, metric=metric, value=value, source=source)
+        for name, value in values.items()
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """Another scale of the question that an ablation asks.
+
+    Attributes:
+        changes: to the base and to every variant, as `vary` takes them.
+        variants: those that only this setting has, as they are.
+        claims: what is claimed there; None: what the ablation claims.
+        published: the paper's figures for it; None: those of the ablation.
+    """
+
+    changes: Mapping[str, Any]
+    variants: Mapping[str, Experiment] = field(default_factory=dict)
+    claims: tuple[Claim, ...] | None = None
+    published: tuple[Published, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ablation:
+    """An experiment, its variants, and what they are said to show.
+
+    Attributes:
+        base: what the variants are variants of; run itself only if it is one of them.
+        variants: each by its name, a folder's.
+        seeds: how many runs of each.
+        first_seed: theirs are first_seed, first_seed + 1, ...
+        claims: what the paper says of them.
+        published: the paper's figures for them.
+        settings: other scales of the same question, by name; "paper" is the paper's own.
+
+    Raises:
+        UserError: no variants, less than one seed, a name that is none of a variant, or a value of
+            another type.
+    """
+
+    base: Experiment
+    variants: Mapping[str, Experiment]
+    seeds: int = 1
+    first_seed: int = 0
+    claims: tuple[Claim, ...] = ()
+    published: tuple[Published, ...] = ()
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.variants:
+            raise UserError("an ablation wants at least one variant")
+        if self.seeds < 1:
+            raise UserError(f"an ablation wants at least 1 seed; got {self.seeds}")
+        held = {
+            Experiment: (self.base, *self.variants.values()),
+            Claim: self.claims,
+            Published: self.published,
+            Setting: self.settings.values(),
+        }
+        for kind, values in held.items():
+            for value in values:
+                if not isinstance(value, kind):
+                    raise UserError(f"an ablation wants {kind.__name__} here; got {value!r}")
+        for name in self.variants:
+            if not re.fullmatch(r"\w[\w.+-]*", name):
+                raise UserError(
+                    f"a variant's name is a folder's: letters, digits, _ - + and .; got {name!r}"
+                )
+        named = {name for claim in self.claims for name in claim.quantity.variants}
+        named |= {figure.variant for figure in self.published}
+        for name in sorted(named):
+            self.variant(name)
+
+    def variant(self, name: str) -> Experiment:
+        """The variant of a name.
+
+        Raises:
+            UserError: there is none; the nearest is named.
+        """
+        if name not in self.variants:
+            raise UserError(f"there is no variant {name!r}{nearest(name, self.variants)}")
+        return self.variants[name]
+
+    def at(self, setting: str) -> "Ablation":
+        """The same ablation in another setting.
+
+        Raises:
+            UserError: there is none of that name (the nearest is named), or what it says of the
+                variants does not fit them.
+        """
+        if not self.settings:
+            raise UserError(f"there is no setting {setting!r}, nor any other of this experiment")
+        if setting not in self.settings:
+            raise UserError(f"there is no setting {setting!r}{nearest(setting, self.settings)}")
+        chosen = self.settings[setting]
+        variants = {name: vary(one, chosen.changes) for name, one in self.variants.items()}
+        return Ablation(
+            base=vary(self.base, chosen.changes),
+            variants=variants | dict(chosen.variants),
+            seeds=self.seeds,
+            first_seed=self.first_seed,
+            claims=self.claims if chosen.claims is None else chosen.claims,
+            published=self.published if chosen.published is None else chosen.published,
+        )

@@ -1,0 +1,226 @@
+"""Recurrent units: carry, word -> carry, state.
+
+Every unit is a module over the pure function of the same name. What depends on the word alone,
+x W + b, is a product of its own that a caller makes for all words at once; a step then makes the
+product with what it carries, and nothing else. The blocks of one matrix, W columns a gate, start
+as matrices of their own: Glorot & Bengio 2010, eq. 16, over the word, orthogonal over the state
+(Saxe et al. 2014).
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+from attnjax.nn.linear import Dense
+
+type Carry = tuple[jax.Array, ...]
+"""What goes from one word to the next, arrays [B, W], the state h last."""
+
+
+def lstm(carry: Carry, projected: jax.Array, recurrent: jax.Array) -> Carry:
+    """Long short-term memory: c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c').
+
+    [i, f, g, o] = x W + b + h U: input gate, forget gate, candidate, output gate, in this order.
+
+    Args:
+        carry: the cell c and the state h, [B, W] each.
+        projected: x W + b, [B, 4 W].
+        recurrent: U, [W, 4 W].
+
+    Returns:
+        c' and h'.
+
+    Source: Hochreiter & Schmidhuber 1997, with the forget gate of Gers et al. 2000, section 3.
+    """
+    c, h = carry
+    i, f, g, o = jnp.split(projected + h @ recurrent, 4, axis=-1)
+    c = nn.sigmoid(f) * c + nn.sigmoid(i) * jnp.tanh(g)
+    return c, nn.sigmoid(o) * jnp.tanh(c)
+
+
+def gru_reset_before(carry: Carry, projected: jax.Array, recurrent: jax.Array) -> Carry:
+    """The gated unit that resets before its product: h' = (1 - z) h + z tanh(x W + b + (r h) U).
+
+    z and r are sigmoids of x W_z + b_z + h U_z and x W_r + b_r + h U_r. Columns stand in the order
+    z, r, candidate. The reset state is not known before r, so a step makes two products.
+
+    Args:
+        carry: the state h, [B, W].
+        projected: x W + b, [B, 3 W].
+        recurrent: U, [W, 3 W].
+
+    Returns:
+        h'.
+
+    Source: Bahdanau et al. 2015, appendix A.1.1; Cho et al. 2014, eq. 5 to 8, has 1 - z for z.
+    """
+    (h,) = carry
+    gates = 2 * h.shape[-1]
+    z, r = jnp.split(nn.sigmoid(projected[:, :gates] + h @ recurrent[:, :gates]), 2, axis=-1)
+    candidate = jnp.tanh(projected[:, gates:] + (r * h) @ recurrent[:, gates:])
+    return ((1 - z) * h + z * candidate,)
+
+
+def cudnn(carry: Carry, projected: jax.Array, recurrent: jax.Array, bias: jax.Array) -> Carry:
+    """The gated unit that resets after its product: h' = (1 - z) tanh(x W + b + r (h U + c)) + z h.
+
+    z, r and the order of the columns are those of `gru_reset_before`; one product a step is enough.
+
+    Args:
+        carry: the state h, [B, W].
+        projected: x W + b, [B, 3 W].
+        recurrent: U, [W, 3 W].
+        bias: c, [W].
+
+    Returns:
+        h'.
+
+    Source: cuDNN's CUDNN_GRU, which is also Flax's GRUCell and PyTorch's GRU.
+    """
+    (h,) = carry
+    z_x, r_x, candidate_x = jnp.split(projected, 3, axis=-1)
+    z_h, r_h, candidate_h = jnp.split(h @ recurrent, 3, axis=-1)
+    z, r = nn.sigmoid(z_x + z_h), nn.sigmoid(r_x + r_h)
+    candidate = jnp.tanh(candidate_x + r * (candidate_h + jnp.broadcast_to(bias, h.shape)))
+    return ((1 - z) * candidate + z * h,)
+
+
+def elman(carry: Carry, projected: jax.Array, recurrent: jax.Array) -> Carry:
+    """The simple recurrent network: h' = tanh(x W + b + h U).
+
+    Args:
+        carry: the state h, [B, W].
+        projected: x W + b, [B, W].
+        recurrent: U, [W, W].
+
+    Returns:
+        h'.
+
+    Source: Elman 1990, with tanh where his units are logistic.
+    """
+    (h,) = carry
+    return (jnp.tanh(projected + h @ recurrent),)
+
+
+class Cell(nn.Module):
+    """What every unit is: `project` what depends on the word alone, then step.
+
+    `project` runs on all words at once, outside any loop. All arrays have the dtype of the input.
+
+    Attributes:
+        gates: how many blocks of `width` columns the projection has.
+        width: W, of the state; None until who uses the unit fills it in.
+    """
+
+    gates: ClassVar[int]
+    width: int | None = None
+
+    def initial(self, batch: int, dtype: Any) -> Carry:
+        """What is carried before the first word: zeros, [B, W]."""
+        return (jnp.zeros((batch, self._width()), dtype),)
+
+    def hidden(self, carry: Carry) -> jax.Array:
+        """The state h of a carry, [B, W]."""
+        return carry[-1]
+
+    @nn.compact
+    def project(self, x: jax.Array) -> jax.Array:
+        """X W + b: [..., D] -> [..., gates * W]."""
+        start = self._each_gate(nn.initializers.glorot_uniform())
+        columns = (self.gates * self._width(),)
+        y = Dense(columns, bias=False, initializer=start, name="input")(x)
+        bias = self.param("bias", self._bias, columns)
+        return y + jnp.broadcast_to(bias, y.shape)
+
+    def __call__(self, carry: Carry, projected: jax.Array) -> tuple[Carry, jax.Array]:
+        """One word, projected [B, gates * W] -> the carry after it, and its state h [B, W]."""
+        raise NotImplementedError
+
+    def _width(self) -> int:
+        if self.width is None:
+            raise ValueError("a cell's width must be a number before it is used; got None")
+        return self.width
+
+    def _bias(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+        """Where b begins."""
+        return nn.initializers.zeros(key, shape)
+
+    def _recurrent(self) -> jax.Array:
+        """U, [W, gates * W]."""
+        start = self._each_gate(nn.initializers.orthogonal())
+        return self.param("recurrent", start, (self._width(), self.gates * self._width()))
+
+    def _each_gate(self, initializer: nn.initializers.Initializer) -> Callable[..., jax.Array]:
+        """The initializer of all gates' blocks, side by side, each a matrix of its own."""
+
+        def initial(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+            keys = jax.random.split(key, self.gates)
+            blocks = jax.vmap(lambda own: initializer(own, (shape[0], self._width())))(keys)
+            return jnp.moveaxis(blocks, 0, 1).reshape(shape)
+
+        return initial
+
+
+class LSTM(Cell):
+    """`lstm` as a part; carries (c, h).
+
+    Attributes:
+        width: W.
+        forget: where the forget gate's bias begins; at 1 it begins open (Jozefowicz et al. 2015).
+    """
+
+    gates = 4
+    forget: float = 1.0
+
+    def initial(self, batch: int, dtype: Any) -> Carry:
+        return super().initial(batch, dtype) * 2
+
+    def _bias(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+        blocks = nn.initializers.zeros(key, (self.gates, self._width()))
+        return blocks.at[1].set(self.forget).reshape(shape)
+
+    @nn.compact
+    def __call__(self, carry: Carry, projected: jax.Array) -> tuple[Carry, jax.Array]:
+        """Return (c', h') and h'."""
+        carry = lstm(carry, projected, self._recurrent())
+        return carry, self.hidden(carry)
+
+
+class GRUResetBefore(Cell):
+    """`gru_reset_before` as a part: the unit of Cho et al. 2014 and of Bahdanau et al. 2015."""
+
+    gates = 3
+
+    @nn.compact
+    def __call__(self, carry: Carry, projected: jax.Array) -> tuple[Carry, jax.Array]:
+        """Return (h',) and h'."""
+        carry = gru_reset_before(carry, projected, self._recurrent())
+        return carry, self.hidden(carry)
+
+
+class GRU(Cell):
+    """`cudnn` as a part: the gated unit of cuDNN, PyTorch and Flax."""
+
+    gates = 3
+
+    @nn.compact
+    def __call__(self, carry: Carry, projected: jax.Array) -> tuple[Carry, jax.Array]:
+        """Return (h',) and h'."""
+        bias = self.param("candidate_bias", nn.initializers.zeros, (self._width(),))
+        carry = cudnn(carry, projected, self._recurrent(), bias)
+        return carry, self.hidden(carry)
+
+
+class Elman(Cell):
+    """`elman` as a part: the plain recurrence."""
+
+    gates = 1
+
+    @nn.compact
+    def __call__(self, carry: Carry, projected: jax.Array) -> tuple[Carry, jax.Array]:
+        """Return (h',) and h'."""
+        carry = elman(carry, projected, self._recurrent())
+        return carry, self.hidden(carry)

@@ -1,0 +1,44 @@
+"""Dropout that one device and eight devices draw alike: see `attnjax.nn.counter_hash`."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import linen as nn
+
+from attnjax.errors import UserError
+from attnjax.nn.counter_hash import bits
+
+
+def dropout(x: jax.Array, key: jax.Array, rate: float) -> jax.Array:
+    """Keep each entry with probability 1 - rate, scaled by 1 / (1 - rate); else 0.
+
+    Args:
+        x: [B, ...]; the leading axis numbers the examples.
+        key: a jax.random key.
+        rate: in [0, 1).
+
+    Raises:
+        UserError: the rate is outside [0, 1).
+
+    Source: Srivastava et al. 2014.
+    """
+    if not 0.0 <= rate < 1.0:
+        raise UserError(f"a dropout rate must lie in [0, 1); got {rate}")
+    kept = bits(key, x.shape) >= np.uint32(min(round(rate * 2**32), 2**32 - 1))
+    return jnp.where(kept, x / (1.0 - rate), jnp.zeros((), x.dtype)).astype(x.dtype)
+
+
+class Dropout(nn.Module):
+    """`dropout` as a part, with a key of its own from the stream "dropout".
+
+    Attributes:
+        rate: in [0, 1).
+    """
+
+    rate: float
+
+    def __call__(self, x: jax.Array, *, deterministic: bool) -> jax.Array:
+        """Return x itself when deterministic."""
+        if deterministic or self.rate == 0.0:
+            return x
+        return dropout(x, self.make_rng("dropout"), self.rate)

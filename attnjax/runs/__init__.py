@@ -1,0 +1,1 @@
+"""Runs on disk: folders, training of all variants and seeds, evaluation, the summary."""

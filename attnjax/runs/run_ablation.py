@@ -1,0 +1,276 @@
+"""An ablation, run: variants x seeds, each seed a folder, and what came of all in summary.json.
+
+    <runs>/<experiment>/<variant>/seed-<n>/     see `attnjax.runs.run_folder`
+    <runs>/<experiment>/summary.json            see `attnjax.runs.summary`
+
+What is finished is not run again, and what was cut off goes on. The seeds of a variant are trained
+together, in one program.
+"""
+
+import datetime
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from rich.console import Console
+
+from attnjax.config.override import Override, as_far_as, override
+from attnjax.config.vary import differences
+from attnjax.data.corpus import Corpus, Task
+from attnjax.errors import UserError
+from attnjax.evaluation.decode_corpus import Scored, score
+from attnjax.evaluation.measures.base import EvalInputs
+from attnjax.evaluation.sentence_stats import Sentences, sentences
+from attnjax.experiment import Experiment
+from attnjax.experiment.load import ExperimentFile
+from attnjax.reporting.number import number
+from attnjax.runs.run_folder import (
+    ATTENTION,
+    CONFIG,
+    HYPOTHESES,
+    RESULT,
+    Manifest,
+    alone,
+    check,
+    manifest,
+    open_folder,
+    result,
+    write_json,
+)
+from attnjax.runs.summary import BETTER
+from attnjax.runs.versions import installed
+from attnjax.training.loop import train
+from attnjax.training.member import Run, TrainResult
+from attnjax.training.step import initial_state
+
+PACKAGES = ("attnjax", "jax", "jaxlib", "flax", "optax")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """What is to be run.
+
+    Attributes:
+        loaded: the experiment file.
+        variants: the names of those to run; none: all.
+        seeds: how many of each; None: as many as the file says.
+        folder: the experiment's own, all its runs below it.
+        overrides: changes to every variant, from the command line.
+    """
+
+    loaded: ExperimentFile
+    variants: tuple[str, ...]
+    seeds: int | None
+    folder: Path
+    overrides: tuple[Override, ...]
+
+    def chosen(self) -> dict[str, Experiment]:
+        """The variants to run, with the overrides made.
+
+        Raises:
+            UserError: there is no such variant, or an override undoes what makes it one.
+        """
+        ablation = self.loaded.ablation
+        # some are of parts that only a variant has
+        base, _ = as_far_as(ablation.base, self.overrides)
+        chosen = {}
+        for name in self.variants or ablation.variants:
+            before = ablation.variant(name)
+            chosen[name] = after = override(before, self.overrides)
+            undone = set(differences(ablation.base, before)) - set(differences(base, after))
+            if undone:
+                raise UserError(
+                    f"an override would undo {min(undone)}, in which variant {name} differs from "
+                    "the base: run other variants, or change the experiment file"
+                )
+        return chosen
+
+    def runs(self, variant: str, experiment: Experiment) -> dict[Path, Manifest]:
+        """The variant's folders, and what belongs in each."""
+        first = self.loaded.ablation.first_seed
+        count = self.loaded.ablation.seeds if self.seeds is None else self.seeds
+        return {
+            self.folder / variant / f"seed-{seed}": manifest(self.loaded, variant, seed, experiment)
+            for seed in range(first, first + count)
+        }
+
+
+def sweep(plan: Sweep, console: Console) -> None:
+    """Run what is not finished yet.
+
+    Raises:
+        UserError: something the user can mend; what there was before is whole.
+        Interrupted: Ctrl-C; the same call goes on.
+    """
+    chosen = plan.chosen()
+    _check_all(plan)
+    corpora: dict[Task, Corpus] = {}
+
+    def corpus(task: Task) -> Corpus:
+        if task not in corpora:
+            corpora[task] = task.load()
+        return corpora[task]
+
+    # what does not fit the data is said of all variants before one is trained
+    waiting = {}
+    for variant, experiment in chosen.items():
+        runs = plan.runs(variant, experiment)
+        unfinished = {folder: wanted for folder, wanted in runs.items() if not _finished(folder)}
+        if unfinished:
+            data = corpus(experiment.task)
+            resolved = experiment.resolve(data)
+            resolved.training.check(data)
+            for part in (*resolved.measures, resolved.unknown):
+                if part is not None:
+                    part.check(resolved.model, data)
+            waiting[variant] = resolved, unfinished
+        else:
+            console.print(f"{variant}: {len(runs)} of {len(runs)} runs are there already")
+    for variant, (experiment, unfinished) in waiting.items():
+        data = corpus(experiment.task)
+        with alone(unfinished):
+            for folder, wanted in unfinished.items():
+                open_folder(folder, wanted, plan.loaded, data.vocabularies)
+            _run(variant, experiment, data, unfinished, console)
+
+
+def _finished(folder: Path) -> bool:
+    return (folder / CONFIG).exists() and result(folder) is not None
+
+
+def _check_all(plan: Sweep) -> None:
+    """Refuse other settings in any folder of the experiment: all numbers go into one table."""
+    for variant, experiment in plan.loaded.ablation.variants.items():
+        for path in sorted((plan.folder / variant).glob(f"seed-*/{CONFIG}")):
+            seed = path.parent.name.removeprefix("seed-")
+            if seed.isdigit():
+                settings, _ = as_far_as(experiment, plan.overrides)
+                check(path.parent, manifest(plan.loaded, variant, int(seed), settings), plan.loaded)
+
+
+def _run(
+    variant: str,
+    experiment: Experiment,
+    corpus: Corpus,
+    runs: dict[Path, Manifest],
+    console: Console,
+) -> None:
+    """Train the runs of a variant together, and finish each."""
+    outcomes = train(
+        [Run(folder=folder, seed=wanted.seed) for folder, wanted in runs.items()],
+        model=experiment.model,
+        corpus=corpus,
+        objective=experiment.objective,
+        optimizer=experiment.optimizer,
+        training=experiment.training,
+        console=console,
+        title=variant,
+    )
+    seeds = [wanted.seed for wanted in runs.values()]
+    first = _initial(experiment, corpus, seeds) if experiment.measures else [None] * len(seeds)
+    for (folder, wanted), outcome, initial in zip(runs.items(), outcomes, first, strict=True):
+        with console.status(f"{variant}: decoding and measuring seed {wanted.seed}"):
+            found = _finish(folder, experiment, corpus, outcome, initial, seed=wanted.seed)
+        write_json(folder / RESULT, {"variant": variant, "seed": wanted.seed, **found})
+        judged = ((name, found["metrics"][name]) for name in BETTER if name in found["metrics"])
+        shown = ", ".join(f"{name} {number(value)}" for name, value in judged)
+        console.print(f"{variant}, seed {wanted.seed}: {shown}", highlight=False, soft_wrap=True)
+
+
+def _initial(experiment: Experiment, corpus: Corpus, seeds: Sequence[int]) -> list[Any]:
+    """The parameters that each seed's training began with."""
+    plan = experiment.training.batching.plan(corpus.splits["train"])
+    batch = jax.tree.map(jnp.asarray, plan.batch(0, 0))
+    transform = experiment.optimizer.make()
+    # not compiled: drawing many arrays in one program takes XLA longer than the training may
+    return [
+        initial_state(
+            jax.random.key(seed),
+            batch,
+            model=experiment.model,
+            objective=experiment.objective,
+            transform=transform,
+        ).params
+        for seed in seeds
+    ]
+
+
+def _finish(
+    folder: Path,
+    experiment: Experiment,
+    corpus: Corpus,
+    outcome: TrainResult,
+    initial: Any,
+    *,
+    seed: int,
+) -> dict[str, Any]:
+    """Decode, score and measure a trained run; what result.json says of it."""
+    scored, kept = _score(folder, experiment, corpus, outcome.params)
+    metrics = dict(scored.metrics)
+    pictures: list[Any] = []
+
+    def subject(params: Any) -> EvalInputs:
+        batching = experiment.training.batching
+        return EvalInputs(experiment.model, params, corpus, batching, kept, seed)
+
+    for measure in experiment.measures:
+        metrics |= measure.initial(subject(initial))
+        metrics |= measure.trained(subject(outcome.params))
+        pictures += measure.pictures(subject(outcome.params))
+    if pictures:
+        write_json(folder / ATTENTION, pictures)
+    return {
+        "metrics": {name: value if isfinite(value) else None for name, value in metrics.items()},
+        **scored.made,
+        "seconds": outcome.seconds,
+        "parameters": sum(leaf.size for leaf in jax.tree.leaves(outcome.params)),
+        "step": outcome.step,
+        "epochs": outcome.epochs,
+        "stopped": outcome.stopped,
+        "best_validation_loss": outcome.best,
+        "device": device(),
+        "versions": versions(),
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def _score(
+    folder: Path, experiment: Experiment, corpus: Corpus, params: Any
+) -> tuple[Scored, Sentences | None]:
+    """Decode the test split, keep the answers, and score them; nothing without one to decode."""
+    metric, (source, target) = experiment.task.metric, corpus.vocabularies
+    examples = corpus.splits.get("test")
+    if metric is None or target is None or not examples:
+        return Scored({}, {}), None
+    sources, references = [example.source for example in examples], corpus.references["test"]
+    found = experiment.answers(params, sources)
+    written = corpus.sources.get("test", [])
+    texts = experiment.texts(params, corpus.vocabularies, written, sources, found)
+    (folder / HYPOTHESES).write_text("".join(text + "\n" for text in texts), encoding="utf-8")
+    scored = score(metric, target, texts, references)
+    if experiment.unknown is not None:
+        before = score(metric, target, [target.decode(answer) for answer in found], references)
+        scored.metrics[f"{metric}_before_replacement"] = before.metrics[metric]
+    lengths = None if source is None else [len(sentence) - 1 for sentence in sources]
+    kept = sentences(metric, target, texts, references, lengths)
+    kept.write(folder)
+    return scored, kept
+
+
+def device() -> str:
+    """What it ran on, in words."""
+    found = jax.devices()
+    kind = found[0].device_kind
+    if found[0].platform == "cpu":
+        return f"{os.cpu_count()} CPU cores"
+    return kind if len(found) == 1 else f"{len(found)} x {kind}"
+
+
+def versions() -> dict[str, str]:
+    """Of what the numbers depend on."""
+    return {package: installed(package) for package in PACKAGES}

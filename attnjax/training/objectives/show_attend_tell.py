@@ -1,0 +1,159 @@
+"""The objectives of Show, Attend and Tell: the doubly stochastic penalty, and REINFORCE.
+
+Both are for models that go word by word: what their attention sows has the words on its axis 1.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from attnjax.data.special_tokens import PAD
+from attnjax.errors import UserError
+from attnjax.models.base import logits, sown
+from attnjax.training.objectives.base import CrossEntropy, Totals, features, streams
+
+
+def coverage(weights: jax.Array, present: jax.Array) -> jax.Array:
+    """How far the attention to each key is from 1, over all words: sum_i (1 - sum_t a[t, i])^2.
+
+    Of patches, all of which are there: a key of padding would add 1.
+
+    Args:
+        weights: a, [B, T, S].
+        present: booleans [B, T], True = a word.
+
+    Returns:
+        [B].
+
+    Source: Xu et al. 2015, eq. 14.
+    """
+    attended = jnp.where(present[..., None], weights, 0).sum(1)
+    return ((1 - attended) ** 2).sum(-1)
+
+
+def log_likelihood(hidden: jax.Array, table: jax.Array, target: jax.Array) -> jax.Array:
+    """The log-probability in nats of each row of words, [B], from all logits; PAD counts nothing.
+
+    Args:
+        hidden: [B, T, D].
+        table: [V, D].
+        target: int [B, T].
+    """
+    logs = jax.nn.log_softmax(logits(hidden, table))
+    gold = jnp.take_along_axis(logs, target[..., None], -1)[..., 0]
+    return jnp.where(target != PAD, gold, 0).sum(-1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoublyStochastic(CrossEntropy):
+    """The cross entropy, and a penalty on patches that get too much or too little attention.
+
+    The loss of a caption is its cross entropy plus `penalty` times its `coverage`, which is given
+    beside, a caption's mean, as "coverage". What an align draws has no gradient by it.
+
+    Attributes:
+        penalty: lambda.
+
+    Raises:
+        UserError: the model has not one attention that shows its weights.
+
+    Source: Xu et al. 2015, eq. 14.
+    """
+
+    smoothing: float = 0.0
+    penalty: float = 1.0
+
+    def __call__(
+        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
+    ) -> Totals:
+        del state
+        (hidden, table), seen = features(model, params, batch, streams(key), ["attention"])
+        totals = self.totals(hidden, table, batch.target)
+        loss, tokens = totals["loss"]
+        present = batch.target != PAD
+        weights = sown(seen.get("attention", {}))
+        weights = weights.reshape(*present.shape, -1, weights.shape[-1]).mean(2)
+        there = present.any(-1).astype(loss.dtype)
+        found = (coverage(weights, present) * there).sum()
+        totals["coverage"] = found, there.sum()
+        return totals | {"loss": (loss + self.penalty * found, tokens)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reinforce(CrossEntropy):
+    """The variational bound on log p(y), whose samples s an align such as `Hard` draws.
+
+        sum over s of p(s) log p(y | s) <= log p(y)
+
+    With one s a caption, its gradient is estimated by that of
+
+        log p(y | s) + reward (log p(y | s) - b) log p(s) + entropy H[s]
+
+    where the bracket is held fixed, and b is a mean of log p(y | s) that moves by 1/10 a step,
+    b_k = 0.9 b_(k-1) + 0.1 log p(y | s_k), from 0. The value that is given as "loss" leaves the
+    middle term out, so that it is the bound's own. Beside it are given "log_likelihood", of a
+    caption, and "entropy", of a word, both in nats.
+
+    Attributes:
+        reward: lambda_r.
+        entropy: lambda_e.
+
+    Raises:
+        UserError: nothing draws, or what does goes not word by word.
+
+    Source: Xu et al. 2015, eq. 10 to 12 and the rule after them; Williams 1992.
+    """
+
+    smoothing: float = 0.0
+    reward: float = 1.0
+    entropy: float = 0.01
+
+    def initial(self) -> jax.Array:
+        return jnp.zeros((), jnp.float32)
+
+    def __call__(
+        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
+    ) -> Totals:
+        keys = streams(key)
+        if key is not None:
+            keys["coin"] = jax.random.fold_in(key, 2)
+        (hidden, table), seen = features(model, params, batch, keys, ["objective"])
+        totals = self.totals(hidden, table, batch.target)
+        loss, tokens = totals["loss"]
+        present = batch.target != PAD
+        likelihood = jax.lax.stop_gradient(log_likelihood(hidden, table, batch.target))
+        drawn = _over_words(seen, "log_probability", present)
+        entropy = _over_words(seen, "entropy", present).sum()
+        # 0, with the gradient of `drawn`
+        moved = ((likelihood - state) * (drawn - jax.lax.stop_gradient(drawn))).sum()
+        totals["log_likelihood"] = likelihood.sum(), present.any(-1).astype(loss.dtype).sum()
+        totals["entropy"] = jax.lax.stop_gradient(entropy), tokens
+        return totals | {"loss": (loss - self.reward * moved - self.entropy * entropy, tokens)}
+
+    def after(self, state: jax.Array, totals: Totals) -> jax.Array:
+        total, count = totals["log_likelihood"]
+        return (0.9 * state + 0.1 * total / count).astype(state.dtype)
+
+
+def _over_words(seen: Any, name: str, present: jax.Array) -> jax.Array:
+    """The sum over words and heads of what was sown by this name, [B]."""
+    leaves = jax.tree_util.tree_leaves_with_path(
+        seen.get("objective", {}), is_leaf=lambda node: isinstance(node, tuple)
+    )
+    found = [values[0] for path, values in leaves if path[-1].key == name]
+    # a step asks for one word, [B, T, ..., 1]; of all at once the heads would stand before the
+    # words, and where there are as many of both no other shape would tell
+    by_word = [
+        values.shape[:2] == present.shape and (values.ndim == 2 or values.shape[-1] == 1)
+        for values in found
+    ]
+    if not found or not all(by_word):
+        shapes = ", ".join(str(list(values.shape)) for values in found) or "nothing"
+        raise UserError(
+            "Reinforce wants a model that draws what it attends to, word by word (a recurrent one "
+            f"with the align Hard): {name} of shape {[*present.shape, '...', 1]}; got {shapes}"
+        )
+    words = sum(values.reshape(*present.shape, -1).sum(-1) for values in found)
+    return jnp.where(present, words, 0).sum(-1)

@@ -1,0 +1,56 @@
+"""The squared error, for models that predict numbers."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from attnjax.errors import UserError
+from attnjax.training.objectives.base import Objective, Totals, streams
+
+
+def squared_error(predicted: jax.Array, target: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The sum of (predicted - target)^2 over the targets that are no NaN, and their number.
+
+    Args:
+        predicted: [..., T].
+        target: [..., T].
+
+    Returns:
+        Two scalars of float32 or wider.
+    """
+    wide = jnp.promote_types(jnp.result_type(predicted, target), jnp.float32)
+    there = ~jnp.isnan(target)
+    # the target is made finite first: the gradient of a branch not taken is multiplied by 0
+    difference = predicted.astype(wide) - jnp.where(there, target, 0).astype(wide)
+    error = jnp.where(there, difference, 0) ** 2
+    return error.sum(), there.astype(wide).sum()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SquaredError(Objective):
+    """Gives "loss": the mean of the squared error, see `squared_error`.
+
+    The target is the last column of the batch's targets [B, T, D+1].
+    """
+
+    def check(self, model: Any) -> None:
+        if hasattr(model, "features"):
+            raise UserError(
+                f"SquaredError wants a model that predicts numbers; got {type(model).__name__}, "
+                "a model of sequences"
+            )
+
+    def __call__(
+        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
+    ) -> Totals:
+        del state
+        predicted = model.apply(
+            {"params": params},
+            batch.source,
+            batch.target,
+            deterministic=key is None,
+            rngs=streams(key),
+        )
+        return {"loss": squared_error(predicted, batch.target[..., -1])}

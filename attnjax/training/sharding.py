@@ -1,0 +1,158 @@
+"""Where a step runs: the only file that knows devices."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+
+from attnjax.errors import UserError
+
+AXIS = "data"
+"""The name of the axis of devices."""
+
+type How = Literal["mesh", "pmap"]
+
+
+class Step(Protocol):
+    """A pure function of what every device holds (a state, parameters) and its rows of a batch.
+
+    `reduce` adds sums up over the devices.
+    """
+
+    def __call__(self, held: Any, batch: Any, *, reduce: Callable[[Any], Any]) -> Any: ...
+
+
+def devices(how: How, *, rows: int, seeds: bool) -> "Devices":
+    """As many of the machine's devices as can share the rows of every batch.
+
+    Args:
+        how: see `Meshed`, `Mapped`.
+        rows: what the number of rows of every batch is a multiple of.
+        seeds: everything has a leading axis of seeds, and the step is mapped over it.
+    """
+    count = max(n for n in range(1, len(jax.devices()) + 1) if rows % n == 0)
+    mesh = Mesh(np.asarray(jax.devices()[:count]), (AXIS,), axis_types=(AxisType.Auto,))
+    return {"mesh": Meshed, "pmap": Mapped}[how](mesh, seeds)
+
+
+@dataclass(frozen=True)
+class Devices:
+    """Devices that share the rows of every batch and each hold everything else."""
+
+    mesh: Mesh
+    seeds: bool
+
+    @property
+    def count(self) -> int:
+        """The number of devices."""
+        return self.mesh.size
+
+    def hold(self, tree: Any) -> Any:
+        """A state or parameters, on every device."""
+        raise NotImplementedError
+
+    def share(self, batch: Any) -> Any:
+        """A batch of host arrays, its rows shared out.
+
+        Raises:
+            UserError: the devices do not divide the rows.
+        """
+        raise NotImplementedError
+
+    def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:
+        """The step over all devices; donate gives up the first argument's memory."""
+        raise NotImplementedError
+
+    def read(self, tree: Any) -> Any:
+        """What `compile`'s step returned, or what `hold` holds, as if there was one device."""
+        raise NotImplementedError
+
+    def _rows(self, batch: Any) -> int:
+        """The number of rows of a device."""
+        rows = batch.target.shape[self.seeds]
+        if rows % self.count:
+            raise UserError(
+                f"a batch's rows must be a multiple of the {self.count} devices, got {rows}: "
+                "set the batching's batch_size_multiple to a multiple of the number of devices"
+            )
+        return rows // self.count
+
+    def _sharding(self, *axes: str | None) -> NamedSharding:
+        return NamedSharding(self.mesh, PartitionSpec(*axes))
+
+
+class Meshed(Devices):
+    """`jax.shard_map` over a mesh: the step sees its device's rows, sums are added up by `psum`.
+
+    Left to XLA, which could share the global batch out by itself, the gradient of a matrix that a
+    loop over time uses is added up over the devices at every word.
+    """
+
+    def hold(self, tree: Any) -> Any:
+        return jax.device_put(tree, self._sharding())
+
+    def share(self, batch: Any) -> Any:
+        self._rows(batch)
+        return jax.device_put(batch, NamedSharding(self.mesh, self._rows_axes()))
+
+    def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:
+        def call(held: Any, batch: Any) -> Any:
+            return step(held, batch, reduce=lambda sums: jax.lax.psum(sums, AXIS))
+
+        shared = jax.shard_map(
+            jax.vmap(call) if self.seeds else call,
+            mesh=self.mesh,
+            in_specs=(PartitionSpec(), self._rows_axes()),
+            out_specs=PartitionSpec(),
+            # else JAX would add gradients up of itself, one by one
+            check_vma=False,
+        )
+        return jax.jit(shared, donate_argnums=0 if donate else ())
+
+    def _rows_axes(self) -> PartitionSpec:
+        return PartitionSpec(None, AXIS) if self.seeds else PartitionSpec(AXIS)
+
+    def read(self, tree: Any) -> Any:
+        return tree
+
+
+class Mapped(Devices):
+    """`jax.pmap`: the step sees its device's rows, and sums are added up by `psum`."""
+
+    def hold(self, tree: Any) -> Any:
+        def copies(tree: Any) -> Any:
+            return jax.tree.map(lambda x: jnp.broadcast_to(x, (self.count, *x.shape)), tree)
+
+        return jax.jit(copies, out_shardings=self._sharding(AXIS))(tree)
+
+    def share(self, batch: Any) -> Any:
+        rows, axis = self._rows(batch), int(self.seeds)
+
+        def split(x: np.ndarray) -> np.ndarray:
+            x = x.reshape(*x.shape[:axis], self.count, rows, *x.shape[axis + 1 :])
+            return np.moveaxis(x, axis, 0)
+
+        return jax.device_put(jax.tree.map(split, batch), self._sharding(AXIS))
+
+    def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:
+        def call(held: Any, batch: Any) -> Any:
+            return step(held, batch, reduce=lambda sums: jax.lax.psum(sums, AXIS))
+
+        return jax.pmap(
+            jax.vmap(call) if self.seeds else call,
+            axis_name=AXIS,
+            devices=list(self.mesh.devices),
+            donate_argnums=0 if donate else (),
+        )
+
+    def read(self, tree: Any) -> Any:
+        return _first(tree)
+
+
+@jax.jit
+def _first(tree: Any) -> Any:
+    return jax.tree.map(lambda x: x[0], tree)

@@ -1,0 +1,256 @@
+"""Attention tile by tile against the dense path, values and gradients; and what it costs."""
+
+from functools import partial
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jax.tree_util import Partial
+
+from attnjax.attention.align import softmax
+from attnjax.attention.attention import pool
+from attnjax.attention.fused.blockwise import blockwise
+from attnjax.attention.fused.inputs import Inputs
+from attnjax.attention.mask import Causal, DenseMask, ExcludeSelf, Padding, Segments, Window
+from attnjax.attention.score import dot
+from attnjax.training.flops import product_flops
+
+B, H, T, S, K, V = 2, 2, 11, 14, 4, 3
+TILE = (4, 4)
+
+
+@pytest.fixture(autouse=True)
+def groups(monkeypatch):
+    """The four examples are read two at a time: what is read of one group is not another's."""
+    monkeypatch.setattr("attnjax.attention.fused.blockwise.ENTRIES", 2 * 4 * 4)
+
+
+def inputs(queries: int = T, keys: int = S, dtype=np.float64, leading=(B, H)):
+    """Query, key, value, and a direction to read the context in."""
+    draw = np.random.default_rng(0).normal
+    shapes = (queries, K), (keys, K), (keys, V), (queries, V)
+    *given, direction = (jnp.asarray(draw(size=(*leading, *shape)), dtype) for shape in shapes)
+    return given, direction
+
+
+def positions(queries: int, keys: int):
+    return jnp.arange(queries)[None, None], jnp.arange(keys)[None, None]
+
+
+def dense(query, key, value, mask, at, of, bias=None):
+    """The same by its weights."""
+    logits = dot(query, key) / 2
+    if bias is not None:
+        logits += bias
+    allowed = None
+    if mask is not None:
+        allowed = jnp.broadcast_to(mask.dense(at, of), logits.shape)
+    return pool(softmax(logits, allowed), value)
+
+
+def with_gradients(attend, direction):
+    def read(given):
+        context = attend(*given)
+        return (context * direction).sum(), context
+
+    return jax.jit(jax.value_and_grad(read, has_aux=True))
+
+
+PRESENT = jnp.arange(S)[None, None] < jnp.array([S, 5])[:, None, None]
+WORDS = jnp.arange(S)
+# Three sentences in a row, of 5, 6 and 3 words, or one of 11 and padding: positions restart.
+ROWS = jnp.where(jnp.array([[[True]], [[False]]]), (WORDS >= 5) * 1 + (WORDS >= 11), WORDS >= 11)
+PLACES = jnp.where(ROWS == 0, WORDS, jnp.where(ROWS == 1, WORDS - 5, WORDS - 11))
+PACKED = Segments(ROWS[..., :T].astype(int), ROWS.astype(int))
+HOLES = jnp.asarray(np.random.default_rng(1).random((B, 1, T, S)) < 0.4).at[1, :, 3:9].set(False)
+MASKS = {
+    "none": None,
+    "padding": Padding(PRESENT),
+    "causal": Causal(),
+    "nobody": Window(0, 0) & ExcludeSelf(),
+    "window": Window(2, 1) & ExcludeSelf(),
+    "some empty rows": Causal() & Padding(WORDS[None, None] > 5),
+    "packed": Causal() & PACKED & Window(3, 0),
+    "shared and not": Segments(ROWS[:1, ..., :T].astype(int), ROWS[:1].astype(int))
+    & Padding(PRESENT),
+    "dense": DenseMask(HOLES) & Causal(),
+}
+
+
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS.keys())
+def test_equals_the_dense_path_with_gradients(mask, float64):
+    arrays, direction = inputs()
+    at, of = positions(T, S)
+    expected = with_gradients(lambda *x: dense(*x, mask, at, of), direction)(arrays)
+    found = with_gradients(lambda *x: blockwise(Inputs(*x, mask, scale=0.5), TILE), direction)(
+        arrays
+    )
+    chex.assert_trees_all_close(found, expected, rtol=0, atol=1e-13)
+    empty = np.zeros((B, H, T), bool)
+    if mask is not None:
+        empty = ~np.broadcast_to(mask.dense(at, of), (B, H, T, S)).any(-1)
+    ((_, context), slopes) = found
+    assert (np.asarray(context)[empty] == 0).all()
+    assert (np.asarray(slopes[0])[empty] == 0).all()
+
+
+def test_positions_that_restart_under_packing(float64):
+    arrays, direction = inputs()
+    at, of, mask = PLACES[..., :T], PLACES, Causal() & PACKED & Window(3, 0)
+    expected = with_gradients(lambda *x: dense(*x, mask, at, of), direction)(arrays)
+    found = with_gradients(
+        lambda *x: blockwise(Inputs(*x, mask, at, of, scale=0.5), TILE),
+        direction,
+    )(arrays)
+    chex.assert_trees_all_close(found, expected, rtol=0, atol=1e-13)
+
+
+def alibi(slope, query_position, key_position):
+    """Press et al. 2022: the farther, the less."""
+    distance = abs(query_position[:, None] - key_position[None, :])
+    return -slope * distance
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["whole", "packed, padded, empty rows"])
+def test_a_bias_of_positions_and_its_gradient(packed, float64):
+    arrays, direction = inputs()
+    slopes = jnp.broadcast_to(jnp.array([0.5, 0.125]), (B, H))
+    mask, places = None, positions(T, S)
+    if packed:
+        present = PRESENT & (WORDS[None, None] > 1)
+        mask, places = Causal() & Padding(present) & PACKED, (PLACES[..., :T], PLACES)
+        assert not mask.dense(*places).any(-1).all()
+    at, of = (jnp.broadcast_to(x, (B, H, x.shape[-1])) for x in places)
+
+    def by_tiles(query, key, value, slopes):
+        bias = Partial(alibi, slopes)
+        given = places if packed else (None, None)
+        return blockwise(Inputs(query, key, value, mask, *given, bias, 0.5), TILE)
+
+    def by_weights(query, key, value, slopes):
+        return dense(query, key, value, mask, *places, jax.vmap(jax.vmap(alibi))(slopes, at, of))
+
+    found, expected = (
+        with_gradients(run, direction)((*arrays, slopes)) for run in (by_tiles, by_weights)
+    )
+    assert expected[1][3].any()
+    chex.assert_trees_all_close(found, expected, rtol=0, atol=1e-12)
+
+
+def test_one_word_at_a_time():
+    arrays, _ = inputs(S, S, np.float32)
+    whole = blockwise(Inputs(*arrays, Causal()), TILE)
+    step = jax.jit(
+        lambda query, t: blockwise(
+            Inputs(query, *arrays[1:], Causal(), query_position=t[None, None, None]), TILE
+        )
+    )
+    for t in range(S):
+        alone = step(arrays[0][:, :, t : t + 1], jnp.asarray(t))
+        np.testing.assert_allclose(alone[:, :, 0], whole[:, :, t], atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(jnp.bfloat16, 0.03), (jnp.float16, 0.004)])
+def test_half_precision(dtype, tolerance):
+    arrays, direction = inputs(dtype=dtype)
+    # Products of these pass float16's range, the logits need not.
+    arrays[0], arrays[1] = arrays[0] * 300, arrays[1] * 300
+    mask = Causal() & Padding(PRESENT)
+    exact = [x.astype(jnp.float32) for x in arrays]
+    context = blockwise(Inputs(*arrays, mask, scale=1e-5), TILE)
+    assert context.dtype == dtype
+    expected = blockwise(Inputs(*exact, mask, scale=1e-5), TILE)
+    np.testing.assert_allclose(context.astype(jnp.float32), expected, atol=tolerance)
+    slopes = with_gradients(lambda *x: blockwise(Inputs(*x, mask, scale=1e-5), TILE), direction)(
+        arrays
+    )
+    assert all(np.isfinite(x.astype(jnp.float32)).all() for x in jax.tree.leaves(slopes))
+    assert [x.dtype for x in slopes[1]] == [dtype] * 3
+
+
+# Few programs, which take the masks as they come: T, S, tile, and whether there is a diagonal.
+@given(
+    st.sampled_from([(1, 9, (4, 4), True), (8, 8, (3, 5), True), (5, 13, (4, 4), False)]),
+    st.integers(0, 2**16),
+)
+def test_any_mask(shape, seed):
+    (queries, keys, tile, causal), random = shape, np.random.default_rng(seed)
+    segments = [jnp.asarray(np.sort(random.integers(0, 3, (B, 1, n)), -1)) for n in (queries, keys)]
+    mask = (
+        Padding(jnp.asarray(random.random((B, 1, keys)) < random.random()))
+        & Window(*(jnp.asarray(n) for n in random.integers(0, keys, 2)))
+        & Segments(*segments)
+        & DenseMask(jnp.asarray(random.random((1, 1, queries, keys)) < 0.8))
+    )
+    mask = mask & Causal() if causal else mask
+    arrays, direction = inputs(queries, keys, np.float32)
+    at, of = positions(queries, keys)
+    chex.assert_trees_all_close(
+        _by_tiles(arrays, direction, mask, tile),
+        _by_weights(arrays, direction, mask, at, of),
+        rtol=0,
+        atol=2e-5,
+    )
+
+
+@partial(jax.jit, static_argnums=3)
+def _by_tiles(arrays, direction, mask, tile):
+    return with_gradients(lambda *x: blockwise(Inputs(*x, mask, scale=0.5), tile), direction)(
+        arrays
+    )
+
+
+@jax.jit
+def _by_weights(arrays, direction, mask, at, of):
+    return with_gradients(lambda *x: dense(*x, mask, at, of), direction)(arrays)
+
+
+def cost(mask, length: int) -> int:
+    """FLOPs of both passes in one head."""
+    x = jax.ShapeDtypeStruct((1, length, K), jnp.float32)
+    read = jax.grad(lambda q, k, v: blockwise(Inputs(q, k, v, mask), (16, 16)).sum(), (0, 1, 2))
+    return product_flops(read, x, x, x)
+
+
+def test_a_tile_that_is_empty_is_not_read():
+    tile = 7 * 2 * 16 * 16 * K
+    assert cost(None, 256) == 16 * 16 * tile
+    assert cost(Causal(), 256) == 16 * 17 // 2 * tile
+    # A window costs what a window costs: the diagonal and the tiles beside it, at any length.
+    for length in (256, 512, 4096):
+        blocks = length // 16
+        assert cost(Causal() & Window(16, 0), length) == (2 * blocks - 1) * tile
+        assert cost(Window(16, 16), length) == (3 * blocks - 2) * tile
+
+
+def test_a_tile_that_turns_out_empty_is_passed_over():
+    """What is read may be anything; what is not read may be no number at all."""
+    arrays, direction = inputs(16, 16, np.float32)
+    lost = jnp.where(jnp.arange(16)[None, None, :, None] >= 8, jnp.nan, 0)
+    query, key, value = arrays
+    broken = query, key + lost, value + lost
+    mask = Padding(jnp.arange(16)[None, None] < 8)
+    attend = with_gradients(lambda *x: blockwise(Inputs(*x, mask), (8, 8)), direction)
+    chex.assert_trees_all_equal(attend(broken), attend(tuple(arrays)))
+
+
+def test_shapes_that_broadcast(float64):
+    """Keys and values that all heads share, and a mask that all queries do."""
+    (query, key, value), direction = inputs()
+    at, of = positions(T, S)
+    shared, mask = (query, key[0, 0], value[:, :1]), DenseMask(PRESENT[..., None, :])
+    expected = with_gradients(lambda *x: dense(*x, mask, at, of), direction)(shared)
+    found = with_gradients(lambda *x: blockwise(Inputs(*x, mask, scale=0.5), TILE), direction)
+    chex.assert_trees_all_close(found(shared), expected, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 2), (2, 0, 2), (2, 3, 0)], ids=str)
+def test_nothing_to_read_gives_nothing(shape):
+    batch, queries, keys = shape
+    query, key, value = (jnp.ones((batch, n, K)) for n in (queries, keys, keys))
+    context = blockwise(Inputs(query, key, value, Causal()))
+    np.testing.assert_array_equal(context, jnp.zeros((batch, queries, K)))

@@ -1,0 +1,229 @@
+"""Attention without weights: which route leads to it, what each refuses, what a module takes."""
+
+from functools import partial
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.attention.attention import Attention
+from attnjax.attention.fused.blockwise import blockwise
+from attnjax.attention.fused.cudnn import cudnn
+from attnjax.attention.fused.dispatch import PAYS_FROM, fused
+from attnjax.attention.fused.inputs import Inputs
+from attnjax.attention.mask import Causal, ExcludeSelf, Mask, Padding, Segments, Window
+from attnjax.attention.multihead import MultiHead
+from attnjax.attention.score import Dot, General, ScaledDot
+from attnjax.errors import UserError
+
+K = 4
+
+
+def shapes(jaxpr):
+    """Of every array in a program, and in those inside it."""
+    for equation in jaxpr.eqns:
+        yield from (variable.aval.shape for variable in equation.outvars)
+        for inside in jax.tree.leaves(list(equation.params.values())):
+            inside = getattr(inside, "jaxpr", inside)
+            if hasattr(inside, "eqns"):
+                yield from shapes(inside)
+
+
+@pytest.mark.parametrize("mask", [Causal(), Causal() & Segments(*[jnp.zeros((1, 4096), int)] * 2)])
+def test_memory_is_linear_in_length(mask):
+    x = jax.ShapeDtypeStruct((1, 4096, K), jnp.float32)
+    read = jax.grad(lambda q, k, v: fused(q, k, v, mask).sum(), (0, 1, 2))
+    largest = max(map(np.prod, shapes(jax.make_jaxpr(read)(x, x, x).jaxpr)))
+    assert largest <= 512 * 512
+
+
+def test_65536_words_fit_in_4_gigabytes():
+    """As XLA allots them: 8 heads of 64, gradients included; the weights would take 128 GiB."""
+    x = jax.ShapeDtypeStruct((1, 8, 65_536, 64), jnp.float32)
+    read = jax.grad(lambda q, k, v: fused(q, k, v, Causal()).sum(), (0, 1, 2))
+    allotted = jax.jit(read).lower(x, x, x).compile().memory_analysis()
+    parts = ("argument_size_in_bytes", "output_size_in_bytes", "temp_size_in_bytes")
+    assert 6 * 4 * np.prod(x.shape) < sum(getattr(allotted, part) for part in parts) < 4 * 10**9
+
+
+def with_gradients(attend):
+    def read(given):
+        context = attend(*given)
+        return (context**2).sum(), context
+
+    return jax.jit(jax.value_and_grad(read, has_aux=True))
+
+
+class Stranger(Mask):
+    """A rule that says nothing of blocks."""
+
+    def dense(self, query_position, key_position):
+        return key_position[..., None, :] <= query_position[..., :, None]
+
+
+def test_a_rule_that_cannot_be_honoured_is_named():
+    query = key = value = jnp.zeros((2, 4, K))
+    with pytest.raises(UserError, match="the rule Stranger"):
+        fused(query, key, value, Causal() & Stranger())
+    half = [jnp.zeros((2, 16, 8), jnp.bfloat16)] * 3
+    refused = {
+        "Segments": Segments(jnp.zeros((1, 16), int), jnp.zeros((1, 16), int)),
+        "ExcludeSelf": ExcludeSelf(),
+        "Causal and Padding together": Causal() & Padding(jnp.ones((1, 16), bool)),
+        "Window to the right": Window(3, 2),
+    }
+    for name, mask in refused.items():
+        with pytest.raises(UserError, match=f"cudnn cannot honour the rules? {name}"):
+            fused(*half, mask, route="cudnn")
+    with pytest.raises(UserError, match="other than 0, 1"):
+        fused(*half, Causal(), query_position=jnp.zeros((1, 16), int), route="cudnn")
+    wider = [*half[:2], jnp.zeros((2, 16, 16), jnp.bfloat16)]
+    with pytest.raises(UserError, match="values of width 16 where keys have 8"):
+        fused(*wider, route="cudnn")
+    with pytest.raises(UserError, match="keys or values that several examples share"):
+        fused(half[0], half[1][:1], half[2], route="cudnn")
+    mixed = [half[0], half[1].astype(jnp.float16), half[2]]
+    with pytest.raises(UserError, match="the dtypes bfloat16, float16; it wants"):
+        fused(*mixed, route="cudnn")
+    with pytest.raises(UserError, match="the dtypes float32"):
+        fused(query, key, value, route="cudnn")
+    with pytest.raises(UserError, match="a bias"):
+        fused(*half, bias=jnp.subtract, route="cudnn")
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        None,
+        Causal(),
+        Window(3, 2) & Causal(),
+        Window(3, 0),
+        Window(np.int64(3), 2) & Window(5, 1) & Causal(),
+        Padding(jnp.array([[True] * 16, [False] * 16])),
+        Padding(jnp.array([[True, False] * 8, [False, True, True, False] * 4])),
+    ],
+    ids=str,
+)
+def test_what_cudnn_is_told_means_the_same(mask):
+    draw = np.random.default_rng(0).normal
+    given = tuple(jnp.asarray(draw(size=(2, 16, 8)), jnp.bfloat16) for _ in range(3))
+    found, expected = (
+        with_gradients(lambda *x, run=run: run(Inputs(*x, mask, scale=0.5)).astype(jnp.float32))(
+            given
+        )
+        for run in (
+            partial(cudnn, implementation="xla"),
+            blockwise,
+        )
+    )
+    wide = [jax.tree.map(lambda x: np.asarray(x, np.float32), x) for x in (found, expected)]
+    chex.assert_trees_all_close(wide[0][0][1], wide[1][0][1], rtol=0, atol=0.05)
+    chex.assert_trees_all_close(wide[0][1], wide[1][1], rtol=0, atol=0.1)
+
+
+@pytest.mark.parametrize("score", [Dot(), ScaledDot()])
+def test_a_module_forms_its_weights_if_they_are_asked_for(score):
+    """The same parameters and results either way; the largest array tells which route it was."""
+    D, long = 8, 2 * PAYS_FROM["cpu"]
+    draw = np.random.default_rng(0).normal
+    x = jnp.asarray(draw(size=(1, long, D)), jnp.float32)
+    mask = Padding(jnp.arange(long)[None] < long - 9) & Causal()
+    module = MultiHead(head=Attention(score=score), heads=2)
+    forced = MultiHead(head=Attention(score=score, route="blockwise"), heads=2)
+    initial = jax.jit(lambda x: module.init(jax.random.key(0), x, x, x, mask, deterministic=True))
+    parameters = {"params": initial(x)["params"]}
+
+    def read(module, x, **asked):
+        return module.apply(parameters, x, x, x, mask, deterministic=True, **asked)
+
+    context, seen = read(module, x, mutable=["attention"])
+    (weights,) = seen["attention"]["head"]["weights"]
+    assert weights.shape == (1, 2, long, long)
+    for module_ in (module, forced):
+        np.testing.assert_allclose(read(module_, x), context, atol=1e-5)
+
+    def forms(module, x, **asked):
+        program = jax.make_jaxpr(lambda x: read(module, x, **asked))(x).jaxpr
+        return any(shape[-2:] == (x.shape[1],) * 2 for shape in shapes(program))
+
+    mask = Causal()
+    assert forms(module, x, mutable=["attention"])
+    assert forms(MultiHead(head=Attention(score=score, route="dense"), heads=2), x)
+    assert not forms(module, x)
+    assert forms(module, x[:, : PAYS_FROM["cpu"] - 1])
+    # Several at once are one route: lifted, or one head alone.
+    one = Attention(score=score)
+    alone = jax.make_jaxpr(lambda x: one.apply({}, x, x, x, mask, deterministic=True))(x)
+    assert (1, long, long) not in set(shapes(alone.jaxpr))
+
+
+@pytest.mark.parametrize("route", ["dense", "blockwise"])
+def test_heads_know_where_packed_words_stand(route):
+    """Two sentences in a row are each alone, under a mask that knows positions only."""
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 7, 8)), jnp.float32)
+    places, rows = jnp.asarray([[0, 1, 2, 0, 1, 2, 3]]), jnp.asarray([[0, 0, 0, 1, 1, 1, 1]])
+    module = MultiHead(head=Attention(route=route), heads=2)
+    initial = module.init(jax.random.key(0), x, x, x, deterministic=True, mutable=["params"])
+
+    def read(x, mask, **positions):
+        return module.apply(initial, x, x, x, mask, **positions, deterministic=True)
+
+    window = Causal() & Window(1, 0)
+    at = {"query_position": places, "key_position": places}
+    packed = read(x, window & Segments(rows, rows), **at)
+    alone = [read(part, window) for part in (x[:, :3], x[:, 3:])]
+    np.testing.assert_allclose(packed, jnp.concatenate(alone, 1), atol=1e-6)
+    # the fourth word stands first in its sentence: shifted by one it would see another
+    moved = read(x, window, query_position=places + 1, key_position=places)
+    assert not np.allclose(moved[:, 3:], packed[:, 3:], atol=1e-3)
+
+
+def test_what_needs_the_weights_is_named_on_a_route_without():
+    x = jnp.zeros((1, 4, 2))
+    for part, name in (
+        ({"score": General()}, "the score General"),
+        ({"dropout": 0.1}, "dropout of weights"),
+    ):
+        attention = Attention(**part, route="blockwise")
+        parameters = attention.init(jax.random.key(0), x, x, x, deterministic=True)
+        parameters = {"params": parameters.get("params", {})}
+        with pytest.raises(UserError, match=f"{name} needs the weights"):
+            attention.apply(
+                parameters, x, x, x, deterministic=False, rngs={"dropout": jax.random.key(0)}
+            )
+    assert f"from length {PAYS_FROM['cpu']} on not" in Attention().where_formed()
+    assert "dropout" in Attention(dropout=0.1).where_formed()
+
+
+def test_a_person_reads_from_which_length_on_this_platform(monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert f"from length {PAYS_FROM['gpu']} on not" in Attention().where_formed()
+
+
+@pytest.mark.parametrize("route", ["cudnn", "splash"])
+def test_a_devices_own_route_is_for_training_on_that_device(route):
+    """First parameters, evaluation and search take what there is, and are the same."""
+    draw = np.random.default_rng(0).normal
+    x = jnp.asarray(draw(size=(1, 16, 8)), jnp.bfloat16)
+    forced, free = (MultiHead(head=Attention(route=name), heads=1) for name in (route, "auto"))
+    first = [
+        jax.eval_shape(
+            lambda module=module: module.init(
+                jax.random.key(0), x, x, x, Causal(), deterministic=False, mutable=["params"]
+            )
+        )
+        for module in (forced, free)
+    ]
+    chex.assert_trees_all_equal_shapes(*first)
+    initial = free.init(jax.random.key(0), x, x, x, deterministic=True)["params"]
+    parameters = {"params": jax.tree.map(lambda p: p.astype(x.dtype), initial)}
+    found = [
+        module.apply(parameters, x, x, x, ExcludeSelf(), deterministic=True)
+        for module in (forced, free)
+    ]
+    np.testing.assert_array_equal(*found)
+    wanted = {"cudnn": "GPU", "splash": "TPU"}[route]
+    with pytest.raises(UserError, match=f"the route {route} wants a {wanted}; JAX runs on cpu"):
+        forced.apply(parameters, x, x, x, Causal(), deterministic=False)

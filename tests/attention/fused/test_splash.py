@@ -1,0 +1,107 @@
+"""Attention without weights on a TPU, interpreted on a CPU, against the dense path."""
+
+from functools import partial
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.experimental.pallas.ops.tpu import splash_attention as kernels
+
+from attnjax.attention import fused as routes
+from attnjax.attention.align import softmax
+from attnjax.attention.attention import pool
+from attnjax.attention.fused.dispatch import fused
+from attnjax.attention.fused.inputs import Inputs
+from attnjax.attention.fused.splash import splash, splash_refuses
+from attnjax.attention.mask import Causal, DenseMask, ExcludeSelf, Padding, Segments, Window
+from attnjax.attention.score import dot
+from attnjax.errors import UserError
+
+B, H, T, S, K, V = 2, 1, 130, 140, 8, 4
+WORDS = jnp.arange(S)[None, None]
+# A row of two sentences and one of one; the second row lacks its last 100 words.
+ROWS = (jnp.array([60, 90])[:, None, None] <= WORDS).astype(int)
+PRESENT = jnp.array([S, S - 100])[:, None, None] > WORDS
+
+
+def read(attend, direction):
+    """Values and gradients."""
+
+    def both(given):
+        context = attend(*given)
+        return (context * direction).sum(), context
+
+    return jax.jit(jax.value_and_grad(both, has_aux=True))
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        None,
+        Causal() & Window(20, 0),
+        # In the second row, queries of the second sentence have no key.
+        Segments(ROWS[..., :T], ROWS) & Padding(PRESENT) & Causal(),
+        # The first nine queries have none that is a key.
+        Causal() & Padding((WORDS > 8) & (WORDS < 99)) & Window(30, 4),
+    ],
+    ids=["none", "window", "packed, padded", "padded window"],
+)
+def test_equals_the_dense_path_with_gradients(mask, monkeypatch):
+    # The interpreter that XLA compiles: the one of a TPU's memories takes twice as long.
+    name = "make_splash_mha_single_device"
+    monkeypatch.setattr(kernels, name, partial(getattr(kernels, name), interpret=True))
+    draw = np.random.default_rng(0).normal
+    shapes = (T, K), (S, K), (S, V), (T, V)
+    *given, direction = (jnp.asarray(draw(size=(B, H, *shape)), jnp.float32) for shape in shapes)
+    allowed = jnp.ones((B, H, T, S), bool)
+    if mask is not None:
+        allowed &= mask.dense(jnp.arange(T)[None, None], jnp.arange(S)[None, None])
+
+    def dense(query, key, value):
+        return pool(softmax(dot(query, key) / 2, allowed), value)
+
+    expected = read(dense, direction)(given)
+    found = read(lambda *x: splash(Inputs(*x, mask, scale=0.5)), direction)(given)
+    (_, context), slopes = jax.device_get(found)
+    chex.assert_trees_all_close(context, expected[0][1], rtol=0, atol=1e-5)
+    chex.assert_trees_all_close(slopes, expected[1], rtol=0, atol=1e-5)
+    empty = ~np.asarray(allowed.any(-1))
+    assert (context[empty] == 0).all()
+    assert (slopes[0][empty] == 0).all()
+
+
+def test_what_it_cannot_honour_is_named():
+    query = key = value = jnp.zeros((2, 4, K))
+    packed = Segments(jnp.zeros((1, 4), int), jnp.zeros((1, 4), int))
+    refused = {
+        "the rule ExcludeSelf": ExcludeSelf(),
+        "the rule DenseMask": DenseMask(jnp.ones((4, 4), bool)),
+        "the rule Window": Window(jnp.array(1), 0),
+        "two rules Segments": packed & packed,
+    }
+    for name, mask in refused.items():
+        with pytest.raises(UserError, match=f"splash cannot honour {name}"):
+            fused(query, key, value, Causal() & mask, route="splash")
+    with pytest.raises(UserError, match="other than 0, 1"):
+        fused(query, key, value, Causal(), query_position=jnp.zeros((1, 4), int), route="splash")
+    with pytest.raises(UserError, match="the dtype float16"):
+        fused(query, key, value.astype(jnp.float16), route="splash")
+    with pytest.raises(UserError, match="a bias"):
+        fused(query, key, value, bias=jnp.subtract, route="splash")
+    assert (
+        splash_refuses(Inputs(query, key, value, packed, query_position=jnp.zeros((1, 4)))) is None
+    )
+
+
+def test_a_tpu_takes_it_where_it_can(monkeypatch):
+    query = key = value = jnp.zeros((2, 4, K))
+    monkeypatch.setattr(jax, "default_backend", lambda: "tpu")
+    monkeypatch.setattr(jax, "device_count", lambda: 1)
+    for name in ("splash", "blockwise"):
+        monkeypatch.setattr(routes, name, lambda *_, name=name, **__: name)
+    assert fused(query, key, value, Causal()) == "splash"
+    assert fused(query, key, value, Causal() & ExcludeSelf()) == "blockwise"
+    monkeypatch.setattr(jax, "device_count", lambda: 8)
+    assert fused(query, key, value, Causal()) == "blockwise"

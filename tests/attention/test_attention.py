@@ -1,0 +1,143 @@
+"""One head against the oracle, in every score, values and gradients, both precisions."""
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.attention import score as scores
+from attnjax.attention.attention import Attention
+from attnjax.attention.mask import DenseMask
+from attnjax.attention.score import Additive, Dot, General, ScaledDot, additive, dot, scaled_dot
+from tests.attention import oracle
+
+SCORES = (Dot(), ScaledDot(), General(), Additive(width=5))
+B, T, S, K, V = 2, 3, 4, 3, 2
+
+
+def arrays(seed: int = 0, key_width: int = K):
+    """Query, key, value, a mask whose row (0, 1) is empty, and a direction to read."""
+    draw = np.random.default_rng(seed).normal
+    allowed = np.random.default_rng(seed).random((B, T, S)) < 0.7
+    allowed[0, 1], allowed[1, 0] = False, True
+    query, key, value, direction = map(
+        jnp.asarray,
+        (
+            draw(size=(B, T, K)),
+            draw(size=(B, S, key_width)),
+            draw(size=(B, S, V)),
+            draw(size=(B, T, V)),
+        ),
+    )
+    return {"query": query, "key": key, "value": value}, jnp.asarray(allowed), direction
+
+
+def ours(attention, parameters, inputs, allowed, direction):
+    """The context, and the gradient of its inner product with a direction."""
+
+    def read(parameters, inputs):
+        context = attention.apply(
+            {"params": parameters}, **inputs, mask=DenseMask(allowed), deterministic=True
+        )
+        return (context * direction).sum(), context
+
+    return jax.jit(jax.value_and_grad(read, (0, 1), has_aux=True))(parameters, inputs)
+
+
+@pytest.mark.parametrize("score", SCORES, ids=lambda score: type(score).__name__)
+def test_equals_the_oracle_with_gradients(score, float64):
+    inputs, allowed, direction = arrays(key_width=K + 1 if isinstance(score, General) else K)
+    attention = Attention(score=score)
+    parameters = attention.init(
+        jax.random.key(0), **inputs, deterministic=True, mutable=["params"]
+    ).get("params", {})
+    parameters, inputs = jax.tree.map(np.asarray, (parameters, inputs))
+    name = type(score).__name__
+
+    def context(tree):
+        own, given = tree
+        rows = zip(given["query"], given["key"], given["value"], allowed, strict=True)
+        return np.array([oracle.attention(name, own.get("score", {}), *row) for row in rows])
+
+    expected = context((parameters, inputs))
+    slopes = oracle.gradient(
+        lambda tree: (context(tree) * np.asarray(direction)).sum(), (parameters, inputs)
+    )
+    for kind, tolerance in ((np.float64, 1e-12), (np.float32, 2e-6)):
+        given = jax.tree.map(lambda x, kind=kind: x.astype(kind), (parameters, inputs))
+        (_, value), found = ours(attention, *given, allowed, direction.astype(kind))
+        assert value.dtype == kind
+        np.testing.assert_allclose(value, expected, rtol=0, atol=tolerance)
+        chex.assert_trees_all_close(found, slopes, rtol=0, atol=tolerance)
+
+
+def test_logits_are_float32_or_wider():
+    # Entries of 100 at width 64: the product, 640,000, is past float16's 65,504.
+    x = jnp.full((1, 64), 100, jnp.float16)
+    assert dot(x, x) == 640_000
+    assert scaled_dot(x, x) == 80_000
+    # W x, 640,000 already, is past it too
+    assert scores.general(x, x / 100, jnp.full((64, 64), 100, jnp.float16)) == 64 * 640_000
+    assert additive(x, x, jnp.full((64,), 2000, jnp.float16)) == 128_000
+    for half in (jnp.float16, jnp.bfloat16):
+        assert dot(x.astype(half), x.astype(half)).dtype == jnp.float32
+
+
+def test_scaled_dot_is_the_dot_of_a_shrunken_query():
+    inputs, _, _ = arrays()
+    query, key = inputs["query"], inputs["key"]
+    np.testing.assert_allclose(
+        scaled_dot(query, key), dot(query / np.sqrt(K), key), rtol=1e-5, atol=1e-6
+    )
+
+
+def test_general_with_the_identity_is_dot():
+    inputs, _, _ = arrays()
+    query, key = inputs["query"], inputs["key"]
+    np.testing.assert_array_equal(scores.general(query, key, jnp.eye(K)), dot(query, key))
+
+
+@pytest.mark.parametrize("score", SCORES, ids=lambda score: type(score).__name__)
+def test_prepared_once_is_the_same(score):
+    inputs, allowed, _ = arrays()
+    attention, mask = Attention(score=score), DenseMask(allowed)
+    together, variables = attention.init_with_output(
+        jax.random.key(0), **inputs, mask=mask, deterministic=True
+    )
+    variables = {"params": variables.get("params", {})}
+    memory = attention.apply(variables, inputs["key"], inputs["value"], method="prepare")
+    for t in range(T):
+        row = attention.apply(
+            variables,
+            inputs["query"][:, t : t + 1],
+            memory,
+            DenseMask(mask.allowed[:, t : t + 1]),
+            deterministic=True,
+            method="attend",
+        )
+        np.testing.assert_allclose(row[:, 0], together[:, t], atol=1e-6)
+
+
+def test_weights_are_shown_only_when_asked_and_before_dropout():
+    inputs, allowed, _ = arrays()
+    attention = Attention(dropout=0.5)
+
+    def attend(*, deterministic, mutable=False):
+        return attention.apply(
+            {},
+            **inputs,
+            mask=DenseMask(allowed),
+            deterministic=deterministic,
+            mutable=mutable,
+            rngs={"dropout": jax.random.key(1)},
+        )
+
+    for deterministic in (True, False):
+        context, seen = attend(deterministic=deterministic, mutable=["attention"])
+        np.testing.assert_array_equal(context, attend(deterministic=deterministic))
+        (weights,), (logits,) = seen["attention"]["weights"], seen["attention"]["logits"]
+        sums = allowed.any(-1).astype(jnp.float32)
+        np.testing.assert_allclose(weights.sum(-1), sums, atol=1e-6)
+        np.testing.assert_allclose(logits, scaled_dot(inputs["query"], inputs["key"]), atol=1e-6)
+    assert not np.allclose(attend(deterministic=True), attend(deterministic=False))

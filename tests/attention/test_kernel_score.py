@@ -1,0 +1,180 @@
+"""Kernels against loops over points in float64: values, gradients, and what equals what."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.test_util import check_grads
+
+from attnjax.attention.align import Normalise, Softmax, Uniform
+from attnjax.attention.attention import Attention
+from attnjax.attention.kernel_score import (
+    Boxcar,
+    Epanechnikov,
+    Gaussian,
+    LearnedGaussian,
+    SquaredExponential,
+    Triangular,
+    gaussian,
+    squared_distance,
+)
+from attnjax.attention.mask import ExcludeSelf
+from attnjax.attention.score import Dot, dot
+from attnjax.errors import UserError
+from tests.attention import oracle
+
+WIDTH = 1.3
+KERNELS = {
+    Gaussian: lambda u: -u * u / 2,
+    LearnedGaussian: lambda u: -u * u / 2,
+    SquaredExponential: lambda u: math.exp(-u * u / 2),
+    Boxcar: lambda u: float(u <= 1),
+    Epanechnikov: lambda u: max(0.0, 1 - u * u),
+    Triangular: lambda u: max(0.0, 1 - u),
+}
+COMPACT = (Boxcar, Epanechnikov, Triangular)
+
+
+def points(T: int, S: int, K: int, seed: int = 0) -> tuple[jax.Array, jax.Array]:
+    """Queries and keys; the first query is the first key."""
+    random = np.random.default_rng(seed)
+    query, key = random.normal(size=(T, K)), random.normal(size=(S, K))
+    query[0] = key[0]
+    return jnp.asarray(query), jnp.asarray(key)
+
+
+def logits(score, query, key):
+    return score.init_with_output(jax.random.key(0), query, key)[0]
+
+
+def attended(score, align, query, key, value, mask=None, params=None):
+    """The context, and the weights."""
+    context, seen = Attention(score=score, align=align).apply(
+        {"params": {"score": params or {}}},
+        query,
+        key,
+        value,
+        mask,
+        deterministic=True,
+        mutable=["attention"],
+    )
+    return context, seen["attention"]["weights"][0]
+
+
+@pytest.mark.parametrize("K", [1, 4])
+@pytest.mark.parametrize("kind", KERNELS, ids=lambda kind: kind.__name__)
+def test_equals_the_kernel_of_each_distance(kind, K, float64):
+    query, key = points(3, 5, K)
+    expected = [
+        [KERNELS[kind](math.dist(q, k) / WIDTH) for k in np.asarray(key)] for q in np.asarray(query)
+    ]
+    np.testing.assert_allclose(
+        logits(kind(bandwidth=WIDTH), query, key), expected, rtol=0, atol=1e-14
+    )
+    half = logits(kind(bandwidth=WIDTH), query.astype(jnp.float16), key.astype(jnp.float16))
+    assert half.dtype == jnp.float32
+    batched = logits(kind(bandwidth=WIDTH), query[None].repeat(2, 0), key[None].repeat(2, 0))
+    np.testing.assert_array_equal(batched[1], logits(kind(bandwidth=WIDTH), query, key))
+
+
+@pytest.mark.parametrize("kind", KERNELS, ids=lambda kind: kind.__name__)
+def test_gradients(kind, float64):
+    query, key = points(3, 5, 2)
+    query = query.at[0].add(0.2)  # the triangle has no derivative at its peak
+    variables = kind(bandwidth=WIDTH).init(jax.random.key(0), query, key)
+
+    def read(variables, query, key):
+        return kind(bandwidth=WIDTH).apply(variables, query, key)
+
+    check_grads(read, (variables, query, key), order=1, modes=("fwd", "rev"))
+
+
+@pytest.mark.parametrize("kind", KERNELS, ids=lambda kind: kind.__name__)
+def test_the_gradient_at_distance_zero_is_zero(kind):
+    point = jnp.ones((1, 2))
+    for slope in jax.grad(lambda q, k: logits(kind(), q, k).sum(), (0, 1))(point, point):
+        np.testing.assert_array_equal(slope, np.zeros((1, 2)))
+
+
+def test_the_width_of_a_kernel_is_learned_through_its_logarithm(float64):
+    query, key = points(3, 5, 2)
+    score = LearnedGaussian(bandwidth=WIDTH)
+    params = score.init(jax.random.key(0), query, key)["params"]
+    assert jax.tree.map(float, params) == {"log_bandwidth": pytest.approx(math.log(WIDTH))}
+    for moved in (-3.0, 0.4):
+        found = score.apply({"params": {"log_bandwidth": jnp.asarray(moved)}}, query, key)
+        np.testing.assert_allclose(found, gaussian(query, key, math.exp(moved)), rtol=1e-14)
+
+
+def test_near_points_far_from_the_origin_keep_their_distance():
+    query, key = jnp.full((1, 1), 100.0, jnp.float32), jnp.full((1, 1), 100.01, jnp.float32)
+    exact = (float(query[0, 0]) - float(key[0, 0])) ** 2
+    np.testing.assert_allclose(squared_distance(query, key), [[exact]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("K", [1, 4])
+def test_softmax_of_the_gaussian_is_the_normalised_exponential(K, float64):
+    query, key = points(4, 6, K)
+    value = jnp.asarray(np.random.default_rng(1).normal(size=(6, 2)))
+    for mask in (None, ExcludeSelf()):
+        one = attended(Gaussian(bandwidth=WIDTH), Softmax(), query, key, value, mask)
+        other = attended(SquaredExponential(bandwidth=WIDTH), Normalise(), query, key, value, mask)
+        frozen = {"log_bandwidth": jnp.log(WIDTH)}
+        learned = attended(LearnedGaussian(), Softmax(), query, key, value, mask, frozen)
+        for first, second, third in zip(one, other, learned, strict=True):
+            np.testing.assert_allclose(first, second, rtol=0, atol=1e-14)
+            np.testing.assert_allclose(first, third, rtol=0, atol=1e-14)
+    kernel = oracle.softmax(np.asarray(gaussian(query, key, WIDTH)), np.ones((4, 6), bool))
+    np.testing.assert_allclose(
+        attended(Gaussian(bandwidth=WIDTH), Softmax(), query, key, value)[0],
+        kernel @ value,
+        atol=1e-14,
+    )
+
+
+@pytest.mark.parametrize("kind", COMPACT, ids=lambda kind: kind.__name__)
+def test_nothing_in_reach_has_no_weight_and_no_gradient(kind):
+    key = jnp.array([[0.0], [0.5], [5.0]])
+    query = jnp.array([[0.25], [2.5], [4.5]])
+    value = jnp.array([[1.0], [3.0], [7.0]])
+
+    def read(query, key, value):
+        return attended(kind(), Normalise(), query, key, value)
+
+    context, weights = read(query, key, value)
+    np.testing.assert_allclose(weights, [[0.5, 0.5, 0], [0, 0, 0], [0, 0, 1]], atol=1e-7)
+    np.testing.assert_allclose(context, [[2.0], [0.0], [7.0]], atol=1e-6)
+    slopes = jax.jacobian(lambda *given: read(*given)[0][1, 0], (0, 1, 2))(query, key, value)
+    for slope in slopes:
+        np.testing.assert_array_equal(slope, np.zeros((3, 1)))
+
+
+@pytest.mark.parametrize("kind", COMPACT, ids=lambda kind: kind.__name__)
+def test_without_end_it_is_the_mean(kind):
+    query, key = (x.astype(jnp.float32) for x in points(4, 6, 2))
+    value = jnp.arange(6.0)[:, None]
+    for mask in (None, ExcludeSelf()):
+        context, weights = attended(kind(bandwidth=math.inf), Normalise(), query, key, value, mask)
+        mean, same = attended(Gaussian(), Uniform(), query, key, value, mask)
+        np.testing.assert_allclose(weights, same, rtol=1e-6)
+        np.testing.assert_allclose(context, mean, rtol=1e-6)
+
+
+def test_what_is_no_kernel_is_not_normalised():
+    with pytest.raises(UserError, match="wants a kernel for a score.*; got Dot"):
+        attended(Dot(), Normalise(), *points(2, 3, 4), jnp.ones((3, 1)))
+
+
+@pytest.mark.parametrize("compare", [dot, squared_distance], ids=["a dot product", "a distance"])
+def test_query_and_key_are_of_one_width(compare):
+    with pytest.raises(UserError, match="wants a query and a key of one width; got 4 and 3"):
+        compare(jnp.ones((2, 4)), jnp.ones((5, 3)))
+
+
+@pytest.mark.parametrize("kind", KERNELS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("width", [0.0, -1.0, math.nan])
+def test_a_width_is_positive(kind, width):
+    with pytest.raises(UserError, match=f"a kernel's width must be positive; got {width}"):
+        logits(kind(bandwidth=width), jnp.ones((1, 1)), jnp.ones((1, 1)))

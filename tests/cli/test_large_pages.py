@@ -1,0 +1,36 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from attnjax.cli.large_pages import TUNABLES, with_large_pages
+
+SWITCHED = "glibc.malloc.hugetlb=1"
+
+
+def test_the_switch_is_added_to_what_is_there():
+    assert with_large_pages({"A": "1"}) == {"A": "1", TUNABLES: SWITCHED}
+    other = "glibc.malloc.trim_threshold=128"
+    assert with_large_pages({TUNABLES: other})[TUNABLES] == f"{other}:{SWITCHED}"
+
+
+def test_whoever_has_set_it_keeps_it():
+    given = {TUNABLES: "glibc.malloc.hugetlb=0"}
+    assert with_large_pages(given) == given
+    again = with_large_pages({})
+    assert with_large_pages(again) == again
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only glibc has the switch")
+def test_the_program_starts_anew_with_its_arguments():
+    program = (
+        "import os, sys, attnjax.__main__ as entry\n"
+        "entry.main = lambda: print(sys.argv[1:], os.environ['GLIBC_TUNABLES']) or 3\n"
+        "sys.exit(entry.start())"
+    )
+    bare = {name: value for name, value in os.environ.items() if name != TUNABLES}
+    done = subprocess.run(
+        [sys.executable, "-c", program, "list", "a b"], env=bare, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (3, f"['list', 'a b'] {SWITCHED}\n"), done.stderr

@@ -1,0 +1,299 @@
+import errno
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from attnjax.cli.main import main
+from attnjax.experiment.load import shipped
+
+TINY = str(Path(__file__).parents[1] / "tiny.py")
+HEADS = "model.encoder_layer.self_attention.heads"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    """A finished run, by greedy search."""
+    folder = tmp_path_factory.mktemp("runs")
+    words = ["--variant", "cosine", "--seeds", "1", "--runs", str(folder)]
+    assert main(["run", TINY, *words]) == 0
+    return folder / "tiny" / "cosine" / "seed-0"
+
+
+@pytest.fixture
+def damaged(run, tmp_path) -> Path:
+    """A copy of it, to be spoilt."""
+    return Path(shutil.copytree(run, tmp_path / "tiny" / "cosine" / "seed-0"))
+
+
+def sentence(capsys, *words: str, code: int = 2) -> str:
+    """What a command says when it fails: one line, no traceback."""
+    capsys.readouterr()
+    assert main(list(words)) == code
+    said = capsys.readouterr().err
+    assert said.startswith("attnjax: ")
+    assert said.count("\n") == 1, said
+    return said
+
+
+@pytest.mark.parametrize(
+    "command, expected",
+    [
+        ("rum", "there is no command 'rum'; did you mean run?"),
+        ("", "required: COMMAND"),
+        ("run", "required: EXPERIMENT"),
+        (
+            "run scaling_and_head",
+            "no experiment 'scaling_and_head'; did you mean scaling_and_heads?",
+        ),
+        ("run experiments/nothing.py", "there is no experiment file experiments/nothing.py"),
+        (f"run {TINY} --variant scald", "there is no variant 'scald'; did you mean scaled?"),
+        (f"show {TINY} --variant scald", "there is no variant 'scald'; did you mean scaled?"),
+        (f"run {TINY} --sedes 3", "run has no option --sedes; did you mean --seeds?"),
+        (f"run {TINY} extra", "run wants nothing more; got also 'extra'"),
+        (f"run {TINY} --setting paper", "there is no setting 'paper'; there is short"),
+        (f"run {TINY} --model.width 0", "model.width must be above 0; got 0"),
+        (f"show {TINY} --objective.smoothing 2", "objective.smoothing must be at least 0 and"),
+        (f"show {TINY} --optimizer.clip nan", "optimizer.clip must be above 0; got nan"),
+        (f"show {TINY} --model.vocabulary 3", "model.vocabulary is what the data have, "),
+        ("show luong2015 --model.decoder.cell.width 3", "is what model.decoder.width says; got 3"),
+        (f"run {TINY} --model.position learned", "a part is chosen by model.position:learned"),
+        (f"run {TINY} --seeds three", "argument --seeds: invalid int value: 'three'"),
+        (f"run {TINY} --seeds 0", "--seeds must be at least 1, got 0"),
+        (f"run {TINY} --model.encoder_layer.self_attention.head 3", f"did you mean {HEADS}?"),
+        (f"show {TINY} --{HEADS} three", f"--{HEADS}: wanted int; got 'three'"),
+        (f"run {TINY} search:bean", "search: no bean; did you mean beam?"),
+        (f"run {TINY} --training.steps 0", "training.steps must be at least 1"),
+        (f"run {TINY} --task.train 0", "task.train must be at least 1, got 0"),
+        (
+            f"run {TINY} model.encoder_layer.self_attention.head.score:dot",
+            "would undo model.encoder_layer.self_attention.head.score, in which variant cosine "
+            "differs",
+        ),
+        (
+            f"run {TINY} model.position:learned --model.position.max_length 3",
+            "symbols (its end counted), and the model 3 positions (model.position.max_length)",
+        ),
+        ("evaluate nowhere", "nowhere is not the folder of a run: it has no config.json"),
+        ("predict nowhere", "nowhere is not the folder of a run"),
+        ("report nowhere", "there is no folder nowhere"),
+        ("report tests", "tests holds no finished runs"),
+        ("evaluate nowhere --source a", "--source and --reference go together"),
+        ("evaluate nowhere --model.width 3", "evaluate takes no overrides"),
+    ],
+)
+def test_a_mistake_is_one_sentence(capsys, tmp_path, command, expected):
+    words = command.split()
+    more = ["--runs", str(tmp_path)] if words[:1] == ["run"] else []
+    assert expected in sentence(capsys, *words, *more)
+    assert not list(tmp_path.iterdir()), "nothing was begun"
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("ablation = 3", "must define `ablation`"),
+        ("def :", "line 1, is no Python"),
+        ("import nothing_of_this_name", "line 1, failed: ModuleNotFoundError: No module named"),
+        ("\nnumber = 1 / 0", "line 2, failed: ZeroDivisionError: division by zero"),
+        ("import sys\nsys.exit(3)", "line 2, failed: SystemExit: 3"),
+        ("from attnjax.errors import UserError\nraise UserError('so not')", "so not"),
+    ],
+)
+def test_a_file_that_is_no_experiment(capsys, tmp_path, text, expected):
+    path = tmp_path / "mine.py"
+    path.write_text(text)
+    assert expected in sentence(capsys, "run", str(path))
+
+
+def test_an_experiment_alone_is_its_only_variant(capsys, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        Path(TINY).read_text().replace("\nbase = ", "\nexperiment = base = ") + "\ndel ablation\n"
+    )
+    assert main(["show", str(path)]) == 0
+    assert "variants: experiment; 1 seed each" in capsys.readouterr().out
+
+
+def test_a_folder_of_other_settings(capsys, damaged, tmp_path):
+    command = ["run", TINY, "--runs", str(tmp_path), "--variant", "cosine"]
+    said = sentence(capsys, *command, "--model.dropout", "0.2")
+    assert "was run with model.dropout 0.1, not 0.2: choose another --runs" in said
+    said = sentence(capsys, *command, "model.residual:pre-norm")
+    assert "was run with model.residual PostNorm, not PreNorm" in said
+    # a variant that was run is in the same table as the one that is asked for
+    other = [*command[:-1], "scaled", "--training.steps", "7"]
+    assert "cosine/seed-0 was run with training.steps 6, not 7" in sentence(capsys, *other)
+    config = json.loads((damaged / "config.json").read_text())
+    (damaged / "config.json").write_text(json.dumps({**config, "experiment": "other"}))
+    said = sentence(capsys, *command)
+    assert "is a run of experiment other, not tiny: choose another --runs" in said
+
+
+def test_a_changed_file_with_parts_of_its_own(capsys, damaged, tmp_path):
+    path = damaged.parents[2] / "tiny.py"
+    path.write_text(Path(TINY).read_text().replace("clip(1e-6)", "clip(1e-5)"))
+    said = sentence(capsys, "run", str(path), "--runs", str(tmp_path), "--variant", "cosine")
+    assert "was run with another text of tiny.py" in said
+
+
+def test_damaged_folders(capsys, damaged):
+    evaluate = ["evaluate", str(damaged)]
+    vocabulary = damaged / "vocabulary" / "vocabulary.json"
+    whole = vocabulary.read_text()
+    vocabulary.write_text(whole[:20])
+    assert "is damaged" in sentence(capsys, *evaluate)
+    from attnjax.data.generated.sequences import Copy
+
+    Copy(symbols=7).load().vocabularies.save(damaged / "vocabulary")
+    assert "the vocabulary of another run" in sentence(capsys, *evaluate)
+    vocabulary.write_text(whole)
+
+    for path in (damaged / "checkpoints").rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"")
+    assert "checkpoint" in sentence(capsys, *evaluate)
+    shutil.rmtree(damaged / "checkpoints")
+    assert "has no checkpoints" in sentence(capsys, *evaluate)
+
+    config = damaged / "config.json"
+    config.write_text(config.read_text().replace("experiment.Cosine", "os.system"))
+    assert "no part of attnjax nor of the experiment file" in sentence(capsys, *evaluate)
+    config.write_text("{")
+    assert "config.json is damaged" in sentence(capsys, *evaluate)
+    shutil.rmtree(damaged)
+    assert "is not the folder of a run" in sentence(capsys, *evaluate)
+
+
+def test_evaluate_repeats_the_runs_own_score(capsys, run):
+    capsys.readouterr()
+    assert main(["evaluate", str(run), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    result = json.loads((run / "result.json").read_text())
+    assert found["exact_match"] == result["metrics"]["exact_match"]
+    assert (found["on"], found["sentences"]) == ("test", 8)
+    assert main(["evaluate", str(run), "--split", "valid", "--beam", "2"]) == 0
+    assert "exact_match" in capsys.readouterr().out
+    assert "no split nothing; there is train, valid, test" in sentence(
+        capsys, "evaluate", str(run), "--split", "nothing"
+    )
+
+
+def test_evaluate_on_files(capsys, run, tmp_path, monkeypatch):
+    source, reference = tmp_path / "source", tmp_path / "reference"
+    source.write_text("1 2 3\n\n4\n")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(source.read_bytes())))
+    capsys.readouterr()
+    assert main(["predict", str(run)]) == 0
+    reference.write_text(capsys.readouterr().out)
+    source.write_text("1 2 3\n4\n")
+    reference.write_text(
+        "\n".join(line for line in reference.read_text().split("\n") if line) + "\n"
+    )
+    words = ["evaluate", str(run), "--source", str(source), "--reference", str(reference)]
+    assert main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["exact_match"] == 1
+    reference.write_text("1\n")
+    assert "as many lines" in sentence(capsys, *words)
+
+
+def test_predict_answers_in_order(capsys, run, monkeypatch):
+    lines = [(" ".join(map(str, range(n)))) for n in (4, 1, 0, 3, 2)]
+    answers = []
+    for given in (lines, *([line] for line in lines)):
+        text = "".join(line + "\n" for line in given).encode()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+        capsys.readouterr()
+        assert main(["predict", str(run)]) == 0
+        answers.append(capsys.readouterr().out.split("\n")[:-1])
+    assert len(answers[0]) == 5
+    assert answers[0][2] == ""
+    assert answers[0] == [answer for (answer,) in answers[1:]]
+    # a byte order mark is no word
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbf0\n")))
+    assert main(["predict", str(run)]) == 0
+    assert capsys.readouterr().out == answers[0][1] + "\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"1\n2 \xff\n")))
+    assert "line 2 of standard input has the byte 0xff" in sentence(capsys, "predict", str(run))
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk(capsys, monkeypatch, tmp_path, number):
+    def full(*_: object) -> None:
+        raise OSError(number, "No space left on device", "x/config.json")
+
+    monkeypatch.setattr("attnjax.runs.run_folder.write_json", full)
+    said = sentence(capsys, "run", TINY, "--runs", str(tmp_path))
+    assert "the disk of x/config.json is full" in said
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a bug"), OSError(errno.EIO, "a broken disk")])
+def test_a_bug_shows_its_traceback(monkeypatch, error):
+    def wrong() -> None:
+        raise error
+
+    monkeypatch.setattr("attnjax.cli.commands.list", wrong)
+    with pytest.raises(type(error), match="a b"):
+        main(["list"])
+
+
+def test_ctrl_c_before_anything_is_trained(capsys, monkeypatch):
+    def press(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("attnjax.cli.commands.find", press)
+    assert "interrupted" in sentence(capsys, "run", TINY, code=130)
+
+
+def test_show_prints_every_path_and_the_costs(capsys):
+    assert main(["show", TINY, "--variant", "cosine", "--model.width", "32"]) == 0
+    shown = capsys.readouterr().out
+    for expected in ("score: Cosine", "sharpness = 5.0", "width = 32", "steps = 6"):
+        assert expected in shown
+    for expected in (
+        "model.decoder_layer.cross_attention.head: dense",
+        "parameters: 15,072\n",
+        "FLOPs",
+    ):
+        assert expected in shown
+
+
+def test_list_is_quick_and_starts_no_jax():
+    program = (
+        "import sys; from attnjax.cli.main import main; main(['list']); "
+        "sys.exit('jax' in sys.modules or 'numpy' in sys.modules)"
+    )
+    before = os.times()
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    for listing in shipped():
+        assert listing.paper, "the first line: question, two spaces, paper"
+        line = next(line for line in done.stdout.splitlines() if line.startswith(listing.name))
+        assert listing.question in line, "a program that reads it gets whole lines"
+    after = os.times()
+    spent = after.children_user + after.children_system
+    assert spent - before.children_user - before.children_system < 1
+
+
+def test_nobody_reads_to_the_end():
+    """`attnjax list | head -c 0`: no traceback."""
+    program = f"{sys.executable} -m attnjax list | head -c 0"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", program], capture_output=True, text=True, timeout=60
+    )
+    assert done.stderr == ""
+    assert done.returncode == 0
+
+
+def test_one_seed_has_no_spread(run):
+    summary = json.loads((run.parents[1] / "summary.json").read_text())
+    (row,) = summary["rows"]
+    assert row["n"] == 1
+    assert set(row["standard_deviation"].values()) == {None}

@@ -1,0 +1,98 @@
+import json
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from attnjax.attention.align import LocalPredictive
+from attnjax.attention.score import Additive
+from attnjax.config.serialize import from_json, has_own, record_differences, to_json
+from attnjax.config.vary import vary
+from attnjax.errors import UserError
+from attnjax.experiment.load import folder, load
+
+FILES = [*sorted(folder().glob("*.py")), Path(__file__).parents[1] / "tiny.py"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_variant_comes_back_equal(path):
+    loaded = load(path)
+    for variant in [loaded.ablation.base, *loaded.ablation.variants.values()]:
+        text = json.dumps(to_json(variant, loaded.own))
+        again = from_json(json.loads(text), loaded.own)
+        assert again == variant
+        assert hash(again) == hash(variant)
+
+
+def test_only_a_part_of_the_file_is_the_files_own():
+    """A run without one may go on though the file's note was edited."""
+    for path in FILES:
+        loaded = load(path)
+        for name, variant in loaded.ablation.variants.items():
+            assert has_own(to_json(variant, loaded.own)) == (name == "cosine")
+
+
+def test_a_part_of_the_file_has_the_files_name():
+    loaded = load(FILES[-1])
+    record = to_json(loaded.ablation.variants["cosine"], loaded.own)
+    score = record["model"]["encoder_layer"]["self_attention"]["head"]["score"]
+    assert score == {"type": "experiment.Cosine", "sharpness": 5.0}
+    assert record["model"]["type"] == "attnjax.models.transformer.Transformer"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "os.system",
+        "subprocess.Popen",
+        "experiment.Nothing",
+        "attnjax.nothing.Nothing",
+        "attnjax.config.serialize.importlib",
+        "attnjax.config.serialize.from_json",
+        "attnjax.experiment.Path",
+        "attnjax.config.vary.UserError",
+        "attnjax.experiment.Adam",  # imported there, defined elsewhere
+        None,
+        3,
+    ],
+)
+def test_a_name_resolves_among_dataclasses_of_ours_only(name):
+    import_module("attnjax.experiment")  # whatever it stands on is no stranger's
+    before = set(sys.modules)
+    with pytest.raises(UserError, match="is no part of"):
+        from_json({"type": name})
+    assert not {module for module in set(sys.modules) - before if not module.startswith("attnjax")}
+
+
+def test_fields_that_the_class_has_not_are_refused():
+    with pytest.raises(UserError, match="does not fit attnjax.attention.score.Additive"):
+        from_json({"type": "attnjax.attention.score.Additive", "height": 3})
+
+
+@dataclass(frozen=True)
+class Foreign:
+    value: int = 0
+
+
+@pytest.mark.parametrize("value", [Foreign(), object(), [1], {1: 2}, len, Foreign])
+def test_what_cannot_come_back_is_not_recorded(value):
+    with pytest.raises(UserError):
+        to_json(value)
+
+
+def test_the_first_difference_is_named():
+    base = load(FILES[-1]).ablation.base
+    path = "model.encoder_layer.self_attention.head.score"
+    other = vary(base, {"task.seed": 3, path: Additive()})
+    found = record_differences(to_json(base), to_json(other))
+    assert found == [("task.seed", 0, 3), (path, "ScaledDot", "Additive")]
+    assert not record_differences(to_json(base), to_json(base))
+
+
+@pytest.mark.parametrize("sigma", [2.5, float("inf"), float("-inf")])
+def test_a_number_that_json_has_not_comes_back(sigma):
+    part = LocalPredictive(sigma=sigma)
+    text = json.dumps(to_json(part), allow_nan=False)
+    assert from_json(json.loads(text)) == part

@@ -1,0 +1,207 @@
+import ast
+import dataclasses
+from fnmatch import fnmatch
+
+import pytest
+
+from attnjax.attention.score import Additive, Dot, ScaledDot, Score
+from attnjax.config.override import override, split
+from attnjax.config.vary import differences, vary
+from attnjax.data.corpora.parallel_text import ParallelText
+from attnjax.data.generated.sequences import Copy
+from attnjax.decoding.search import Beam
+from attnjax.errors import UserError
+from attnjax.experiment import Experiment
+from attnjax.experiment.load import folder, load
+from attnjax.models.transformer import Transformer
+from attnjax.models.transformer_layers import PreNorm
+
+BASE = Experiment(task=Copy(), model=Transformer())
+SCORE = "model.encoder_layer.self_attention.head.score"
+
+
+def changed(*words: str) -> dict:
+    rest, overrides = split(words)
+    assert not rest
+    return differences(BASE, override(BASE, overrides))
+
+
+def test_vary_changes_what_is_named_and_nothing_else():
+    changes = {
+        SCORE: Dot(),
+        "model.decoder_layer.cross_attention.heads": 2,
+        "training.patience": 3,
+        "task.seed": 7,
+    }
+    varied = vary(BASE, changes)
+    found = differences(BASE, varied)
+    assert {path: new for path, (_, new) in found.items()} == changes
+    assert vary(varied, {path: old for path, (old, _) in found.items()}) == BASE
+    assert Experiment(task=Copy(), model=Transformer()) == BASE
+
+
+def test_two_stars_stand_for_any_way_down():
+    varied = vary(BASE, {"model.**.score": Dot(), "model.**.heads": 2})
+    places = (
+        "model.encoder_layer.self_attention",
+        "model.decoder_layer.self_attention",
+        "model.decoder_layer.cross_attention",
+    )
+    wanted = {f"{place}.heads": 2 for place in places}
+    wanted |= {f"{place}.head.score": Dot() for place in places}
+    assert {path: new for path, (_, new) in differences(BASE, varied).items()} == wanted
+    nearest = vary(BASE, {"model.**.dropout": 0.7})
+    assert (nearest.model.dropout, nearest.model.encoder_layer.self_attention.head.dropout) == (
+        0.7,
+        0.7,
+    )
+    with pytest.raises(UserError, match=r"no field of Experiment matches model\.\*\*\.scor$"):
+        vary(BASE, {"model.**.scor": Dot()})
+
+
+def test_a_later_path_leads_into_an_earlier_value():
+    varied = vary(BASE, {SCORE: Additive(), f"{SCORE}.width": 12})
+    assert varied.model.encoder_layer.self_attention.head.score == Additive(width=12)
+    assert list(differences(BASE, varied)) == [SCORE]
+
+
+@pytest.mark.parametrize(
+    "path, value, sentence",
+    [
+        ("model.num_encoder_layers", "six", "model.num_encoder_layers: wanted int; got str 'six'"),
+        ("model.num_encoder_layers", True, "model.num_encoder_layers: wanted int; got bool True"),
+        ("model.width", 1.5, "model.width: wanted int; got float 1.5"),
+        ("model.dropout", None, "model.dropout: wanted float; got None"),
+        ("training.patience", "x", "training.patience: wanted int or None; got str 'x'"),
+        ("training.parallel", "gpu", "training.parallel: wanted mesh or pmap; got str 'gpu'"),
+        ("training.steps", 0, "training.steps must be at least 1"),
+        (SCORE, PreNorm(), f"{SCORE}: wanted Score; got PreNorm"),
+        ("measures", (Dot(),), "measures: wanted tuple"),
+        (
+            "model.encoder.atention.heads",
+            4,
+            "did you mean model.encoder_layer.self_attention.heads?",
+        ),
+        ("trainin.steps", 4, "no field trainin.steps; did you mean training.steps?"),
+        ("schedule", 4, "no field schedule; did you mean optimizer.schedule?"),
+        ("model.width.x", 4, "model.width is int 512, which has no fields"),
+        ("nothing", 4, "no field nothing: Experiment has task, model, objective"),
+    ],
+)
+def test_what_does_not_fit_is_refused(path, value, sentence):
+    with pytest.raises(UserError) as error:
+        vary(BASE, {path: value})
+    assert sentence in str(error.value)
+
+
+def test_a_whole_number_may_stand_for_a_float():
+    dropout = vary(BASE, {"model.dropout": 0}).model.dropout
+    assert dropout == 0
+    assert type(dropout) is float
+
+
+@pytest.mark.parametrize(
+    "words, expected",
+    [
+        # a value inside a part that is chosen later in the line
+        ((f"--{SCORE}.width", "12", f"{SCORE}:additive"), {SCORE: Additive(width=12)}),
+        ((f"{SCORE}:scaled-dot",), {}),
+        (("model.encoder.residual:pre-norm",), {"model.encoder.residual": PreNorm()}),
+        (("model.encoder_layer.self_attention.heads=4",), None),
+        (
+            ("--model.encoder_layer.self_attention.heads=4",),
+            {"model.encoder_layer.self_attention.heads": 4},
+        ),
+        (("--training.patience", "none", "--task.seed", "3"), {"task.seed": 3}),
+        (("--model.encoder.feed-forward.width", "8"), {"model.encoder.feed_forward.width": 8}),
+        (("--training.precision", "bfloat16"), {"training.precision": "bfloat16"}),
+        (("--task.seed", "-1"), {"task.seed": -1}),
+    ],
+)
+def test_overrides_in_any_order(words, expected):
+    if expected is None:
+        assert split(words)[0] == list(words), "there is one way to write a value"
+        return
+    assert {path: new for path, (_, new) in changed(*words).items()} == expected
+
+
+@pytest.mark.parametrize(
+    "words, sentence",
+    [
+        (("--model.width", "wide"), "--model.width: wanted int; got 'wide'"),
+        (("--training.parallel", "gpu"), "--training.parallel: wanted mesh or pmap; got 'gpu'"),
+        (("--model.dropuot", "0.1"), "no field model.dropuot; did you mean model.dropout?"),
+        (("--model.dropout",), "--model.dropout wants a value after it"),
+        ((f"{SCORE}:aditive",), "no aditive; did you mean additive?"),
+        ((f"--{SCORE}", "additive"), f"a part is chosen by {SCORE}:"),
+        (("model.width:8",), "model.width is a value of the file, int: give it by --model.width"),
+        (("measures:heatmaps",), "measures is a value of the file, "),
+        (("--model.dropout", "0,5"), "--model.dropout: wanted float; got '0,5'"),
+    ],
+)
+def test_a_wrong_override_is_one_sentence(words, sentence):
+    with pytest.raises(UserError) as error:
+        changed(*words)
+    assert sentence in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_none_is_no_string_and_values_that_fit_only_together_are_made_together():
+    base = Experiment(task=ParallelText(), model=Transformer(), search=Beam(least=5))
+    for words in (("--search.most", "3", "--search.least", "0"), ("--task.valid", "none")):
+        for order in (words, words[2:] + words[:2]):
+            made = override(base, split(order)[1])
+            assert {path: new for path, (_, new) in differences(base, made).items()} in (
+                {"search.most": 3, "search.least": 0},
+                {"task.valid": None},
+            )
+    with pytest.raises(UserError, match="most 3"):
+        override(base, split(["--search.most", "3"])[1])
+
+
+def test_a_newcomers_part_can_be_chosen_at_once():
+    class Newcomer(Score):
+        def __call__(self, query, key):
+            return query @ key.mT
+
+    assert type(changed(f"{SCORE}:newcomer")[SCORE][1]) is Newcomer
+
+
+def test_the_base_class_of_parts_is_none():
+    with pytest.raises(UserError, match="no score"):
+        changed(f"{SCORE}:score")
+    assert type(BASE.model.encoder_layer.self_attention.head.score) is ScaledDot
+
+
+@pytest.mark.parametrize("path", sorted(folder().glob("*.py")), ids=lambda path: path.stem)
+def test_each_shipped_variant_differs_in_exactly_what_it_names(path):
+    ablation = load(path).ablation
+    module = {}
+    exec(compile(path.read_text(), str(path), "exec"), module)
+    literal = {
+        keyword.value
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Ablation"
+        for keyword in node.keywords
+        if keyword.arg == "variants"
+    }
+    assert len(literal) == 1
+    (variants,) = literal
+    assert isinstance(variants, ast.Dict)
+    for key, value in zip(variants.keys, variants.values, strict=True):
+        name = ast.literal_eval(key)
+        if not isinstance(value, ast.Call):
+            continue
+        of, changes = value.args
+        assert ast.unparse(value.func) == "vary"
+        named = list(eval(ast.unparse(changes), module))
+        found = differences(eval(ast.unparse(of), module), ablation.variants[name])
+        for path in found:
+            assert any(fnmatch(path, name) or path.startswith(f"{name}.") for name in named), path
+        for name in named:
+            assert any(fnmatch(path, name) or path.startswith(f"{name}.") for path in found), name
+
+
+def test_parts_are_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        BASE.task.seed = 3

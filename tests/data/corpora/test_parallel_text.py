@@ -1,0 +1,183 @@
+"""Files are read whole and as they are, or refused with one sentence that says why."""
+
+import re
+
+import pytest
+
+from attnjax.data.corpora.parallel_text import ParallelText, TabSeparated, read_lines, read_pairs
+from attnjax.data.sentencepiece import SentencePiece
+from attnjax.data.source_order import Forward, Reversed
+from attnjax.data.special_tokens import END, UNKNOWN
+from attnjax.data.vocabularies import joint
+from attnjax.data.vocabulary import SplitWords
+from attnjax.errors import UserError
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.delenv("ATTNJAX_DATA", raising=False)
+    texts = {
+        "train.en": "a b@@ c\nd\n",
+        "train.de": "A B\r\n\n",
+        "valid.en": "a\n",
+        "valid.de": "B@@ A",
+        "test.2016.en": "z d\n",
+        "test.2016.de": "A@@ A z\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_bytes(text.encode())
+    return tmp_path
+
+
+def test_parallel_text(folder):
+    corpus = ParallelText(folder=str(folder)).load()
+    assert {name: len(split) for name, split in corpus.splits.items()} == {
+        "train": 2,
+        "valid": 1,
+        "test": 1,
+    }
+    assert corpus.vocabularies.target.pieces[4:] == ("A", "B", "a", "b@@", "c", "d")
+    empty = corpus.splits["train"][1]  # an empty line is an empty sentence, not left out
+    assert empty.target == [END]
+    assert empty.alignment is None
+    assert corpus.splits["test"][0].source == [
+        UNKNOWN,
+        corpus.vocabularies.target.encode("d")[0],
+        END,
+    ]
+    assert corpus.references == {"train": ["A B", ""], "valid": ["BA"], "test": ["AA z"]}
+
+
+def test_a_source_is_read_backwards_and_keeps_its_end(folder):
+    forward, backward = (
+        ParallelText(folder=str(folder), order=order) for order in (Forward(), Reversed())
+    )
+    one, other = forward.load(), backward.load()
+    assert one.vocabularies == other.vocabularies
+    for there, back in zip(one.splits["train"], other.splits["train"], strict=True):
+        assert back.source == [*there.source[-2::-1], END]
+        assert back.target == there.target
+    text, vocabulary = other.sources["train"][0], other.vocabularies.source
+    assert backward.ids(text, vocabulary) == other.splits["train"][0].source
+
+
+def test_long_sentences_are_left_out_of_training(folder):
+    corpus = ParallelText(folder=str(folder), longest=2).load()
+    assert corpus.sources == {"train": ["d"], "valid": ["a"], "test": ["z d"]}
+    with pytest.raises(UserError, match="no training example has at most task.longest=0 words"):
+        ParallelText(folder=str(folder), longest=0).load()
+
+
+def test_a_part_of_a_split_is_named_by_its_places(folder):
+    whole = ParallelText(folder=str(folder)).load()
+    cut = ParallelText(folder=str(folder), train="train[1:]", valid=None, test="train[:1]").load()
+    assert cut.references["train"] == whole.references["train"][1:]
+    assert cut.references["test"] == whole.references["train"][:1]
+    assert "a" not in cut.vocabularies.target.pieces, "what is held out is not learned from"
+    with pytest.raises(UserError, match=r"train\[7:\] holds nothing; train has 2 examples"):
+        ParallelText(folder=str(folder), train="train[7:]").load()
+    with pytest.raises(UserError, match=r"is written train\[4000:\] .*; got train\[:10%\]"):
+        ParallelText(folder=str(folder), train="train[:10%]").load()
+
+
+def test_two_vocabularies(folder):
+    corpus = ParallelText(folder=str(folder), target_vocabulary=SplitWords()).load()
+    source, target = corpus.vocabularies
+    assert set(source.pieces[4:]).isdisjoint(target.pieces[4:])
+    assert UNKNOWN not in corpus.splits["train"][0].source + corpus.splits["train"][0].target
+
+
+def test_a_given_vocabulary_is_used_not_learned(folder):
+    given = SplitWords().learn(["z y"])
+    corpus = ParallelText(folder=str(folder)).load(joint(given))
+    assert corpus.vocabularies.target is given
+    assert corpus.splits["test"][0].source == [*given.encode("z"), UNKNOWN, END]
+
+
+def test_folder_as_it_is_or_under_the_variable(folder, monkeypatch):
+    task = ParallelText(folder=folder.name, valid=None, test=None)
+    monkeypatch.chdir(folder.parent)
+    assert set(task.load().splits) == {"train"}
+    (folder / "elsewhere").mkdir()
+    monkeypatch.chdir(folder / "elsewhere")
+    with pytest.raises(UserError, match=f"no folder {folder.name}.*ATTNJAX_DATA.*not set"):
+        task.load()
+    monkeypatch.setenv("ATTNJAX_DATA", str(folder.parent))
+    assert set(task.load().splits) == {"train"}
+    monkeypatch.setenv("ATTNJAX_DATA", str(folder))
+    with pytest.raises(UserError, match=f"no folder nowhere, and none under ATTNJAX_DATA={folder}"):
+        ParallelText(folder="nowhere").load()
+
+
+def test_a_missing_file(folder):
+    (folder / "valid.de").unlink()
+    with pytest.raises(UserError, match=r"no file .*valid\.de"):
+        ParallelText(folder=str(folder)).load()
+
+
+def test_different_lengths(folder):
+    with (folder / "train.de").open("ab") as file:
+        file.write(b"one more\n")
+    with pytest.raises(UserError, match=r"train\.en has 2, .*train\.de has 3"):
+        ParallelText(folder=str(folder)).load()
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "byte order mark"])
+def test_bytes_that_are_not_utf8(folder, mark):
+    (folder / "train.de").write_bytes(mark + b"A\nB\ncaf\xe9 x\n")
+    with pytest.raises(UserError, match=r"train\.de, line 3, has the byte 0xe9"):
+        ParallelText(folder=str(folder)).load()
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n\n"])
+def test_an_empty_split(folder, content):
+    (folder / "valid.en").write_bytes(content)
+    with pytest.raises(UserError, match=r"valid\.en is empty"):
+        ParallelText(folder=str(folder)).load()
+
+
+def test_only_a_newline_ends_a_line(tmp_path):
+    text = "a\u2028b\x85c\x0bd\n\ne\r\n"
+    (tmp_path / "lines").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert read_lines(tmp_path / "lines") == ["a\u2028b\x85c\x0bd", "", "e"]
+
+
+def test_tab_separated(tmp_path):
+    (tmp_path / "train.tsv").write_text("a b\tB A\nc\t\n")
+    corpus = TabSeparated(folder=str(tmp_path), valid=None, test=None).load()
+    assert corpus.references["train"] == ["B A", ""]
+    assert [len(example.source) for example in corpus.splits["train"]] == [3, 2]
+
+
+@pytest.mark.parametrize(("line", "tabs"), [("no tab", 0), ("a\tb\tc", 2)])
+def test_tab_separated_wants_exactly_one_tab(tmp_path, line, tabs):
+    (tmp_path / "train.tsv").write_text(f"a\tb\n{line}\n")
+    with pytest.raises(UserError, match=rf"train\.tsv, line 2, has {tabs} tabs"):
+        TabSeparated(folder=str(tmp_path), valid=None, test=None).load()
+
+
+def test_multi30k(data, monkeypatch):
+    monkeypatch.setenv("ATTNJAX_DATA", str(data))
+    corpus = ParallelText(folder="multi30k-bpe").load()
+    assert corpus.vocabularies.target.size == 9712
+    sizes = {name: len(split) for name, split in corpus.splits.items()}
+    assert sizes == {"train": 29_000, "valid": 1_014, "test": 1_000}
+    # the length that the published score was computed with
+    assert sum(len(text.split()) for text in corpus.references["test"]) == 12_103
+    for example, reference in zip(corpus.splits["train"], corpus.references["train"], strict=True):
+        assert corpus.vocabularies.target.decode(example.target) == reference
+
+
+def test_real_files_that_are_not_as_they_should_be(data):
+    with pytest.raises(UserError, match=r"rt-polarity\.neg, line \d+, has the byte 0x"):
+        read_lines(data / "mr" / "rt-polarity.neg")
+    folder = data / "multi30k-bpe"
+    with pytest.raises(UserError, match=r"has 1,014, .* has 1,000"):
+        read_pairs(folder / "valid.en", folder / "test.2016.de")
+
+
+def test_sentencepiece_on_real_text(data):
+    lines = read_lines(data / "multi30k" / "val.de")
+    vocabulary = SentencePiece(size=1_000).learn(lines)
+    for line in lines:
+        assert vocabulary.decode(vocabulary.encode(line)) == re.sub(" +", " ", line).strip(" ")

@@ -1,0 +1,85 @@
+"""Commands and actions as the files have them, and a part of train held out."""
+
+from collections import Counter
+
+import pytest
+
+from attnjax.data.corpora.held_out import hold_out
+from attnjax.data.corpora.scan import Scan
+from attnjax.data.special_tokens import END, UNKNOWN
+from attnjax.errors import UserError
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "length_train.txt").write_text(
+        "IN: jump OUT: I_JUMP\nIN: walk left OUT: I_TURN_LEFT I_WALK \nIN: run OUT: I_RUN\n"
+    )
+    (tmp_path / "length_test.txt").write_text("IN: jump thrice OUT: I_JUMP I_JUMP I_JUMP\n")
+    return tmp_path
+
+
+def test_commands_and_actions(folder):
+    corpus = Scan(folder=str(folder), split="length", valid=1).load()
+    commands = Counter(corpus.sources["train"] + corpus.sources["valid"])
+    assert commands == Counter(["jump", "walk left", "run"])
+    assert len(corpus.sources["valid"]) == 1
+    for split, examples in corpus.splits.items():
+        for example, reference in zip(examples, corpus.references[split], strict=True):
+            assert example.source[-1] == example.target[-1] == END
+            if UNKNOWN not in example.target:
+                assert corpus.vocabularies.target.decode(example.target) == reference
+    # "thrice" is in test alone
+    assert corpus.splits["test"][0].source[1:] == [UNKNOWN, END]
+    assert corpus.references["test"] == ["I_JUMP I_JUMP I_JUMP"]
+
+
+def test_the_seed_alone_decides_what_is_held_out():
+    drawn, kept = hold_out(range(10), 3, seed=1)
+    assert (drawn, kept) == (sorted(drawn), sorted(kept))
+    assert sorted(drawn + kept) == list(range(10))
+    assert hold_out(range(10), 3, seed=1) == (drawn, kept)
+    assert hold_out(range(10), 3, seed=2) != (drawn, kept)
+
+
+@pytest.mark.parametrize(
+    "line", ["jump OUT: I_JUMP", "IN: jump", "IN: OUT: I_JUMP", "IN: jump OUT: ", "", "# IN: a"]
+)
+def test_a_line_that_is_no_command(folder, line):
+    with (folder / "length_test.txt").open("a") as file:
+        file.write(line + "\nIN: run OUT: I_RUN\n")
+    with pytest.raises(UserError, match=r"IN: command OUT.*length_test\.txt, line 2, is '"):
+        Scan(folder=str(folder), split="length", valid=1).load()
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"valid": 3}, r"fewer .* than the 3 of train .*task\.valid=3"),
+        ({"valid": 0}, r"task\.valid must be at least 1, got 0"),
+        ({"seed": -1}, r"task\.seed must be at least 0, got -1"),
+    ],
+)
+def test_fields_out_of_range(folder, fields, message):
+    with pytest.raises(UserError, match=message):
+        Scan(folder=str(folder), split="length", **({"valid": 1} | fields)).load()
+
+
+@pytest.mark.parametrize(
+    ("split", "train", "test"), [("simple", 16_228, 4_182), ("length", 16_490, 3_920)]
+)
+def test_real_files(data, monkeypatch, split, train, test):
+    monkeypatch.setenv("ATTNJAX_DATA", str(data))
+    corpus = Scan(split=split).load()
+    assert {name: len(examples) for name, examples in corpus.splits.items()} == {
+        "train": train,
+        "valid": 500,
+        "test": test,
+    }
+    assert corpus.vocabularies.sizes == (4 + 13, 4 + 6)
+    commands = [command for split in corpus.sources.values() for command in split]
+    assert len(set(commands)) == len(commands) == 20_910
+    if split == "length":
+        lengths = {name: {len(e.target) - 1 for e in corpus.splits[name]} for name in corpus.splits}
+        assert max(lengths["train"] | lengths["valid"]) == 22
+        assert (min(lengths["test"]), max(lengths["test"])) == (24, 48)

@@ -1,0 +1,89 @@
+"""Generated sequences: the answer, where it comes from, and no sequence twice."""
+
+import pytest
+
+from attnjax.data.generated.sequences import Copy, Reverse, Sort
+from attnjax.data.special_tokens import END
+from attnjax.errors import UserError
+
+SMALL = {"train": 40, "valid": 10, "test": 15, "symbols": 7, "shortest": 2, "longest": 5}
+
+
+@pytest.mark.parametrize("task", [Copy(**SMALL), Reverse(**SMALL)], ids=["copy", "reverse"])
+def test_target_alignment_and_disjoint_splits(task):
+    corpus = task.load()
+    assert {name: len(split) for name, split in corpus.splits.items()} == {
+        "train": 40,
+        "valid": 10,
+        "test": 15,
+    }
+    assert corpus.vocabularies.target.size == 4 + 7
+    sources = [tuple(e.source) for split in corpus.splits.values() for e in split]
+    assert len(set(sources)) == 65
+    assert {len(source) - 1 for source in sources} == {2, 3, 4, 5}
+    for name, split in corpus.splits.items():
+        for example, reference in zip(split, corpus.references[name], strict=True):
+            symbols = example.source[:-1]
+            wanted = symbols if isinstance(task, Copy) else symbols[::-1]
+            assert example.target == [*wanted, END]
+            assert corpus.vocabularies.target.decode(example.target) == reference
+            *links, end = example.alignment
+            assert end == frozenset()
+            # every symbol is linked to one place, each place once, and finds itself there
+            places = [place for (place,) in links]
+            assert [example.source[place] for place in places] == example.target[:-1]
+            assert sorted(places) == list(range(len(symbols)))
+            assert places == sorted(places, reverse=isinstance(task, Reverse))
+
+
+def test_sorted_symbols_may_come_from_any_of_their_places():
+    corpus = Sort(**SMALL).load()
+    ties = 0
+    for name, split in corpus.splits.items():
+        for example, reference in zip(split, corpus.references[name], strict=True):
+            symbols = [
+                int(word) for word in corpus.vocabularies.source.decode(example.source).split()
+            ]
+            assert reference == " ".join(map(str, sorted(symbols)))
+            assert corpus.vocabularies.target.decode(example.target) == reference
+            assert example.alignment is not None
+            *links, end = example.alignment
+            assert end == frozenset()
+            for symbol, places in zip(sorted(symbols), links, strict=True):
+                assert places == {p for p, other in enumerate(symbols) if other == symbol}
+                ties += len(places) > 1
+    assert ties
+
+
+def test_the_seed_alone_decides():
+    assert Copy(**SMALL).load() == Copy(**SMALL).load()
+    assert Copy(**SMALL).load().splits != Copy(**SMALL, seed=1).load().splits
+
+
+def test_a_given_vocabulary_is_used():
+    given = Copy(symbols=30, train=1, valid=1, test=1).load().vocabularies
+    assert Reverse(**SMALL).load(given).vocabularies is given
+
+
+def test_all_sequences_can_be_wanted_and_none_more():
+    limits = {"symbols": 3, "shortest": 1, "longest": 3, "valid": 4, "test": 5}
+    corpus = Copy(train=30, **limits).load()  # 3 + 9 + 27 = 39
+    assert len({e.target[0] for e in corpus.splits["train"]}) == 3
+    with pytest.raises(UserError, match=r"40 different sequences .*3 symbols .* 1 to 3 make 39"):
+        Copy(train=31, **limits).load()
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"shortest": 6}, "task.longest must be at least task.shortest=6, got 5"),
+        ({"symbols": 0}, "task.symbols must be at least 1, got 0"),
+        ({"shortest": 0}, "task.shortest must be at least 1, got 0"),
+        ({"train": 0}, "task.train must be at least 1, got 0"),
+        ({"test": -1}, "task.test must be at least 1, got -1"),
+        ({"seed": -1}, "task.seed must be at least 0, got -1"),
+    ],
+)
+def test_fields_out_of_range(fields, message):
+    with pytest.raises(UserError, match=message):
+        Reverse(**(SMALL | fields)).load()

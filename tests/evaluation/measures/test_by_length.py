@@ -1,0 +1,93 @@
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.data.batching import Batching
+from attnjax.data.corpus import Corpus, Encoded
+from attnjax.data.special_tokens import END
+from attnjax.data.vocabularies import Vocabularies, joint
+from attnjax.data.vocabulary import SplitWords
+from attnjax.errors import UserError
+from attnjax.evaluation.accuracy import exact_match
+from attnjax.evaluation.bleu import MULTI_BLEU
+from attnjax.evaluation.measures.base import EvalInputs
+from attnjax.evaluation.measures.by_length import ByLength, by_length
+from attnjax.evaluation.sentence_stats import sentences
+from attnjax.models.base import Model
+
+SOURCES = ["a b c d e", "a", "a b c", "a b", "a b c d", "c", "a b c d e f", "a b", "b"]
+REFERENCES = [
+    f"the {word} sat on the mat and on it"
+    for word in ["cat", "dog", "cow", "pig", "hen", "yak", "bee", "ant", "fly"]
+]
+HYPOTHESES = [text.replace("mat", "rug") if n % 2 else text for n, text in enumerate(REFERENCES)]
+# 1, 1, 1 | 2, 2 | 3, 4 | 5, 6 words, equally long ones by their place
+PARTS = [[1, 5, 8], [3, 7], [2, 4], [0, 6]]
+VOCABULARY = SplitWords().learn(SOURCES + REFERENCES)
+
+
+def corpus(sources: list[str] = SOURCES) -> Corpus:
+    examples = [Encoded([*VOCABULARY.encode(source), END], [END]) for source in sources]
+    return Corpus(
+        vocabularies=joint(VOCABULARY), splits={"test": examples}, references={"test": REFERENCES}
+    )
+
+
+def subject(metric) -> EvalInputs:
+    lengths = [len(source.split()) for source in SOURCES]
+    scored = sentences(metric, VOCABULARY, HYPOTHESES, REFERENCES, lengths)
+    return EvalInputs(Model(), {}, corpus(), Batching(), scored)
+
+
+def test_quartiles_are_cut_by_length_and_by_place():
+    lengths = [len(source.split()) for source in SOURCES]
+    assert [part.tolist() for part in by_length(lengths, 4)] == PARTS
+    # equal lengths: as the corpus has them
+    assert [part.tolist() for part in by_length([7] * 5, 2)] == [[0, 1, 2], [3, 4]]
+    everything = np.concatenate(by_length(np.random.default_rng(0).integers(1, 9, 50), 4))
+    assert sorted(everything.tolist()) == list(range(50))
+
+
+@pytest.mark.parametrize("lengths, parts", [([1, 2, 3], 4), ([1, 2, 3], 1), ([], 2)])
+def test_there_is_a_sentence_for_each_part(lengths, parts):
+    with pytest.raises(UserError, match=f"got {parts} parts of {len(lengths)} sentences"):
+        by_length(lengths, parts)
+
+
+@pytest.mark.parametrize("metric", ["bleu", "exact_match"])
+def test_each_part_is_scored_as_a_corpus(metric):
+    def score(hypotheses, references) -> float:
+        if metric == "exact_match":
+            return exact_match(hypotheses, references)
+        return MULTI_BLEU.score(hypotheses, references).value
+
+    expected = {
+        f"{metric}_quartile_{number}": score(
+            [HYPOTHESES[place] for place in part], [REFERENCES[place] for place in part]
+        )
+        for number, part in enumerate(PARTS, start=1)
+    }
+    assert ByLength().trained(subject(metric)) == pytest.approx(expected)
+    assert len(set(expected.values())) > 2
+    assert ByLength().initial(subject(metric)) == {}
+    halves = ByLength(parts=2).trained(subject(metric))
+    assert list(halves) == [f"{metric}_half_1", f"{metric}_half_2"]
+
+
+def test_what_has_no_length_is_refused_before_it_is_trained():
+    measure = ByLength()
+    measure.check(Model(), corpus())
+    with pytest.raises(UserError, match="got 4 parts of 3 sentences"):
+        measure.check(Model(), corpus(SOURCES[:3]))
+    images = Corpus(
+        vocabularies=Vocabularies(None, VOCABULARY),
+        splits={"test": [Encoded(np.zeros((2, 2, 1), np.float32), [END])] * 9},
+        references={"test": REFERENCES},
+    )
+    with pytest.raises(UserError, match="wants text as source"):
+        measure.check(Model(), images)
+    nothing = EvalInputs(Model(), {"x": jnp.ones(1)}, corpus(), Batching())
+    with pytest.raises(UserError, match="nothing was decoded"):
+        measure.trained(nothing)
+    with pytest.raises(UserError, match="2, 3, 4, 5, 10; got 7"):
+        ByLength(parts=7)

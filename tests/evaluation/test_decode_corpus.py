@@ -1,0 +1,63 @@
+"""Many batches at once, and every answer where its source is."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attnjax.data.batching import Batching
+from attnjax.data.special_tokens import END, PAD
+from attnjax.decoding.search import Beam, Hypotheses
+from attnjax.evaluation import outputs
+from attnjax.evaluation.decode_corpus import answers
+from attnjax.models.transformer import Transformer
+
+
+def answered(sources: Sequence[list[int]]) -> list[list[int]]:
+    return answers(None, {}, sources, search=Beam(size=2), batching=Batching(tokens=640))
+
+
+def echo(model, params, source, search, *, most) -> Hypotheses:
+    """Every source itself."""
+    del model, params, search, most
+    return Hypotheses(source[:, None], np.zeros((len(source), 1)))
+
+
+def test_answers_come_in_the_order_of_the_sources(monkeypatch):
+    monkeypatch.setattr(outputs, "translate", echo)
+    random = np.random.default_rng(0)
+    sources = [[*random.integers(4, 9, n).tolist(), END] for n in random.integers(1, 12, 50)]
+    found = answered(sources)
+    assert [[word for word in answer if word != PAD] for answer in found] == sources
+    assert answered([]) == []
+
+
+def test_threads_have_the_settings_of_who_asks(monkeypatch):
+    seen: list[Any] = []
+
+    def look(*given, **named) -> Hypotheses:
+        seen.append(jnp.zeros(()).dtype)
+        return echo(*given, **named)
+
+    monkeypatch.setattr(outputs, "translate", look)
+    for wide in (True, False):
+        with jax.enable_x64(wide):
+            answered([[5, END]])
+    assert seen == [jnp.dtype("float64"), jnp.dtype("float32")]
+
+
+def test_two_searches_at_once_find_what_one_after_the_other_does(monkeypatch):
+    model = Transformer(vocabulary=12, width=8, num_encoder_layers=1, num_decoder_layers=1)
+    some = np.full((1, 1), END, np.int32)
+    params = model.init(jax.random.key(0), some, some, deterministic=True)["params"]
+    random = np.random.default_rng(0)
+    sources = [[*random.integers(4, 12, n).tolist(), END] for n in random.integers(1, 5, 60)]
+    found = []
+    for at_once in (1, 2):
+        monkeypatch.setattr(outputs, "AT_ONCE", at_once)
+        search, batching = Beam(size=2), Batching(tokens=8 * 60)
+        found.append(answers(model, params, sources, search=search, batching=batching))
+    assert len({tuple(answer) for answer in found[0]}) > 1
+    assert found[0] == found[1]

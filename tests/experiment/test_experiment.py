@@ -1,0 +1,164 @@
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from attnjax.attention.attention import Attention
+from attnjax.attention.position import Learned
+from attnjax.attention.score import Location
+from attnjax.cli.describe import describe
+from attnjax.data.corpora.parallel_text import ParallelText, TabSeparated
+from attnjax.data.corpus import Encoded
+from attnjax.data.generated.sequences import Copy
+from attnjax.data.special_tokens import END
+from attnjax.data.vocabulary import SplitWords
+from attnjax.decoding.label import Label
+from attnjax.decoding.search import Greedy
+from attnjax.errors import UserError
+from attnjax.experiment import Ablation, Claim, Experiment, Published, Setting, Value, vary
+from attnjax.models.classifier import Classifier
+from attnjax.models.max_length import longest
+from attnjax.models.rnn_decoders import LuongDecoder
+from attnjax.models.seq2seq import Seq2Seq
+from attnjax.models.transformer import Transformer
+
+BASE = Experiment(task=Copy(train=20, valid=4, test=4, longest=5), model=Transformer(width=16))
+
+
+def test_what_an_ablation_names_must_be_there():
+    claim = Claim(text="", quantity=Value("x", "unscald"), low=0)
+    figure = Published(paper="", table="", variant="unscald", metric="x", value=0)
+    for wrong in ({"claims": (claim,)}, {"published": (figure,)}):
+        with pytest.raises(UserError, match="no variant 'unscald'; did you mean unscaled"):
+            Ablation(base=BASE, variants={"unscaled": BASE}, **wrong)
+    with pytest.raises(UserError, match="at least one variant"):
+        Ablation(base=BASE, variants={})
+    with pytest.raises(UserError, match="at least 1 seed"):
+        Ablation(base=BASE, variants={"a": BASE}, seeds=0)
+    with pytest.raises(UserError, match="a folder's"):
+        Ablation(base=BASE, variants={"../a": BASE})
+    with pytest.raises(UserError, match="wants Claim here; got 'it helps'"):
+        Ablation(base=BASE, variants={"a": BASE}, claims=("it helps",))  # pyright: ignore
+    with pytest.raises(UserError, match="wants Experiment here; got 3"):
+        Ablation(base=BASE, variants={"a": 3})  # pyright: ignore
+    with pytest.raises(UserError, match="'it helps' allows everything: give its low or its high"):
+        Claim(text="it helps", quantity=Value("bleu", "a"))
+
+
+def test_resolving_fills_the_vocabulary_and_checks_the_lengths():
+    corpus = BASE.task.load()
+    resolved = BASE.resolve(corpus)
+    assert resolved.model.vocabulary == corpus.vocabularies.target.size
+    assert BASE.model.vocabulary is None
+    longest = max(len(e.source) for split in corpus.splits.values() for e in split)
+    enough = Experiment(task=BASE.task, model=Transformer(position=Learned(max_length=longest)))
+    enough.resolve(corpus)
+    short = Experiment(task=BASE.task, model=Transformer(position=Learned(max_length=longest - 1)))
+    split, number = next(
+        (split, number)
+        for split, examples in corpus.splits.items()
+        for number, example in enumerate(examples, start=1)
+        if len(example.source) == longest
+    )
+    with pytest.raises(UserError) as error:
+        short.resolve(corpus)
+    assert f"sentence {number} of the {split} split has {longest} symbols" in str(error.value)
+    assert f"{longest - 1} positions (model.position.max_length)" in str(error.value)
+
+
+def test_a_score_by_place_has_columns_for_the_longest_sentence():
+    corpus = BASE.task.load()
+    score = "model.decoder_layer.cross_attention.head.score"
+    vary(BASE, {score: Location(max_length=6)}).resolve(corpus)
+    with pytest.raises(
+        UserError, match=rf"has 6 symbols .* the model 5 positions \({score}.max_length"
+    ):
+        vary(BASE, {score: Location(max_length=5)}).resolve(corpus)
+
+
+def test_a_transformer_wants_one_vocabulary_however_large_two_are(tmp_path):
+    for split in ("train", "test"):
+        (tmp_path / f"{split}.tsv").write_text("a b\tc d\n")
+    task = TabSeparated(folder=str(tmp_path), valid=None)
+    replace(BASE, task=task).resolve(task.load())
+    two = replace(task, target_vocabulary=SplitWords())
+    with pytest.raises(UserError, match="one vocabulary of both sides"):
+        replace(BASE, task=two).resolve(two.load())
+
+
+def test_a_label_is_not_searched_for_as_a_sentence(tmp_path):
+    for split in ("train", "test"):
+        (tmp_path / f"{split}.tsv").write_text("a b\tc\n")
+    task = TabSeparated(folder=str(tmp_path), valid=None, target_vocabulary=SplitWords())
+    experiment = replace(BASE, task=task, model=Classifier())
+    replace(experiment, search=Label()).resolve(task.load())
+    with pytest.raises(UserError, match="found by search:label; got Greedy, which would repeat"):
+        replace(experiment, search=Greedy()).resolve(task.load())
+
+
+def test_answers_are_no_longer_than_the_positions_are_many():
+    corpus = BASE.task.load()
+    most = max(len(side) for split in corpus.splits.values() for e in split for side in e[:2])
+    model = Transformer(
+        width=8, num_encoder_layers=1, num_decoder_layers=1, position=Learned(max_length=most)
+    )
+    experiment = replace(BASE, model=model, search=Greedy()).resolve(corpus)
+    ids = jnp.ones((1, 2), jnp.int32)
+    params = experiment.model.init(jax.random.key(0), ids, ids, deterministic=True)["params"]
+    # END is never the most probable
+    table = params["embedding"].at[END].set(0.0)
+    answers = experiment.answers(params | {"embedding": table}, [corpus.splits["test"][0].source])
+    assert len(answers[0]) <= most
+
+
+def test_columns_are_for_the_keys_side():
+    corpus = replace(BASE.task.load(), splits={"train": [Encoded([4] * 3, [4] * 6)]})
+    attends = LuongDecoder(attention=Attention(score=Location(max_length=3)))
+    recurrent = replace(BASE, model=Seq2Seq(decoder=attends))
+    recurrent.resolve(corpus)
+    assert longest(recurrent.model, "target") is None
+    assert longest(recurrent.model, "source") == (3, "model.decoder.attention.score.max_length")
+    own = vary(BASE, {"model.decoder_layer.self_attention.head.score": Location(max_length=5)})
+    with pytest.raises(UserError, match="the target of sentence 1 of the train split has 6"):
+        own.resolve(corpus)
+
+
+def test_another_setting_changes_every_variant_and_may_claim_other_things():
+    claim, other = (Claim(text="", quantity=Value(name, "a"), low=0) for name in ("x", "y"))
+    extra = vary(BASE, {"training.steps": 7})
+    ablation = Ablation(
+        base=BASE,
+        variants={"a": BASE, "b": vary(BASE, {"training.average": 2})},
+        claims=(claim,),
+        settings={
+            "long": Setting(changes={"training.steps": 9}),
+            "own": Setting(changes={}, variants={"c": extra}, claims=(other,), published=()),
+        },
+    )
+    long, own = ablation.at("long"), ablation.at("own")
+    assert [one.training.steps for one in (long.base, *long.variants.values())] == [9, 9, 9]
+    assert long.variants["b"].training.average == 2
+    assert (long.claims, own.claims) == ((claim,), (other,))
+    assert own.variants == {**ablation.variants, "c": extra}
+    with pytest.raises(UserError, match="no setting 'lang'; did you mean long"):
+        ablation.at("lang")
+    with pytest.raises(UserError, match="no setting 'long', nor any other"):
+        long.at("long")
+    with pytest.raises(UserError, match="wants Setting here; got {}"):
+        Ablation(base=BASE, variants={"a": BASE}, settings={"paper": {}})  # pyright: ignore
+
+
+def test_show_tells_what_it_can_without_the_corpus_and_refuses_what_is_wrong(monkeypatch):
+    monkeypatch.delenv("ATTNJAX_DATA", raising=False)
+    here = ParallelText(folder="nowhere", source="en", target="de")
+    *_, last = describe(replace(BASE, task=here))
+    assert str(last).startswith("parameters and FLOPs depend on the data: there is no folder")
+    with pytest.raises(UserError, match=r"task.train must be at least 1, got 0"):
+        list(describe(replace(BASE, task=replace(BASE.task, train=0))))
+
+
+def test_a_size_that_the_data_have_is_not_given():
+    wrong = replace(BASE, model=BASE.model.clone(vocabulary=3))
+    with pytest.raises(UserError, match=r"model.vocabulary is what the data have, \d+; got 3"):
+        wrong.resolve(BASE.task.load())

@@ -1,0 +1,33 @@
+"""The experiments that come along, in the settings that nobody runs in a test."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from attnjax.experiment.load import folder, load
+from attnjax.models.captioner import Captioner
+
+SETTINGS = [
+    (path, name) for path in sorted(folder().glob("*.py")) for name in load(path).ablation.settings
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "setting"), SETTINGS, ids=lambda value: getattr(value, "stem", value)
+)
+def test_each_other_setting_is_whole(path, setting):
+    """Its variants can be made, and what is claimed of them is what its task is scored by."""
+    ablation = load(path).ablation.at(setting)
+    metric = ablation.base.task.metric
+    assert metric
+    assert all(claim.quantity.metric.startswith(metric) for claim in ablation.claims)
+    assert {figure.metric for figure in ablation.published} == {metric}
+    for name, experiment in ablation.variants.items():
+        model = experiment.model
+        ids = jnp.ones((1, 3), jnp.int32)
+        sees = isinstance(model, Captioner)
+        source, size = (jnp.ones((1, 8, 8, 3)), None) if sees else (ids, 9)
+        start = functools.partial(model.with_vocabularies(size, 9).init, deterministic=True)
+        assert jax.eval_shape(start, jax.random.key(0), source, ids), name

@@ -1,0 +1,292 @@
+"""`attnjax run` end to end, on a file of seconds."""
+
+import errno
+import fcntl
+import json
+import os
+import shutil
+import signal
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from attnjax.cli.main import main
+from attnjax.config.override import split
+from attnjax.data.batching import BatchPlan
+from attnjax.errors import UserError
+from attnjax.evaluation import measures
+from attnjax.experiment import Claim, Value
+from attnjax.experiment.load import load
+from attnjax.runs.run_ablation import Sweep, _check_all, sweep
+from attnjax.runs.run_folder import alone, manifest, write_json
+from attnjax.runs.summary import summarise
+
+TINY = str(Path(__file__).parents[1] / "tiny.py")
+FILES = {
+    "config.json",
+    "experiment.py",
+    "metrics.jsonl",
+    "result.json",
+    "hypotheses.txt",
+    "sentences.json",
+}
+
+
+def content(path: Path) -> dict:
+    return json.loads(path.read_text())
+
+
+def stamps(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in folder.glob("*/seed-*/**/*")}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    assert main(["run", TINY, "--runs", str(folder)]) == 0
+    return folder
+
+
+def test_a_run_leaves_what_is_promised(runs):
+    folder = runs / "tiny"
+    for variant in ("scaled", "cosine"):
+        for seed in (0, 1):
+            run = folder / variant / f"seed-{seed}"
+            assert FILES | {"checkpoints", "vocabulary", "attention.json"} <= {
+                path.name for path in run.iterdir()
+            }
+            result = content(run / "result.json")
+            assert (result["variant"], result["seed"], result["step"]) == (variant, seed, 6)
+            assert len((run / "hypotheses.txt").read_text().splitlines()) == 8
+            assert (run / "experiment.py").read_text() == Path(TINY).read_text()
+    parameters = {content(path)["parameters"] for path in folder.glob("*/seed-*/result.json")}
+    # 10 words x 16; 3 attentions of 4 x 16 x 16; 2 feed-forwards; 5 normalisations
+    assert parameters == {10 * 16 + 3 * 4 * 256 + 2 * (2 * 256 + 32) + 5 * 32}
+
+
+def test_the_summary_is_of_the_runs(runs):
+    summary = content(runs / "tiny" / "summary.json")
+    assert [(row["variant"], row["n"]) for row in summary["rows"]] == [("scaled", 2), ("cosine", 2)]
+    row = summary["rows"][0]
+    values = [
+        content(runs / "tiny" / run / "result.json")["metrics"]["alignment_error"]
+        for run in row["runs"]
+    ]
+    assert row["values"]["alignment_error"] == values
+    assert row["mean"]["alignment_error"] == pytest.approx(sum(values) / 2)
+    assert row["standard_deviation"]["alignment_error"] == pytest.approx(
+        abs(values[0] - values[1]) / 2**0.5
+    )
+    assert summary["better"] == {"exact_match": "higher", "alignment_error": "lower"}
+    assert {"logit_variance_initial", "logit_variance_trained"} <= set(summary["metrics"])
+    learns, cosines = summary["claims"]
+    assert learns["region"] == [0.0, None]
+    assert cosines["quantity"] == {"kind": "value", "metric": "exact_match", "variant": "cosine"}
+    assert cosines["verdict"] != "reproduced", "nothing is copied after 6 steps"
+    assert summary["title"].startswith("Can a tiny Transformer copy?")
+    assert summary["command"].startswith("attnjax run")
+    assert (runs / "tiny" / "report.html").read_text().startswith("<!doctype html>")
+
+
+def test_seeds_differ_and_start_differently(runs):
+    zero, one = (
+        content(runs / "tiny" / "scaled" / f"seed-{seed}" / "result.json")["metrics"]
+        for seed in (0, 1)
+    )
+    assert zero["logit_variance_initial"] != one["logit_variance_initial"]
+    assert zero["logit_variance_initial"] != zero["logit_variance_trained"]
+
+
+def test_pictures_are_weights(runs):
+    pictures = json.loads((runs / "tiny" / "scaled" / "seed-0" / "attention.json").read_text())
+    assert len(pictures) == measures.PICTURES
+    for picture in pictures:
+        assert len(picture["weights"]) == len(picture["target"]) == len(picture["gold"])
+        assert picture["source"] == picture["target"], "a copy's symbols, the end among them"
+        assert picture["gold"] == [[place] for place in range(len(picture["source"]) - 1)] + [[]]
+        for row in picture["weights"]:
+            assert len(row) == len(picture["source"])
+            assert sum(row) == pytest.approx(1, abs=1e-3)
+
+
+def test_an_override_may_be_of_a_part_that_only_the_variant_has(tmp_path):
+    _, overrides = split(["--model.encoder_layer.self_attention.head.score.sharpness", "2"])
+    plan = Sweep(
+        loaded=load(Path(TINY)),
+        variants=("cosine",),
+        seeds=None,
+        folder=tmp_path,
+        overrides=tuple(overrides),
+    )
+    assert plan.chosen()["cosine"].model.encoder_layer.self_attention.head.score.sharpness == 2
+    # and what is there of the others stays comparable
+    (tmp_path / "scaled" / "seed-0").mkdir(parents=True)
+    there = manifest(plan.loaded, "scaled", 0, plan.loaded.ablation.variants["scaled"])
+    write_json(tmp_path / "scaled" / "seed-0" / "config.json", asdict(there))
+    _check_all(plan)
+    _, undoing = split(["model.encoder_layer.self_attention.head.score:dot"])
+    with pytest.raises(UserError, match="would undo model.encoder_layer.self_attention.head.score"):
+        replace(plan, overrides=tuple(undoing)).chosen()
+
+
+def test_a_claim_about_what_nobody_measured_is_not_judged(runs):
+    loaded = load(Path(TINY))
+    claim = Claim(text="It sings.", quantity=Value("tone", "scaled"), low=0.5)
+    wondering = replace(loaded, ablation=replace(loaded.ablation, claims=(claim,)))
+    summary = summarise(runs / "tiny", wondering)
+    assert summary["claims"] == []
+    assert summary["unjudged"] == [{"text": "It sings.", "missing": ["tone"]}]
+    summarise(runs / "tiny", loaded)
+
+
+def test_what_an_old_run_lacks_keeps_its_place(runs, tmp_path):
+    shutil.copytree(runs / "tiny", tmp_path / "tiny")
+    path = tmp_path / "tiny" / "scaled" / "seed-0" / "result.json"
+    old, other = content(path), content(path.parents[1] / "seed-1" / "result.json")
+    del old["metrics"]["alignment_error"]
+    write_json(path, old)
+    row = summarise(tmp_path / "tiny", load(Path(TINY)))["rows"][0]
+    kept = other["metrics"]["alignment_error"]
+    assert row["values"]["alignment_error"] == [None, kept]
+    assert row["mean"]["alignment_error"] == kept
+    assert row["standard_deviation"]["alignment_error"] is None
+
+
+def test_what_is_not_trained_to_its_end_says_so(runs, tmp_path, capsys):
+    run = shutil.copytree(runs / "tiny" / "scaled" / "seed-0", tmp_path / "seed-0")
+    for finished, warning in ((True, ""), (False, f"{run} is not trained to its end; so far:")):
+        if not finished:
+            (run / "result.json").unlink()
+        capsys.readouterr()
+        assert main(["evaluate", str(run)]) == 0
+        said = capsys.readouterr()
+        assert "exact_match" in said.out
+        assert warning in said.err
+        assert ("so far" in said.err) != finished
+
+
+def test_what_a_variant_cannot_train_on_is_said_before_any_is_trained(tmp_path, monkeypatch):
+    monkeypatch.setattr("attnjax.runs.run_ablation.train", None)
+    text = Path(TINY).read_text()
+    score = '{"model.encoder_layer.self_attention.head.score": Cosine()}'
+    assert score in text
+    crowded = score.replace("}", ', "training.batching.batch_size_multiple": 80}')
+    (tmp_path / "crowded.py").write_text(text.replace(score, crowded))
+    loaded = load(tmp_path / "crowded.py")
+    plan = Sweep(loaded=loaded, variants=(), seeds=1, folder=tmp_path, overrides=())
+    with pytest.raises(UserError, match="more than batching.tokens=80"):
+        sweep(plan, Console(quiet=True))
+    assert not (tmp_path / "scaled").exists()
+
+
+def test_what_is_there_is_not_run_again(runs, capsys, monkeypatch):
+    monkeypatch.setattr("attnjax.runs.run_ablation.train", None)
+    before = stamps(runs / "tiny")
+    assert main(["run", TINY, "--runs", str(runs)]) == 0
+    assert stamps(runs / "tiny") == before
+    assert "cosine: 2 of 2 runs are there already" in capsys.readouterr().err
+
+
+def test_the_report_is_made_of_the_folders_alone(runs, capsys):
+    folder = runs / "tiny"
+    before = content(folder / "summary.json")
+    for name in ("summary.json", "report.html"):
+        (folder / name).rename(folder / f"{name}.before")
+    assert main(["report", str(runs)]) == 0
+    after = content(folder / "summary.json")
+    assert {**after, "command": None} == {**before, "command": None}
+    assert (folder / "report.html").exists()
+    for name in ("summary.json", "report.html"):
+        (folder / f"{name}.before").replace(folder / name)
+    assert "scaled" in capsys.readouterr().out
+
+
+def test_another_setting_is_reported_again_as_what_it_is(tmp_path, capsys):
+    words = ["--setting", "short", "--variant", "shorter", "--runs", str(tmp_path)]
+    assert main(["run", TINY, *words]) == 0
+    folder = tmp_path / "tiny-short"
+    before = content(folder / "summary.json")
+    assert [row["variant"] for row in before["rows"]] == ["shorter"]
+    assert [claim["text"] for claim in before["claims"]] == ["It hurries."]
+    (folder / "summary.json").unlink()
+    assert main(["report", str(tmp_path)]) == 0
+    after = content(folder / "summary.json")
+    assert after["command"] == "attnjax run tiny --setting short"
+    assert {**after, "command": None} == {**before, "command": None}
+    capsys.readouterr()
+    assert main(["report", str(folder / "shorter" / "seed-0")]) == 2
+    assert str(folder) in capsys.readouterr().err
+
+
+def test_a_run_that_another_process_trains_is_left_alone(tmp_path, capsys):
+    run = tmp_path / "tiny" / "scaled" / "seed-1"
+    words = ["run", TINY, "--runs", str(tmp_path), "--variant", "scaled", "--training.steps", "1"]
+    run.mkdir(parents=True)
+    with (run / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert main(words) == 2
+    assert f"{run} is being trained by another process" in capsys.readouterr().err
+    assert not (run / "checkpoints").exists()
+    assert main(words) == 0
+
+
+def test_a_file_system_without_locks_is_no_obstacle(tmp_path, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with alone([tmp_path]):
+        assert (tmp_path / "lock").exists()
+
+
+def test_one_more_seed_joins_those_that_are_there(runs, tmp_path):
+    shutil.copytree(runs / "tiny" / "scaled" / "seed-0", tmp_path / "tiny" / "scaled" / "seed-0")
+    shutil.copytree(runs / "tiny" / "scaled" / "seed-1", tmp_path / "tiny" / "scaled" / "seed-1")
+    before = stamps(tmp_path / "tiny")
+    # alone, one seed is trained without the axis of seeds: it must come out the same
+    shutil.rmtree(tmp_path / "tiny" / "scaled" / "seed-1")
+    assert main(["run", TINY, "--runs", str(tmp_path), "--variant", "scaled", "--seeds", "2"]) == 0
+    kept = {path: at for path, at in before.items() if "seed-0" in path.parts}
+    assert kept.items() <= stamps(tmp_path / "tiny").items()
+    alone, together = (
+        content(root / "tiny" / "scaled" / "seed-1" / "result.json")["metrics"]
+        for root in (tmp_path, runs)
+    )
+    assert alone == pytest.approx(together, rel=1e-3)
+    summary = content(tmp_path / "tiny" / "summary.json")
+    assert [row["n"] for row in summary["rows"]] == [2]
+    assert [claim["text"] for claim in summary["claims"]] == ["It learns."]
+    assert [claim["missing"] for claim in summary["unjudged"]] == [["cosine"]]
+
+
+def test_ctrl_c_keeps_what_is_done_and_the_next_call_goes_on(runs, tmp_path, capsys, monkeypatch):
+    batch = BatchPlan.batch
+
+    def press(self: BatchPlan, step: int, seed: int):
+        if step == 4:
+            monkeypatch.setattr(BatchPlan, "batch", batch)
+            os.kill(os.getpid(), signal.SIGINT)
+        return batch(self, step, seed)
+
+    command = ["run", TINY, "--runs", str(tmp_path), "--variant", "cosine"]
+    monkeypatch.setattr(BatchPlan, "batch", press)
+    assert main(command) == 130
+    assert "the same command goes on" in capsys.readouterr().err
+    run = tmp_path / "tiny" / "cosine" / "seed-0"
+    assert not (run / "result.json").exists()
+    assert main(["evaluate", str(tmp_path / "tiny")]) == 2
+    assert main(command) == 0
+    whole = content(runs / "tiny" / "cosine" / "seed-0" / "result.json")
+    assert content(run / "result.json")["metrics"] == whole["metrics"]
+
+
+def test_overrides_reach_every_variant_and_the_record(tmp_path):
+    words = ["--training.steps", "2", "--variant", "cosine", "--seeds", "1", "search:beam"]
+    assert main(["run", TINY, "--runs", str(tmp_path), "--search.size", "2", *words]) == 0
+    settings = content(tmp_path / "tiny" / "cosine" / "seed-0" / "config.json")["settings"]
+    assert settings["training"]["steps"] == 2
+    assert settings["search"]["size"] == 2
+    score = settings["model"]["encoder_layer"]["self_attention"]["head"]["score"]
+    assert score["type"] == "experiment.Cosine"

@@ -1,0 +1,93 @@
+"""What does not fit is refused in one sentence, and a refused start can be mended."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from attnjax.cli.main import main
+from attnjax.data.vocabularies import Vocabularies, joint, load_vocabularies
+from attnjax.data.vocabulary import SplitWords
+from attnjax.errors import UserError
+from attnjax.experiment.load import load
+from attnjax.runs.run_folder import manifest, open_folder
+
+TINY = str(Path(__file__).parents[1] / "tiny.py")
+ALIGN = "model.decoder_layer.cross_attention.head.align"
+
+
+@pytest.mark.parametrize(
+    "command, expected",
+    [
+        (
+            "nadaraya_watson objective:cross-entropy",
+            "CrossEntropy wants a model of sequences; got KernelRegression",
+        ),
+        (
+            "luong2015 objective:squared-error",
+            "SquaredError wants a model that predicts numbers; got Recurrent",
+        ),
+        (
+            "xu2015 model.attention.score:dot",
+            "a dot product wants a query and a key of one width; got 64 and 32",
+        ),
+        (
+            "luong2015 model.decoder.attention.align:normalise",
+            "the align Normalise wants a kernel for a score",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_one_sentence(capsys, command, expected):
+    assert main(["show", *command.split()]) == 2
+    said = capsys.readouterr().err
+    assert expected in said
+    assert said.count("\n") == 1
+
+
+def test_a_refused_start_is_not_in_the_way_of_its_correction(capsys, tmp_path):
+    words = ["run", TINY, "--runs", str(tmp_path), "--variant", "scaled", "--seeds", "1"]
+    hard = [f"{ALIGN}:hard", "--training.steps", "1"]
+    assert main([*words, *hard]) == 2
+    assert "choose objective:reinforce, or the align straight-through" in capsys.readouterr().err
+    assert main([*words, *hard, f"{ALIGN}:straight-through"]) == 0
+    config = tmp_path / "tiny" / "scaled" / "seed-0" / "config.json"
+    assert "StraightThrough" in config.read_text()
+    summary = json.loads((tmp_path / "tiny" / "summary.json").read_text())
+    expected = f"{ALIGN}:straight-through --training.steps 1 --variant scaled --seeds 1"
+    assert summary["command"].endswith(expected)
+    # what has begun is not run over
+    assert main([*words, "--training.steps", "1"]) == 2
+    assert "choose another --runs" in capsys.readouterr().err
+
+
+def test_what_is_written_of_a_run_is_of_this_one(tmp_path):
+    loaded = load(Path(TINY))
+    wanted = manifest(loaded, "scaled", 0, loaded.ablation.variant("scaled"))
+    one, other = (SplitWords().learn([text]) for text in ("a b", "c"))
+    open_folder(tmp_path, wanted, loaded, Vocabularies(one, other))
+    # that start failed; another vocabulary takes its place, and is the only one there
+    open_folder(tmp_path, wanted, loaded, joint(one))
+    assert load_vocabularies(tmp_path / "vocabulary", joint(one).digest) == joint(one)
+    # what another process has begun meanwhile is not taken for ours
+    (tmp_path / "result.json").write_text("{}")
+    with pytest.raises(UserError, match="a run of seed 0, not 1: choose another --runs"):
+        open_folder(tmp_path, replace(wanted, seed=1), loaded, joint(one))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 9 bytes.\nMore."),
+        MemoryError("Unable to go on allocating 9 bytes."),
+    ],
+)
+def test_too_little_memory(capsys, monkeypatch, error):
+    def hungry() -> None:
+        raise error
+
+    monkeypatch.setattr("attnjax.cli.commands.list", hungry)
+    assert main(["list"]) == 2
+    said = capsys.readouterr().err
+    assert "smaller batches" in said
+    assert "allocating 9 bytes" in said

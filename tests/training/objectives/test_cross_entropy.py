@@ -1,0 +1,96 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.data.special_tokens import PAD
+from attnjax.training import cross_entropy as module
+from attnjax.training.objectives.cross_entropy import cross_entropy
+
+SMOOTHING = 0.1
+
+
+def example(seed: int, batch: int = 8, length: int = 7, words: int = 13, width: int = 4):
+    random = np.random.default_rng(seed)
+    target = random.integers(1, words, (batch, length))
+    target[random.random(target.shape) < 0.3] = PAD
+    target[-1] = PAD
+    return random.normal(size=(batch, length, width)), random.normal(size=(words, width)), target
+
+
+def oracle(hidden: np.ndarray, table: np.ndarray, target: np.ndarray):
+    """Sums, and the gradients of the first for hidden and table, from the whole softmax."""
+    logits = np.einsum("btd,vd->btv", hidden, table)
+    log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    words = table.shape[0]
+    wanted = (1 - SMOOTHING) * np.eye(words)[target] + SMOOTHING / words
+    live = (target != PAD)[..., None]
+    nll = -(np.eye(words)[target] * log_p * live).sum()
+    smoothed = -(wanted * log_p * live).sum()
+    correct = ((logits.argmax(-1) == target) & (target != PAD)).sum()
+    difference = (np.exp(log_p) - wanted) * live
+    gradients = (
+        np.einsum("btv,vd->btd", difference, table),
+        np.einsum("btv,btd->vd", difference, hidden),
+    )
+    return (smoothed, nll, correct, live.sum()), gradients
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("chunk", [5, 512])
+def test_equals_the_whole_softmax(monkeypatch, chunk):
+    monkeypatch.setattr(module, "CHUNK", chunk)
+
+    def loss(hidden, table, target):
+        sums = cross_entropy(hidden, table, target, smoothing=SMOOTHING)
+        return 3 * sums.smoothed, sums
+
+    examples = [example(seed) for seed in range(2)]
+    stacked = [jnp.asarray(np.stack(x)) for x in zip(*examples, strict=True)]
+    both = jax.vmap(jax.value_and_grad(loss, (0, 1), has_aux=True))
+    (_, sums), gradients = both(*stacked)
+    for index, one in enumerate(examples):
+        wanted_sums, wanted = oracle(*one)
+        np.testing.assert_allclose([x[index] for x in sums], wanted_sums, rtol=1e-12)
+        for ours, theirs in zip(gradients, wanted, strict=True):
+            np.testing.assert_allclose(ours[index], 3 * theirs, rtol=1e-12, atol=1e-12)
+    plain = loss(*(x[0] for x in stacked))[1]
+    np.testing.assert_allclose(plain, [x[0] for x in sums], rtol=1e-12)
+
+
+def test_a_batch_of_filler_alone_is_nothing():
+    hidden, table, target = (jnp.asarray(x) for x in example(0))
+    value, gradient = jax.value_and_grad(
+        lambda h: cross_entropy(h, table, jnp.zeros_like(target), smoothing=SMOOTHING).smoothed
+    )(hidden)
+    assert value == 0
+    assert not np.any(gradient)
+
+
+def test_bfloat16_is_added_up_in_float32():
+    hidden, table, target = (jnp.asarray(x) for x in example(0))
+    half = cross_entropy(
+        hidden.astype("bfloat16"), table.astype("bfloat16"), target, smoothing=SMOOTHING
+    )
+    full = cross_entropy(hidden, table, target, smoothing=SMOOTHING)
+    assert all(x.dtype == jnp.float32 for x in half)
+    np.testing.assert_allclose(half.smoothed, full.smoothed, rtol=1e-2)
+
+
+def test_holds_a_chunk_of_logits_and_computes_gradients_only_when_asked():
+    tokens, words, width = 4096, 1000, 8
+    shapes = (
+        jax.ShapeDtypeStruct((64, tokens // 64, width), jnp.float32),
+        jax.ShapeDtypeStruct((words, width), jnp.float32),
+        jax.ShapeDtypeStruct((64, tokens // 64), jnp.int32),
+    )
+
+    def loss(hidden, table, target):
+        return cross_entropy(hidden, table, target, smoothing=SMOOTHING).smoothed
+
+    compiled = jax.jit(jax.grad(loss, (0, 1))).lower(*shapes).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes < tokens * words * 4 / 2
+    products = [
+        str(jax.make_jaxpr(f)(*shapes)).count("dot_general[") for f in (loss, jax.grad(loss))
+    ]
+    assert products == [1, 3]

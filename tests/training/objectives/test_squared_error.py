@@ -1,0 +1,89 @@
+"""The squared error: its sums, and what NaN keeps out of them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.attention.attention import Attention
+from attnjax.attention.kernel_score import LearnedGaussian
+from attnjax.data.batching import Batch
+from attnjax.models.kernel_regression import KernelRegression
+from attnjax.training.checkpoint import Checkpoints, RunProgress
+from attnjax.training.objectives.squared_error import SquaredError, squared_error
+from attnjax.training.optimizers import Adam
+from attnjax.training.step import initial_state
+
+MODEL = KernelRegression(attention=Attention(score=LearnedGaussian(bandwidth=0.7)))
+PARAMS = {"attention": {"score": {"log_bandwidth": jnp.log(0.7)}}}
+
+
+def totals(source, target, params, key=None):
+    batch = Batch(source, target)
+    return SquaredError()(MODEL, params, (), batch, key=key)
+
+
+def test_sums_over_the_targets_that_are_there():
+    predicted = jnp.array([[1.0, 2.0, jnp.inf], [3.0, 4.0, 5.0]])
+    target = jnp.array([[0.0, 4.0, jnp.nan], [jnp.nan, 4.5, jnp.nan]])
+    total, count = squared_error(predicted, target)
+    assert (total, count) == (1 + 4 + 0.25, 3)
+    slope = jax.grad(lambda p: squared_error(p, target)[0])(predicted)
+    np.testing.assert_array_equal(slope, [[2, -4, 0], [0, -1, 0]])
+    half = squared_error(jnp.float16(300.0)[None], jnp.float16(0.0)[None])
+    assert [x.dtype for x in half] == [jnp.float32] * 2
+    assert half[0] == 90_000  # past float16
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_padding_and_filler_equal_their_absence(training, float64):
+    points = np.random.default_rng(0).normal(size=(5, 2))
+    padded = np.full((2, 7, 2), np.nan)
+    padded[0, :5] = points
+    key = jax.random.key(0) if training else None
+
+    @jax.jit
+    @jax.value_and_grad
+    def mean(params, x):
+        total, count = totals(x, x, params, key)["loss"]
+        return total / count
+
+    found, expected = mean(PARAMS, padded), mean(PARAMS, points[None])
+    slope = found[1]["attention"]["score"]["log_bandwidth"]
+    assert 1e-3 < abs(slope) < 1e3
+    for ours, theirs in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+    assert totals(padded, padded, PARAMS, key)["loss"][1] == 5
+
+
+def test_a_point_is_left_out_in_training_only(float64):
+    points = np.random.default_rng(0).normal(size=(1, 5, 2))
+    sums = [totals(points, points, PARAMS, key)["loss"][0] for key in (None, jax.random.key(0))]
+    predictions = [
+        MODEL.apply({"params": PARAMS}, points, points, deterministic=deterministic)
+        for deterministic in (True, False)
+    ]
+    for found, predicted in zip(sums, predictions, strict=True):
+        np.testing.assert_allclose(found, ((predicted - points[..., -1]) ** 2).sum(), rtol=1e-12)
+    assert sums[0] < sums[1]
+
+
+def test_a_model_without_parameters_is_saved_and_read_back(tmp_path):
+    points = np.ones((1, 5, 2), np.float32)
+    state = initial_state(
+        jax.random.key(0),
+        Batch(points, points),
+        model=KernelRegression(),
+        objective=SquaredError(),
+        transform=Adam().make(),
+    )
+    assert state.params == {}
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.save(state, RunProgress(epoch_end=True), keep=1)
+    found = checkpoints.restore(state)
+    assert found is not None
+    restored, _ = found
+    assert restored.params == {}
+    assert jax.tree.structure(restored) == jax.tree.structure(state)
+    assert checkpoints.average(1) == {}
+    checkpoints.close()

@@ -1,0 +1,135 @@
+"""One device, eight on a mesh, eight under pmap; one seed and several: the same training."""
+
+import re
+from functools import partial
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.attention.multihead import MultiHead
+from attnjax.errors import UserError
+from attnjax.models.rnn_decoders import LuongDecoder
+from attnjax.models.rnn_encoder import Encoder
+from attnjax.models.seq2seq import Seq2Seq
+from attnjax.models.transformer import Transformer
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.training import cross_entropy, parallel
+from attnjax.training.objectives.base import CrossEntropy
+from attnjax.training.optimizers import Adam, InverseSquareRoot
+from attnjax.training.step import initial_state, train_step
+from tests.training.toy import WORDS, Toy, ragged
+
+HEADS = MultiHead(heads=2)
+TRANSFORMER = Transformer(
+    vocabulary=WORDS,
+    width=8,
+    num_encoder_layers=1,
+    num_decoder_layers=1,
+    encoder_layer=EncoderLayer(self_attention=HEADS, feed_forward=FeedForward(width=16)),
+    decoder_layer=DecoderLayer(
+        self_attention=HEADS, cross_attention=HEADS, feed_forward=FeedForward(width=16)
+    ),
+    dropout=0.3,
+)
+RECURRENT = Seq2Seq(
+    source_vocabulary=WORDS,
+    vocabulary=WORDS,
+    width=8,
+    encoder=Encoder(width=4, layers=2),
+    decoder=LuongDecoder(width=8, layers=2),
+    dropout=0.3,
+)
+OBJECTIVE = CrossEntropy()
+TRANSFORM = Adam(schedule=InverseSquareRoot(peak=1e-2, warmup=10), clip=1.0).make()
+
+
+def run(
+    model: Any, how: parallel.How, count: int, *, seeds: tuple[int, ...], steps: int, dtype: str
+) -> tuple[np.ndarray, Any, str]:
+    """Losses [steps, seeds], parameters with an axis of seeds, and the compiled program."""
+    together = len(seeds) > 1
+    places = parallel.devices(how, rows=count, seeds=together)
+    assert places.count == count
+    step = partial(
+        train_step, model=model, objective=OBJECTIVE, transform=TRANSFORM, precision="float32"
+    )
+    batches = list(zip(*(ragged(steps, seed) for seed in seeds), strict=True))
+
+    def share(index: int) -> Any:
+        each = batches[index]
+        return places.share(jax.tree.map(lambda *x: np.stack(x), *each) if together else each[0])
+
+    def initial(key: jax.Array) -> Any:
+        state = initial_state(
+            key, batches[0][0], model=model, objective=OBJECTIVE, transform=TRANSFORM
+        )
+        params = jax.tree.map(lambda x: x.astype(dtype), state.params)
+        return state.replace(params=params, optimizer=TRANSFORM.init(params))
+
+    states = [jax.jit(initial)(jax.random.key(seed)) for seed in seeds]
+    state = jax.tree.map(lambda *x: jnp.stack(x), *states) if together else states[0]
+    state = places.hold(state)
+    lowered = cast(Any, places.compile(step, donate=True)).lower(state, share(0))
+    compiled = lowered.compile({"xla_backend_optimization_level": 0})  # compiles twice as fast
+    losses = []
+    for index in range(steps):
+        state, metrics = compiled(state, share(index))
+        losses.append(np.atleast_1d(places.read(metrics)["loss"]))
+    params = jax.tree.map(np.asarray, places.read(state.params))
+    if not together:
+        params = jax.tree.map(lambda x: x[None], params)
+    return np.stack(losses), params, compiled.as_text()
+
+
+COLLECTIVES = "all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute|ragged-all-to-all"
+
+
+def collectives(program: str) -> list[str]:
+    """What the devices say to each other, in the order of the program."""
+    return re.findall(rf" ({COLLECTIVES})(?:-start)?\(", program)
+
+
+def assert_close(ours: Any, theirs: Any, tolerance: float) -> None:
+    jax.tree.map(partial(np.testing.assert_allclose, rtol=0, atol=tolerance), ours, theirs)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize(
+    ("model", "seeds"),
+    [(Toy(), (3, 5)), (TRANSFORMER, (3,)), (RECURRENT, (3,))],
+    ids=["seeds", "transformer", "recurrent"],
+)
+def test_in_float64_devices_and_seeds_together_change_nothing(model, seeds):
+    train = partial(run, model, steps=50, dtype="float64")
+    alone = [train("mesh", 1, seeds=(seed,)) for seed in seeds]
+    losses = np.concatenate([losses for losses, _, _ in alone], axis=1)
+    params = jax.tree.map(lambda *x: np.concatenate(x), *(params for _, params, _ in alone))
+    assert losses[-5:].mean() < losses[:5].mean()
+    for how in ("mesh", "pmap"):
+        ours, after, program = train(how, 8, seeds=seeds)
+        np.testing.assert_allclose(ours, losses, rtol=0, atol=1e-9)
+        assert_close(after, params, 1e-9)
+        assert collectives(program) == ["all-reduce"]
+
+
+def test_in_float32_devices_change_nothing(monkeypatch):
+    monkeypatch.setattr(cross_entropy, "CHUNK", 2)
+    train = partial(run, TRANSFORMER, seeds=(3,), steps=20, dtype="float32")
+    losses, params, _ = train("mesh", 1)
+    for how in ("mesh", "pmap"):
+        ours, after, program = train(how, 8)
+        np.testing.assert_allclose(ours, losses, rtol=0, atol=1e-5)
+        assert_close(after, params, 1e-4)
+        # gradients and metrics together, and outside the loop over the vocabulary
+        assert collectives(program) == ["all-reduce"]
+        assert collectives(program[program.index("\nENTRY ") :]) == ["all-reduce"]
+
+
+def test_uses_the_devices_that_divide_the_rows():
+    assert parallel.devices("mesh", rows=12, seeds=False).count == 6
+    places = parallel.devices("pmap", rows=8, seeds=False)
+    with pytest.raises(UserError, match="multiple of the 8 devices, got 6"):
+        places.share(ragged(1, 0, rows=6)[0])
