@@ -1,5 +1,6 @@
 """Score, align, pool: the dense path forms its weights and can show them, `fused` does neither."""
 
+from dataclasses import field
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -111,8 +112,8 @@ class Attention(AttentionBase):
             normalises what is no kernel, and could give weights below 0.
     """
 
-    score: Score = ScaledDot()
-    align: Align = Softmax()
+    score: Score = field(default_factory=ScaledDot)
+    align: Align = field(default_factory=Softmax)
     dropout: float = 0.0
     route: Literal["auto", "dense", "blockwise", "cudnn", "splash"] = "auto"
 

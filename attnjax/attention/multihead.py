@@ -1,5 +1,6 @@
 """Several attentions side by side: project, attend in each head, merge."""
 
+from dataclasses import field
 from typing import Any
 
 import jax
@@ -36,7 +37,7 @@ class MultiHead(AttentionBase):
     Source: Vaswani et al. 2017, section 3.2.2.
     """
 
-    head: AttentionBase = Attention()
+    head: AttentionBase = field(default_factory=Attention)
     heads: int = 8
     key_width: int | None = None
     value_width: int | None = None

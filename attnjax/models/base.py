@@ -1,6 +1,6 @@
 """What every model is, so that experiments, search and measures need to know no more."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Self
 
 import jax
@@ -78,24 +78,6 @@ class Model(nn.Module):
             mutable=["attention"],
         )
         return seen.get("attention", {})
-
-
-def vmap_beams(function: Callable) -> Callable:
-    """`nn.vmap` over axis 1 of what follows the module: one hypothesis' step, for all K.
-
-    What a function takes from around it is held once a sentence. As in `scan_time`, all collections
-    but the parameters are named, by what they are not.
-
-    Args:
-        function: module, inputs [B, ...] -> outputs [B, ...]; lifted, both are [B, K, ...].
-    """
-    return nn.vmap(
-        function,
-        in_axes=1,
-        out_axes=1,
-        split_rngs={True: False},
-        variable_axes={"params": None, nn.DenyList(("params",)): 1},
-    )
 
 
 def each(carry: Any, size: int) -> Any:

@@ -1,5 +1,6 @@
 """From an image to its caption: a convolutional encoder, and an LSTM that attends to patches."""
 
+from dataclasses import field
 from typing import Any, Self
 
 import jax
@@ -10,11 +11,10 @@ from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.mask import Padding
 from attnjax.attention.score import Additive
 from attnjax.errors import UserError
-from attnjax.models.base import Model, each, logits, sown, vmap_beams
+from attnjax.models.base import Model, each, logits, sown
 from attnjax.models.rnn_cells import LSTM, Cell
-from attnjax.models.rnn_encoder import scan_time
 from attnjax.nn.dropout import Dropout
-from attnjax.nn.lift import clone_template
+from attnjax.nn.lift import clone_template, scan_time, vmap_beams
 from attnjax.nn.linear import Dense
 
 VGG_19 = ((64,) * 2, (128,) * 2, (256,) * 4, (512,) * 4, (512,) * 4)
@@ -106,9 +106,9 @@ class Captioner(Model):
     vocabulary: int | None = None
     width: int = 512
     embedding: int = 512
-    encoder: Convolutions = Convolutions()
-    attention: AttentionBase = Attention(score=Additive())
-    cell: Cell = LSTM()
+    encoder: Convolutions = field(default_factory=Convolutions)
+    attention: AttentionBase = field(default_factory=lambda: Attention(score=Additive()))
+    cell: Cell = field(default_factory=LSTM)
     dropout: float = 0.0
 
     @nn.nowrap

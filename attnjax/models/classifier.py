@@ -1,5 +1,6 @@
 """A text as one label: read in both directions, attended to once, classified by what was found."""
 
+from dataclasses import field
 from typing import Any, NamedTuple, Self
 
 import jax
@@ -14,7 +15,7 @@ from attnjax.errors import UserError
 from attnjax.models.base import Model, logits, sown
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.nn.dropout import Dropout
-from attnjax.nn.lift import clone_template
+from attnjax.nn.lift import inherit
 
 
 class Text(NamedTuple):
@@ -55,8 +56,8 @@ class Classifier(Model):
     vocabulary: int | None = None
     source_vocabulary: int | None = None
     width: int = 100
-    encoder: Encoder = Encoder(width=100)
-    attention: AttentionBase | None = Attention(score=Dot())
+    encoder: Encoder = field(default_factory=lambda: Encoder(width=100))
+    attention: AttentionBase | None = field(default_factory=lambda: Attention(score=Dot()))
     dropout: float = 0.5
 
     @nn.nowrap
@@ -80,8 +81,7 @@ class Classifier(Model):
             raise ValueError("a model's vocabularies must be numbers before it is used; got None")
         normal = nn.initializers.normal(self.width**-0.5)
         self.embedding = self.param("embedding", normal, (self.source_vocabulary, self.width))
-        dropout = self.dropout if self.encoder.dropout is None else self.encoder.dropout
-        self.read = clone_template(self.encoder, dropout=dropout)
+        self.read = inherit(self.encoder, dropout=self.dropout)
         self.drop = Dropout(self.dropout)
         states = self.encoder.width * (2 if self.encoder.direction == "both" else 1)
         glorot = nn.initializers.glorot_uniform()

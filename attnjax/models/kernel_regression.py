@@ -1,5 +1,6 @@
 """Regression by attention to known points: the Nadaraya-Watson estimator as a model."""
 
+from dataclasses import field
 from typing import Any, Self
 
 import jax
@@ -27,7 +28,9 @@ class KernelRegression(Model):
     Source: Nadaraya 1964; Watson 1964; d2l.ai 0.17 (Zhang et al.), section 10.2.
     """
 
-    attention: AttentionBase = Attention(score=Gaussian(), align=Softmax())
+    attention: AttentionBase = field(
+        default_factory=lambda: Attention(score=Gaussian(), align=Softmax())
+    )
 
     @nn.nowrap
     def with_vocabularies(self, source: int | None, target: int | None) -> Self:

@@ -1,5 +1,6 @@
 """Recurrent decoders. What tells them apart is where in a step the attention stands."""
 
+from dataclasses import field
 from typing import Any
 
 import jax
@@ -13,7 +14,7 @@ from attnjax.errors import UserError
 from attnjax.models.rnn_cells import LSTM, Carry, Cell, GRUResetBefore
 from attnjax.models.rnn_encoder import EncoderOutput
 from attnjax.nn.dropout import Dropout
-from attnjax.nn.lift import clone_template
+from attnjax.nn.lift import clone_template, inherited
 from attnjax.nn.linear import Dense
 
 
@@ -95,11 +96,11 @@ class LuongDecoder(Decoder):
     Source: Luong et al. 2015, section 3, eq. 5; with no attention Sutskever et al. 2014, section 2.
     """
 
-    attention: AttentionBase | None = Attention(score=General())
-    cell: Cell = LSTM()
+    attention: AttentionBase | None = field(default_factory=lambda: Attention(score=General()))
+    cell: Cell = field(default_factory=LSTM)
     width: int = 512
     layers: int = 1
-    feeding: Feeding = InputFeeding()
+    feeding: Feeding = field(default_factory=InputFeeding)
     dropout: float | None = None
 
     @property
@@ -111,7 +112,7 @@ class LuongDecoder(Decoder):
         """Make each layer a unit of its own."""
         self.unit = [clone_template(self.cell, width=self.width) for _ in range(self.layers)]
         self.merge = Dense((self.width,), bias=False)
-        self.drop = Dropout(given(self.dropout))
+        self.drop = Dropout(inherited(self, "dropout"))
 
     def start(self, read: EncoderOutput, mask: Padding) -> tuple[Any, Any]:
         carries = tuple(
@@ -180,8 +181,8 @@ class BahdanauDecoder(Decoder):
     Source: Bahdanau et al. 2015, section 3.1 and appendix A.2.2; Goodfellow et al. 2013 (maxout).
     """
 
-    attention: AttentionBase = Attention(score=Additive())
-    cell: Cell = GRUResetBefore()
+    attention: AttentionBase = field(default_factory=lambda: Attention(score=Additive()))
+    cell: Cell = field(default_factory=GRUResetBefore)
     width: int = 512
     maxout: int = 256
     dropout: float | None = None
@@ -197,7 +198,7 @@ class BahdanauDecoder(Decoder):
         self.first = Dense((self.width,), bias=False)
         self.context = Dense((self.cell.gates * self.width,), bias=False)
         self.deep = Dense((2 * self.maxout,))
-        self.drop = Dropout(given(self.dropout))
+        self.drop = Dropout(inherited(self, "dropout"))
 
     def start(self, read: EncoderOutput, mask: Padding) -> tuple[Any, Any]:
         last = self.unit.hidden(read.final[-1][-1])
@@ -229,13 +230,6 @@ class BahdanauDecoder(Decoder):
         deep = self.deep(jnp.concatenate([*seen, words], axis=-1))
         pairs = deep.reshape(*deep.shape[:-1], self.maxout, 2)
         return self.drop(pairs.max(-1), deterministic=deterministic)
-
-
-def given(dropout: float | None) -> float:
-    """What a model fills in, or who uses a decoder without one."""
-    if dropout is None:
-        raise ValueError("a decoder used outside a model needs a dropout; got None")
-    return dropout
 
 
 def _widths(carries: tuple[Carry, ...]) -> list[list[int]]:

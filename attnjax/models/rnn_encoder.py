@@ -1,6 +1,6 @@
 """A unit over a whole text: one direction, and the stack of them that reads a source."""
 
-from collections.abc import Callable
+from dataclasses import field
 from typing import Literal, NamedTuple
 
 import jax
@@ -10,36 +10,7 @@ from flax import linen as nn
 from attnjax.errors import UserError
 from attnjax.models.rnn_cells import LSTM, Carry, Cell
 from attnjax.nn.dropout import Dropout
-from attnjax.nn.lift import clone_template
-
-ONCE = ("params", "coin")
-"""The random streams of which all of time has one key."""
-
-
-def scan_time(
-    function: Callable, *, direction: Literal["forward", "backward"] = "forward"
-) -> Callable:
-    """`nn.scan` of module, carry, inputs -> carry, outputs, over axis 1, which is time.
-
-    Every step has the same parameters, keys of its own (but for the stream "coin", which is tossed
-    once for all of time), and what it sows in its own place of axis 1. A collection that
-    `variable_axes` does not name would be dropped, and would read as not asked for; so all but the
-    parameters are named, by what they are not.
-
-    Args:
-        function: module, carry, inputs without their axis 1 -> carry, outputs without theirs.
-        direction: "backward" begins at the last place; outputs stand where their inputs do.
-    """
-    return nn.scan(
-        function,
-        variable_broadcast="params",
-        variable_axes={nn.DenyList(("params",)): 1},
-        # One key for the parameters, which are drawn once, and for the coin.
-        split_rngs={ONCE: False, nn.DenyList(ONCE): True},
-        in_axes=1,
-        out_axes=1,
-        reverse=direction == "backward",
-    )
+from attnjax.nn.lift import clone_template, inherited, scan_time
 
 
 class Layer(nn.Module):
@@ -113,7 +84,7 @@ class Encoder(nn.Module):
         al. 2014, section 3.2 (dropout).
     """
 
-    cell: Cell = LSTM()
+    cell: Cell = field(default_factory=LSTM)
     width: int = 512
     layers: int = 1
     direction: Literal["forward", "backward", "both"] = "both"
@@ -123,11 +94,9 @@ class Encoder(nn.Module):
         """Make every layer, of every direction, a unit of its own."""
         if self.layers < 1:
             raise UserError(f"an encoder needs at least 1 layer; got {self.layers}")
-        if self.dropout is None:
-            raise ValueError("an encoder used outside a model needs a dropout; got None")
         self.forward = self._stack("forward")
         self.backward = self._stack("backward")
-        self.drop = Dropout(self.dropout)
+        self.drop = Dropout(inherited(self, "dropout"))
 
     def _stack(self, direction: Literal["forward", "backward"]) -> list[Layer]:
         """The layers of one direction, if the encoder reads in it."""

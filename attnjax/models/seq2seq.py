@@ -1,5 +1,6 @@
 """From sequence to sequence with recurrent networks: Sutskever, Cho, Bahdanau, Luong."""
 
+from dataclasses import field
 from typing import Any, Self
 
 import jax
@@ -8,11 +9,11 @@ from flax import linen as nn
 from attnjax.attention.mask import Padding
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
-from attnjax.models.base import Model, each, logits, sown, vmap_beams
+from attnjax.models.base import Model, each, logits, sown
 from attnjax.models.rnn_decoders import Decoder, LuongDecoder
-from attnjax.models.rnn_encoder import Encoder, EncoderOutput, scan_time
+from attnjax.models.rnn_encoder import Encoder, EncoderOutput
 from attnjax.nn.dropout import Dropout
-from attnjax.nn.lift import clone_template
+from attnjax.nn.lift import inherit, scan_time, vmap_beams
 
 
 class Seq2Seq(Model):
@@ -35,8 +36,8 @@ class Seq2Seq(Model):
     source_vocabulary: int | None = None
     vocabulary: int | None = None
     width: int = 512
-    encoder: Encoder = Encoder()
-    decoder: Decoder = LuongDecoder()
+    encoder: Encoder = field(default_factory=Encoder)
+    decoder: Decoder = field(default_factory=LuongDecoder)
     dropout: float = 0.2
 
     @nn.nowrap
@@ -64,8 +65,8 @@ class Seq2Seq(Model):
         self.target_table = self.param("target", normal, (self.vocabulary, self.width))
         shape = (self.vocabulary, self.decoder.out_width)
         self.table = self.param("output", nn.initializers.glorot_uniform(), shape)
-        self.reader = clone_template(self.encoder, dropout=_or(self.encoder.dropout, self.dropout))
-        self.writer = clone_template(self.decoder, dropout=_or(self.decoder.dropout, self.dropout))
+        self.reader = inherit(self.encoder, dropout=self.dropout)
+        self.writer = inherit(self.decoder, dropout=self.dropout)
         self.drop = Dropout(self.dropout)
 
     def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[EncoderOutput, Padding]:
@@ -126,7 +127,3 @@ class Seq2Seq(Model):
         carry, seen = vmap_beams(one)(self.writer, carry, self.writer.project(words))
         hidden = self.writer.output(words, seen, deterministic=True)
         return logits(hidden, self.table), written, carry
-
-
-def _or(own: float | None, model: float) -> float:
-    return model if own is None else own

@@ -1,5 +1,6 @@
 """The Transformer of Vaswani et al. 2017: encoder and decoder made of attention alone."""
 
+from dataclasses import field
 from typing import Any, Self
 
 import jax
@@ -14,7 +15,7 @@ from attnjax.models.base import Model, logits, sown
 from attnjax.models.beam_cache import longer, slots, tread
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, PostNorm, Residual
 from attnjax.nn.dropout import Dropout
-from attnjax.nn.lift import clone_template
+from attnjax.nn.lift import clone_template, inherit
 
 
 class Transformer(Model):
@@ -41,10 +42,10 @@ class Transformer(Model):
     width: int = 512
     num_encoder_layers: int = 6
     num_decoder_layers: int = 6
-    encoder_layer: EncoderLayer = EncoderLayer()
-    decoder_layer: DecoderLayer = DecoderLayer()
-    position: Position = Sinusoidal()
-    residual: Residual = PostNorm()
+    encoder_layer: EncoderLayer = field(default_factory=EncoderLayer)
+    decoder_layer: DecoderLayer = field(default_factory=DecoderLayer)
+    position: Position = field(default_factory=Sinusoidal)
+    residual: Residual = field(default_factory=PostNorm)
     dropout: float = 0.1
 
     @nn.nowrap
@@ -69,22 +70,18 @@ class Transformer(Model):
             raise ValueError("a model's vocabulary must be a number before it is used; got None")
         normal = nn.initializers.normal(self.width**-0.5)
         self.table = self.param("embedding", normal, (self.vocabulary, self.width))
+        shared = {"residual": self.residual, "dropout": self.dropout}
         self.encoder_layers = [
-            self._layer(self.encoder_layer) for _ in range(self.num_encoder_layers)
+            inherit(self.encoder_layer, **shared) for _ in range(self.num_encoder_layers)
         ]
         self.decoder_layers = [
-            self._layer(self.decoder_layer) for _ in range(self.num_decoder_layers)
+            inherit(self.decoder_layer, **shared) for _ in range(self.num_decoder_layers)
         ]
         self.encoder_residual = clone_template(self.residual)
         self.decoder_residual = clone_template(self.residual)
         # One set of learned positions, as there is one embedding.
         self.where = clone_template(self.position)
         self.drop = Dropout(self.dropout)
-
-    def _layer[L: (EncoderLayer, DecoderLayer)](self, template: L) -> L:
-        residual = self.residual if template.residual is None else template.residual
-        dropout = self.dropout if template.dropout is None else template.dropout
-        return clone_template(template, residual=clone_template(residual), dropout=dropout)
 
     def _embed(self, words: jax.Array, position: jax.Array, *, deterministic: bool) -> jax.Array:
         """Words [B, T] at positions [1 or B, T] -> [B, T, D]."""

@@ -1,5 +1,6 @@
 """The layers of a Transformer: residual connections, feed-forward network, encoder, decoder."""
 
+from dataclasses import field
 from typing import Any, Literal
 
 import jax
@@ -11,7 +12,7 @@ from attnjax.attention.mask import Causal, Mask
 from attnjax.attention.multihead import MultiHead
 from attnjax.models.beam_cache import Slots, longer, write
 from attnjax.nn.dropout import Dropout
-from attnjax.nn.lift import clone_template
+from attnjax.nn.lift import clone_template, inherited
 from attnjax.nn.linear import Dense
 
 
@@ -98,17 +99,17 @@ class EncoderLayer(nn.Module):
         dropout: on what each sub-layer adds.
     """
 
-    self_attention: AttentionBase = MultiHead()
-    feed_forward: FeedForward = FeedForward()
+    self_attention: AttentionBase = field(default_factory=MultiHead)
+    feed_forward: FeedForward = field(default_factory=FeedForward)
     residual: Residual | None = None
     dropout: float | None = None
 
     def setup(self) -> None:
         """Each sub-layer has a normalisation of its own."""
-        residual = _given(self.residual, "residual")
+        residual = inherited(self, "residual")
         self.self_attention_residual = clone_template(residual)
         self.feed_forward_residual = clone_template(residual)
-        self.drop = Dropout(_given(self.dropout, "dropout"))
+        self.drop = Dropout(inherited(self, "dropout"))
 
     def __call__(self, x: jax.Array, mask: Mask, *, deterministic: bool) -> jax.Array:
         """[B, S, D] -> [B, S, D]."""
@@ -131,19 +132,19 @@ class DecoderLayer(nn.Module):
         dropout: on what each sub-layer adds.
     """
 
-    self_attention: AttentionBase = MultiHead()
-    cross_attention: AttentionBase = MultiHead()
-    feed_forward: FeedForward = FeedForward()
+    self_attention: AttentionBase = field(default_factory=MultiHead)
+    cross_attention: AttentionBase = field(default_factory=MultiHead)
+    feed_forward: FeedForward = field(default_factory=FeedForward)
     residual: Residual | None = None
     dropout: float | None = None
 
     def setup(self) -> None:
         """Each sub-layer has a normalisation of its own."""
-        residual = _given(self.residual, "residual")
+        residual = inherited(self, "residual")
         self.self_attention_residual = clone_template(residual)
         self.cross_attention_residual = clone_template(residual)
         self.feed_forward_residual = clone_template(residual)
-        self.drop = Dropout(_given(self.dropout, "dropout"))
+        self.drop = Dropout(inherited(self, "dropout"))
 
     def prepare(self, source: jax.Array) -> Any:
         """The source [B, S, D] as `cross_attention` wants it; once a sentence."""
@@ -205,10 +206,3 @@ class DecoderLayer(nn.Module):
         seen = self.feed_forward_residual.pre(x)
         change = self.feed_forward(seen, deterministic=deterministic)
         return self.feed_forward_residual.post(x, self.drop(change, deterministic=deterministic))
-
-
-def _given[T](value: T | None, name: str) -> T:
-    """What a model fills in, or who uses the layer without one."""
-    if value is None:
-        raise ValueError(f"a layer used outside a model needs a {name}; got None")
-    return value

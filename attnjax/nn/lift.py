@@ -1,36 +1,66 @@
-"""Templates and lifting: the two places where Linen shares or drops things without a word."""
+"""Templates, what parts inherit from their model, and lifting over heads, beams and time.
+
+Linen drops a variable collection that a lifted function does not name: the function then behaves as
+if nobody had asked for it. So every lift here names all collections: the parameters, and all others
+as "not the parameters".
+"""
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from flax import linen as nn
 
+PARAMETERS = "params"
+OTHERS = nn.DenyList((PARAMETERS,))
+
 
 def clone_template[T](part: T, **changes: Any) -> T:
-    """An unbound copy of a module and of every module in its fields, with `changes` to its own.
+    """An unbound copy of a module and of every module in its fields, with `changes` to its fields.
 
-    A module in a field is a template. Used directly by six layers it would be one set of
-    parameters, and `clone()` alone leaves the inner modules shared.
+    A module in a field is a template. Six layers that used it directly would share one set of
+    parameters; Linen's `clone()` copies the outer module only. What is no module is returned as it
+    is.
     """
-    if isinstance(part, nn.Module):
-        fields = (f.name for f in dataclasses.fields(part) if f.init)
-        copied = {
-            name: clone_template(getattr(part, name))
-            for name in fields
-            if name not in ("parent", "name")
-        }
-        return type(part)(**{**copied, **changes}, parent=None)
-    return part
+    if not isinstance(part, nn.Module):
+        return part
+    names = (
+        f.name for f in dataclasses.fields(part) if f.init and f.name not in ("parent", "name")
+    )
+    copied = {name: clone_template(getattr(part, name)) for name in names}
+    return type(part)(**{**copied, **changes}, parent=None)
+
+
+def inherit[T](part: T, **model_values: Any) -> T:
+    """An unbound copy of a part whose fields that are None take the model's values.
+
+    Args:
+        part: a template, such as a layer.
+        model_values: the model's value of each field that the part may leave to it.
+    """
+    missing = {name: value for name, value in model_values.items() if getattr(part, name) is None}
+    return clone_template(part, **{name: clone_template(value) for name, value in missing.items()})
+
+
+def inherited(part: nn.Module, name: str) -> Any:
+    """The value of a field that `inherit` has filled in.
+
+    Raises:
+        ValueError: the field is still None: the part is used outside a model.
+    """
+    value = getattr(part, name)
+    if value is None:
+        raise ValueError(
+            f"{type(part).__name__}.{name} is None, which stands for the model's value: "
+            f"outside a model, give {name}"
+        )
+    return value
 
 
 def vmap_heads(function: Callable, in_axes: Any, out_axes: Any) -> Callable:
-    """`nn.vmap` over the axis "heads": parameters, keys and whatever is sown are each head's own.
+    """`nn.vmap` over the axis "heads": each head has its own parameters, keys and sown values.
 
-    The stream "coin" alone is theirs together: an example is soft in all heads or in none.
-
-    A collection that `variable_axes` does not name would be dropped, and would read as not asked
-    for; so all but the parameters are named, by what they are not.
+    The random stream "coin" alone is shared: an example is soft in all heads or in none.
     """
     return nn.vmap(
         function,
@@ -38,5 +68,47 @@ def vmap_heads(function: Callable, in_axes: Any, out_axes: Any) -> Callable:
         out_axes=out_axes,
         axis_name="heads",
         split_rngs={"coin": False, nn.DenyList("coin"): True},
-        variable_axes={"params": 0, nn.DenyList(("params",)): 1},
+        variable_axes={PARAMETERS: 0, OTHERS: 1},
+    )
+
+
+def vmap_beams(function: Callable) -> Callable:
+    """`nn.vmap` of one hypothesis' step over the K hypotheses of each sentence.
+
+    Arrays that the function closes over are shared by all hypotheses of a sentence.
+
+    Args:
+        function: module, inputs [B, ...] -> outputs [B, ...]; lifted, both are [B, K, ...].
+    """
+    return nn.vmap(
+        function,
+        in_axes=1,
+        out_axes=1,
+        split_rngs={True: False},
+        variable_axes={PARAMETERS: None, OTHERS: 1},
+    )
+
+
+def scan_time(
+    function: Callable, *, direction: Literal["forward", "backward"] = "forward"
+) -> Callable:
+    """`nn.scan` of module, carry, inputs -> carry, outputs over time, which is axis 1.
+
+    Every step has the same parameters and random keys of its own. The stream "coin" alone has one
+    key for all of time: an example is soft at every step or at none. Sown values are stacked along
+    axis 1.
+
+    Args:
+        function: module, carry, inputs without axis 1 -> carry, outputs without axis 1.
+        direction: "backward" starts at the last position; outputs stay at their inputs' positions.
+    """
+    once = (PARAMETERS, "coin")
+    return nn.scan(
+        function,
+        variable_broadcast=PARAMETERS,
+        variable_axes={OTHERS: 1},
+        split_rngs={once: False, nn.DenyList(once): True},
+        in_axes=1,
+        out_axes=1,
+        reverse=direction == "backward",
     )

@@ -23,7 +23,7 @@ from attnjax.attention.mask import DenseMask
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Dot
 from attnjax.errors import UserError
-from attnjax.models.rnn_encoder import scan_time
+from attnjax.nn.lift import scan_time
 from tests.attention import oracle
 
 KEY = jax.random.key(5)

@@ -4,11 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import linen as nn
 
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Learned
-from attnjax.attention.score import Additive, ScaledDot, Score
+from attnjax.attention.score import Additive, ScaledDot
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import (
     DecoderLayer,
@@ -17,7 +16,6 @@ from attnjax.models.transformer_layers import (
     PostNorm,
     PreNorm,
 )
-from attnjax.nn.lift import clone_template, vmap_heads
 from tests.models.small import HEADS, HIDDEN, VOCABULARY, WIDTH, small
 
 WORDS = jax.ShapeDtypeStruct((1, 2), jnp.int32)
@@ -71,38 +69,3 @@ def test_base_and_big_have_the_papers_size():
         ),
     )
     assert count(big) == formula(37_000, 1024, 4096, 6) == 214_171_648
-
-
-class Watched(Score):
-    """A score with parameters, a key and something to show for each head."""
-
-    @nn.compact
-    def __call__(self, query, key):
-        self.sow("objective", "seen", jnp.ones(len(query)))
-        noise = jax.random.normal(self.make_rng("sample"))
-        return self.param("bias", nn.initializers.zeros, ()) + noise + query @ key.mT
-
-
-def test_heads_keep_every_collection_and_every_stream_of_keys():
-    class Heads(nn.Module):
-        score: Score
-
-        def __call__(self, x):
-            return vmap_heads(lambda score, x: score(x, x), 0, 0)(self.score, x)
-
-    x = jnp.ones((3, 2, 4))
-    keys = {"params": jax.random.key(0), "sample": jax.random.key(1)}
-    logits, variables = Heads(Watched()).init_with_output(keys, x)
-    assert variables["params"]["score"]["bias"].shape == (3,)
-    assert variables["objective"]["score"]["seen"][0].shape == (2, 3)
-    assert len(set(np.asarray(logits[:, 0, 0]).tolist())) == 3
-
-
-def test_fresh_copies_what_is_inside_and_changes_only_what_is_asked():
-    template = MultiHead(heads=4)
-    copy = clone_template(template, heads=2)
-    assert copy == MultiHead(heads=2)
-    assert copy.head is not template.head
-    assert copy.head.score is not template.head.score
-    assert template.heads == 4
-    assert clone_template(3) == 3

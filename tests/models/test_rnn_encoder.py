@@ -8,13 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import linen as nn
 from hypothesis import given
 from hypothesis import strategies as st
 
 from attnjax.errors import UserError
 from attnjax.models.rnn_cells import GRU, LSTM, Cell, Elman, GRUResetBefore
-from attnjax.models.rnn_encoder import Encoder, Layer, scan_time
+from attnjax.models.rnn_encoder import Encoder, Layer
 from tests.models import recurrence_oracle
 
 B, S, D, W = 3, 5, 3, 4
@@ -238,53 +237,6 @@ def test_bfloat16_throughout():
     assert {leaf.dtype for leaf in jax.tree.leaves(found)} == {jnp.dtype(jnp.bfloat16)}
     exact = READ(PARAMETERS, TEXTS, PRESENT)
     np.testing.assert_allclose(np.asarray(found.states, np.float32), exact.states, atol=0.05)
-
-
-STREAMS = ("sample", "coin")
-
-
-class Watched(nn.Module):
-    """A step with a parameter, keys and something to show."""
-
-    @nn.compact
-    def __call__(self, carry, x):
-        carry = carry + x + self.param("weight", nn.initializers.normal(), x.shape[1:])[None]
-        self.sow("attention", "weights", carry[:, None])
-        self.sow("objective", "seen", carry[:, 0])
-        noise, coin = (jax.random.normal(self.make_rng(name), x.shape) for name in STREAMS)
-        return carry, (noise, coin)
-
-
-class Watching(nn.Module):
-    """A `Watched` over time."""
-
-    step: Watched
-    direction: str
-
-    def __call__(self, x):
-        run = scan_time(lambda step, carry, x: step(carry, x), direction=self.direction)
-        return run(self.step, jnp.zeros_like(x[:, 0]), x)
-
-
-@pytest.mark.parametrize("direction", ["forward", "backward"])
-def test_time_keeps_every_collection_and_draws_anew_at_every_step(direction):
-    x = jnp.asarray(TEXTS)
-    keys = {name: jax.random.key(0) for name in ("params", *STREAMS)}
-    module = Watching(Watched(), direction)
-    (last, (noise, coin)), variables = module.init_with_output(keys, x)
-    weight = variables["params"]["step"]["weight"]
-    assert weight.shape == (D,)
-    # At its own place: the sum of the words up to there, from the end that it began at.
-    order = slice(None) if direction == "forward" else slice(None, None, -1)
-    sums = np.cumsum(TEXTS[:, order] + np.asarray(weight), axis=1)[:, order]
-    (seen,) = variables["attention"]["step"]["weights"]
-    assert seen.shape == (B, S, 1, D)
-    np.testing.assert_allclose(seen[:, :, 0], sums, atol=1e-5)
-    np.testing.assert_allclose(variables["objective"]["step"]["seen"][0], sums[..., 0], atol=1e-5)
-    np.testing.assert_allclose(last, sums[:, order][:, -1], atol=1e-5)
-    assert len(np.unique(noise)) == noise.size
-    # The coin is tossed once for all of time.
-    np.testing.assert_array_equal(coin, np.broadcast_to(coin[:, :1], coin.shape))
 
 
 def test_an_encoder_that_cannot_be_is_refused():
