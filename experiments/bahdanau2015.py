@@ -40,7 +40,7 @@ base = Experiment(
     ),
     objective=CrossEntropy(smoothing=0.0),
     optimizer=Adam(schedule=Constant(value=3e-3), clip=1.0),
-    training=Training(steps=800, batching=Batching(tokens=1_024, shapes=3)),
+    training=Training(steps=800, batching=Batching(max_tokens=1_024, shapes=3)),
     search=Beam(),
     measures=(ByLength(), Alignment()),
 )
@@ -49,16 +49,16 @@ paper = {
         name="wmt14_translate/fr-en",
         source="en",
         target="fr",
-        vocabulary=SplitWords(most=30_000),
-        target_vocabulary=SplitWords(most=30_000),
-        longest=50,
+        vocabulary=SplitWords(max_size=30_000),
+        target_vocabulary=SplitWords(max_size=30_000),
+        max_length=50,
     ),
     "model.width": 620,
     "model.encoder.width": 1000,
     "model.decoder.width": 1000,
     "model.decoder.maxout": 500,
     "optimizer": Adadelta(clip=1.0),
-    "training": Training(steps=288_000, batching=Batching(tokens=3_200)),
+    "training": Training(steps=288_000, batching=Batching(max_tokens=3_200)),
     "measures": (ByLength(),),
 }
 one_vector = {"model.decoder.attention": FixedVector(), "model.encoder.direction": "forward"}
@@ -77,7 +77,7 @@ ablation = Ablation(
     settings={
         "paper": Setting(changes=paper, claims=in_bleu),
         "paper_30": Setting(
-            changes=paper | {"task.longest": 30},
+            changes=paper | {"task.max_length": 30},
             claims=in_bleu,
             published=table_1({"search": 21.50, "encdec": 13.93}),
         ),

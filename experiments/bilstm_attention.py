@@ -31,13 +31,13 @@ from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam, Constant
 from attnjax.training.settings import Training
 
-words = SplitWords(minimum=2)
+words = SplitWords(min_count=2)
 trec = Experiment(
     task=Trec(vocabulary=words),
     model=Classifier(width=64, encoder=Encoder(width=64), attention=Attention(score=Dot())),
     objective=CrossEntropy(smoothing=0.0),
     optimizer=Adam(schedule=Constant(value=5e-3)),
-    training=Training(steps=300, average=2, batching=Batching(tokens=2_048, shapes=4)),
+    training=Training(steps=300, average=2, batching=Batching(max_tokens=2_048, shapes=4)),
     search=Label(),
     measures=(Heatmaps(),),
 )

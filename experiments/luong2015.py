@@ -36,11 +36,11 @@ general = Experiment(
         dropout=0.2,
     ),
     optimizer=Adam(schedule=Constant(value=5e-3), clip=5.0),
-    training=Training(steps=300, batching=Batching(tokens=1_024, shapes=2)),
+    training=Training(steps=300, batching=Batching(max_tokens=1_024, shapes=2)),
 )
-words = SplitWords(most=50_000)
+words = SplitWords(max_size=50_000)
 paper = {
-    "task": Translation(vocabulary=words, target_vocabulary=words, longest=50),
+    "task": Translation(vocabulary=words, target_vocabulary=words, max_length=50),
     "model.width": 1000,
     "model.encoder.width": 1000,
     "model.decoder.width": 1000,
@@ -50,7 +50,7 @@ paper = {
     "optimizer": GradientDescent(
         schedule=Halving(value=30.0, after=281_250, every=35_156), clip=5 / 30
     ),
-    "training": Training(steps=421_875, batching=Batching(tokens=3_840)),
+    "training": Training(steps=421_875, batching=Batching(max_tokens=3_840)),
 }
 score, align = "model.decoder.attention.score", "model.decoder.attention.align"
 local_m, local_p = LocalMonotonic(), LocalPredictive()

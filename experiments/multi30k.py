@@ -37,7 +37,7 @@ from attnjax.training.optimizers import Adam, Cosine, InverseSquareRoot
 from attnjax.training.settings import Training
 
 heads = MultiHead(heads=4)
-feed_forward, batching = FeedForward(width=256), Batching(tokens=8_192, shapes=10)
+feed_forward, batching = FeedForward(width=256), Batching(max_tokens=8_192, shapes=10)
 
 base = Experiment(
     task=ParallelText(
@@ -75,7 +75,7 @@ luong = vary(
         "model": Seq2Seq(width=128, encoder=Encoder(width=128), decoder=by_dot, dropout=0.3),
         "optimizer.schedule": Cosine(peak=0.003, warmup=500, decay=7_500),
         "optimizer.clip": 1.0,
-        "training": Training(steps=8_000, average=3, batching=Batching(tokens=1_024)),
+        "training": Training(steps=8_000, average=3, batching=Batching(max_tokens=1_024)),
         "search.length_penalty": Power(alpha=0.6),
         "measures": (ByLength(), Heatmaps()),
     },

@@ -41,7 +41,7 @@ base = Experiment(
         dropout=0.0,
     ),
     optimizer=Adam(schedule=InverseSquareRoot(peak=0.007, warmup=100)),
-    training=Training(steps=350, batching=Batching(tokens=1_024, shapes=2)),
+    training=Training(steps=350, batching=Batching(max_tokens=1_024, shapes=2)),
     search=Greedy(),
     measures=(Alignment(), Saturation()),
 )

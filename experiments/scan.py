@@ -41,7 +41,7 @@ base = Experiment(
     model=overall_best,
     objective=CrossEntropy(smoothing=0.0),
     optimizer=Adam(schedule=Constant(value=1e-3), b2=0.999, epsilon=1e-8, clip=5.0),
-    training=Training(steps=6_000, average=4, batching=Batching(tokens=1_024, shapes=6)),
+    training=Training(steps=6_000, average=4, batching=Batching(max_tokens=1_024, shapes=6)),
     search=Greedy(),
 )
 longer = vary(base, {"task.split": "length", "training.steps": 2_500})

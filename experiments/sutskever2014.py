@@ -37,7 +37,7 @@ base = Experiment(
     ),
     objective=CrossEntropy(smoothing=0.0),
     optimizer=Adam(schedule=Constant(value=3e-3), clip=1.0),
-    training=Training(steps=1_000, batching=Batching(tokens=1_024, shapes=3)),
+    training=Training(steps=1_000, batching=Batching(max_tokens=1_024, shapes=3)),
     search=Beam(size=2, length_penalty=NoPenalty()),
 )
 paper = {
@@ -45,8 +45,8 @@ paper = {
         name="wmt14_translate/fr-en",
         source="en",
         target="fr",
-        vocabulary=SplitWords(most=160_000),
-        target_vocabulary=SplitWords(most=80_000),
+        vocabulary=SplitWords(max_size=160_000),
+        target_vocabulary=SplitWords(max_size=80_000),
     ),
     "model.width": 1000,
     "model.encoder.width": 1000,
@@ -57,7 +57,7 @@ paper = {
     "optimizer": GradientDescent(
         schedule=Halving(value=21.0, after=468_750, every=46_875), clip=5 / 30
     ),
-    "training": Training(steps=703_125, batching=Batching(tokens=3_840)),
+    "training": Training(steps=703_125, batching=Batching(max_tokens=3_840)),
 }
 helps = {"reversed beats forward": ("reversed", "forward")}
 

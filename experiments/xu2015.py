@@ -48,7 +48,7 @@ base = Experiment(
     model=Captioner(width=64, embedding=32, encoder=Convolutions(((16,), (32,), ()))),
     objective=CrossEntropy(smoothing=0.0),
     optimizer=Adam(schedule=Constant(value=2e-3), clip=1.0),
-    training=Training(steps=700, batching=Batching(tokens=1_536, shapes=1)),
+    training=Training(steps=700, batching=Batching(max_tokens=1_536, shapes=1)),
     search=Greedy(),
     measures=(Regions(),),
 )
@@ -59,7 +59,7 @@ paper = {
     "model.embedding": 512,
     "model.dropout": 0.5,
     "optimizer": Adam(schedule=Constant(value=4e-4), clip=5.0),
-    "training": Training(steps=200_000, patience=5, batching=Batching(tokens=3_584, shapes=4)),
+    "training": Training(steps=200_000, patience=5, batching=Batching(max_tokens=3_584, shapes=4)),
     "search": Beam(size=5),
     "measures": (),
 }

@@ -47,7 +47,7 @@ base = Experiment(
         ),
     ),
     optimizer=Adam(schedule=Constant(value=1e-2)),
-    training=Training(steps=6, batching=Batching(tokens=80, shapes=1, batch_size_multiple=1)),
+    training=Training(steps=6, batching=Batching(max_tokens=80, shapes=1, batch_size_multiple=1)),
     search=Greedy(),
     measures=(Alignment(), Saturation(examples=8)),
 )

@@ -26,7 +26,7 @@ def prepare() -> Prepared:
     params = model.init(jax.random.key(0), some, some, deterministic=True)["params"]
     search = Beam(size=BEAM, least=WORDS, most=WORDS)
     # a batch has room for its longest hypotheses
-    batching = Batching(tokens=ROWS * (LONGEST + 1 + EXTRA), shapes=1)
+    batching = Batching(max_tokens=ROWS * (LONGEST + 1 + EXTRA), shapes=1)
 
     def call() -> list[list[int]]:
         return answers(model, params, sources, search=search, batching=batching)

@@ -22,7 +22,7 @@ overrides change the experiment and each of its variants, in any order:
 
 
 NO_MEMORY = (
-    "there is not enough memory for this; take smaller batches (--training.batching.tokens), "
+    "there is not enough memory for this; take smaller batches (--training.batching.max_tokens), "
     "fewer seeds at once or a smaller beam"
 )
 

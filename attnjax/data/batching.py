@@ -99,12 +99,12 @@ class Batching:
     """How examples are put into batches.
 
     Attributes:
-        tokens: the most places of the longer side of a batch: B * max(S, T) <= tokens.
+        max_tokens: the most places of the longer side of a batch: B * max(S, T) <= max_tokens.
         shapes: at most so many different shapes.
         batch_size_multiple: B is a multiple of it; as many devices take part as divide it.
     """
 
-    tokens: int = 4096
+    max_tokens: int = 4096
     shapes: int = 8
     batch_size_multiple: int = 8
 
@@ -116,10 +116,10 @@ class Batching:
             where: what they are the examples of, in words: " of the train split".
 
         Raises:
-            UserError: when there is no example, one is too long for `tokens`, or a field is less
+            UserError: there is no example, one is too long for `max_tokens`, or a field is less
                 than 1.
         """
-        for name in ("tokens", "shapes", "batch_size_multiple"):
+        for name in ("max_tokens", "shapes", "batch_size_multiple"):
             if getattr(self, name) < 1:
                 raise UserError(f"batching.{name} must be at least 1, got {getattr(self, name)}")
         if not examples:
@@ -128,12 +128,12 @@ class Batching:
         worst = int(lengths.max(1).argmax())
         source, target = lengths[worst]
         places = self.batch_size_multiple * max(source, target)
-        if places > self.tokens:
+        if places > self.max_tokens:
             raise UserError(
                 f"example {worst + 1}{where} has {source} source and {target} target symbols (its "
                 f"end counted); {self.batch_size_multiple} such rows "
                 f"(batching.batch_size_multiple) are "
-                f"{places:,}, more than batching.tokens={self.tokens:,}"
+                f"{places:,}, more than batching.max_tokens={self.max_tokens:,}"
             )
 
     def plan(self, examples: Sequence[Encoded]) -> BatchPlan:
@@ -156,12 +156,12 @@ class Batching:
         """
         longest = max(max(len(example.source), len(example.target)) for example in examples)
         return Batching(
-            tokens=max(self.tokens, self.batch_size_multiple * longest),
+            max_tokens=max(self.max_tokens, self.batch_size_multiple * longest),
             shapes=min(self.shapes, shapes),
             batch_size_multiple=self.batch_size_multiple,
         )
 
-    def own(self, examples: Sequence[Encoded], seed: int) -> Sequence[Encoded]:
+    def examples_of_seed(self, examples: Sequence[Encoded], seed: int) -> Sequence[Encoded]:
         """Those examples of a split that the run of this seed is about: all of them."""
         del seed
         return examples
@@ -183,7 +183,7 @@ class Batching:
             if cut >= stop:
                 continue
             longest = int(lengths[order[stop - 1]].max())
-            full = self.tokens // longest // self.batch_size_multiple * self.batch_size_multiple
+            full = self.max_tokens // longest // self.batch_size_multiple * self.batch_size_multiple
             begin = max(0, stop - _ceiling(stop - cut, full) * full)
             if begin < full // 2:
                 begin = 0

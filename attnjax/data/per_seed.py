@@ -63,7 +63,7 @@ class DatasetPerSeed(Batching):
         ]
         return DatasetPerSeedPlan(tuple(buckets), self.epoch)
 
-    def own(self, examples: Sequence[Encoded], seed: int) -> Sequence[Encoded]:
+    def examples_of_seed(self, examples: Sequence[Encoded], seed: int) -> Sequence[Encoded]:
         """The one example.
 
         Raises:

@@ -134,12 +134,12 @@ class SplitWords(VocabularyPart):
     """Words of text that is tokenised, and split into subwords if at all, already.
 
     Attributes:
-        minimum: how often a word must occur to have an id; rarer ones are UNKNOWN.
-        most: only so many words, the most frequent, have an id; None: any number.
+        min_count: how often a word must occur to have an id; rarer words are UNKNOWN.
+        max_size: the number of words that have an id, the most frequent ones; None: no limit.
     """
 
-    minimum: int = 1
-    most: int | None = None
+    min_count: int = 1
+    max_size: int | None = None
 
     def learn(self, texts: Iterable[str]) -> WordVocabulary:
         """The words, the frequent ones first, equally frequent ones by alphabet.
@@ -147,16 +147,16 @@ class SplitWords(VocabularyPart):
         Raises:
             UserError: when no word is frequent enough, or a field is less than 1.
         """
-        for name in ("minimum", "most"):
+        for name in ("min_count", "max_size"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UserError(f"vocabulary.{name} must be at least 1, got {value}")
         counts = Counter(word for text in texts for word in text.split())
-        words = [word for word, count in counts.items() if count >= self.minimum]
+        words = [word for word, count in counts.items() if count >= self.min_count]
         if not words:
             raise UserError(
-                f"no word occurs {self.minimum} times (vocabulary.minimum); "
+                f"no word occurs {self.min_count} times (vocabulary.min_count); "
                 f"the most frequent of {len(counts)} does {max(counts.values(), default=0)} times"
             )
         words.sort(key=lambda word: (-counts[word], word))
-        return WordVocabulary((*SPECIAL, *words[: self.most]))
+        return WordVocabulary((*SPECIAL, *words[: self.max_size]))

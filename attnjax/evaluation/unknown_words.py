@@ -6,17 +6,16 @@ behind it is the one with the largest weight, in one pass over the finished answ
 Source: Jean et al. 2015; the "unk replace" of Luong, Pham & Manning 2015, Table 1.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from attnjax.data.batching import Batching
-from attnjax.data.corpora.parallel_text import VARIABLE, read_tab_separated
+from attnjax.data.corpora.parallel_text import read_tab_separated
 from attnjax.data.corpus import Corpus, Encoded
+from attnjax.data.files import find_file
 from attnjax.data.sentencepiece import SentencePieceVocabulary
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.data.vocabulary import Vocabulary
@@ -74,11 +73,8 @@ class Dictionary(Replacement):
     file: str
 
     def translations(self) -> Mapping[str, str]:
-        given = Path(self.file).expanduser()
-        above = os.environ.get(VARIABLE)
-        path = given if given.is_file() or not above else Path(above).expanduser() / given
         found: dict[str, str] = {}
-        for example in read_tab_separated(path):
+        for example in read_tab_separated(find_file(self.file)):
             found.setdefault(example.source, example.target)
         return found
 

@@ -24,7 +24,7 @@ def examples_of(lengths) -> list[Encoded]:
 
 batchings = st.builds(
     Batching,
-    tokens=st.integers(160, 600),
+    max_tokens=st.integers(160, 600),
     shapes=st.integers(1, 5),
     batch_size_multiple=st.sampled_from([1, 2, 8]),
 )
@@ -62,7 +62,7 @@ def test_budget_rows_and_number_of_shapes(lengths, batching):
     assert shapes == set(plan.shapes)
     assert len(plan.shapes) <= batching.shapes
     for rows, source, target in shapes:
-        assert rows * max(source, target) <= batching.tokens
+        assert rows * max(source, target) <= batching.max_tokens
         assert rows % batching.batch_size_multiple == 0
     for batch in batches:
         assert {side.dtype for side in batch} == {np.dtype(np.int32)}
@@ -73,7 +73,7 @@ def test_budget_rows_and_number_of_shapes(lengths, batching):
 
 @given(lengths, st.integers(0, 50))
 def test_a_batch_depends_on_step_and_seed_alone(lengths, step):
-    batching = Batching(tokens=200, shapes=3, batch_size_multiple=2)
+    batching = Batching(max_tokens=200, shapes=3, batch_size_multiple=2)
     examples = examples_of(lengths)
     one, again = batching.plan(examples), batching.plan(examples)
     for other in (step + 3, step):  # whatever was asked for before
@@ -85,7 +85,7 @@ def test_a_batch_depends_on_step_and_seed_alone(lengths, step):
 
 
 def test_seeds_and_epochs_differ_in_the_examples():
-    plan = Batching(tokens=64, shapes=2, batch_size_multiple=1).plan(
+    plan = Batching(max_tokens=64, shapes=2, batch_size_multiple=1).plan(
         examples_of([(4, 4), (8, 8)] * 50)
     )
     epoch = range(plan.per_epoch)
@@ -140,32 +140,32 @@ def test_no_other_cuts_are_cheaper(lengths, shapes):
 
 def test_a_few_examples_of_a_length_share_a_batch_with_others():
     for lengths in ([(10, 10)] * 300 + [(16, 16)], [(10, 10)] * 3 + [(16, 16)] * 319):
-        plan = Batching(tokens=1024, shapes=8, batch_size_multiple=8).plan(examples_of(lengths))
+        plan = Batching(max_tokens=1024, shapes=8, batch_size_multiple=8).plan(examples_of(lengths))
         batches = [plan.batch(step, 0) for step in range(plan.per_epoch)]
         assert min(len(contents(batch)) for batch in batches) >= 32
 
 
 def test_what_cannot_be_batched():
     with pytest.raises(
-        UserError, match=r"example 2 has 30 source and 40 target .* 320.*tokens=256"
+        UserError, match=r"example 2 has 30 source and 40 target .* 320.*max_tokens=256"
     ):
-        Batching(tokens=256).plan(examples_of([(1, 1), (30, 40)]))
-    assert Batching(tokens=320).plan(examples_of([(1, 1), (30, 40)])).per_epoch == 1
+        Batching(max_tokens=256).plan(examples_of([(1, 1), (30, 40)]))
+    assert Batching(max_tokens=320).plan(examples_of([(1, 1), (30, 40)])).per_epoch == 1
     with pytest.raises(UserError, match="there are none"):
         Batching().plan([])
-    for name in ("tokens", "shapes", "batch_size_multiple"):
+    for name in ("max_tokens", "shapes", "batch_size_multiple"):
         with pytest.raises(UserError, match=f"batching.{name} must be at least 1, got 0"):
             Batching(**{name: 0}).plan(examples_of([(1, 1)]))
 
 
 def test_many_different_lengths():
-    plan = Batching(tokens=8192, shapes=4).plan(examples_of([(n, n) for n in range(1, 1001)]))
+    plan = Batching(max_tokens=8192, shapes=4).plan(examples_of([(n, n) for n in range(1, 1001)]))
     assert sum(len(contents(plan.batch(step, 0))) for step in range(plan.per_epoch)) == 1000
 
 
 def test_little_of_multi30k_is_padding(data):
     corpus = ParallelText(folder=str(data / "multi30k-bpe")).load()
-    plan = Batching(tokens=8192, shapes=8).plan(corpus.splits["train"])
+    plan = Batching(max_tokens=8192, shapes=8).plan(corpus.splits["train"])
     batches = [plan.batch(step, 1) for step in range(plan.per_epoch)]
     filled = sum(np.count_nonzero(b.source) + np.count_nonzero(b.target) for b in batches)
     assert filled == sum(len(e.source) + len(e.target) for e in corpus.splits["train"])

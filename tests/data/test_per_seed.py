@@ -18,7 +18,7 @@ def test_a_run_sees_the_example_of_its_number_at_every_step(multiple):
     assert plan.per_epoch == 7
     assert set(plan.shapes) == {(multiple, 6, 6)}
     for seed, example in enumerate(EXAMPLES):
-        (own,) = batching.own(EXAMPLES, seed)
+        (own,) = batching.examples_of_seed(EXAMPLES, seed)
         for step in (0, 7, 20):
             batch = plan.batch(step, seed)
             np.testing.assert_array_equal(batch.source[0], example.source)
@@ -34,8 +34,8 @@ def test_all_examples_are_there_to_validate_on():
 
 def test_a_seed_too_many_is_refused():
     batching = DatasetPerSeed()
-    for refused in (batching.plan(EXAMPLES).batch, batching.own):
-        arguments = (0, 3) if refused != batching.own else (EXAMPLES, 3)
+    for refused in (batching.plan(EXAMPLES).batch, batching.examples_of_seed):
+        arguments = (0, 3) if refused != batching.examples_of_seed else (EXAMPLES, 3)
         with pytest.raises(UserError, match="seed 3 is the 4th, and the split has 3"):
             refused(*arguments)
     with pytest.raises(UserError, match="batching.epoch must be at least 1, got 0"):
@@ -43,4 +43,4 @@ def test_a_seed_too_many_is_refused():
 
 
 def test_ordinary_batching_gives_a_run_all():
-    assert Batching().own(EXAMPLES, 1) is EXAMPLES
+    assert Batching().examples_of_seed(EXAMPLES, 1) is EXAMPLES

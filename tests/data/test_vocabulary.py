@@ -69,13 +69,13 @@ def test_continued_words_are_joined(text, joined):
 
 
 def test_words_by_frequency_then_alphabet_and_rare_ones_unknown():
-    vocabulary = SplitWords(minimum=2).learn(["b a c", "a b", "c d c"])
+    vocabulary = SplitWords(min_count=2).learn(["b a c", "a b", "c d c"])
     assert vocabulary.pieces[4:] == ("c", "a", "b")
     assert vocabulary.encode("d a") == [UNKNOWN, 5]
     with pytest.raises(UserError, match=r"no word occurs 9 times.*most frequent of 4 does 3"):
-        SplitWords(minimum=9).learn(["b a c", "a b", "c d c"])
-    with pytest.raises(UserError, match="minimum must be at least 1, got 0"):
-        SplitWords(minimum=0).learn(["a"])
+        SplitWords(min_count=9).learn(["b a c", "a b", "c d c"])
+    with pytest.raises(UserError, match="min_count must be at least 1, got 0"):
+        SplitWords(min_count=0).learn(["a"])
 
 
 def test_decode_stops_at_end_and_text_cannot_spell_a_special_symbol():
@@ -111,10 +111,10 @@ def test_two_vocabularies_one_and_none(tmp_path):
 
 
 def test_only_the_most_frequent_words():
-    learned = SplitWords(most=2).learn(["a b b c c c", "d c"])
+    learned = SplitWords(max_size=2).learn(["a b b c c c", "d c"])
     assert learned.pieces[4:] == ("c", "b")
-    with pytest.raises(UserError, match="most must be at least 1, got 0"):
-        SplitWords(most=0).learn(TEXTS)
+    with pytest.raises(UserError, match="max_size must be at least 1, got 0"):
+        SplitWords(max_size=0).learn(TEXTS)
 
 
 def test_another_or_a_damaged_vocabulary_is_refused(tmp_path):

@@ -16,7 +16,7 @@ from attnjax.models.transformer import Transformer
 
 
 def answered(sources: Sequence[list[int]]) -> list[list[int]]:
-    return answers(None, {}, sources, search=Beam(size=2), batching=Batching(tokens=640))
+    return answers(None, {}, sources, search=Beam(size=2), batching=Batching(max_tokens=640))
 
 
 def echo(model, params, source, search, *, most) -> Hypotheses:
@@ -57,7 +57,7 @@ def test_two_searches_at_once_find_what_one_after_the_other_does(monkeypatch):
     found = []
     for at_once in (1, 2):
         monkeypatch.setattr(outputs, "AT_ONCE", at_once)
-        search, batching = Beam(size=2), Batching(tokens=8 * 60)
+        search, batching = Beam(size=2), Batching(max_tokens=8 * 60)
         found.append(answers(model, params, sources, search=search, batching=batching))
     assert len({tuple(answer) for answer in found[0]}) > 1
     assert found[0] == found[1]

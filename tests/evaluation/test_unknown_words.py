@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from attnjax.data.batching import Batching
-from attnjax.data.corpora.parallel_text import TabSeparated
+from attnjax.data.corpora.parallel_text import Reversed, TabSeparated
 from attnjax.data.corpus import Corpus
 from attnjax.data.generated.sequences import Copy
 from attnjax.data.sentencepiece import SentencePiece
-from attnjax.data.source_order import Reversed
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.data.vocabularies import Vocabularies, joint
 from attnjax.data.vocabulary import SplitWords
@@ -102,7 +101,7 @@ def texts(*answers: list[int], written: list[str], weight: float = 1.0) -> list[
         vocabulary=TARGET,
         replacement=CopyUnknown(),
         # too few places for one sentence: it gets those that it needs
-        batching=Batching(tokens=8, batch_size_multiple=2),
+        batching=Batching(max_tokens=8, batch_size_multiple=2),
     )
 
 
@@ -166,7 +165,7 @@ def test_the_weights_are_the_models_own_for_the_finished_answer():
         answers=answers,
         vocabulary=vocabulary,
         replacement=CopyUnknown(),
-        batching=Batching(tokens=64, batch_size_multiple=1),
+        batching=Batching(max_tokens=64, batch_size_multiple=1),
     )
     assert found == expected
     assert "<unknown>" not in " ".join(found)
@@ -179,7 +178,7 @@ def test_an_experiment_replaces_in_the_order_in_which_it_reads(tmp_path):
         valid=None,
         test=None,
         target_vocabulary=SplitWords(),
-        order=Reversed(),
+        source_order=Reversed(),
     )
     experiment = Experiment(
         task=task, model=Pointing(), training=Training(batching=Batching(batch_size_multiple=1))

@@ -176,7 +176,7 @@ def test_what_a_variant_cannot_train_on_is_said_before_any_is_trained(tmp_path, 
     (tmp_path / "crowded.py").write_text(text.replace(score, crowded))
     loaded = load(tmp_path / "crowded.py")
     plan = Sweep(loaded=loaded, variants=(), seeds=1, folder=tmp_path, overrides=())
-    with pytest.raises(UserError, match="more than batching.tokens=80"):
+    with pytest.raises(UserError, match="more than batching.max_tokens=80"):
         sweep(plan, Console(quiet=True))
     assert not (tmp_path / "scaled").exists()
 

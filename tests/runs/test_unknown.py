@@ -29,7 +29,7 @@ from attnjax.config.vary import vary
 
 heads, feed_forward = MultiHead(heads=1), FeedForward(width=16)
 copying = Experiment(
-    task=TabSeparated(folder="{folder}", valid=None, vocabulary=SplitWords(minimum=3)),
+    task=TabSeparated(folder="{folder}", valid=None, vocabulary=SplitWords(min_count=3)),
     model=Transformer(
         width=16,
         num_encoder_layers=1,
@@ -40,7 +40,7 @@ copying = Experiment(
         ),
     ),
     optimizer=Adam(schedule=Constant(value=1e-2)),
-    training=Training(steps=15, batching=Batching(tokens=80, shapes=1, batch_size_multiple=1)),
+    training=Training(steps=15, batching=Batching(max_tokens=80, shapes=1, batch_size_multiple=1)),
     search=Greedy(),
     measures=(ByLength(parts=2),),
     unknown=CopyUnknown(),

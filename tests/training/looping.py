@@ -20,7 +20,7 @@ from attnjax.training.settings import Training
 from tests.training.toy import Toy, pairs
 
 # One row suffices, so one device: what several do is tested in test_parallel.py.
-BATCHING = Batching(tokens=48, shapes=1, batch_size_multiple=1)
+BATCHING = Batching(max_tokens=48, shapes=1, batch_size_multiple=1)
 CORPUS: Any = SimpleNamespace(splits={"train": pairs(40), "valid": pairs(16, seed=1)})
 PER_EPOCH = BATCHING.plan(CORPUS.splits["train"]).per_epoch
 

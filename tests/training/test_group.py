@@ -72,7 +72,7 @@ def test_validation_is_the_mean_over_all_words_of_all_devices(tmp_path):
         0,
         steps=3,
         schedule=InverseSquareRoot(peak=1e-2, warmup=2),
-        batching=Batching(tokens=64, shapes=2, batch_size_multiple=8),
+        batching=Batching(max_tokens=64, shapes=2, batch_size_multiple=8),
     )
     *_, train_row, valid_row = record.read(tmp_path / "0")
     total = count = 0.0
@@ -89,7 +89,7 @@ def test_validation_is_the_mean_over_all_words_of_all_devices(tmp_path):
 
 
 def test_compiles_once_a_shape(tmp_path, monkeypatch):
-    batching = Batching(tokens=48, shapes=2, batch_size_multiple=1)
+    batching = Batching(max_tokens=48, shapes=2, batch_size_multiple=1)
     assert len(set(batching.plan(CORPUS.splits["train"]).shapes)) == 2
     for name in ("train_step", "evaluation_step"):
         traced_twice = chex.assert_max_traces(getattr(group, name), n=2)

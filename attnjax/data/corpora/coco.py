@@ -49,7 +49,7 @@ class Coco(Task):
     folder: str | None = None
     side: int = 224
     captions: int = 5
-    vocabulary: VocabularyPart = SplitWords(most=10_000)
+    vocabulary: VocabularyPart = SplitWords(max_size=10_000)
 
     @property
     def metric(self) -> Literal["bleu"]:

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from attnjax.data.corpora.held_out import WithHeldOut
-from attnjax.data.corpora.parallel_text import find_folder, read_lines
 from attnjax.data.corpus import Corpus, Example
+from attnjax.data.files import find_folder, read_lines
 from attnjax.data.generated.sequences import check_at_least
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.errors import UserError

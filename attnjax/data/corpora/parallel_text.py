@@ -1,75 +1,18 @@
 """Parallel text in files: two files a split, or one with a tab in each line."""
 
-import os
 import re
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from attnjax.data.corpus import Corpus, Example, Task, build
-from attnjax.data.source_order import Forward, SourceOrder
+from attnjax.data.files import find_folder, read_lines
 from attnjax.data.special_tokens import END
 from attnjax.data.vocabularies import Vocabularies, joint
 from attnjax.data.vocabulary import SplitWords, Vocabulary, VocabularyPart
-from attnjax.errors import NoCorpus, UserError
-
-VARIABLE = "ATTNJAX_DATA"
-
-type Encoding = Literal["UTF-8", "Windows-1252"]
-CODECS = {"UTF-8": "utf-8-sig", "Windows-1252": "cp1252"}
-
-
-def find_folder(folder: str) -> Path:
-    """The folder as it is given, or else under the one that ATTNJAX_DATA names.
-
-    Raises:
-        NoCorpus: it is in neither place.
-    """
-    given = Path(folder).expanduser()
-    if given.is_dir():
-        return given
-    above = os.environ.get(VARIABLE)
-    if not above:
-        raise NoCorpus(
-            f"there is no folder {given}; the environment variable {VARIABLE}, which may name "
-            "the folder that holds it, is not set"
-        )
-    below = Path(above).expanduser() / given
-    if below.is_dir():
-        return below
-    raise NoCorpus(f"there is no folder {given}, and none under {VARIABLE}={above}")
-
-
-def read_lines(path: Path, encoding: Encoding = "UTF-8") -> list[str]:
-    r"""The lines of a file; only "\n" and "\r\n" end a line.
-
-    Raises:
-        UserError: when the file is missing, is not in this encoding, or holds no text.
-    """
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError as error:
-        raise UserError(f"there is no file {path}") from error
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from error
-    try:
-        text = content.decode(CODECS[encoding])
-    except UnicodeDecodeError as error:
-        # error.start counts from behind the byte order mark that "utf-8-sig" takes away
-        before = error.object[: error.start]
-        raise UserError(
-            f"{encoding} was wanted; {path}, line {before.count(b'\n') + 1}, has the byte "
-            f"0x{error.object[error.start]:02x} ({error.reason})"
-        ) from error
-    if not text.strip():
-        raise UserError(f"text was wanted; {path} is empty")
-    # not str.splitlines: it also splits at characters that occur within a line of a corpus
-    lines = text.split("\n")
-    if not lines[-1]:
-        lines.pop()
-    return [line.removesuffix("\r") for line in lines]
+from attnjax.errors import UserError
 
 
 def read_pairs(source: Path, target: Path) -> list[Example]:
@@ -109,7 +52,7 @@ PART = re.compile(r"(.+)\[(\d*):(\d*)\]")
 """A split's name and the places of its examples, as tensorflow-datasets writes them."""
 
 
-def parts(read: Callable[[str], list[Example]]) -> Callable[[str], list[Example]]:
+def sliced(read: Callable[[str], list[Example]]) -> Callable[[str], list[Example]]:
     """What reads "train" as `read` does, and of "train[4000:]" all but the first 4,000.
 
     Raises:
@@ -134,6 +77,34 @@ def parts(read: Callable[[str], list[Example]]) -> Callable[[str], list[Example]
     return read_part
 
 
+@dataclass(frozen=True)
+class SourceOrder(ABC):
+    """The order in which a model reads a source's words."""
+
+    @abstractmethod
+    def __call__[S](self, symbols: list[S]) -> list[S]:
+        """The symbols of a source, without END, in the order in which a model reads them."""
+
+
+@dataclass(frozen=True)
+class Forward(SourceOrder):
+    """From the first word to the last."""
+
+    def __call__[S](self, symbols: list[S]) -> list[S]:
+        return symbols
+
+
+@dataclass(frozen=True)
+class Reversed(SourceOrder):
+    """From the last word to the first, so that the first ones are close to their translation.
+
+    Source: Sutskever et al. 2014, section 3.3.
+    """
+
+    def __call__[S](self, symbols: list[S]) -> list[S]:
+        return symbols[::-1]
+
+
 @dataclass(frozen=True, kw_only=True)
 class ParallelCorpus(Task):
     """Texts that exist, in up to three splits; scored by BLEU.
@@ -148,8 +119,8 @@ class ParallelCorpus(Task):
         vocabulary: learned from the source and the target of train together.
         target_vocabulary: learned from the target of train, and `vocabulary` from the source
             alone; None: they share one.
-        order: in which the source is read.
-        longest: training examples of which a side has more words are left out; None: none is.
+        source_order: the order in which a model reads the source's words.
+        max_length: training examples of which a side has more words are left out; None: none is.
     """
 
     train: str = "train"
@@ -157,8 +128,8 @@ class ParallelCorpus(Task):
     test: str | None = "test"
     vocabulary: VocabularyPart = SplitWords()
     target_vocabulary: VocabularyPart | None = None
-    order: SourceOrder = Forward()
-    longest: int | None = None
+    source_order: SourceOrder = Forward()
+    max_length: int | None = None
 
     @property
     def metric(self) -> Literal["bleu"]:
@@ -180,18 +151,20 @@ class ParallelCorpus(Task):
         return build(splits, vocabularies or self._learn(splits["train"]), self.ids)
 
     def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
-        return [*self.order(vocabulary.encode(text)), END]
+        return [*self.source_order(vocabulary.encode(text)), END]
 
     def words(self, text: str, vocabulary: Vocabulary) -> list[str]:
-        return self.order(vocabulary.split(text))
+        return self.source_order(vocabulary.split(text))
 
     def _short(self, examples: list[Example]) -> list[Example]:
         """The examples whose sides have at most so many words, split at white space."""
-        if self.longest is None:
+        if self.max_length is None:
             return examples
-        short = [one for one in examples if max(len(t.split()) for t in one[:2]) <= self.longest]
+        short = [one for one in examples if max(len(t.split()) for t in one[:2]) <= self.max_length]
         if not short:
-            raise UserError(f"no training example has at most task.longest={self.longest} words")
+            raise UserError(
+                f"no training example has at most task.max_length={self.max_length} words"
+            )
         return short
 
     def _learn(self, examples: list[Example]) -> Vocabularies:
@@ -222,7 +195,7 @@ class ParallelText(ParallelCorpus):
 
     def reader(self) -> Callable[[str], list[Example]]:
         folder = find_folder(self.folder)
-        return parts(
+        return sliced(
             lambda name: read_pairs(
                 folder / f"{name}.{self.source}", folder / f"{name}.{self.target}"
             )
@@ -245,4 +218,4 @@ class TabSeparated(ParallelCorpus):
 
     def reader(self) -> Callable[[str], list[Example]]:
         folder = find_folder(self.folder)
-        return parts(lambda name: read_tab_separated(folder / name))
+        return sliced(lambda name: read_tab_separated(folder / name))

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from attnjax.data.corpora.held_out import WithHeldOut
-from attnjax.data.corpora.parallel_text import find_folder, read_lines
 from attnjax.data.corpus import Example
+from attnjax.data.files import find_folder, read_lines
 from attnjax.errors import UserError
 
 LINE = re.compile(r"IN: (.*\S) OUT: (.*\S) *")

@@ -55,7 +55,7 @@ def check_shown(model: Model, example: Encoded) -> int:
     Raises:
         UserError: it attends to no source.
     """
-    ((_, batch),) = in_order([example], Batching(tokens=10**9, batch_size_multiple=1))
+    ((_, batch),) = in_order([example], Batching(max_tokens=10**9, batch_size_multiple=1))
     source, given = jnp.asarray(batch.source), shifted(jnp.asarray(batch.target))
     initial = partial(model.init, deterministic=True, mutable=["params"])
     variables = jax.eval_shape(initial, jax.random.key(0), source, given)

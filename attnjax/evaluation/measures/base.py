@@ -170,7 +170,7 @@ class Saturation(Measure):
         longest = max(max(len(example.source), len(example.target)) for example in examples)
         multiple = subject.batching.batch_size_multiple
         rows = -(-len(examples) // multiple) * multiple
-        batching = Batching(tokens=rows * longest, shapes=1, batch_size_multiple=multiple)
+        batching = Batching(max_tokens=rows * longest, shapes=1, batch_size_multiple=multiple)
         ((_, batch),) = in_order(examples, batching)
         means = jax.device_get(_saturation(subject.model, subject.params, batch))
         return {f"{name}_{moment}": float(value) for name, value in means.items()}

@@ -25,7 +25,7 @@ CELLS = 10
 class RegressionError(Measure):
     """The mean of (prediction - truth)^2 over the test split: "squared_error", in y's unit squared.
 
-    Only those examples count that the run is about, see `Batching.own`.
+    Only those examples count that the run is about, see `Batching.examples_of_seed`.
 
     Pictures have the points and the queries in their order, neighbours put together: a cell is the
     weight that its queries give to all of its points, on average over the queries. Labels are the
@@ -51,7 +51,7 @@ class RegressionError(Measure):
 
 
 def _batches(subject: EvalInputs) -> Iterator[tuple[np.ndarray, Batch]]:
-    examples = subject.batching.own(subject.corpus.splits[SPLIT], subject.seed)
+    examples = subject.batching.examples_of_seed(subject.corpus.splits[SPLIT], subject.seed)
     return in_order(examples, subject.batching.with_room(examples, shapes=1))
 
 

@@ -4,9 +4,15 @@ import re
 
 import pytest
 
-from attnjax.data.corpora.parallel_text import ParallelText, TabSeparated, read_lines, read_pairs
+from attnjax.data.corpora.parallel_text import (
+    Forward,
+    ParallelText,
+    Reversed,
+    TabSeparated,
+    read_lines,
+    read_pairs,
+)
 from attnjax.data.sentencepiece import SentencePiece
-from attnjax.data.source_order import Forward, Reversed
 from attnjax.data.special_tokens import END, UNKNOWN
 from attnjax.data.vocabularies import joint
 from attnjax.data.vocabulary import SplitWords
@@ -50,7 +56,7 @@ def test_parallel_text(folder):
 
 def test_a_source_is_read_backwards_and_keeps_its_end(folder):
     forward, backward = (
-        ParallelText(folder=str(folder), order=order) for order in (Forward(), Reversed())
+        ParallelText(folder=str(folder), source_order=order) for order in (Forward(), Reversed())
     )
     one, other = forward.load(), backward.load()
     assert one.vocabularies == other.vocabularies
@@ -62,10 +68,10 @@ def test_a_source_is_read_backwards_and_keeps_its_end(folder):
 
 
 def test_long_sentences_are_left_out_of_training(folder):
-    corpus = ParallelText(folder=str(folder), longest=2).load()
+    corpus = ParallelText(folder=str(folder), max_length=2).load()
     assert corpus.sources == {"train": ["d"], "valid": ["a"], "test": ["z d"]}
-    with pytest.raises(UserError, match="no training example has at most task.longest=0 words"):
-        ParallelText(folder=str(folder), longest=0).load()
+    with pytest.raises(UserError, match="no training example has at most task.max_length=0 words"):
+        ParallelText(folder=str(folder), max_length=0).load()
 
 
 def test_a_part_of_a_split_is_named_by_its_places(folder):
@@ -105,7 +111,7 @@ def test_folder_as_it_is_or_under_the_variable(folder, monkeypatch):
     monkeypatch.setenv("ATTNJAX_DATA", str(folder.parent))
     assert set(task.load().splits) == {"train"}
     monkeypatch.setenv("ATTNJAX_DATA", str(folder))
-    with pytest.raises(UserError, match=f"no folder nowhere, and none under ATTNJAX_DATA={folder}"):
+    with pytest.raises(UserError, match=f"no folder nowhere, nor one under ATTNJAX_DATA={folder}"):
         ParallelText(folder="nowhere").load()
 
 

@@ -1,12 +1,15 @@
 """Generated sequences: the answer, where it comes from, and no sequence twice."""
 
+from math import perm
+
 import pytest
 
-from attnjax.data.generated.sequences import Copy, Reverse, Sort
+from attnjax.data.generated.sequences import AssociativeRecall, Copy, Reverse, Sort
 from attnjax.data.special_tokens import END
 from attnjax.errors import UserError
 
 SMALL = {"train": 40, "valid": 10, "test": 15, "symbols": 7, "shortest": 2, "longest": 5}
+RECALL = {"train": 60, "valid": 10, "test": 15, "keys": 5, "values": 3, "fewest": 2, "most": 4}
 
 
 @pytest.mark.parametrize("task", [Copy(**SMALL), Reverse(**SMALL)], ids=["copy", "reverse"])
@@ -87,3 +90,67 @@ def test_all_sequences_can_be_wanted_and_none_more():
 def test_fields_out_of_range(fields, message):
     with pytest.raises(UserError, match=message):
         Reverse(**(SMALL | fields)).load()
+
+
+def test_the_value_of_the_key():
+    corpus = AssociativeRecall(**RECALL).load()
+    assert {name: len(split) for name, split in corpus.splits.items()} == {
+        "train": 60,
+        "valid": 10,
+        "test": 15,
+    }
+    assert corpus.vocabularies.sizes == (4 + 5 + 3, 4 + 5 + 3)
+    seen, places, pairs = set(), set(), set()
+    for name, split in corpus.splits.items():
+        for example, text, answer in zip(
+            split, corpus.sources[name], corpus.references[name], strict=True
+        ):
+            *told, asked = text.split()
+            keys, values = told[::2], told[1::2]
+            assert len(set(keys)) == len(keys)
+            assert dict(zip(keys, values, strict=True))[asked] == answer
+            assert corpus.vocabularies.source.decode(example.source) == text
+            assert corpus.vocabularies.target.decode(example.target) == answer
+            value, end = example.target
+            assert example.alignment is not None
+            (place,), nothing = example.alignment
+            assert (end, nothing) == (END, frozenset())
+            assert example.source[place] == value
+            assert text.split()[place - 1] == asked
+            seen.add(text)
+            places.add(place)
+            pairs.add(len(keys))
+    assert len(seen) == 85
+    assert pairs == {2, 3, 4}
+    assert places == {1, 3, 5, 7}
+
+
+def test_the_seed_alone_decides_what_is_recalled():
+    assert AssociativeRecall(**RECALL).load() == AssociativeRecall(**RECALL).load()
+    other = AssociativeRecall(**RECALL, seed=1).load()
+    assert other.splits != AssociativeRecall(**RECALL).load().splits
+    assert AssociativeRecall(**RECALL).load(other.vocabularies).vocabularies is other.vocabularies
+
+
+def test_all_recalls_can_be_wanted_and_none_more():
+    limits = {"keys": 3, "values": 2, "fewest": 1, "most": 2, "valid": 4, "test": 5}
+    possible = perm(3, 1) * 2 + perm(3, 2) * 4 * 2
+    corpus = AssociativeRecall(train=possible - 9, **limits).load()
+    assert len({text for split in corpus.sources.values() for text in split}) == possible
+    with pytest.raises(UserError, match=rf"{possible + 1} different .*2 pairs make {possible}"):
+        AssociativeRecall(train=possible - 8, **limits).load()
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"most": 6}, "task.most must be from task.fewest=2 to task.keys=5, got 6"),
+        ({"most": 1}, "task.most must be from task.fewest=2 to task.keys=5, got 1"),
+        ({"fewest": 0}, "task.fewest must be at least 1, got 0"),
+        ({"values": 0}, "task.values must be at least 1, got 0"),
+        ({"seed": -1}, "task.seed must be at least 0, got -1"),
+    ],
+)
+def test_fields_of_recall_out_of_range(fields, message):
+    with pytest.raises(UserError, match=message):
+        AssociativeRecall(**(RECALL | fields)).load()

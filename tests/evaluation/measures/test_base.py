@@ -39,7 +39,7 @@ def subject() -> EvalInputs:
     ids = jnp.ones((1, 3), jnp.int32)
     variables = model.init(jax.random.key(0), ids, ids, deterministic=True, mutable=["params"])
     return EvalInputs(
-        model, variables["params"], corpus, Batching(tokens=64, batch_size_multiple=2)
+        model, variables["params"], corpus, Batching(max_tokens=64, batch_size_multiple=2)
     )
 
 
@@ -138,7 +138,7 @@ def test_the_alignment_is_the_last_layers_over_all_heads(subject):
 
 
 def test_a_sentence_too_long_to_be_trained_on_is_looked_at(subject):
-    narrow = subject._replace(batching=Batching(tokens=4, batch_size_multiple=2))
+    narrow = subject._replace(batching=Batching(max_tokens=4, batch_size_multiple=2))
     assert Alignment().trained(narrow) == Alignment().trained(subject)
 
 

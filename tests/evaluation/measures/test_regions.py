@@ -41,7 +41,7 @@ def example(strongest: list[int], regions: tuple[frozenset[int], ...]) -> Encode
 def subject(*examples: Encoded) -> EvalInputs:
     vocabulary = WordVocabulary((*SPECIAL, "word"))
     corpus = Corpus(vocabularies=Vocabularies(None, vocabulary), splits={"test": list(examples)})
-    return EvalInputs(Given(), {}, corpus, Batching(tokens=60, batch_size_multiple=4))
+    return EvalInputs(Given(), {}, corpus, Batching(max_tokens=60, batch_size_multiple=4))
 
 
 def test_a_word_is_right_where_its_strongest_weight_is_in_its_region():

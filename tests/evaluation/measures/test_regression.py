@@ -22,7 +22,7 @@ TASK = NoisyFunction(train=25, test=23, sets=5)
 
 
 def subject(attention: Attention, tokens: int = 100) -> EvalInputs:
-    batching = Batching(tokens=tokens, shapes=1, batch_size_multiple=2)
+    batching = Batching(max_tokens=tokens, shapes=1, batch_size_multiple=2)
     return EvalInputs(KernelRegression(attention=attention), {}, TASK.load(), batching)
 
 
