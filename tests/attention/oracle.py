@@ -70,7 +70,7 @@ def multi_head(name: str, parameters: dict, query, key, value, mask):
     """Vaswani et al. 2017, section 3.2.2; kernels are [D, H, K], the last one [H, V, D]."""
     merged = 0
     for h, merge in enumerate(parameters["out"]["kernel"]):
-        own = jax.tree.map(lambda p, h=h: p[h], parameters.get("attention", {})).get("score", {})
+        own = jax.tree.map(lambda p, h=h: p[h], parameters.get("head", {})).get("score", {})
         q, k, v = (
             x @ parameters[which]["kernel"][:, h]
             for which, x in (("query", query), ("key", key), ("value", value))

@@ -241,7 +241,7 @@ def test_log_softmax_is_finite_and_right_where_it_is_allowed():
 
 def test_fields_out_of_range():
     logits = jnp.zeros((1, 2, 3))
-    with pytest.raises(UserError, match=r"a coin must lie in \[0, 1\]; got 1.5"):
+    with pytest.raises(UserError, match=r"soft_probability must lie in \[0, 1\]; got 1.5"):
         look(Hard(1.5), logits)
     with pytest.raises(UserError, match="a temperature must be above 0; got 0"):
         look(StraightThrough(0.0), logits)

@@ -176,5 +176,5 @@ def test_query_and_key_are_of_one_width(compare):
 @pytest.mark.parametrize("kind", KERNELS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("width", [0.0, -1.0, math.nan])
 def test_a_width_is_positive(kind, width):
-    with pytest.raises(UserError, match=f"a kernel's width must be positive; got {width}"):
+    with pytest.raises(UserError, match=f"a kernel's bandwidth must be positive; got {width}"):
         logits(kind(bandwidth=width), jnp.ones((1, 1)), jnp.ones((1, 1)))

@@ -61,7 +61,7 @@ def show(module, parameters, given, mask=None, **positions):
             mutable=["attention"],
         )
     )(parameters, given, mask, positions)
-    (weights,) = seen["attention"].get("attention", seen["attention"])["weights"]
+    (weights,) = seen["attention"].get("head", seen["attention"])["weights"]
     return context, weights
 
 

@@ -66,7 +66,7 @@ def test_hidden_keys_and_empty_rows_move_nothing(mechanism):
             context, seen = mechanism.apply(
                 {"params": parameters}, *inputs, mask, deterministic=True, mutable=["attention"]
             )
-            (weights,) = seen["attention"].get("attention", seen["attention"])["weights"]
+            (weights,) = seen["attention"].get("head", seen["attention"])["weights"]
             return context.astype(jnp.float32).sum(), (context, weights)
 
         slopes, shown = jax.grad(loss, (0, 1), has_aux=True)(start, inputs)

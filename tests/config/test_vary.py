@@ -106,14 +106,17 @@ def test_a_whole_number_may_stand_for_a_float():
         # a value inside a part that is chosen later in the line
         ((f"--{SCORE}.width", "12", f"{SCORE}:additive"), {SCORE: Additive(width=12)}),
         ((f"{SCORE}:scaled-dot",), {}),
-        (("model.encoder.residual:pre-norm",), {"model.encoder.residual": PreNorm()}),
+        (("model.encoder_layer.residual:pre-norm",), {"model.encoder_layer.residual": PreNorm()}),
         (("model.encoder_layer.self_attention.heads=4",), None),
         (
             ("--model.encoder_layer.self_attention.heads=4",),
             {"model.encoder_layer.self_attention.heads": 4},
         ),
         (("--training.patience", "none", "--task.seed", "3"), {"task.seed": 3}),
-        (("--model.encoder.feed-forward.width", "8"), {"model.encoder.feed_forward.width": 8}),
+        (
+            ("--model.encoder-layer.feed-forward.width", "8"),
+            {"model.encoder_layer.feed_forward.width": 8},
+        ),
         (("--training.precision", "bfloat16"), {"training.precision": "bfloat16"}),
         (("--task.seed", "-1"), {"task.seed": -1}),
     ],

@@ -17,7 +17,7 @@ from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Learned
 from attnjax.attention.score import General
 from attnjax.data.special_tokens import END, PAD, START
-from attnjax.decoding import translate as stages
+from attnjax.decoding import generate as stages
 from attnjax.decoding.generate import translate
 from attnjax.decoding.length_penalty import GNMT
 from attnjax.decoding.search import Beam, Greedy
@@ -104,7 +104,7 @@ TRANSFORMER = Transformer(
     encoder_layer=EncoderLayer(self_attention=ATTENTION, feed_forward=FeedForward(width=3)),
     decoder_layer=DecoderLayer(
         # a score with parameters, whose heads are lifted, and one whose heads are one axis more
-        attention=MultiHead(head=Attention(score=General()), heads=2),
+        self_attention=MultiHead(head=Attention(score=General()), heads=2),
         cross_attention=ATTENTION,
         feed_forward=FeedForward(width=3),
     ),

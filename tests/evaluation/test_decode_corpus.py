@@ -10,7 +10,7 @@ import numpy as np
 from attnjax.data.batching import Batching
 from attnjax.data.special_tokens import END, PAD
 from attnjax.decoding.search import Beam, Hypotheses
-from attnjax.evaluation import outputs
+from attnjax.evaluation import decode_corpus
 from attnjax.evaluation.decode_corpus import answers
 from attnjax.models.transformer import Transformer
 
@@ -26,7 +26,7 @@ def echo(model, params, source, search, *, most) -> Hypotheses:
 
 
 def test_answers_come_in_the_order_of_the_sources(monkeypatch):
-    monkeypatch.setattr(outputs, "translate", echo)
+    monkeypatch.setattr(decode_corpus, "translate", echo)
     random = np.random.default_rng(0)
     sources = [[*random.integers(4, 9, n).tolist(), END] for n in random.integers(1, 12, 50)]
     found = answered(sources)
@@ -41,7 +41,7 @@ def test_threads_have_the_settings_of_who_asks(monkeypatch):
         seen.append(jnp.zeros(()).dtype)
         return echo(*given, **named)
 
-    monkeypatch.setattr(outputs, "translate", look)
+    monkeypatch.setattr(decode_corpus, "translate", look)
     for wide in (True, False):
         with jax.enable_x64(wide):
             answered([[5, END]])
@@ -56,7 +56,7 @@ def test_two_searches_at_once_find_what_one_after_the_other_does(monkeypatch):
     sources = [[*random.integers(4, 12, n).tolist(), END] for n in random.integers(1, 5, 60)]
     found = []
     for at_once in (1, 2):
-        monkeypatch.setattr(outputs, "AT_ONCE", at_once)
+        monkeypatch.setattr(decode_corpus, "AT_ONCE", at_once)
         search, batching = Beam(size=2), Batching(max_tokens=8 * 60)
         found.append(answers(model, params, sources, search=search, batching=batching))
     assert len({tuple(answer) for answer in found[0]}) > 1

@@ -48,8 +48,8 @@ def transformer(parameters, source, given, *, score: str, pre_norm: bool):
 
     def stack(x, side, attend):
         number = 0
-        while f"{side}_layer_{number}" in parameters:
-            layer = parameters[f"{side}_layer_{number}"]
+        while f"{side}_layers_{number}" in parameters:
+            layer = parameters[f"{side}_layers_{number}"]
             for name, change in attend.items():
                 x = sub_layer(x, layer, name, change)
             x = sub_layer(x, layer, "feed_forward", lambda own, x: feed_forward(x, own))

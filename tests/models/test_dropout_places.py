@@ -97,7 +97,7 @@ EXPECTED = {
     "classifier": """
         drop 0.3 [1, 3, 4]
         read/drop 0.5 [1, 3, 4]
-        attention/attention/drop 0.1 [1, 1, 3]
+        attention/head/drop 0.1 [1, 1, 3]
         drop 0.3 [1, 1, 4]""",
     "captioner": """
         drop 0.3 [1, 2, 3]""",

@@ -187,7 +187,7 @@ def test_the_weights_behind_each_word(model, float64):
         np.testing.assert_allclose(weights[row].sum(-1)[reached], 1, atol=1e-12)
         assert reached[: length + 1].all()
     if model is HEADS:
-        seen = model.sown_attention(drawn(model), SOURCE, GIVEN)["writer"]["attention"]["attention"]
+        seen = model.sown_attention(drawn(model), SOURCE, GIVEN)["writer"]["attention"]["head"]
         (each,) = seen["weights"]
         assert np.shape(each)[2] == 2
         np.testing.assert_allclose(weights, np.mean(each, 2)[:, :, 0], atol=1e-12)
@@ -244,7 +244,7 @@ def test_a_decoder_that_cannot_start_from_the_encoder_is_refused(encoder, decode
 
 
 def test_no_text_is_refused():
-    with pytest.raises(UserError, match="Recurrent wants text on both sides; got None source"):
+    with pytest.raises(UserError, match="Seq2Seq wants text on both sides; got None source"):
         Seq2Seq().with_vocabularies(None, 7)
     with pytest.raises(ValueError, match="vocabularies must be numbers"):
         Seq2Seq().init(jax.random.key(0), SOURCE, GIVEN, deterministic=True)

@@ -155,15 +155,13 @@ def test_every_attention_shows_one_array_of_weights_and_looking_changes_nothing(
     again, seen = jax.jit(looking)(variables, SOURCE, GIVEN)
     np.testing.assert_allclose(again, logits, atol=1e-6)
     S, T = SOURCE.shape[1], GIVEN.shape[1]
-    expected = {f"encoder_layers_{i}": {"attention": (S, S)} for i in range(2)}
+    expected = {f"encoder_layers_{i}": {"self_attention": (S, S)} for i in range(2)}
     expected |= {
         f"decoder_layers_{i}": {"self_attention": (T, T), "cross_attention": (T, S)}
         for i in range(2)
     }
     shapes = {
-        layer: {
-            name: [w.shape for w in sown["attention"]["weights"]] for name, sown in parts.items()
-        }
+        layer: {name: [w.shape for w in sown["head"]["weights"]] for name, sown in parts.items()}
         for layer, parts in seen["attention"].items()
     }
     assert shapes == {

@@ -16,7 +16,7 @@ from attnjax.cli.main import main
 from attnjax.config.override import split
 from attnjax.data.batching import BatchPlan
 from attnjax.errors import UserError
-from attnjax.evaluation import measures
+from attnjax.evaluation.measures import base as measures
 from attnjax.experiment import Claim, Value
 from attnjax.experiment.load import load
 from attnjax.runs.run_ablation import Sweep, _check_all, sweep

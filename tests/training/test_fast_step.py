@@ -52,7 +52,7 @@ def plain_loss(params, batch):
     return (losses * present).sum() / present.sum()
 
 
-def test_200_losses_are_those_of_the_plain_step():
+def test_200_losses_are_those_of_the_plain_step(float64):
     parts = {
         "model": model("blockwise"),
         "objective": CrossEntropy(smoothing=SMOOTHING),

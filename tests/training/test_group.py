@@ -13,7 +13,7 @@ import pytest
 from attnjax.data.batching import Batching
 from attnjax.data.special_tokens import START
 from attnjax.errors import Interrupted
-from attnjax.training import group, record
+from attnjax.training import group, metrics_log
 from attnjax.training.optimizers import Constant, InverseSquareRoot
 from tests.training.looping import BATCHING, CORPUS, PER_EPOCH, go, interrupt, same
 from tests.training.toy import Toy
@@ -74,7 +74,7 @@ def test_validation_is_the_mean_over_all_words_of_all_devices(tmp_path):
         schedule=InverseSquareRoot(peak=1e-2, warmup=2),
         batching=Batching(max_tokens=64, shapes=2, batch_size_multiple=8),
     )
-    *_, train_row, valid_row = record.read(tmp_path / "0")
+    *_, train_row, valid_row = metrics_log.read(tmp_path / "0")
     total = count = 0.0
     for source, target, _ in CORPUS.splits["valid"]:
         given = np.array([[START, *target[:-1]]])

@@ -18,7 +18,7 @@ import pytest
 
 from attnjax.data.batching import BatchPlan
 from attnjax.errors import Interrupted, UserError
-from attnjax.training import checkpoint, group, loop, record
+from attnjax.training import checkpoint, group, loop, metrics_log
 from attnjax.training.optimizers import Schedule
 from attnjax.training.settings import Training
 from tests.training.looping import PER_EPOCH, go, interrupt, same
@@ -54,7 +54,7 @@ def test_leaves_an_averaged_result_and_one_row_a_place(tmp_path, capfd):
     assert same(checkpoint.average(folder, last=2), outcome.params)
     unfinished.rmdir()
 
-    rows = [json.loads(line) for line in (folder / record.FILE).read_text().splitlines()]
+    rows = [json.loads(line) for line in (folder / metrics_log.FILE).read_text().splitlines()]
     assert [row["step"] for row in rows if row["split"] == "valid"] == [
         PER_EPOCH,
         2 * PER_EPOCH,
@@ -80,14 +80,14 @@ def test_ctrl_c_loses_nothing(tmp_path, monkeypatch, when):
     folder = tmp_path / "cut/1"
     assert steps(folder)[-1] == when
     # what was not yet saved when the machine went down is written again
-    with (folder / record.FILE).open("a") as file:
+    with (folder / metrics_log.FILE).open("a") as file:
         file.write(json.dumps({"step": when + 1, "split": "train"}) + '\n{"step": 9')
     resumed = go(tmp_path / "cut", 0, 1, average=3)
     for ours, theirs in zip(resumed, whole, strict=True):
         assert same(ours.params, theirs.params)
         assert (ours.step, ours.best, ours.epochs) == (theirs.step, theirs.best, theirs.epochs)
     assert steps(folder) == steps(tmp_path / "whole/1")
-    ours, theirs = record.read(folder), record.read(tmp_path / "whole/1")
+    ours, theirs = metrics_log.read(folder), metrics_log.read(tmp_path / "whole/1")
     assert [(row["step"], row["split"]) for row in ours] == [
         (row["step"], row["split"]) for row in theirs
     ]
@@ -125,7 +125,8 @@ def test_a_long_epoch_is_saved_within(tmp_path, monkeypatch):
     (resumed,) = go(tmp_path / "cut", 0)
     assert same(resumed.params, whole.params)
     rows = [
-        [row["step"] for row in record.read(tmp_path / name / "0")] for name in ("cut", "whole")
+        [row["step"] for row in metrics_log.read(tmp_path / name / "0")]
+        for name in ("cut", "whole")
     ]
     assert rows[0] == rows[1]
 

@@ -16,7 +16,8 @@ from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
-from attnjax.training import cross_entropy, parallel
+from attnjax.training import sharding
+from attnjax.training.objectives import cross_entropy
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam, InverseSquareRoot
 from attnjax.training.step import initial_state, train_step
@@ -47,11 +48,11 @@ TRANSFORM = Adam(schedule=InverseSquareRoot(peak=1e-2, warmup=10), clip=1.0).mak
 
 
 def run(
-    model: Any, how: parallel.How, count: int, *, seeds: tuple[int, ...], steps: int, dtype: str
+    model: Any, how: sharding.How, count: int, *, seeds: tuple[int, ...], steps: int, dtype: str
 ) -> tuple[np.ndarray, Any, str]:
     """Losses [steps, seeds], parameters with an axis of seeds, and the compiled program."""
     together = len(seeds) > 1
-    places = parallel.devices(how, rows=count, seeds=together)
+    places = sharding.devices(how, rows=count, seeds=together)
     assert places.count == count
     step = partial(
         train_step, model=model, objective=OBJECTIVE, transform=TRANSFORM, precision="float32"
@@ -129,7 +130,7 @@ def test_in_float32_devices_change_nothing(monkeypatch):
 
 
 def test_uses_the_devices_that_divide_the_rows():
-    assert parallel.devices("mesh", rows=12, seeds=False).count == 6
-    places = parallel.devices("pmap", rows=8, seeds=False)
+    assert sharding.devices("mesh", rows=12, seeds=False).count == 6
+    places = sharding.devices("pmap", rows=8, seeds=False)
     with pytest.raises(UserError, match="multiple of the 8 devices, got 6"):
         places.share(ragged(1, 0, rows=6)[0])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from attnjax.data.special_tokens import PAD, START
-from attnjax.training.metrics import Window
+from attnjax.training.metrics import RunningMean
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import GradientDescent, InverseSquareRoot
 from attnjax.training.step import State, evaluation_step, initial_state, train_step
@@ -74,7 +74,7 @@ def test_the_norm_is_the_gradients_before_it_is_clipped(state):
 
 
 def test_a_window_weighs_by_tokens():
-    window = Window()
+    window = RunningMean()
     for tokens, loss in ((1.0, 5.0), (3.0, 1.0)):
         window.add({"tokens": np.array([tokens]), "loss": np.array([loss])})
     assert window.means()["loss"] == pytest.approx(2.0)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from jax.experimental.pallas.ops.tpu import splash_attention as kernels
 
-from attnjax.attention import fused as routes
 from attnjax.attention.align import softmax
 from attnjax.attention.attention import pool
+from attnjax.attention.fused import dispatch as routes
 from attnjax.attention.fused.dispatch import fused
 from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.fused.splash import splash, splash_refuses

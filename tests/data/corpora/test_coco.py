@@ -125,7 +125,7 @@ def test_what_is_not_there(task, fields, message):
 def test_a_corpus_of_something_else(tmp_path):
     import tensorflow_datasets as tfds
 
-    class ParallelCorpus(tfds.core.GeneratorBasedBuilder):
+    class Texts(tfds.core.GeneratorBasedBuilder):
         VERSION = tfds.core.Version("1.0.0")
 
         def _info(self):
@@ -139,6 +139,6 @@ def test_a_corpus_of_something_else(tmp_path):
         def _generate_examples(self):
             yield 0, {"captions": "none"}
 
-    ParallelCorpus(data_dir=tmp_path, file_format="array_record").download_and_prepare()
+    Texts(data_dir=tmp_path, file_format="array_record").download_and_prepare()
     with pytest.raises(UserError, match="images and captions were wanted; texts has no image$"):
         Coco(name="texts", folder=str(tmp_path)).load()

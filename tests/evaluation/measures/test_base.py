@@ -97,7 +97,7 @@ def test_padding_has_no_part_in_saturation(subject):
 def test_an_attention_without_logits_has_its_part_in_the_rest(subject):
     fixed = subject.model.clone(
         decoder_layer=DecoderLayer(
-            attention=MultiHead(heads=2),
+            self_attention=MultiHead(heads=2),
             cross_attention=FixedVector(),
             feed_forward=FeedForward(width=8),
         )
@@ -149,7 +149,7 @@ def test_what_cannot_be_measured_is_refused_early(tmp_path):
     Saturation().check(MODEL, corpus)
     with pytest.raises(UserError, match="gold alignments; the corpus has none"):
         Alignment().check(MODEL, corpus)
-    with pytest.raises(UserError, match="attentions of a Transformer; got Recurrent"):
+    with pytest.raises(UserError, match="attentions of a Transformer; got Seq2Seq"):
         Saturation().check(Seq2Seq(), corpus)
     without = TabSeparated(folder=str(tmp_path), valid=None, test=None).load()
     with pytest.raises(UserError, match="Saturation wants a test split"):

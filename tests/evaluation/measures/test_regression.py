@@ -13,7 +13,7 @@ from attnjax.data.generated.regression import NoisyFunction
 from attnjax.data.generated.sequences import Copy
 from attnjax.data.per_seed import DatasetPerSeed
 from attnjax.errors import UserError
-from attnjax.evaluation import regression
+from attnjax.evaluation.measures import regression
 from attnjax.evaluation.measures.base import EvalInputs
 from attnjax.models.kernel_regression import KernelRegression
 from attnjax.models.transformer import Transformer

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnjax.data.special_tokens import PAD
-from attnjax.training import cross_entropy as module
+from attnjax.training.objectives import cross_entropy as module
 from attnjax.training.objectives.cross_entropy import cross_entropy
 
 SMOOTHING = 0.1

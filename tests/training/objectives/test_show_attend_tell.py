@@ -243,7 +243,7 @@ def test_where_heads_stand_before_words_nothing_is_taken_for_them():
             self_attention=MultiHead(heads=3), feed_forward=FeedForward(width=4)
         ),
         decoder_layer=DecoderLayer(
-            attention=MultiHead(heads=3),
+            self_attention=MultiHead(heads=3),
             cross_attention=MultiHead(head=Attention(align=Hard()), heads=3),
             feed_forward=FeedForward(width=4),
         ),
