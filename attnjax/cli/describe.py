@@ -33,6 +33,8 @@ def describe(experiment: Experiment) -> Iterator[RenderableType]:
         yield Text(f"parameters and FLOPs depend on the data: {error}")
         return
     parameters, flops, shape = costs(resolved, corpus)
+    for note in corpus.notes:
+        yield Text(f"data: {note}")
     for side, size in zip(SIDES, corpus.vocabularies.sizes, strict=True):
         if size is not None:
             yield Text(f"{side} vocabulary: {size:,}")

@@ -50,12 +50,15 @@ class Corpus:
         splits: encoded examples by "train", "valid", "test"; a split that a task lacks is absent.
         sources: the sources of each split as they are written; none where they are no text.
         references: the targets of each split as they are scored: plain text, subwords joined.
+        notes: what a reader of the results must know of the data, in sentences: "12 of 500 training
+            examples are left out: ..."; printed before training.
     """
 
     vocabularies: Vocabularies
     splits: Mapping[str, list[Encoded]]
     sources: Mapping[str, list[str]] = field(default_factory=dict)
     references: Mapping[str, list[str]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 def ids(text: str, vocabulary: Vocabulary) -> list[int]:

@@ -51,11 +51,11 @@ def _find(path: str | Path, kind: str, exists: Callable[[Path], bool]) -> Path:
     raise NoCorpus(f"there is no {kind} {given}, nor one under {DATA_VARIABLE}={above}")
 
 
-def read_lines(path: Path, encoding: Encoding = "UTF-8") -> list[str]:
-    r"""The lines of a file; only "\n" and "\r\n" end a line.
+def read_text(path: Path, encoding: Encoding = "UTF-8") -> str:
+    """The text of a file, without a byte order mark.
 
     Raises:
-        UserError: when the file is missing, is not in this encoding, or holds no text.
+        UserError: the file is missing, is not in this encoding, or is empty.
     """
     try:
         content = path.read_bytes()
@@ -74,6 +74,16 @@ def read_lines(path: Path, encoding: Encoding = "UTF-8") -> list[str]:
         ) from error
     if not text.strip():
         raise UserError(f"text was wanted; {path} is empty")
+    return text
+
+
+def read_lines(path: Path, encoding: Encoding = "UTF-8") -> list[str]:
+    r"""The lines of a file; only "\n" and "\r\n" end a line.
+
+    Raises:
+        UserError: as `read_text`.
+    """
+    text = read_text(path, encoding)
     # not str.splitlines: it also splits at characters that occur within a line of a corpus
     lines = text.split("\n")
     if not lines[-1]:

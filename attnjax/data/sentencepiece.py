@@ -2,11 +2,11 @@
 
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.data.vocabulary import SPECIAL, Vocabulary, VocabularyPart
@@ -40,7 +40,7 @@ class SentencePieceVocabulary(Vocabulary):
         return self._processor.decode(pieces)
 
     def plain(self, text: str) -> str:
-        """The text itself: a score refers to what was written, not to what pieces make of it."""
+        """The text itself, which a detokenized answer is scored against."""
         return text
 
     def save(self, folder: Path) -> None:
@@ -48,18 +48,18 @@ class SentencePieceVocabulary(Vocabulary):
         (folder / self.FILE).write_bytes(self.model)
 
     @classmethod
-    def restore(cls, folder: Path, pieces: tuple[str, ...]) -> "SentencePieceVocabulary":
+    def restore(cls, folder: Path, content: Mapping[str, Any]) -> "SentencePieceVocabulary":
         vocabulary = cls.of((folder / cls.FILE).read_bytes())
-        if vocabulary.pieces != pieces:
+        if vocabulary.pieces != tuple(content["pieces"]):
             raise ValueError(f"{folder / cls.FILE} has other pieces")
         return vocabulary
 
     @classmethod
     def of(cls, model: bytes) -> "SentencePieceVocabulary":
-        """The vocabulary of a model.
+        """The vocabulary of a sentencepiece model.
 
         Raises:
-            ValueError: when it is none.
+            ValueError: the bytes are no such model.
         """
         from sentencepiece import SentencePieceProcessor
 
@@ -86,7 +86,7 @@ class SentencePiece(VocabularyPart):
     coverage: float = 1.0
 
     def learn(self, texts: Iterable[str]) -> SentencePieceVocabulary:
-        """The pieces that sentencepiece finds; the same ones each time.
+        """The pieces that sentencepiece finds, the same ones each time.
 
         Raises:
             UserError: when the texts do not give that many pieces, or need more.

@@ -4,35 +4,48 @@ import json
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from attnjax.data.moses import MosesVocabulary
 from attnjax.data.sentencepiece import SentencePieceVocabulary
-from attnjax.data.vocabulary import FILE, CharacterVocabulary, Vocabulary, WordVocabulary
+from attnjax.data.vocabulary import (
+    FILE,
+    CharacterVocabulary,
+    LabelVocabulary,
+    Vocabulary,
+    WordVocabulary,
+)
 from attnjax.errors import UserError
 
-KINDS = (CharacterVocabulary, WordVocabulary, SentencePieceVocabulary)
+KINDS = (
+    CharacterVocabulary,
+    LabelVocabulary,
+    MosesVocabulary,
+    SentencePieceVocabulary,
+    WordVocabulary,
+)
 type Side = Literal["source", "target"]
 SIDES: tuple[Side, Side] = ("source", "target")
 
 
 class Vocabularies(NamedTuple):
-    """Of the source and of the target: one and the same twice, two, or None for what is no text."""
+    """The vocabularies of source and target, which may be one; None: that side is no text."""
 
     source: Vocabulary | None
     target: Vocabulary | None
 
     @property
     def sizes(self) -> tuple[int | None, int | None]:
-        """How many symbols each side has."""
+        """The number of ids of each side; None: that side is no text."""
         source, target = (None if side is None else side.size for side in self)
         return source, target
 
     @property
     def digest(self) -> str:
-        """The same digest, the same ids on both sides."""
+        """The digests of both sides; equal ones mean equal ids."""
         source, target = ("" if side is None else side.digest for side in self)
         return source if source == target else f"{source}:{target}"
 
     def save(self, folder: Path) -> None:
-        """Write them into a folder, which is made if need be; a joint one is written once."""
+        """Write both into a folder, which is made if it does not exist; a shared one once."""
         if self.source is not None and self.source == self.target:
             self.source.save(folder)
             return
@@ -47,14 +60,14 @@ def joint(vocabulary: Vocabulary) -> Vocabularies:
 
 
 def load_vocabularies(folder: Path, digest: str | None = None) -> Vocabularies:
-    """What `Vocabularies.save` wrote into a folder.
+    """Read the vocabularies that `Vocabularies.save` wrote into a folder.
 
     Args:
         folder: where they are.
-        digest: of those that are wanted; None: whichever are there.
+        digest: the digest that they must have; None: any.
 
     Raises:
-        UserError: when there are none, one is damaged, or they are not those wanted.
+        UserError: a vocabulary is missing or damaged, or has another digest.
     """
     if digest == "":
         return Vocabularies(None, None)
@@ -76,7 +89,7 @@ def _load(folder: Path) -> Vocabulary:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         kind = {kind.__name__: kind for kind in KINDS}[content["kind"]]
-        vocabulary = kind.restore(folder, tuple(content["pieces"]))
+        vocabulary = kind.restore(folder, content)
         whole = vocabulary.digest == content["digest"]
     except FileNotFoundError as error:
         raise UserError(

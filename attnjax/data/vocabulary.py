@@ -1,17 +1,18 @@
-"""Vocabularies: characters, and words that are split already.
+"""Vocabularies of characters, of words between spaces, and of whole labels.
 
-Ids 0 to 3 are PAD, START, END and UNKNOWN, whatever the
-text holds: a word spelled like one of them gets an id of its own.
+Ids 0 to 3 are PAD, START, END and UNKNOWN. A word of the text that is spelled like one of them has
+an id of its own.
 """
 
 import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.errors import UserError
@@ -24,7 +25,7 @@ CONTINUES = "@@"
 
 @dataclass(frozen=True)
 class Vocabulary(ABC):
-    """Between text and ids.
+    """Translates text to ids and ids to text.
 
     Attributes:
         pieces: the spelling of every id, the four special symbols first.
@@ -39,9 +40,13 @@ class Vocabulary(ABC):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the kind and the pieces: the same digest, the same ids."""
-        text = json.dumps([type(self).__name__, self.pieces], ensure_ascii=True)
+        """SHA-256 of the class and the fields: equal digests mean equal ids."""
+        text = json.dumps([type(self).__name__, *self._fields().values()], ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
+
+    def _fields(self) -> dict[str, Any]:
+        """What `restore` needs, as JSON."""
+        return {"pieces": self.pieces}
 
     @cached_property
     def _ids(self) -> dict[str, int]:
@@ -49,22 +54,22 @@ class Vocabulary(ABC):
 
     @abstractmethod
     def split(self, text: str) -> list[str]:
-        """A text as pieces."""
+        """Split a text into pieces."""
 
     @abstractmethod
     def merge(self, pieces: list[str]) -> str:
-        """Pieces as the text that is scored: the opposite of `split`, subwords joined."""
+        """Join pieces, subwords too, to the text that is scored: the opposite of `split`."""
 
     def encode(self, text: str) -> list[int]:
-        """A text as ids, without END; what the vocabulary lacks is UNKNOWN."""
+        """The ids of a text, without END; a piece that the vocabulary lacks is UNKNOWN."""
         return [self._ids.get(piece, UNKNOWN) for piece in self.split(text)]
 
     def tokens(self, ids: Iterable[int]) -> list[str]:
-        """The spelling of each id, to look at."""
+        """The spelling of each id."""
         return [self.pieces[number] for number in ids]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Ids as the text that is scored: up to END, without PAD and START."""
+        """The text of ids up to END, without PAD and START, as it is scored."""
         pieces = []
         for number in ids:
             if number == END:
@@ -74,25 +79,33 @@ class Vocabulary(ABC):
         return self.merge(pieces)
 
     def plain(self, text: str) -> str:
-        """A target as `decode` would give it if every piece were known: what a score refers to."""
+        """The reference that an answer is scored against: `decode` of it, were each piece known."""
         return self.merge(self.split(text))
 
     def save(self, folder: Path) -> None:
-        """Write the vocabulary into a folder, which is made if need be."""
+        """Write the vocabulary into a folder, which is made if it does not exist."""
         folder.mkdir(parents=True, exist_ok=True)
-        content = {"kind": type(self).__name__, "digest": self.digest, "pieces": self.pieces}
+        content = {"kind": type(self).__name__, "digest": self.digest, **self._fields()}
         text = json.dumps(content, ensure_ascii=False, indent=0) + "\n"
         (folder / FILE).write_text(text, encoding="utf-8")
 
     @classmethod
-    def restore(cls, folder: Path, pieces: tuple[str, ...]) -> "Vocabulary":
-        """The vocabulary of this kind whose pieces the folder had."""
+    def restore(cls, folder: Path, content: Mapping[str, Any]) -> "Vocabulary":
+        """The vocabulary that `save` wrote into a folder.
+
+        Args:
+            folder: where it is.
+            content: its JSON file's.
+
+        Raises:
+            KeyError, TypeError, ValueError: the content is damaged.
+        """
         del folder
-        return cls(pieces)
+        return cls(tuple(content["pieces"]))
 
 
 class CharacterVocabulary(Vocabulary):
-    """Every character (code point) is a piece."""
+    """Each character (code point) is a piece."""
 
     def split(self, text: str) -> list[str]:
         return list(text)
@@ -102,7 +115,7 @@ class CharacterVocabulary(Vocabulary):
 
 
 class WordVocabulary(Vocabulary):
-    """Text is split at white space; `@@` at a word's end joins it to the next one."""
+    """Each word between spaces is a piece; `@@` at a word's end joins it to the next one."""
 
     def split(self, text: str) -> list[str]:
         return text.split()
@@ -112,9 +125,23 @@ class WordVocabulary(Vocabulary):
         return (" ".join(pieces) + " ").replace(CONTINUES + " ", "").rstrip(" ")
 
 
+class LabelVocabulary(Vocabulary):
+    """Each text as a whole is one piece: "very good" is a label, not two words."""
+
+    def split(self, text: str) -> list[str]:
+        return [text]
+
+    def merge(self, pieces: list[str]) -> str:
+        return " ".join(pieces)
+
+
 @dataclass(frozen=True, kw_only=True)
 class VocabularyPart(ABC):
-    """How a task comes by its vocabulary: a part of an experiment."""
+    """How a vocabulary is learned from the training texts: a part of a task."""
+
+    def words(self, text: str) -> list[str]:
+        """The words of a text, by which a task counts its length."""
+        return text.split()
 
     @abstractmethod
     def learn(self, texts: Iterable[str]) -> Vocabulary:
@@ -123,7 +150,7 @@ class VocabularyPart(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Characters(VocabularyPart):
-    """Every character of the texts, by code point."""
+    """Each character of the texts, by code point."""
 
     def learn(self, texts: Iterable[str]) -> CharacterVocabulary:
         return CharacterVocabulary((*SPECIAL, *sorted(set().union(*texts))))
@@ -131,7 +158,7 @@ class Characters(VocabularyPart):
 
 @dataclass(frozen=True, kw_only=True)
 class SplitWords(VocabularyPart):
-    """Words of text that is tokenised, and split into subwords if at all, already.
+    """The words between spaces: of text that is tokenized, and split into subwords, already.
 
     Attributes:
         min_count: how often a word must occur to have an id; rarer words are UNKNOWN.
@@ -142,7 +169,7 @@ class SplitWords(VocabularyPart):
     max_size: int | None = None
 
     def learn(self, texts: Iterable[str]) -> WordVocabulary:
-        """The words, the frequent ones first, equally frequent ones by alphabet.
+        """The words, the most frequent ones first, equally frequent ones by alphabet.
 
         Raises:
             UserError: when no word is frequent enough, or a field is less than 1.
@@ -151,12 +178,25 @@ class SplitWords(VocabularyPart):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UserError(f"vocabulary.{name} must be at least 1, got {value}")
-        counts = Counter(word for text in texts for word in text.split())
+        counts = Counter(word for text in texts for word in self.words(text))
         words = [word for word, count in counts.items() if count >= self.min_count]
         if not words:
             raise UserError(
-                f"no word occurs {self.min_count} times (vocabulary.min_count); "
-                f"the most frequent of {len(counts)} does {max(counts.values(), default=0)} times"
+                f"no word occurs {self.min_count} times (vocabulary.min_count); the most frequent "
+                f"of {len(counts)} words occurs {max(counts.values(), default=0)} times"
             )
         words.sort(key=lambda word: (-counts[word], word))
-        return WordVocabulary((*SPECIAL, *words[: self.max_size]))
+        return self._vocabulary((*SPECIAL, *words[: self.max_size]))
+
+    def _vocabulary(self, pieces: tuple[str, ...]) -> WordVocabulary:
+        return WordVocabulary(pieces)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Labels(VocabularyPart):
+    """The labels of a classification task, whatever spaces they have."""
+
+    def learn(self, texts: Iterable[str]) -> LabelVocabulary:
+        """The labels, the most frequent ones first, equally frequent ones by alphabet."""
+        counts = Counter(texts)
+        return LabelVocabulary((*SPECIAL, *sorted(counts, key=lambda text: (-counts[text], text))))

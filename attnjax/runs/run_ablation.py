@@ -114,6 +114,8 @@ def sweep(plan: Sweep, console: Console) -> None:
     def corpus(task: Task) -> Corpus:
         if task not in corpora:
             corpora[task] = task.load()
+            for note in corpora[task].notes:
+                console.print(f"data: {note}", highlight=False, markup=False, soft_wrap=True)
         return corpora[task]
 
     # what does not fit the data is said of all variants before one is trained

@@ -16,14 +16,14 @@ from attnjax.errors import UserError
 
 @dataclass(frozen=True, kw_only=True)
 class WithHeldOut(Task):
-    """Texts of which some of train are held out; scored by exact match.
+    """Text in two splits; some training examples are held out for validation.
 
-    The vocabularies of source and target are learned apart, from what is left of train; every
-    symbol of the target has an id.
+    Source and target have a vocabulary each, learned from the training examples that are left.
+    Answers are scored by exact match.
 
     Attributes:
-        valid: how many examples of train are held out.
-        seed: of what is drawn: the same one, the same splits.
+        valid: the number of training examples that are held out.
+        seed: of the generator that draws them; equal seeds give equal splits.
         vocabulary: of the source.
     """
 
@@ -37,11 +37,16 @@ class WithHeldOut(Task):
 
     @abstractmethod
     def read(self) -> tuple[list[Example], list[Example]]:
-        """Read the examples of train, of which some will be held out, and those of test.
+        """Read the training examples, of which some will be held out, and the test examples.
 
         Raises:
-            UserError: on data that is missing or not as it should be.
+            UserError: the data are missing or malformed.
         """
+
+    @property
+    def target_vocabulary(self) -> VocabularyPart:
+        """How the vocabulary of the target is learned: every word has an id."""
+        return SplitWords()
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         check_at_least(1, self, "valid")
@@ -49,14 +54,14 @@ class WithHeldOut(Task):
         whole, test = self.read()
         if self.valid >= len(whole):
             raise UserError(
-                f"fewer examples than the {len(whole):,} of train were wanted to be held out of "
-                f"it; got task.valid={self.valid:,}"
+                f"task.valid={self.valid:,} must be less than the number of training examples, "
+                f"{len(whole):,}"
             )
         valid, train = hold_out(whole, self.valid, self.seed)
         if vocabularies is None:
             vocabularies = Vocabularies(
                 self.vocabulary.learn(example.source for example in train),
-                SplitWords().learn(example.target for example in train),
+                self.target_vocabulary.learn(example.target for example in train),
             )
         return build({"train": train, "valid": valid, "test": test}, vocabularies, self.ids)
 
@@ -64,7 +69,7 @@ class WithHeldOut(Task):
 def hold_out(
     examples: Sequence[Example], count: int, seed: int
 ) -> tuple[list[Example], list[Example]]:
-    """So many examples, drawn without replacement, and the others; both in the order given."""
+    """Draw `count` examples; returns them and the others, both in the order given."""
     drawn = set(np.random.default_rng(seed).permutation(len(examples))[:count].tolist())
     return (
         [example for place, example in enumerate(examples) if place in drawn],

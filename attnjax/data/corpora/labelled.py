@@ -1,10 +1,10 @@
-"""Labelled text: a sentence, and which of a few classes it is of.
+"""Labelled text: a sentence, and which of a few classes it belongs to.
 
-The target is one symbol, the label, without END, and the vocabulary of the target has the labels
-and nothing else, so that exact match is accuracy. `models.classifier` answers so, with the search
-`Label`.
+The target is one symbol, the label, without END. The target's vocabulary has the labels and nothing
+else, so that exact match is accuracy. `models.classifier` answers so, with the search `Label`.
 """
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +14,9 @@ from attnjax.data.corpora.held_out import WithHeldOut
 from attnjax.data.corpus import Corpus, Example
 from attnjax.data.files import find_folder, read_lines
 from attnjax.data.generated.sequences import check_at_least
+from attnjax.data.special_tokens import UNKNOWN
 from attnjax.data.vocabularies import Vocabularies
+from attnjax.data.vocabulary import Labels
 from attnjax.errors import UserError
 
 FOLDS = 10
@@ -22,7 +24,11 @@ FOLDS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Labelled(WithHeldOut):
-    """Sentences and their labels."""
+    """Sentences and their labels; a label may have several words."""
+
+    @property
+    def target_vocabulary(self) -> Labels:
+        return Labels()
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         corpus = super().load(vocabularies)
@@ -30,18 +36,28 @@ class Labelled(WithHeldOut):
             name: [example._replace(target=example.target[:1]) for example in examples]
             for name, examples in corpus.splits.items()
         }
-        return replace(corpus, splits=splits)
+        notes = tuple(
+            f"{count} of {len(splits[name]):,} {name} examples have the label {label!r}, which no "
+            "training example has: their answers count as wrong"
+            for name, references in corpus.references.items()
+            for label, count in Counter(
+                reference
+                for reference, example in zip(references, splits[name], strict=True)
+                if example.target == [UNKNOWN]
+            ).items()
+        )
+        return replace(corpus, splits=splits, notes=notes)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trec(Labelled):
-    """What kind of answer a question wants, in UTF-8 files of a label, a space and the question.
+    """Questions, and the kind of answer that each asks for.
 
-    The labels are 0 to 5: a description, an entity, an abbreviation, a human, a location, a number.
+    A line of its UTF-8 files is a label, a space and the question. The labels are 0 to 5: a
+    description, an entity, an abbreviation, a human, a location, a number.
 
     Attributes:
-        folder: of `train.txt` and `test.txt`; as it is, or under the folder that the environment
-            variable ATTNJAX_DATA names.
+        folder: of `train.txt` and `test.txt`; looked for as it is, then under ATTNJAX_DATA.
 
     Source: Li & Roth 2002, coarse classes; github.com/harvardnlp/sent-conv-torch, whose
         `TREC.train.all` is `train.txt` here, `TREC.test.all` `test.txt`.
@@ -55,14 +71,14 @@ class Trec(Labelled):
 
 
 def read_labelled(path: Path, labels: str = "012345") -> list[Example]:
-    """The examples of a file that has a label, a space and a sentence in each line.
+    """Read a file whose lines are a label, a space and a sentence.
 
     Args:
         path: the file.
-        labels: a character each.
+        labels: one character each.
 
     Raises:
-        UserError: when a line has no such label, and as `read_lines`.
+        UserError: a line does not begin with a label and a space; or as `read_lines`.
     """
     examples = []
     for number, line in enumerate(read_lines(path), start=1):
@@ -78,14 +94,14 @@ def read_labelled(path: Path, labels: str = "012345") -> list[Example]:
 
 @dataclass(frozen=True, kw_only=True)
 class MovieReviews(Labelled):
-    """Whether a sentence of a film review is negative or positive, a file of either.
+    """Sentences of film reviews, negative or positive.
 
-    The sentences of both are dealt out to ten folds, one of which is the test split; a
-    cross-validation runs them all.
+    The sentences are dealt out to ten folds, one of which is the test split; a cross-validation
+    runs all ten.
 
     Attributes:
-        folder: of `rt-polarity.neg` and `rt-polarity.pos`, in Windows-1252; as it is, or under the
-            folder that the environment variable ATTNJAX_DATA names.
+        folder: of `rt-polarity.neg` and `rt-polarity.pos`, in Windows-1252; looked for as it is,
+            then under ATTNJAX_DATA.
         fold: the fold to test on, 0 to 9.
 
     Source: Pang & Lee 2005; the folds are not those of any paper, which drew their own.
@@ -109,5 +125,5 @@ class MovieReviews(Labelled):
 
 
 def deal(count: int, seed: int) -> list[int]:
-    """Which fold each of so many sentences is in; the folds differ by one sentence at most."""
+    """The fold of each of `count` sentences; the sizes of folds differ by one at most."""
     return (np.random.default_rng(seed).permutation(count) % FOLDS).tolist()

@@ -3,7 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -120,7 +120,8 @@ class ParallelCorpus(Task):
         target_vocabulary: learned from the target of train, and `vocabulary` from the source
             alone; None: they share one.
         source_order: the order in which a model reads the source's words.
-        max_length: training examples of which a side has more words are left out; None: none is.
+        max_length: training examples with more words than this on a side are left out, and counted
+            in a note; a word is what the side's vocabulary calls one; None: all are kept.
     """
 
     train: str = "train"
@@ -144,11 +145,12 @@ class ParallelCorpus(Task):
         """
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
-        examples = self.reader()
+        read = self.reader()
         names = {"train": self.train, "valid": self.valid, "test": self.test}
-        splits = {split: examples(name) for split, name in names.items() if name is not None}
-        splits["train"] = self._short(splits["train"])
-        return build(splits, vocabularies or self._learn(splits["train"]), self.ids)
+        splits = {split: read(name) for split, name in names.items() if name is not None}
+        splits["train"], notes = self._short(splits["train"])
+        vocabularies = vocabularies or self._learn(splits["train"])
+        return replace(build(splits, vocabularies, self.ids), notes=notes)
 
     def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
         return [*self.source_order(vocabulary.encode(text)), END]
@@ -156,16 +158,26 @@ class ParallelCorpus(Task):
     def words(self, text: str, vocabulary: Vocabulary) -> list[str]:
         return self.source_order(vocabulary.split(text))
 
-    def _short(self, examples: list[Example]) -> list[Example]:
-        """The examples whose sides have at most so many words, split at white space."""
-        if self.max_length is None:
-            return examples
-        short = [one for one in examples if max(len(t.split()) for t in one[:2]) <= self.max_length]
-        if not short:
-            raise UserError(
-                f"no training example has at most task.max_length={self.max_length} words"
+    def _short(self, examples: list[Example]) -> tuple[list[Example], tuple[str, ...]]:
+        """The examples whose sides have at most `max_length` words, and how many are left out."""
+        limit = self.max_length
+        if limit is None:
+            return examples, ()
+        parts = self.vocabulary, self.target_vocabulary or self.vocabulary
+        short = [
+            example
+            for example in examples
+            if all(
+                len(part.words(text)) <= limit
+                for part, text in zip(parts, example[:2], strict=True)
             )
-        return short
+        ]
+        if not short:
+            raise UserError(f"no training example has at most task.max_length={limit} words a side")
+        if len(short) == len(examples):
+            return short, ()
+        left_out = f"{len(examples) - len(short):,} of {len(examples):,} training examples"
+        return short, (f"{left_out} are left out: a side has more than {limit} words",)
 
     def _learn(self, examples: list[Example]) -> Vocabularies:
         if self.target_vocabulary is None:

@@ -55,7 +55,7 @@ def test_a_line_that_is_no_command(folder, line):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"valid": 3}, r"fewer .* than the 3 of train .*task\.valid=3"),
+        ({"valid": 3}, r"task\.valid=3 must be less than the number of training examples, 3"),
         ({"valid": 0}, r"task\.valid must be at least 1, got 0"),
         ({"seed": -1}, r"task\.seed must be at least 0, got -1"),
     ],

@@ -1,0 +1,100 @@
+"""Labelled text in CSV and TSV files of one's own."""
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+from attnjax.data.corpora.labelled import Labelled
+from attnjax.data.corpora.parallel_text import sliced
+from attnjax.data.corpus import Example
+from attnjax.data.files import find_folder, read_text
+from attnjax.errors import UserError
+
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelledFile(Labelled):
+    r"""Sentences and labels in UTF-8 files, a row an example: commas in `.csv`, tabs in `.tsv`.
+
+    Fields may be quoted: `"late, again",very bad` has the text `late, again` and the label `very
+    bad`. Empty lines are skipped, and spaces around a label are none of it.
+
+    Attributes:
+        folder: of the files; looked for as it is, then under ATTNJAX_DATA.
+        train: the training file, or a part of it: "reviews.csv[:900]".
+        test: the test file, or a part of it, likewise.
+        text: the column of the text: its name in the file's first row; or its number, from 1 on,
+            where the file has no row of names.
+        label: the column of the label, likewise.
+    """
+
+    folder: str = "."
+    train: str = "train.csv"
+    test: str = "test.csv"
+    text: int | str = "text"
+    label: int | str = "label"
+
+    def __post_init__(self) -> None:
+        if type(self.text) is not type(self.label) or self.text == self.label:
+            raise UserError(
+                "task.text and task.label must be two names, or two numbers, of columns; "
+                f"got {self.text!r} and {self.label!r}"
+            )
+
+    def read(self) -> tuple[list[Example], list[Example]]:
+        folder = find_folder(self.folder)
+        read = sliced(lambda name: self._examples(folder / name))
+        return read(self.train), read(self.test)
+
+    def _examples(self, path: Path) -> list[Example]:
+        """The examples of a file.
+
+        Raises:
+            UserError: the file's name ends in no known way, it lacks a column, a row has more or
+                fewer fields than the first, a quote is not closed, or a label is empty.
+        """
+        if path.suffix not in DELIMITERS:
+            raise UserError(f"a file named .csv or .tsv was wanted; got {path}")
+        lines = io.StringIO(read_text(path), newline="")
+        rows = csv.reader(lines, delimiter=DELIMITERS[path.suffix], strict=True)
+        examples = []
+        columns: tuple[int, int] | None = None
+        width = 0
+        try:
+            for row in rows:
+                if not row:
+                    continue
+                where = f"{path}, line {rows.line_num}"
+                if columns is None:
+                    columns, width = self._columns(row, where), len(row)
+                    if isinstance(self.text, str):
+                        continue
+                if len(row) != width:
+                    raise UserError(f"{where}, has {len(row)} fields; the first row has {width}")
+                text, label = (row[column].strip() for column in columns)
+                if not label:
+                    raise UserError(f"{where}, has no label (task.label={self.label!r})")
+                # a line break within quotes is a space, as a sentence is a line elsewhere
+                examples.append(Example(" ".join(text.splitlines()), label))
+        except csv.Error as error:
+            raise UserError(f"{path}, line {rows.line_num}, is malformed: {error}") from error
+        if not examples:
+            raise UserError(f"rows below the names of the columns were wanted; {path} has none")
+        return examples
+
+    def _columns(self, row: list[str], where: str) -> tuple[int, int]:
+        """Where text and label stand in a row, by the first one."""
+        found = []
+        for field, column in (("text", self.text), ("label", self.label)):
+            names: list[int | str] = [name.strip() for name in row]
+            if isinstance(column, int):
+                names = list(range(1, len(row) + 1))
+            if names.count(column) != 1:
+                raise UserError(
+                    f"one column task.{field}={column!r} was wanted; {where}, has the columns "
+                    f"{', '.join(map(str, names))}"
+                )
+            found.append(names.index(column))
+        return found[0], found[1]

@@ -1,0 +1,85 @@
+"""Words as Moses' tokenizer splits them: what papers of 2014 to 2017 count and score.
+
+sacremoses, its port to Python, is imported when a text is split.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from attnjax.data.vocabulary import SplitWords, WordVocabulary
+
+if TYPE_CHECKING:
+    from sacremoses import MosesTokenizer
+
+type Language = Literal[
+    "ca", "cs", "de", "el", "en", "es", "fi", "fr", "ga", "hu", "is", "it",
+    "lt", "lv", "nl", "pl", "pt", "ro", "ru", "sk", "sl", "sv", "ta",
+]  # fmt: skip
+"""The languages whose abbreviations and apostrophes Moses knows."""
+
+
+@cache
+def _tokenizer(language: str) -> "MosesTokenizer":
+    from sacremoses import MosesTokenizer
+
+    return MosesTokenizer(lang=language)
+
+
+def tokenize(text: str, language: str) -> list[str]:
+    """The words and punctuation marks of a text: `It's late,` -> `It`, `'s`, `late`, `,`."""
+    # not escaped: "&" stays "&", as in the text that a reader sees
+    return list(_tokenizer(language).tokenize(text, escape=False))
+
+
+@dataclass(frozen=True)
+class MosesVocabulary(WordVocabulary):
+    """Each word or punctuation mark that Moses' tokenizer finds is a piece.
+
+    Attributes:
+        language: whose rules the tokenizer follows.
+    """
+
+    language: str
+
+    def split(self, text: str) -> list[str]:
+        return tokenize(text, self.language)
+
+    def merge(self, pieces: list[str]) -> str:
+        """Join pieces with spaces: the tokenized text, by whose words BLEU is counted."""
+        return " ".join(pieces)
+
+    def _fields(self) -> dict[str, Any]:
+        return {**super()._fields(), "language": self.language}
+
+    @classmethod
+    def restore(cls, folder: Path, content: Mapping[str, Any]) -> "MosesVocabulary":
+        del folder
+        language = content["language"]
+        if language not in get_args(Language.__value__):
+            raise ValueError(f"Moses has no language {language!r}")
+        return cls(tuple(content["pieces"]), language)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MosesWords(SplitWords):
+    """The words and punctuation marks of plain text, by Moses' tokenizer; the case is kept.
+
+    An answer is scored as tokenized text against the tokenized reference, as `multi-bleu.perl` did
+    for the papers.
+
+    Attributes:
+        language: whose rules the tokenizer follows.
+
+    Source: Koehn et al. 2007, `tokenizer.perl`.
+    """
+
+    language: Language = "en"
+
+    def words(self, text: str) -> list[str]:
+        return tokenize(text, self.language)
+
+    def _vocabulary(self, pieces: tuple[str, ...]) -> MosesVocabulary:
+        return MosesVocabulary(pieces, self.language)

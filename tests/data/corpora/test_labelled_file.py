@@ -1,0 +1,114 @@
+"""A labelled CSV or TSV file is a task; a label is whole, whatever spaces it has."""
+
+from collections import Counter
+
+import pytest
+
+from attnjax.data.corpora.labelled_file import LabelledFile
+from attnjax.data.special_tokens import END, UNKNOWN
+from attnjax.data.vocabularies import load_vocabularies
+from attnjax.errors import UserError
+
+ROWS = """\
+id,text,label
+1,"It's late, again",very bad
+2,fine,good
+
+3,"she said ""wow""
+twice", very good
+4,no,very bad
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "train.csv").write_text("\ufeff" + ROWS)
+    (tmp_path / "test.csv").write_text("id,text,label\n5,late again,very bad\n6,well,odd\n")
+    return tmp_path
+
+
+def test_a_label_of_two_words_is_one_symbol(folder, tmp_path):
+    corpus = LabelledFile(folder=str(folder), valid=1, seed=1).load()
+    words, labels = corpus.vocabularies
+    held = {*corpus.references["train"], *corpus.references["valid"]}
+    assert held == {"very bad", "good", "very good"}
+    assert set(labels.pieces[4:]) == set(corpus.references["train"])
+    for split, examples in corpus.splits.items():
+        for example, reference in zip(examples, corpus.references[split], strict=True):
+            assert example.source[-1] == END
+            assert len(example.target) == 1
+            if example.target != [UNKNOWN]:
+                assert labels.decode(example.target) == reference
+    assert words.plain("late again") == "late again"
+    corpus.vocabularies.save(tmp_path / "saved")
+    assert load_vocabularies(tmp_path / "saved") == corpus.vocabularies
+
+
+def test_quoted_fields_and_unknown_labels(folder):
+    corpus = LabelledFile(folder=str(folder), valid=1, seed=1).load()
+    texts = Counter(corpus.sources["train"] + corpus.sources["valid"])
+    assert texts == Counter(["It's late, again", "fine", 'she said "wow" twice', "no"])
+    assert any(
+        note.startswith("1 of 2 test examples have the label 'odd', which no training")
+        for note in corpus.notes
+    )
+
+
+def test_columns_by_number_in_a_file_without_names(tmp_path):
+    (tmp_path / "all.tsv").write_text('good\ta "quoted" word, 1\n' + "bad\tb\n" * 5)
+    task = LabelledFile(
+        folder=str(tmp_path), train="all.tsv[:4]", test="all.tsv[4:]", text=2, label=1, valid=1
+    )
+    corpus = task.load()
+    assert {name: len(split) for name, split in corpus.splits.items()} == {
+        "train": 3,
+        "valid": 1,
+        "test": 2,
+    }
+    found = corpus.sources["train"] + corpus.sources["valid"]
+    assert 'a "quoted" word, 1' in found
+    assert corpus.references["test"] == ["bad", "bad"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("text,label\na,b\nc\n", "line 3, has 1 fields; the first row has 2"),
+        ("text,label\na,b\nc,d,e\n", "line 3, has 3 fields; the first row has 2"),
+        ('text,label\na,b\n"c,d\n', "line 3, is malformed: unexpected end of data"),
+        ('text,label\na,b\n"c"d,e\n', "line 3, is malformed: ',' expected after"),
+        ("text,label\na,b\nc, \n", r"line 3, has no label \(task.label='label'\)"),
+        ("text,class\na,b\n", "one column task.label='label' was wanted; .* text, class"),
+        ("text,label,text\na,b,c\n", "one column task.text='text' was wanted"),
+        ("text,label\n", "rows below the names of the columns were wanted"),
+        (f"text,label\n{'x' * 200_000},b\n", "line 2, is malformed: field larger than"),
+        ("  \n", "text was wanted; .* is empty"),
+    ],
+)
+def test_a_malformed_file_is_one_sentence(folder, content, message):
+    (folder / "train.csv").write_text(content)
+    with pytest.raises(UserError, match=message) as error:
+        LabelledFile(folder=str(folder), valid=1).load()
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"train": "train.txt"}, r"a file named .csv or .tsv was wanted; got .*train\.txt"),
+        ({"train": "nowhere.csv"}, "there is no file"),
+        ({"train": "train.csv[9:]"}, r"train\.csv\[9:\] holds nothing; train.csv has 4 examples"),
+        ({"label": 4}, "two names, or two numbers, of columns; got 'text' and 4"),
+        ({"text": 1, "label": 4}, "one column task.label=4 was wanted; .* columns 1, 2, 3"),
+        ({"valid": 4}, "task.valid=4 must be less than the number of training examples, 4"),
+    ],
+)
+def test_fields_that_do_not_fit_the_file(folder, fields, message):
+    with pytest.raises(UserError, match=message):
+        LabelledFile(**({"folder": str(folder), "valid": 1} | fields)).load()
+
+
+def test_bytes_that_are_not_utf_8(folder):
+    (folder / "train.csv").write_bytes(b"text,label\na,b\nna\xefve,b\n")
+    with pytest.raises(UserError, match=r"UTF-8 was wanted; .*train\.csv, line 3, has the byte"):
+        LabelledFile(folder=str(folder), valid=1).load()
