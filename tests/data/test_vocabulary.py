@@ -72,9 +72,7 @@ def test_words_by_frequency_then_alphabet_and_rare_ones_unknown():
     vocabulary = SplitWords(min_count=2).learn(["b a c", "a b", "c d c"])
     assert vocabulary.pieces[4:] == ("c", "a", "b")
     assert vocabulary.encode("d a") == [UNKNOWN, 5]
-    with pytest.raises(
-        UserError, match=r"no word occurs 9 times.*of 4 words occurs 3 times"
-    ):
+    with pytest.raises(UserError, match=r"no word occurs 9 times.*of 4 words occurs 3 times"):
         SplitWords(min_count=9).learn(["b a c", "a b", "c d c"])
     with pytest.raises(UserError, match="min_count must be at least 1, got 0"):
         SplitWords(min_count=0).learn(["a"])
