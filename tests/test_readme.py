@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from attnjax.config.vary import differences
-from attnjax.experiment.load import find, load, load_text
+from attnjax.cli.catalog import find
+from attnjax.config.walk import differences
+from attnjax.experiment.load import load, load_text
 
 README = Path(__file__).parents[1] / "README.md"
 

@@ -5,13 +5,15 @@ weight 0 everywhere, and the gradient 0: neither uniform weights (what -1e30 in 
 gives) nor NaN (what -inf gives). Each align says what its other rows sum to.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from annotated_types import Gt
 from flax import linen as nn
 
 from attnjax.attention.mask import Window
+from attnjax.config.constraints import NonNegativeInt, PositiveInt
 from attnjax.errors import UserError
 from attnjax.nn.linear import Dense
 
@@ -207,7 +209,7 @@ class LocalMonotonic(Align):
         reach: D, how far a key may be from the query's own position.
     """
 
-    reach: int = 10
+    reach: NonNegativeInt = 10
 
     def __call__(self, logits: jax.Array, mask: jax.Array | None, asked: AlignContext) -> jax.Array:
         """Return [..., T, S]."""
@@ -227,9 +229,9 @@ class LocalPredictive(Align):
         sigma: in positions; None means D / 2, as in the paper.
     """
 
-    reach: int = 10
-    width: int | None = None
-    sigma: float | None = None
+    reach: NonNegativeInt = 10
+    width: PositiveInt | None = None
+    sigma: Annotated[float, Gt(0)] | None = None
 
     @nn.compact
     def __call__(self, logits: jax.Array, mask: jax.Array | None, asked: AlignContext) -> jax.Array:

@@ -12,6 +12,7 @@ from attnjax.attention.fused.dispatch import REFUSES, Route, fused, pays_from
 from attnjax.attention.kernel_score import Kernel
 from attnjax.attention.mask import Mask
 from attnjax.attention.score import Dot, ScaledDot, Score
+from attnjax.config.constraints import DropoutRate
 from attnjax.errors import UserError
 from attnjax.nn.dropout import Dropout
 
@@ -114,7 +115,7 @@ class Attention(AttentionBase):
 
     score: Score = field(default_factory=ScaledDot)
     align: Align = field(default_factory=Softmax)
-    dropout: float = 0.0
+    dropout: DropoutRate = 0.0
     route: Literal["auto", "dense", "blockwise", "cudnn", "splash"] = "auto"
 
     def prepare(self, key: jax.Array, value: jax.Array) -> Memory:

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from attnjax.attention.align import Align, AlignContext, softmax
+from attnjax.config.constraints import PositiveFloat, Probability
 from attnjax.errors import UserError
 from attnjax.nn.counter_hash import uniform
 
@@ -113,7 +114,7 @@ class Hard(Align):
     Source: Xu et al. 2015, section 4.1, eq. 8 and 9; eq. 10 to 12 take what is sown.
     """
 
-    soft_probability: float = 0.5
+    soft_probability: Probability = 0.5
 
     def __call__(self, logits: jax.Array, mask: jax.Array | None, asked: AlignContext) -> jax.Array:
         """Return [..., T, S]."""
@@ -145,7 +146,7 @@ class StraightThrough(Align):
         temperature: above 0.
     """
 
-    temperature: float = 1.0
+    temperature: PositiveFloat = 1.0
 
     def __call__(self, logits: jax.Array, mask: jax.Array | None, asked: AlignContext) -> jax.Array:
         """Return [..., T, S]."""

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.score import Score, check_widths
+from attnjax.config.constraints import PositiveFloat
 from attnjax.errors import UserError
 
 
@@ -121,7 +122,7 @@ class Gaussian(Score):
         bandwidth: the kernel's standard deviation, in the units of query and key.
     """
 
-    bandwidth: float = 1.0
+    bandwidth: PositiveFloat = 1.0
 
     def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
         """Return [..., T, S]."""
@@ -135,7 +136,7 @@ class LearnedGaussian(Score):
         bandwidth: what it starts at.
     """
 
-    bandwidth: float = 1.0
+    bandwidth: PositiveFloat = 1.0
 
     @nn.compact
     def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
@@ -157,7 +158,7 @@ class SquaredExponential(Kernel):
         bandwidth: the kernel's standard deviation, in the units of query and key.
     """
 
-    bandwidth: float = 1.0
+    bandwidth: PositiveFloat = 1.0
 
     def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
         """Return [..., T, S], in [0, 1]."""
@@ -171,7 +172,7 @@ class Boxcar(Kernel):
         bandwidth: how far it reaches, in the units of query and key.
     """
 
-    bandwidth: float = 1.0
+    bandwidth: PositiveFloat = 1.0
 
     def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
         """Return [..., T, S], 0 or 1."""
@@ -185,7 +186,7 @@ class Epanechnikov(Kernel):
         bandwidth: how far it reaches, in the units of query and key.
     """
 
-    bandwidth: float = 1.0
+    bandwidth: PositiveFloat = 1.0
 
     def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
         """Return [..., T, S], in [0, 1]."""
@@ -199,7 +200,7 @@ class Triangular(Kernel):
         bandwidth: how far it reaches, in the units of query and key.
     """
 
-    bandwidth: float = 1.0
+    bandwidth: PositiveFloat = 1.0
 
     def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
         """Return [..., T, S], in [0, 1]."""

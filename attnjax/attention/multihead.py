@@ -10,6 +10,7 @@ from flax import linen as nn
 from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.fused.dispatch import Route
 from attnjax.attention.mask import Mask
+from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
 from attnjax.nn.lift import vmap_heads
 from attnjax.nn.linear import Dense
@@ -38,9 +39,9 @@ class MultiHead(AttentionBase):
     """
 
     head: AttentionBase = field(default_factory=Attention)
-    heads: int = 8
-    key_width: int | None = None
-    value_width: int | None = None
+    heads: PositiveInt = 8
+    key_width: PositiveInt | None = None
+    value_width: PositiveInt | None = None
 
     def _project(self, x: jax.Array, width: int | None, name: str) -> jax.Array:
         """[..., S, D] -> [..., S, H, width]."""

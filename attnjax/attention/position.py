@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
 
+from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
 
 
@@ -55,7 +56,7 @@ class Learned(Position):
     Source: Gehring et al. 2017; Vaswani et al. 2017, Table 3 row E.
     """
 
-    max_length: int = 512
+    max_length: PositiveInt = 512
 
     @nn.compact
     def __call__(self, embedding: jax.Array, position: jax.Array) -> jax.Array:

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
+from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
 from attnjax.nn.linear import Dense
 
@@ -153,7 +154,7 @@ class Additive(Score):
         width: W, the hidden layer's width; None means the key's.
     """
 
-    width: int | None = None
+    width: PositiveInt | None = None
 
     @nn.compact
     def prepare(self, key: jax.Array) -> jax.Array:
@@ -180,7 +181,7 @@ class Location(Score):
             a position that has no column gives NaN.
     """
 
-    max_length: int = 512
+    max_length: PositiveInt = 512
 
     def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
         """Return [..., T, S]."""

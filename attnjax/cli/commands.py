@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from attnjax.cli.catalog import catalog, find
 from attnjax.config.override import Override, override
 from attnjax.errors import UserError
-from attnjax.experiment.load import find, load, shipped
 
 if TYPE_CHECKING:
     from attnjax.decoding.search import Search
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def list() -> None:
     """Print the shipped experiments."""
     drawn = Table("experiment", "question", "paper", box=None, pad_edge=False)
-    for listing in shipped():
-        drawn.add_row(listing.name, listing.question, listing.paper)
+    for entry in catalog():
+        drawn.add_row(entry.name, entry.question, entry.paper)
     _out().print(drawn)
 
 
@@ -35,6 +35,7 @@ def show(
     """Print an experiment's resolved tree, and what a training step of it costs."""
     _keep_compiled()
     from attnjax.cli.describe import describe
+    from attnjax.experiment.load import load
 
     ablation = load(find(experiment)).at(setting).ablation
     chosen = ablation.base if variant is None else ablation.variant(variant)
@@ -60,6 +61,7 @@ def run(
     if seeds is not None and seeds < 1:
         raise UserError(f"--seeds must be at least 1, got {seeds}")
     _keep_compiled()
+    from attnjax.experiment.load import load
     from attnjax.runs.run_ablation import Sweep, sweep
 
     loaded = load(find(experiment)).at(setting)

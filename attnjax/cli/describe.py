@@ -10,7 +10,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from attnjax.attention.attention import Attention
-from attnjax.config.vary import is_part, names, walk
+from attnjax.config.walk import field_names, is_part, walk
 from attnjax.data.batching import Batch
 from attnjax.data.corpus import Corpus
 from attnjax.data.vocabularies import SIDES
@@ -52,7 +52,7 @@ def tree(experiment: Experiment) -> Tree:
 
 
 def _grow(drawn: Tree, part: Any) -> None:
-    for name in names(part):
+    for name in field_names(type(part)):
         value = getattr(part, name)
         if is_part(value):
             _grow(drawn.add(Text(f"{name}: {type(value).__name__}")), value)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from attnjax.errors import Interrupted, UserError
+from attnjax.errors import Interrupted, UserError, unknown
 from attnjax.runs.versions import installed
 
 OVERRIDES = """\
@@ -149,22 +149,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _main(arguments: list[str]) -> int:
     from attnjax.config.override import split
-    from attnjax.config.vary import nearest
 
     words, overrides = split(arguments)
     top, commands = parser()
     if words and not words[0].startswith("-") and words[0] not in commands:
-        raise UserError(f"there is no command {words[0]!r}{nearest(words[0], commands)}")
-    given, unknown = top.parse_known_args(words)
-    if unknown:
+        raise unknown("command", words[0], commands)
+    given, extra = top.parse_known_args(words)
+    if extra:
         options = [
             option
             for action in commands[given.command]._actions
             for option in action.option_strings
         ]
-        if not unknown[0].startswith("-"):
-            raise UserError(f"{given.command} wants nothing more; got also {unknown[0]!r}")
-        raise UserError(f"{given.command} has no option {unknown[0]}{nearest(unknown[0], options)}")
+        if not extra[0].startswith("-"):
+            raise UserError(f"unexpected argument {extra[0]!r}; see attnjax {given.command} --help")
+        raise unknown(f"option of {given.command}", extra[0], options)
     if overrides and given.command not in ("show", "run"):
         raise UserError(f"{given.command} takes no overrides; got {overrides[0]}")
 

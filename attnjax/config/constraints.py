@@ -1,15 +1,27 @@
-"""The numbers that a field may hold, by the field's name, wherever in an experiment it stands.
+"""What a field may hold: its annotation's type and constraints, checked over a whole tree of parts.
 
-A width of 0 ends in a traceback far from its cause, and a smoothing of 2 trains to the end. Parts
-that know more of their own fields refuse more.
+A constraint stands on the field, `steps: Annotated[int, Gt(0)]`, in the words of the library
+`annotated_types`, and is inherited with it. The aliases below are the common ones.
 """
 
-from math import inf
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import inf, isnan
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    TypeAliasType,
+    Union,
+    get_args,
+    get_origin,
+)
 
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, GroupedMetadata, Gt, Le, Lt, MaxLen, MinLen, MultipleOf, Predicate
 
-from attnjax.config.vary import walk
+from attnjax.config.walk import field_types, is_part
 from attnjax.errors import UserError
 
 type PositiveInt = Annotated[int, Gt(0)]
@@ -20,51 +32,194 @@ type Probability = Annotated[float, Ge(0), Le(1)]
 type DropoutRate = Annotated[float, Ge(0), Lt(1)]
 
 
-class Range(NamedTuple):
-    """From `low` up to `high`, with `low` itself or not."""
-
-    low: float
-    high: float
-    with_low: bool
-
-    def holds(self, value: float) -> bool:
-        """Whether a number lies in it; no range holds NaN."""
-        above = self.low <= value if self.with_low else self.low < value
-        return above and value < self.high
-
-    def __str__(self) -> str:
-        below = "" if self.high == inf else f" and below {self.high:g}"
-        return f"{'at least' if self.with_low else 'above'} {self.low:g}{below}"
+@dataclass(frozen=True)
+class SetByOwner:
+    """Marks a field whose value the part around it sets: in an experiment the field is None."""
 
 
-POSITIVE, NOT_NEGATIVE, SHARE = Range(0, inf, False), Range(0, inf, True), Range(0, 1, True)
-RANGES = {
-    **dict.fromkeys(
-        ("width", "key_width", "value_width", "heads", "maxout", "embedding"), POSITIVE
-    ),
-    **dict.fromkeys(("layers", "encoder_layers", "decoder_layers", "length"), POSITIVE),
-    **dict.fromkeys(("vocabulary", "source_vocabulary"), POSITIVE),
-    **dict.fromkeys(("clip", "peak", "value", "factor", "epsilon", "temperature"), POSITIVE),
-    **dict.fromkeys(("warmup", "decay", "every"), POSITIVE),
-    **dict.fromkeys(("start", "after", "alpha"), NOT_NEGATIVE),
-    **dict.fromkeys(("dropout", "smoothing", "b1", "b2", "rho"), SHARE),
-}
+LARGEST = 2**31 - 1
+"""The greatest size of a whole number in any field: the arrays' own are of 32 bits."""
 
 
-GIVEN = ("cell.width",)
-"""Fields whose value is that of the network around them."""
+class Alternative(NamedTuple):
+    """One of the types that an annotation allows, with its constraints."""
+
+    kind: Any
+    constraints: tuple[Any, ...] = ()
 
 
-def check_ranges(part: Any) -> None:
-    """Refuse what lies outside.
+def check_fields(part: Any, path: str = "") -> None:
+    """Refuse a part with a field, at any depth, that does not hold what its annotation says.
+
+    Args:
+        part: the part.
+        path: what stands before each path in the sentence; nothing: the part's own class.
 
     Raises:
-        UserError: a number below the part is not in its field's range, or is not the field's own.
+        UserError: the path of the first such field, what was wanted there, and what came.
     """
-    for path, value in walk(part):
-        if path.endswith(GIVEN) and value is not None:
-            above = path.removesuffix("cell.width") + "width"
-            raise UserError(f"{path} is what {above} says; got {value}")
-        wanted = RANGES.get(path.rpartition(".")[2])
-        if wanted and isinstance(value, int | float) and not wanted.holds(value):
-            raise UserError(f"{path} must be {wanted}; got {value}")
+    for name, hint in field_types(type(part)).items():
+        check_value(hint, getattr(part, name), f"{path or type(part).__name__}.{name}")
+
+
+def check_value(hint: Any, value: Any, path: str) -> None:
+    """Refuse a value that an annotation does not allow, or that is wrong at any depth.
+
+    Raises:
+        UserError: as `check_fields`; `path` is the value's own.
+    """
+    allowed = next((one for one in alternatives(hint) if _allows(one, value)), None)
+    if allowed is None:
+        raise UserError(f"{path}: wanted {describe(hint)}; got {shown(value)}")
+    for below, item_hint, item in _items(allowed.kind, value):
+        check_value(item_hint, item, f"{path}{below}")
+    if is_part(value):
+        check_fields(value, path)
+
+
+def alternatives(hint: Any) -> tuple[Alternative, ...]:
+    """The types that an annotation is the union of."""
+    if isinstance(hint, TypeAliasType):
+        return alternatives(hint.__value__)
+    if get_origin(hint) in (Union, UnionType):
+        return tuple(one for member in get_args(hint) for one in alternatives(member))
+    if get_origin(hint) is Annotated:
+        inner, *metadata = get_args(hint)
+        constraints = tuple(_flat(metadata))
+        if SetByOwner() in constraints:
+            return (Alternative(NoneType, constraints),)
+        return tuple(
+            # None is a value of its own: no number's constraint is about it
+            one if one.kind is NoneType else Alternative(one.kind, one.constraints + constraints)
+            for one in alternatives(inner)
+        )
+    return (Alternative(NoneType if hint is None else hint),)
+
+
+def _flat(metadata: Any) -> Iterator[Any]:
+    """The constraints among an annotation's metadata, an interval as its two ends."""
+    for one in metadata:
+        yield from _flat(one) if isinstance(one, GroupedMetadata) else (one,)
+
+
+def _allows(one: Alternative, value: Any) -> bool:
+    """Whether a value is of a type and holds its constraints; what is inside it is left out."""
+    return _is_of(one.kind, value) and all(_holds(each, value) for each in one.constraints)
+
+
+def _is_of(kind: Any, value: Any) -> bool:
+    """Whether a value is of a type. A whole number may stand for a float, a bool for neither."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return True
+    if origin is Literal:
+        return any(value == word and type(value) is type(word) for word in arguments)
+    if isinstance(value, bool):
+        return kind in (bool, object)
+    if kind in (int, float) and isinstance(value, int):
+        return abs(value) <= LARGEST
+    if kind is float:
+        return isinstance(value, float) and not isnan(value)
+    if origin is tuple and isinstance(value, tuple):
+        return arguments[1:] == (...,) or len(value) == len(arguments)
+    return isinstance(value, origin or kind)
+
+
+def _items(kind: Any, value: Any) -> Iterator[tuple[str, Any, Any]]:
+    """What is inside a tuple or mapping of a type: where, the annotation, the value."""
+    arguments = get_args(kind)
+    if isinstance(value, tuple) and arguments:
+        hints = arguments[:1] * len(value) if arguments[1:] == (...,) else arguments
+        for index, (hint, item) in enumerate(zip(hints, value, strict=True)):
+            yield f"[{index}]", hint, item
+    elif isinstance(value, Mapping) and arguments:
+        for key, item in value.items():
+            yield f"[{key!r}]", arguments[0], key
+            yield f"[{key!r}]", arguments[1], item
+
+
+def _holds(constraint: Any, value: Any) -> bool:
+    """Whether a value of the right type holds a constraint; other metadata asks nothing."""
+    match constraint:
+        case Gt(gt=bound):
+            return value > bound
+        case Ge(ge=bound):
+            return value >= bound
+        case Lt(lt=bound):
+            return value < bound
+        case Le(le=bound):
+            return value <= bound
+        case MultipleOf(multiple_of=divisor):
+            return value % divisor == 0
+        case MinLen(min_length=least):
+            return len(value) >= least
+        case MaxLen(max_length=most):
+            return len(value) <= most
+        case Predicate(func=holds):
+            return bool(holds(value))
+    return True
+
+
+def describe(hint: Any) -> str:
+    """An annotation in words: "int above 0 or None"."""
+    words: list[str] = []
+    for kind, constraints in alternatives(hint):
+        if get_origin(kind) is Literal:
+            words += map(str, get_args(kind))
+        else:
+            words.append(_name(kind) + _words(constraints))
+    return " or ".join(dict.fromkeys(words))
+
+
+def _name(kind: Any) -> str:
+    """A type in words, without its constraints."""
+    if kind is NoneType:
+        return "None"
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is tuple and arguments[1:] == (...,):
+        return f"tuple of {describe(arguments[0])}"
+    if origin is tuple:
+        return f"tuple of {', '.join(map(describe, arguments))}"
+    if arguments and issubclass(origin, Mapping):
+        return f"mapping of {describe(arguments[0])} to {describe(arguments[1])}"
+    return getattr(origin or kind, "__name__", str(kind))
+
+
+def _words(constraints: tuple[Any, ...]) -> str:
+    """Constraints in words, before each a space."""
+    words = []
+    for constraint in constraints:
+        match constraint:
+            case Gt(gt=bound):
+                words.append(f"above {bound}")
+            case Ge(ge=bound):
+                words.append(f"at least {bound}")
+            case Lt(lt=bound):
+                words.append("finite" if bound == inf else f"below {bound}")
+            case Le(le=bound):
+                words.append(f"at most {bound}")
+            case MultipleOf(multiple_of=divisor):
+                words.append(f"a multiple of {divisor}")
+            case MinLen(min_length=least):
+                words.append(f"of at least {least}")
+            case MaxLen(max_length=most):
+                words.append(f"of at most {most}")
+            case SetByOwner():
+                words.append("(the part around it sets the value)")
+            case Predicate(func=holds):
+                words.append(f"for which {holds.__name__} is true")
+    return f" {' and '.join(words)}" if words else ""
+
+
+def shown(value: Any) -> str:
+    """What came, in words: its type, and itself unless that is long."""
+    if value is None:
+        return "None"
+    if is_part(value):
+        return type(value).__name__
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, int) and abs(value) > LARGEST:
+        return f"an int of {value.bit_length()} bits (at most 31)"
+    written = repr(value)
+    return f"{type(value).__name__} {written if len(written) <= 100 else f'{written[:97]}...'}"

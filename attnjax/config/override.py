@@ -1,5 +1,6 @@
 """Changes from the command line: `search:greedy` is a part, `--training.steps 100` a value."""
 
+import dataclasses
 import inspect
 import pkgutil
 import re
@@ -9,8 +10,9 @@ from importlib import import_module
 from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
-from attnjax.config.vary import accepts, alternatives, change, describe, nearest
-from attnjax.errors import UserError
+from attnjax.config.constraints import alternatives, check_value, describe
+from attnjax.config.vary import change
+from attnjax.errors import UserError, unknown
 
 
 class Override(NamedTuple):
@@ -53,7 +55,7 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[Override]]:
         elif given := VALUE.fullmatch(word):
             path, text = given[1].replace("-", "_"), given[2]
             if text is None and (not waiting or waiting[0].startswith("--")):
-                raise UserError(f"--{path} wants a value after it")
+                raise UserError(f"--{path} needs a value after it")
             overrides.append(Override(path, waiting.pop(0) if text is None else text, choice=False))
         else:
             rest.append(word)
@@ -99,10 +101,10 @@ def _choice(wanted: Override) -> Callable[[Any, Any], Any]:
         options = parts(hint)
         if not options:
             # an option without a dot is a command's own
-            how = f"give it by --{wanted.path} VALUE" if "." in wanted.path else "write it there"
-            raise UserError(f"{wanted.path} is a value of the file, {describe(hint)}: {how}")
+            how = f"give --{wanted.path} VALUE" if "." in wanted.path else "write it in the file"
+            raise UserError(f"{wanted.path} is a value, not a part ({describe(hint)}): {how}")
         if wanted.text not in options:
-            raise UserError(f"{wanted.path}: no {wanted.text}{nearest(wanted.text, options)}")
+            raise unknown(f"part for {wanted.path}:", wanted.text, options)
         kind = options[wanted.text]
         if kind is None:
             return None
@@ -120,15 +122,17 @@ def _choice(wanted: Override) -> Callable[[Any, Any], Any]:
 def _value(wanted: Override) -> Callable[[Any, Any], Any]:
     def make(hint: Any, old: Any) -> Any:
         del old
-        if parts(hint) and not (wanted.text.lower() == "none" and accepts(hint, None)):
-            options = parts(hint)
+        kinds = [kind for kind, _ in alternatives(hint)]
+        options = parts(hint)
+        if options and not (wanted.text.lower() == "none" and NoneType in kinds):
             part = wanted.text if wanted.text in options else next(iter(options))
             raise UserError(f"--{wanted.path}: a part is chosen by {wanted.path}:{part}")
         # "none" is a string too
-        kinds = sorted(alternatives(hint), key=lambda kind: kind not in (None, NoneType))
+        kinds.sort(key=lambda kind: kind is not NoneType)
         read = [value for kind in kinds for value in _read(kind, wanted.text)]
         if not read:
             raise UserError(f"--{wanted.path}: wanted {describe(hint)}; got {wanted.text!r}")
+        check_value(hint, read[0], f"--{wanted.path}")
         return read[0]
 
     return make
@@ -136,7 +140,7 @@ def _value(wanted: Override) -> Callable[[Any, Any], Any]:
 
 def _read(kind: Any, text: str) -> list[Any]:
     """The value that a text writes of a type without alternatives, or nothing."""
-    if kind in (None, NoneType):
+    if kind is NoneType:
         return [None] if text.lower() == "none" else []
     if get_origin(kind) is Literal:
         return [word for word in get_args(kind) if str(word) == text]
@@ -149,7 +153,8 @@ def _read(kind: Any, text: str) -> list[Any]:
         except ValueError:
             return []
     if get_origin(kind) is tuple and get_args(kind)[1:] == (...,):
-        items = [_read(get_args(kind)[0], item) for item in text.split(",") if item]
+        (item_kind, _), *_ = alternatives(get_args(kind)[0])
+        items = [_read(item_kind, item) for item in text.split(",") if item]
         return [tuple(item[0] for item in items)] if all(items) else []
     return [text] if kind is str else []
 
@@ -157,11 +162,11 @@ def _read(kind: Any, text: str) -> list[Any]:
 def parts(hint: Any) -> dict[str, type | None]:
     """The parts that a field may hold, by name: the subclasses of its type, a user's too."""
     _import_parts()
-    kinds = alternatives(hint)
+    kinds = [kind for kind, _ in alternatives(hint)]
     found: dict[str, type | None] = {
         _kebab(kind.__name__): kind
         for base in kinds
-        if isinstance(base, type) and hasattr(base, "__dataclass_fields__")
+        if isinstance(base, type) and dataclasses.is_dataclass(base)
         for kind in _below(base)
     }
     return found | ({"none": None} if found and NoneType in kinds else {})

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from attnjax.config.walk import field_names
 from attnjax.errors import UserError
 
 TYPE = "type"
@@ -39,7 +40,7 @@ def to_json(value: Any, own: Mapping[str, type] | None = None) -> Any:
         raise UserError(
             f"a part, a number, a string, None or a tuple of such can be recorded; got {value!r}"
         )
-    content = {name: to_json(getattr(value, name), own) for name in fields(value)}
+    content = {name: to_json(getattr(value, name), own) for name in field_names(type(value))}
     return {TYPE: _name(type(value), own), **content}
 
 
@@ -73,15 +74,6 @@ def has_own(data: Any) -> bool:
     return str(data.get(TYPE)).startswith(OWN) or any(map(has_own, data.values()))
 
 
-def fields(kind: Any) -> list[str]:
-    """The names of what a part, or a class of parts, is made of.
-
-    A Linen module's parent and name are left out: they say where it is in use, not what it is.
-    """
-    use = ("parent", "name") if hasattr(kind, "clone") else ()
-    return [f.name for f in dataclasses.fields(kind) if f.init and f.name not in use]
-
-
 def record_differences(one: Any, other: Any, path: str = "") -> list[tuple[str, Any, Any]]:
     """Where two records differ: the path, and what each has there; None where it has nothing."""
     if isinstance(one, dict) and isinstance(other, dict) and one.get(TYPE) == other.get(TYPE):
@@ -98,7 +90,7 @@ def record_differences(one: Any, other: Any, path: str = "") -> list[tuple[str, 
 def _short(data: Any) -> Any:
     """A record's own name stands for all of it."""
     if isinstance(data, dict):
-        return str(data.get(TYPE)).rpartition(".")[2]
+        return str(data.get(TYPE)).split(".")[-1]
     return [_short(item) for item in data] if isinstance(data, list) else data
 
 
@@ -124,7 +116,8 @@ def _find(name: Any, own: Mapping[str, type]) -> type:
     if isinstance(name, str) and name.startswith(OWN):
         kind = own.get(name.removeprefix(OWN))
     elif isinstance(name, str) and name.startswith(PACKAGE):
-        module, _, title = name.rpartition(".")
+        *above, title = name.split(".")
+        module = ".".join(above)
         try:
             kind = vars(importlib.import_module(module)).get(title)
         except ImportError:
@@ -134,6 +127,7 @@ def _find(name: Any, own: Mapping[str, type]) -> type:
             kind = None
     if not isinstance(kind, type) or not dataclasses.is_dataclass(kind):
         raise UserError(
-            f"the record names {name!r}, which is no part of attnjax nor of the experiment file"
+            f"the record names {name!r}, which is no part of attnjax nor of the experiment file; "
+            "a run made by an earlier version, with other names, has to be run again"
         )
     return kind

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from attnjax.config.constraints import PositiveInt
 from attnjax.data.corpus import Encoded
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
@@ -104,9 +105,9 @@ class Batching:
         batch_size_multiple: B is a multiple of it; as many devices take part as divide it.
     """
 
-    max_tokens: int = 4096
-    shapes: int = 8
-    batch_size_multiple: int = 8
+    max_tokens: PositiveInt = 4096
+    shapes: PositiveInt = 8
+    batch_size_multiple: PositiveInt = 8
 
     def check(self, examples: Sequence[Encoded], where: str = "") -> None:
         """Refuse what no plan can be made of.

@@ -3,13 +3,17 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
+from annotated_types import Gt, Le
 
 from attnjax.data.special_tokens import END
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import Vocabulary
+
+type ExampleCount = Annotated[int, Gt(0), Le(10_000_000)]
+"""How many examples a generated task has in a split; all are held in memory."""
 
 
 class Example(NamedTuple):

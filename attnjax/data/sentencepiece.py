@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from attnjax.config.constraints import PositiveInt, Probability
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.data.vocabulary import SPECIAL, Vocabulary, VocabularyPart
 from attnjax.errors import UserError
@@ -82,8 +83,8 @@ class SentencePiece(VocabularyPart):
             others are UNKNOWN.
     """
 
-    size: int = 8000
-    coverage: float = 1.0
+    size: PositiveInt = 8000
+    coverage: Probability = 1.0
 
     def learn(self, texts: Iterable[str]) -> SentencePieceVocabulary:
         """The pieces that sentencepiece finds, the same ones each time.

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from attnjax.config.constraints import PositiveInt
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.errors import UserError
 
@@ -165,8 +166,8 @@ class SplitWords(VocabularyPart):
         max_size: the number of words that have an id, the most frequent ones; None: no limit.
     """
 
-    min_count: int = 1
-    max_size: int | None = None
+    min_count: PositiveInt = 1
+    max_size: PositiveInt | None = None
 
     def learn(self, texts: Iterable[str]) -> WordVocabulary:
         """The words, the most frequent ones first, equally frequent ones by alphabet.

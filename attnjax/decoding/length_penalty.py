@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
+from attnjax.config.constraints import NonNegativeFloat
+
 
 @dataclass(frozen=True, kw_only=True)
 class LengthPenalty:
@@ -31,7 +33,7 @@ class NoPenalty(LengthPenalty):
 class Power(LengthPenalty):
     """|Y|^alpha: fairseq's ``--lenpen`` alpha; 1 is the mean log-probability of a symbol."""
 
-    alpha: float = 1.0
+    alpha: NonNegativeFloat = 1.0
 
     def divisor(self, length: jax.Array | int) -> jax.Array:
         return jnp.asarray(length, jnp.float32) ** self.alpha
@@ -41,7 +43,7 @@ class Power(LengthPenalty):
 class GNMT(LengthPenalty):
     """((5 + |Y|) / 6)^alpha. Wu et al. 2016, equation 14; alpha 0.6 is Vaswani et al. 2017's."""
 
-    alpha: float = 0.6
+    alpha: NonNegativeFloat = 0.6
 
     def divisor(self, length: jax.Array | int) -> jax.Array:
         return ((5.0 + jnp.asarray(length, jnp.float32)) / 6.0) ** self.alpha

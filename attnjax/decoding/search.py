@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from attnjax.config.constraints import NonNegativeInt, PositiveInt, check_fields
 from attnjax.data.special_tokens import END, PAD, START
 from attnjax.decoding.length_penalty import LengthPenalty, Power
 from attnjax.decoding.top_k import top_continuations
@@ -185,19 +186,16 @@ class Beam(Search):
         most: at most so many do; None: as many as the limit allows.
 
     Raises:
-        UserError: when size is below 1, `least` below 0, or `most` below `least`.
+        UserError: `most` is below `least`.
     """
 
-    size: int = 5
+    size: PositiveInt = 5
     length_penalty: LengthPenalty = field(default_factory=Power)
-    least: int = 0
-    most: int | None = None
+    least: NonNegativeInt = 0
+    most: NonNegativeInt | None = None
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise UserError(f"a beam holds at least 1 hypothesis; got size {self.size}")
-        if self.least < 0:
-            raise UserError(f"a hypothesis has at least 0 words; got least {self.least}")
+        check_fields(self)
         if self.most is not None and self.most < self.least:
             raise UserError(
                 f"the most words of a hypothesis are no fewer than the least; got most {self.most} "

@@ -11,7 +11,7 @@ from attnjax.experiment.estimands import (
     Value,
 )
 from attnjax.experiment.experiment import Ablation, Experiment, Published, Setting, figures
-from attnjax.experiment.load import find, load
+from attnjax.experiment.load import load
 
 __all__ = [
     "Ablation",
@@ -26,7 +26,6 @@ __all__ = [
     "Slope",
     "Value",
     "figures",
-    "find",
     "gains",
     "load",
     "vary",

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from attnjax.config.constraints import check_fields
 from attnjax.errors import UserError
 from attnjax.experiment.estimands import Difference, Estimand, Results
 
@@ -30,6 +31,7 @@ class Claim:
     high: float = math.inf
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not self.low < self.high:
             raise UserError(f"a claim's low must be below its high; got {self.low} and {self.high}")
         if self.low == -math.inf and self.high == math.inf:

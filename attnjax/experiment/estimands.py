@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from attnjax.config.constraints import PositiveFloat, check_fields
 from attnjax.errors import UserError
-from attnjax.evaluation.measures.by_length import by_length
+from attnjax.evaluation.measures.by_length import Parts, by_length
 from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.evaluation.statistics import Interval, bootstrap_interval, paired_interval
 
@@ -131,14 +132,12 @@ class Slope(PerSeed):
         over: (variant, its width), at least two of different width.
     """
 
-    over: tuple[tuple[str, float], ...]
+    over: tuple[tuple[str, PositiveFloat], ...]
 
     def __post_init__(self) -> None:
-        widths = {width for _, width in self.over}
-        if len(widths) < 2 or min(widths) <= 0:
-            raise UserError(
-                f"a slope wants at least two different positive widths; got {list(self.over)}"
-            )
+        check_fields(self)
+        if len({width for _, width in self.over}) < 2:
+            raise UserError(f"a slope needs at least two different widths; got {list(self.over)}")
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -242,7 +241,7 @@ class LengthGain(SentenceDifference):
     Source: the statement of Bahdanau et al. 2015, section 5.1 and Figure 2.
     """
 
-    parts: int = 4
+    parts: Parts = 4
 
     def groups(self, sentences: Sentences) -> list[np.ndarray]:
         if sentences.lengths is None:

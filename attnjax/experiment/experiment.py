@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from attnjax.config.constraints import check_ranges
-from attnjax.config.vary import nearest, vary
+from attnjax.config.constraints import NonNegativeInt, PositiveInt, check_fields
+from attnjax.config.vary import vary
 from attnjax.data.corpus import Corpus, Task
 from attnjax.data.vocabularies import SIDES, Side, Vocabularies
 from attnjax.decoding.label import Label
 from attnjax.decoding.search import Beam, Search
-from attnjax.errors import UserError
+from attnjax.errors import UserError, unknown
 from attnjax.evaluation.decode_corpus import answers
 from attnjax.evaluation.measures.base import Measure
 from attnjax.evaluation.unknown_words import Replacement, replace_unknown
@@ -52,7 +52,7 @@ class Experiment:
     unknown: Replacement | None = None
 
     def __post_init__(self) -> None:
-        check_ranges(self)
+        check_fields(self)
 
     def resolve(self, corpus: Corpus) -> "Experiment":
         """The experiment with the model's vocabularies filled in.
@@ -73,7 +73,7 @@ class Experiment:
         for name in ("vocabulary", "source_vocabulary"):
             given, found = getattr(self.model, name, None), getattr(model, name, None)
             if given not in (None, found):
-                raise UserError(f"model.{name} is what the data have, {found}; got {given}")
+                raise UserError(f"model.{name} is set from the data ({found}); remove the {given}")
         if isinstance(model, Transformer) and len(set(corpus.vocabularies)) > 1:
             raise UserError(
                 "a Transformer wants one vocabulary of both sides; the data have one each: "
@@ -209,31 +209,22 @@ class Ablation:
 
     base: Experiment
     variants: Mapping[str, Experiment]
-    seeds: int = 1
-    first_seed: int = 0
+    seeds: PositiveInt = 1
+    first_seed: NonNegativeInt = 0
     claims: tuple[Claim, ...] = ()
     published: tuple[Published, ...] = ()
     settings: Mapping[str, Setting] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not self.variants:
-            raise UserError("an ablation wants at least one variant")
-        if self.seeds < 1:
-            raise UserError(f"an ablation wants at least 1 seed; got {self.seeds}")
-        held = {
-            Experiment: (self.base, *self.variants.values()),
-            Claim: self.claims,
-            Published: self.published,
-            Setting: self.settings.values(),
-        }
-        for kind, values in held.items():
-            for value in values:
-                if not isinstance(value, kind):
-                    raise UserError(f"an ablation wants {kind.__name__} here; got {value!r}")
-        for name in self.variants:
-            if not re.fullmatch(r"\w[\w.+-]*", name):
+            raise UserError("an ablation has at least one variant; got none")
+        for name in (*self.variants, *self.settings):
+            # a dot stands before a digit only: "result.json" and "report.html" are files of ours
+            if len(name) > 100 or not re.fullmatch(r"\w[\w+-]*(\.\d[\w+-]*)*", name):
                 raise UserError(
-                    f"a variant's name is a folder's: letters, digits, _ - + and .; got {name!r}"
+                    "the name of a variant or setting is the name of a folder, of at most 100 "
+                    f"letters, digits, _ - +, and . before a digit; got {name[:100]!r}"
                 )
         named = {name for claim in self.claims for name in claim.quantity.variants}
         named |= {figure.variant for figure in self.published}
@@ -247,7 +238,7 @@ class Ablation:
             UserError: there is none; the nearest is named.
         """
         if name not in self.variants:
-            raise UserError(f"there is no variant {name!r}{nearest(name, self.variants)}")
+            raise unknown("variant", name, self.variants)
         return self.variants[name]
 
     def at(self, setting: str) -> "Ablation":
@@ -257,10 +248,8 @@ class Ablation:
             UserError: there is none of that name (the nearest is named), or what it says of the
                 variants does not fit them.
         """
-        if not self.settings:
-            raise UserError(f"there is no setting {setting!r}, nor any other of this experiment")
         if setting not in self.settings:
-            raise UserError(f"there is no setting {setting!r}{nearest(setting, self.settings)}")
+            raise unknown("setting", setting, self.settings)
         chosen = self.settings[setting]
         variants = {name: vary(one, chosen.changes) for name, one in self.variants.items()}
         return Ablation(

@@ -1,4 +1,4 @@
-"""Experiment files: those that come with attnjax, by name, and anybody's, by path."""
+"""Experiment files: a file's text, run, and the ablation that it defines."""
 
 import ast
 import dataclasses
@@ -8,21 +8,9 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
 
-from attnjax.config.vary import nearest
 from attnjax.errors import UserError
-
-if TYPE_CHECKING:
-    from attnjax.experiment import Ablation
-
-
-class CatalogEntry(NamedTuple):
-    """A shipped experiment, as `attnjax list` shows it."""
-
-    name: str
-    question: str
-    paper: str
+from attnjax.experiment.experiment import Ablation, Experiment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +27,7 @@ class ExperimentFile:
 
     name: str
     text: str
-    ablation: "Ablation"
+    ablation: Ablation
     own: dict[str, type]
     setting: str | None = None
 
@@ -69,42 +57,6 @@ class ExperimentFile:
         return _note(self.text).partition("\n")[2].strip("\n")
 
 
-def folder() -> Path:
-    """Where the shipped experiments are: inside an installed package, beside it in a checkout."""
-    package = Path(__file__).resolve().parents[1]
-    inside = package / "experiments"
-    return inside if inside.is_dir() else package.parent / "experiments"
-
-
-def shipped() -> list[CatalogEntry]:
-    """The shipped experiments, by name. Their files are parsed, not run: it takes no time."""
-    listings = []
-    for path in sorted(folder().glob("*.py")):
-        line = _note(path.read_text(encoding="utf-8")).partition("\n")[0]
-        question, _, paper = line.partition("  ")
-        listings.append(CatalogEntry(path.stem, question.strip(), paper.strip()))
-    return listings
-
-
-def find(experiment: str) -> Path:
-    """The file of an experiment: a path, or the name of a shipped one.
-
-    Raises:
-        UserError: there is no such file, or no experiment of that name (the nearest is named).
-    """
-    path = Path(experiment).expanduser()
-    if path.is_file():
-        return path
-    by_name = folder() / f"{experiment}.py"
-    if experiment.isidentifier() and by_name.is_file():
-        return by_name
-    if path.suffix == ".py" or len(path.parts) > 1:
-        near = nearest(path.stem, [listing.name for listing in shipped()])
-        raise UserError(f"there is no experiment file {experiment}{near}")
-    names = [listing.name for listing in shipped()]
-    raise UserError(f"there is no experiment {experiment!r}{nearest(experiment, names)}")
-
-
 def load(path: Path) -> ExperimentFile:
     """Run an experiment file and take what it defines as `ablation`, or else as `experiment`.
 
@@ -112,7 +64,7 @@ def load(path: Path) -> ExperimentFile:
         UserError: it cannot be read, is no Python, or defines neither.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"the experiment file {path} cannot be read: {error}") from error
     return load_text(text, name=path.stem, path=path)
@@ -120,8 +72,6 @@ def load(path: Path) -> ExperimentFile:
 
 def load_text(text: str, *, name: str, path: Path) -> ExperimentFile:
     """The same of a text; `path` is what errors name."""
-    from attnjax.experiment import Ablation, Experiment
-
     module = _module(text, path)
     found = getattr(module, "ablation", None)
     if found is None and isinstance(getattr(module, "experiment", None), Experiment):
@@ -146,24 +96,20 @@ def _module(text: str, path: Path) -> ModuleType:
     try:
         code = compile(text, str(path), "exec")
     except SyntaxError as error:
-        raise UserError(f"{path}, line {error.lineno}, is no Python: {error.msg}") from error
+        raise UserError(f"{path}, line {error.lineno or 1}, is not Python: {error.msg}") from error
     module = ModuleType(name)
     module.__file__ = str(path)
     # dataclasses and type hints look their module up by name
     sys.modules[name] = module
     try:
         exec(code, vars(module))
-    except UserError:
-        del sys.modules[name]
-        raise
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        *_, last = [
-            at for at in traceback.extract_tb(error.__traceback__) if at.filename == str(path)
-        ]
-        raise UserError(
-            f"{path}, line {last.lineno}, failed: {type(error).__name__}: {error}"
-        ) from error
+        frames = traceback.extract_tb(error.__traceback__)
+        line = [frame.lineno for frame in frames if frame.filename == str(path)][-1]
+        if isinstance(error, UserError):
+            raise type(error)(f"{path}, line {line}: {error}") from error
+        raise UserError(f"{path}, line {line}, failed: {type(error).__name__}: {error}") from error
     return module
 
 

@@ -10,6 +10,7 @@ from flax import linen as nn
 from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.mask import Padding
 from attnjax.attention.score import Additive
+from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.errors import UserError
 from attnjax.models.base import Model, each, logits, sown
 from attnjax.models.rnn_cells import LSTM, Cell
@@ -33,7 +34,7 @@ class Convolutions(nn.Module):
     Source: Simonyan & Zisserman 2015; Xu et al. 2015, section 4.3.
     """
 
-    blocks: tuple[tuple[int, ...], ...] = VGG_19
+    blocks: tuple[tuple[PositiveInt, ...], ...] = VGG_19
 
     @nn.compact
     def __call__(self, image: jax.Array) -> jax.Array:
@@ -70,7 +71,7 @@ class Perceptron(nn.Module):
         width: of the result; the hidden layer has the input's.
     """
 
-    width: int
+    width: PositiveInt
 
     @nn.compact
     def __call__(self, x: jax.Array) -> jax.Array:
@@ -103,13 +104,13 @@ class Captioner(Model):
     Source: Xu et al. 2015, sections 3.1 and 4.2.1.
     """
 
-    vocabulary: int | None = None
-    width: int = 512
-    embedding: int = 512
+    vocabulary: PositiveInt | None = None
+    width: PositiveInt = 512
+    embedding: PositiveInt = 512
     encoder: Convolutions = field(default_factory=Convolutions)
     attention: AttentionBase = field(default_factory=lambda: Attention(score=Additive()))
     cell: Cell = field(default_factory=LSTM)
-    dropout: float = 0.0
+    dropout: DropoutRate = 0.0
 
     @nn.nowrap
     def with_vocabularies(self, source: int | None, target: int | None) -> Self:

@@ -10,6 +10,7 @@ from flax import linen as nn
 from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.mask import Padding
 from attnjax.attention.score import Dot
+from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
 from attnjax.models.base import Model, logits, sown
@@ -53,12 +54,12 @@ class Classifier(Model):
         are scored and of what is found. The score is Luong et al. 2015's, section 3.1.
     """
 
-    vocabulary: int | None = None
-    source_vocabulary: int | None = None
-    width: int = 100
+    vocabulary: PositiveInt | None = None
+    source_vocabulary: PositiveInt | None = None
+    width: PositiveInt = 100
     encoder: Encoder = field(default_factory=lambda: Encoder(width=100))
     attention: AttentionBase | None = field(default_factory=lambda: Attention(score=Dot()))
-    dropout: float = 0.5
+    dropout: DropoutRate = 0.5
 
     @nn.nowrap
     def with_vocabularies(self, source: int | None, target: int | None) -> Self:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from attnjax.config.vary import walk
+from attnjax.config.walk import walk
 from attnjax.data.vocabularies import Side
 from attnjax.errors import UserError
 from attnjax.models.base import Model

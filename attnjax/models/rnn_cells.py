@@ -8,12 +8,13 @@ as matrices of their own: Glorot & Bengio 2010, eq. 16, over the word, orthogona
 """
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
+from attnjax.config.constraints import PositiveInt, SetByOwner
 from attnjax.nn.linear import Dense
 
 type Carry = tuple[jax.Array, ...]
@@ -116,7 +117,7 @@ class Cell(nn.Module):
     """
 
     gates: ClassVar[int]
-    width: int | None = None
+    width: Annotated[PositiveInt | None, SetByOwner()] = None
 
     def initial(self, batch: int, dtype: Any) -> Carry:
         """What is carried before the first word: zeros, [B, W]."""

@@ -10,6 +10,7 @@ from flax import linen as nn
 from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.mask import Padding
 from attnjax.attention.score import Additive, General
+from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.errors import UserError
 from attnjax.models.rnn_cells import LSTM, Carry, Cell, GRUResetBefore
 from attnjax.models.rnn_encoder import EncoderOutput
@@ -98,10 +99,10 @@ class LuongDecoder(Decoder):
 
     attention: AttentionBase | None = field(default_factory=lambda: Attention(score=General()))
     cell: Cell = field(default_factory=LSTM)
-    width: int = 512
-    layers: int = 1
+    width: PositiveInt = 512
+    layers: PositiveInt = 1
     feeding: Feeding = field(default_factory=InputFeeding)
-    dropout: float | None = None
+    dropout: DropoutRate | None = None
 
     @property
     def out_width(self) -> int:
@@ -183,9 +184,9 @@ class BahdanauDecoder(Decoder):
 
     attention: AttentionBase = field(default_factory=lambda: Attention(score=Additive()))
     cell: Cell = field(default_factory=GRUResetBefore)
-    width: int = 512
-    maxout: int = 256
-    dropout: float | None = None
+    width: PositiveInt = 512
+    maxout: PositiveInt = 256
+    dropout: DropoutRate | None = None
 
     @property
     def out_width(self) -> int:

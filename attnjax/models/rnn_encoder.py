@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
+from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.errors import UserError
 from attnjax.models.rnn_cells import LSTM, Carry, Cell
 from attnjax.nn.dropout import Dropout
@@ -85,10 +86,10 @@ class Encoder(nn.Module):
     """
 
     cell: Cell = field(default_factory=LSTM)
-    width: int = 512
-    layers: int = 1
+    width: PositiveInt = 512
+    layers: PositiveInt = 1
     direction: Literal["forward", "backward", "both"] = "both"
-    dropout: float | None = None
+    dropout: DropoutRate | None = None
 
     def setup(self) -> None:
         """Make every layer, of every direction, a unit of its own."""

@@ -7,6 +7,7 @@ import jax
 from flax import linen as nn
 
 from attnjax.attention.mask import Padding
+from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
 from attnjax.models.base import Model, each, logits, sown
@@ -33,12 +34,12 @@ class Seq2Seq(Model):
     Source: Sutskever et al. 2014; Cho et al. 2014; Bahdanau et al. 2015; Luong et al. 2015.
     """
 
-    source_vocabulary: int | None = None
-    vocabulary: int | None = None
-    width: int = 512
+    source_vocabulary: PositiveInt | None = None
+    vocabulary: PositiveInt | None = None
+    width: PositiveInt = 512
     encoder: Encoder = field(default_factory=Encoder)
     decoder: Decoder = field(default_factory=LuongDecoder)
-    dropout: float = 0.2
+    dropout: DropoutRate = 0.2
 
     @nn.nowrap
     def with_vocabularies(self, source: int | None, target: int | None) -> Self:

@@ -9,6 +9,7 @@ from flax import linen as nn
 
 from attnjax.attention.mask import Padding
 from attnjax.attention.position import Position, Sinusoidal
+from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
 from attnjax.models.base import Model, logits, sown
@@ -38,15 +39,15 @@ class Transformer(Model):
     Source: Vaswani et al. 2017, Figure 1.
     """
 
-    vocabulary: int | None = None
-    width: int = 512
-    num_encoder_layers: int = 6
-    num_decoder_layers: int = 6
+    vocabulary: PositiveInt | None = None
+    width: PositiveInt = 512
+    num_encoder_layers: PositiveInt = 6
+    num_decoder_layers: PositiveInt = 6
     encoder_layer: EncoderLayer = field(default_factory=EncoderLayer)
     decoder_layer: DecoderLayer = field(default_factory=DecoderLayer)
     position: Position = field(default_factory=Sinusoidal)
     residual: Residual = field(default_factory=PostNorm)
-    dropout: float = 0.1
+    dropout: DropoutRate = 0.1
 
     @nn.nowrap
     def with_vocabularies(self, source: int | None, target: int | None) -> Self:

@@ -10,6 +10,7 @@ from flax import linen as nn
 from attnjax.attention.attention import AttentionBase
 from attnjax.attention.mask import Causal, Mask
 from attnjax.attention.multihead import MultiHead
+from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.models.beam_cache import Slots, longer, write
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.lift import clone_template, inherited
@@ -76,9 +77,9 @@ class FeedForward(nn.Module):
         dropout: on the hidden layer; the paper has none.
     """
 
-    width: int = 2048
+    width: PositiveInt = 2048
     activation: Literal["relu", "gelu"] = "relu"
-    dropout: float = 0.0
+    dropout: DropoutRate = 0.0
 
     @nn.compact
     def __call__(self, x: jax.Array, *, deterministic: bool) -> jax.Array:
@@ -102,7 +103,7 @@ class EncoderLayer(nn.Module):
     self_attention: AttentionBase = field(default_factory=MultiHead)
     feed_forward: FeedForward = field(default_factory=FeedForward)
     residual: Residual | None = None
-    dropout: float | None = None
+    dropout: DropoutRate | None = None
 
     def setup(self) -> None:
         """Each sub-layer has a normalisation of its own."""
@@ -136,7 +137,7 @@ class DecoderLayer(nn.Module):
     cross_attention: AttentionBase = field(default_factory=MultiHead)
     feed_forward: FeedForward = field(default_factory=FeedForward)
     residual: Residual | None = None
-    dropout: float | None = None
+    dropout: DropoutRate | None = None
 
     def setup(self) -> None:
         """Each sub-layer has a normalisation of its own."""

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from rich.console import Console
 
 from attnjax.config.override import Override, as_far_as, override
-from attnjax.config.vary import differences
+from attnjax.config.walk import differences
 from attnjax.data.corpus import Corpus, Task
 from attnjax.errors import UserError
 from attnjax.evaluation.decode_corpus import Scored, score
@@ -85,8 +85,8 @@ class Sweep:
             undone = set(differences(ablation.base, before)) - set(differences(base, after))
             if undone:
                 raise UserError(
-                    f"an override would undo {min(undone)}, in which variant {name} differs from "
-                    "the base: run other variants, or change the experiment file"
+                    f"an override conflicts with variant {name}, which is defined by "
+                    f"{min(undone)}; leave {name} out by naming others with --variant"
                 )
         return chosen
 

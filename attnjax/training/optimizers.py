@@ -7,6 +7,14 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from attnjax.config.constraints import (
+    DropoutRate,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
@@ -21,7 +29,7 @@ class Schedule:
 class Constant(Schedule):
     """The same rate at every step."""
 
-    value: float = 1e-3
+    value: PositiveFloat = 1e-3
 
     def rate(self, step: Any) -> jax.Array:
         return jnp.full(jnp.shape(step), self.value)
@@ -34,9 +42,9 @@ class Noam(Schedule):
     Source: Vaswani et al. 2017, equation 3.
     """
 
-    width: int = 512
-    warmup: int = 4000
-    factor: float = 1.0
+    width: PositiveInt = 512
+    warmup: PositiveInt = 4000
+    factor: PositiveFloat = 1.0
 
     def rate(self, step: Any) -> jax.Array:
         step = jnp.asarray(step, jnp.float32)
@@ -51,9 +59,9 @@ class InverseSquareRoot(Schedule):
     start.
     """
 
-    peak: float = 5e-4
-    warmup: int = 4000
-    start: float = 1e-7
+    peak: PositiveFloat = 5e-4
+    warmup: PositiveInt = 4000
+    start: NonNegativeFloat = 1e-7
 
     def rate(self, step: Any) -> jax.Array:
         step = jnp.asarray(step, jnp.float32)
@@ -71,9 +79,9 @@ class Cosine(Schedule):
     Source: Loshchilov and Hutter 2017, equation 5, without restarts.
     """
 
-    peak: float = 1e-3
-    warmup: int = 1_000
-    decay: int = 9_000
+    peak: PositiveFloat = 1e-3
+    warmup: PositiveInt = 1_000
+    decay: PositiveInt = 9_000
 
     def rate(self, step: Any) -> jax.Array:
         step = jnp.asarray(step, jnp.float32)
@@ -89,9 +97,9 @@ class Halving(Schedule):
     Source: Sutskever et al. 2014, section 3.4; Luong et al. 2015, section 4.1. Both count epochs.
     """
 
-    value: float = 1.0
-    after: int = 10_000
-    every: int = 1_000
+    value: PositiveFloat = 1.0
+    after: NonNegativeInt = 10_000
+    every: PositiveInt = 1_000
 
     def rate(self, step: Any) -> jax.Array:
         past = jnp.maximum(jnp.asarray(step, jnp.float32) - self.after, -1.0)
@@ -109,7 +117,7 @@ class Optimizer:
     """
 
     schedule: Schedule = field(default_factory=Noam)
-    clip: float | None = None
+    clip: PositiveFloat | None = None
 
     def make(self) -> optax.GradientTransformation:
         """What optax takes."""
@@ -137,9 +145,9 @@ class Adam(Optimizer):
     Source: Kingma and Ba 2015, algorithm 1.
     """
 
-    b1: float = 0.9
-    b2: float = 0.98
-    epsilon: float = 1e-9
+    b1: DropoutRate = 0.9
+    b2: DropoutRate = 0.98
+    epsilon: PositiveFloat = 1e-9
 
     def scaling(self) -> optax.GradientTransformation:
         return optax.scale_by_adam(b1=self.b1, b2=self.b2, eps=self.epsilon)
@@ -157,8 +165,8 @@ class Adadelta(Optimizer):
     """
 
     schedule: Schedule = field(default_factory=lambda: Constant(value=1.0))
-    rho: float = 0.95
-    epsilon: float = 1e-6
+    rho: DropoutRate = 0.95
+    epsilon: PositiveFloat = 1e-6
 
     def scaling(self) -> optax.GradientTransformation:
         return optax.scale_by_adadelta(rho=self.rho, eps=self.epsilon)

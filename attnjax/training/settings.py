@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from attnjax.config.constraints import PositiveInt
 from attnjax.data.batching import Batching
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
@@ -21,18 +22,12 @@ class Training:
         batching: how sentences are put into batches.
     """
 
-    steps: int = 1000
-    patience: int | None = None
-    average: int = 1
+    steps: PositiveInt = 1000
+    patience: PositiveInt | None = None
+    average: PositiveInt = 1
     parallel: Literal["mesh", "pmap"] = "mesh"
     precision: Literal["float32", "bfloat16"] = "float32"
     batching: Batching = field(default_factory=Batching)
-
-    def __post_init__(self) -> None:
-        for name in ("steps", "patience", "average"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UserError(f"training.{name} must be at least 1, got {value}")
 
     def check(self, corpus: Corpus) -> None:
         """Refuse a corpus that it cannot train on.

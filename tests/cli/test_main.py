@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from attnjax.cli.catalog import catalog
 from attnjax.cli.main import main
-from attnjax.experiment.load import shipped
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 HEADS = "model.encoder_layer.self_attention.heads"
@@ -44,36 +44,48 @@ def sentence(capsys, *words: str, code: int = 2) -> str:
 @pytest.mark.parametrize(
     "command, expected",
     [
-        ("rum", "there is no command 'rum'; did you mean run?"),
+        ("rum", "unknown command 'rum'; did you mean run?"),
         ("", "required: COMMAND"),
         ("run", "required: EXPERIMENT"),
         (
             "run scaling_and_head",
-            "no experiment 'scaling_and_head'; did you mean scaling_and_heads?",
+            "unknown experiment 'scaling_and_head'; did you mean scaling_and_heads?",
         ),
         ("run experiments/nothing.py", "there is no experiment file experiments/nothing.py"),
-        (f"run {TINY} --variant scald", "there is no variant 'scald'; did you mean scaled?"),
-        (f"show {TINY} --variant scald", "there is no variant 'scald'; did you mean scaled?"),
-        (f"run {TINY} --sedes 3", "run has no option --sedes; did you mean --seeds?"),
-        (f"run {TINY} extra", "run wants nothing more; got also 'extra'"),
-        (f"run {TINY} --setting paper", "there is no setting 'paper'; there is short"),
-        (f"run {TINY} --model.width 0", "model.width must be above 0; got 0"),
-        (f"show {TINY} --objective.smoothing 2", "objective.smoothing must be at least 0 and"),
-        (f"show {TINY} --optimizer.clip nan", "optimizer.clip must be above 0; got nan"),
-        (f"show {TINY} --model.vocabulary 3", "model.vocabulary is what the data have, "),
-        ("show luong2015 --model.decoder.cell.width 3", "is what model.decoder.width says; got 3"),
+        (f"run {TINY} --variant scald", "unknown variant 'scald'; did you mean scaled?"),
+        (f"show {TINY} --variant scald", "unknown variant 'scald'; did you mean scaled?"),
+        (f"run {TINY} --sedes 3", "unknown option of run '--sedes'; did you mean --seeds?"),
+        (f"run {TINY} extra", "unexpected argument 'extra'"),
+        (f"run {TINY} --setting paper", "unknown setting 'paper'; choose from short"),
+        (f"run {TINY} --model.width 0", "--model.width: wanted int above 0; got int 0"),
+        (
+            f"show {TINY} --objective.smoothing 2",
+            "--objective.smoothing: wanted float at least 0 and below 1; got float 2",
+        ),
+        (
+            f"show {TINY} --optimizer.clip nan",
+            "--optimizer.clip: wanted float above 0 and finite or None; got float nan",
+        ),
+        (f"show {TINY} --model.vocabulary 3", "model.vocabulary is set from the data ("),
+        (
+            "show luong2015 --model.decoder.cell.width 3",
+            "wanted None (the part around it sets the value); got",
+        ),
         (f"run {TINY} --model.position learned", "a part is chosen by model.position:learned"),
         (f"run {TINY} --seeds three", "argument --seeds: invalid int value: 'three'"),
         (f"run {TINY} --seeds 0", "--seeds must be at least 1, got 0"),
-        (f"run {TINY} --model.encoder_layer.self_attention.headss 3", f"did you mean {HEADS}?"),
-        (f"show {TINY} --{HEADS} three", f"--{HEADS}: wanted int; got 'three'"),
-        (f"run {TINY} search:bean", "search: no bean; did you mean beam?"),
-        (f"run {TINY} --training.steps 0", "training.steps must be at least 1"),
-        (f"run {TINY} --task.train 0", "task.train must be at least 1, got 0"),
+        (f"run {TINY} --model.encoder_layer.self_attention.head 3", f"did you mean {HEADS}?"),
+        (f"show {TINY} --{HEADS} three", f"--{HEADS}: wanted int above 0; got 'three'"),
+        (f"run {TINY} search:bean", "unknown part for search: 'bean'; did you mean beam?"),
+        (f"run {TINY} --training.steps 0", "--training.steps: wanted int above 0; got int 0"),
+        (
+            f"run {TINY} --task.train 0",
+            "--task.train: wanted int above 0 and at most 10000000; got int 0",
+        ),
         (
             f"run {TINY} model.encoder_layer.self_attention.head.score:dot",
-            "would undo model.encoder_layer.self_attention.head.score, in which variant cosine "
-            "differs",
+            "conflicts with variant cosine, which is defined by "
+            "model.encoder_layer.self_attention.head.score; leave cosine out",
         ),
         (
             f"run {TINY} model.position:learned --model.position.max_length 3",
@@ -98,7 +110,7 @@ def test_a_mistake_is_one_sentence(capsys, tmp_path, command, expected):
     "text, expected",
     [
         ("ablation = 3", "must define `ablation`"),
-        ("def :", "line 1, is no Python"),
+        ("def :", "line 1, is not Python"),
         ("import nothing_of_this_name", "line 1, failed: ModuleNotFoundError: No module named"),
         ("\nnumber = 1 / 0", "line 2, failed: ZeroDivisionError: division by zero"),
         ("import sys\nsys.exit(3)", "line 2, failed: SystemExit: 3"),
@@ -190,9 +202,11 @@ def test_evaluate_on_files(capsys, run, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(source.read_bytes())))
     capsys.readouterr()
     assert main(["predict", str(run)]) == 0
-    first, _, last = capsys.readouterr().out.splitlines()
+    reference.write_text(capsys.readouterr().out)
     source.write_text("1 2 3\n4\n")
-    reference.write_text(f"{first}\n{last}\n")
+    reference.write_text(
+        "\n".join(line for line in reference.read_text().split("\n") if line) + "\n"
+    )
     words = ["evaluate", str(run), "--source", str(source), "--reference", str(reference)]
     assert main([*words, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["exact_match"] == 1
@@ -271,7 +285,7 @@ def test_list_is_quick_and_starts_no_jax():
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
-    for listing in shipped():
+    for listing in catalog():
         assert listing.paper, "the first line: question, two spaces, paper"
         line = next(line for line in done.stdout.splitlines() if line.startswith(listing.name))
         assert listing.question in line, "a program that reads it gets whole lines"

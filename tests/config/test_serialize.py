@@ -8,10 +8,11 @@ import pytest
 
 from attnjax.attention.align import LocalPredictive
 from attnjax.attention.score import Additive
+from attnjax.cli.catalog import folder
 from attnjax.config.serialize import from_json, has_own, record_differences, to_json
 from attnjax.config.vary import vary
 from attnjax.errors import UserError
-from attnjax.experiment.load import folder, load
+from attnjax.experiment.load import load
 
 FILES = [*sorted(folder().glob("*.py")), Path(__file__).parents[1] / "tiny.py"]
 

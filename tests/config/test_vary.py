@@ -5,14 +5,16 @@ from fnmatch import fnmatch
 import pytest
 
 from attnjax.attention.score import Additive, Dot, ScaledDot, Score
+from attnjax.cli.catalog import folder
 from attnjax.config.override import override, split
-from attnjax.config.vary import differences, vary
+from attnjax.config.vary import vary
+from attnjax.config.walk import differences
 from attnjax.data.corpora.parallel_text import ParallelText
 from attnjax.data.generated.sequences import Copy
 from attnjax.decoding.search import Beam
 from attnjax.errors import UserError
 from attnjax.experiment import Experiment
-from attnjax.experiment.load import folder, load
+from attnjax.experiment.load import load
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import PreNorm
 
@@ -68,15 +70,23 @@ def test_a_later_path_leads_into_an_earlier_value():
 @pytest.mark.parametrize(
     "path, value, sentence",
     [
-        ("model.num_encoder_layers", "six", "model.num_encoder_layers: wanted int; got str 'six'"),
-        ("model.num_encoder_layers", True, "model.num_encoder_layers: wanted int; got bool True"),
-        ("model.width", 1.5, "model.width: wanted int; got float 1.5"),
-        ("model.dropout", None, "model.dropout: wanted float; got None"),
-        ("training.patience", "x", "training.patience: wanted int or None; got str 'x'"),
+        (
+            "model.num_encoder_layers",
+            "six",
+            "model.num_encoder_layers: wanted int above 0; got str 'six'",
+        ),
+        (
+            "model.num_encoder_layers",
+            True,
+            "model.num_encoder_layers: wanted int above 0; got bool True",
+        ),
+        ("model.width", 1.5, "model.width: wanted int above 0; got float 1.5"),
+        ("model.dropout", None, "model.dropout: wanted float at least 0 and below 1; got None"),
+        ("training.patience", "x", "training.patience: wanted int above 0 or None; got str 'x'"),
         ("training.parallel", "gpu", "training.parallel: wanted mesh or pmap; got str 'gpu'"),
-        ("training.steps", 0, "training.steps must be at least 1"),
+        ("training.steps", 0, "training.steps: wanted int above 0; got int 0"),
         (SCORE, PreNorm(), f"{SCORE}: wanted Score; got PreNorm"),
-        ("measures", (Dot(),), "measures: wanted tuple"),
+        ("measures", (Dot(),), "measures[0]: wanted Measure; got Dot"),
         (
             "model.encoder.atention.heads",
             4,
@@ -118,7 +128,6 @@ def test_a_whole_number_may_stand_for_a_float():
             {"model.encoder_layer.feed_forward.width": 8},
         ),
         (("--training.precision", "bfloat16"), {"training.precision": "bfloat16"}),
-        (("--task.seed", "-1"), {"task.seed": -1}),
     ],
 )
 def test_overrides_in_any_order(words, expected):
@@ -131,15 +140,25 @@ def test_overrides_in_any_order(words, expected):
 @pytest.mark.parametrize(
     "words, sentence",
     [
-        (("--model.width", "wide"), "--model.width: wanted int; got 'wide'"),
+        (("--model.width", "wide"), "--model.width: wanted int above 0; got 'wide'"),
         (("--training.parallel", "gpu"), "--training.parallel: wanted mesh or pmap; got 'gpu'"),
         (("--model.dropuot", "0.1"), "no field model.dropuot; did you mean model.dropout?"),
-        (("--model.dropout",), "--model.dropout wants a value after it"),
-        ((f"{SCORE}:aditive",), "no aditive; did you mean additive?"),
+        (("--model.dropout",), "--model.dropout needs a value after it"),
+        ((f"{SCORE}:aditive",), "'aditive'; did you mean additive?"),
         ((f"--{SCORE}", "additive"), f"a part is chosen by {SCORE}:"),
-        (("model.width:8",), "model.width is a value of the file, int: give it by --model.width"),
-        (("measures:heatmaps",), "measures is a value of the file, "),
-        (("--model.dropout", "0,5"), "--model.dropout: wanted float; got '0,5'"),
+        (
+            ("model.width:8",),
+            "model.width is a value, not a part (int above 0): give --model.width",
+        ),
+        (
+            ("measures:heatmaps",),
+            "measures is a value, not a part (tuple of Measure): write it in the file",
+        ),
+        (("--task.seed", "-1"), "--task.seed: wanted int at least 0; got int -1"),
+        (
+            ("--model.dropout", "0,5"),
+            "--model.dropout: wanted float at least 0 and below 1; got '0,5'",
+        ),
     ],
 )
 def test_a_wrong_override_is_one_sentence(words, sentence):
@@ -171,7 +190,7 @@ def test_a_newcomers_part_can_be_chosen_at_once():
 
 
 def test_the_base_class_of_parts_is_none():
-    with pytest.raises(UserError, match="no score"):
+    with pytest.raises(UserError, match="'score'; choose from additive"):
         changed(f"{SCORE}:score")
     assert type(BASE.model.encoder_layer.self_attention.head.score) is ScaledDot
 

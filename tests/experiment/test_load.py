@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from attnjax.experiment.load import folder, load
+from attnjax.cli.catalog import folder
+from attnjax.experiment.load import load
 from attnjax.models.captioner import Captioner
 
 SETTINGS = [

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from attnjax.config.constraints import PositiveInt
 from attnjax.data.corpora.tfds import open_prepared, read_split
 from attnjax.data.corpus import Corpus, Encoded, Task, ids
 from attnjax.data.generated.sequences import check_at_least
@@ -47,8 +48,8 @@ class Coco(Task):
     valid: str | None = "val"
     test: str | None = "test"
     folder: str | None = None
-    side: int = 224
-    captions: int = 5
+    side: PositiveInt = 224
+    captions: PositiveInt = 5
     vocabulary: VocabularyPart = SplitWords(max_size=10_000)
 
     @property

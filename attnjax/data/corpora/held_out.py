@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from attnjax.config.constraints import NonNegativeInt, PositiveInt
 from attnjax.data.corpus import Corpus, Example, Task, build
 from attnjax.data.generated.sequences import check_at_least
 from attnjax.data.vocabularies import Vocabularies
@@ -27,8 +28,8 @@ class WithHeldOut(Task):
         vocabulary: of the source.
     """
 
-    valid: int = 500
-    seed: int = 0
+    valid: PositiveInt = 500
+    seed: NonNegativeInt = 0
     vocabulary: VocabularyPart = SplitWords()
 
     @property

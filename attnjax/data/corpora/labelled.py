@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from attnjax.config.constraints import NonNegativeInt
 from attnjax.data.corpora.held_out import WithHeldOut
 from attnjax.data.corpus import Corpus, Example
 from attnjax.data.files import find_folder, read_lines
@@ -108,7 +109,7 @@ class MovieReviews(Labelled):
     """
 
     folder: str = "mr"
-    fold: int = 0
+    fold: NonNegativeInt = 0
 
     def read(self) -> tuple[list[Example], list[Example]]:
         if not 0 <= self.fold < FOLDS:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from attnjax.config.constraints import PositiveInt
 from attnjax.data.corpus import Corpus, Example, Task, build
 from attnjax.data.files import find_folder, read_lines
 from attnjax.data.special_tokens import END
@@ -130,7 +131,7 @@ class ParallelCorpus(Task):
     vocabulary: VocabularyPart = SplitWords()
     target_vocabulary: VocabularyPart | None = None
     source_order: SourceOrder = Forward()
-    max_length: int | None = None
+    max_length: PositiveInt | None = None
 
     @property
     def metric(self) -> Literal["bleu"]:

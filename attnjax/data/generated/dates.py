@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from attnjax.config.constraints import PositiveInt
 from attnjax.data.corpus import Corpus, Example, build
 from attnjax.data.generated.sequences import Generated, check_at_least, cut
 from attnjax.data.vocabularies import Vocabularies, joint
@@ -124,8 +125,8 @@ class Dates(Generated):
 
     locales: str = "en,de,fr,es,fi,tr,ru,el,hu,ja,hi,ar_EG"
     formats: str = "full;long;medium;short;yMMMEd"
-    first_year: int = 1900
-    last_year: int = 2099
+    first_year: PositiveInt = 1900
+    last_year: PositiveInt = 2099
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         check_at_least(1, self, "train", "valid", "test")

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnjax.data.corpus import Corpus, Encoded, Task
+from attnjax.config.constraints import NonNegativeFloat, NonNegativeInt, PositiveInt
+from attnjax.data.corpus import Corpus, Encoded, ExampleCount, Task
 from attnjax.data.generated.sequences import check_at_least
 from attnjax.data.vocabularies import Vocabularies
 
@@ -50,13 +51,13 @@ class NoisyFunction(Task):
         seed: of the generator.
     """
 
-    train: int = 50
-    valid: int = 50
-    test: int = 50
-    sets: int = 1
-    dimensions: int = 1
-    noise: float = 0.5
-    seed: int = 0
+    train: ExampleCount = 50
+    valid: ExampleCount = 50
+    test: ExampleCount = 50
+    sets: ExampleCount = 1
+    dimensions: PositiveInt = 1
+    noise: NonNegativeFloat = 0.5
+    seed: NonNegativeInt = 0
 
     @property
     def metric(self) -> None:

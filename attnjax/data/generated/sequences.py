@@ -7,7 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from attnjax.data.corpus import Corpus, Example, Task, build
+from attnjax.config.constraints import NonNegativeInt, PositiveInt
+from attnjax.data.corpus import Corpus, Example, ExampleCount, Task, build
 from attnjax.data.vocabularies import Vocabularies, joint
 from attnjax.data.vocabulary import SPECIAL, WordVocabulary
 from attnjax.errors import UserError
@@ -24,10 +25,10 @@ class Generated(Task):
         seed: of the generator.
     """
 
-    train: int = 10_000
-    valid: int = 500
-    test: int = 1_000
-    seed: int = 0
+    train: ExampleCount = 10_000
+    valid: ExampleCount = 500
+    test: ExampleCount = 1_000
+    seed: NonNegativeInt = 0
 
     @property
     def metric(self) -> Literal["exact_match"]:
@@ -47,9 +48,9 @@ class Sequences(Generated):
         longest: the most.
     """
 
-    symbols: int = 20
-    shortest: int = 1
-    longest: int = 12
+    symbols: PositiveInt = 20
+    shortest: PositiveInt = 1
+    longest: PositiveInt = 12
 
     @abstractmethod
     def origins(self, sequence: tuple[int, ...]) -> list[frozenset[int]]:
@@ -149,10 +150,10 @@ class AssociativeRecall(Generated):
     Source: Ba et al. 2016 (fast weights), section 4.1: `c9k8j3f1??c` -> `9`.
     """
 
-    keys: int = 26
-    values: int = 10
-    fewest: int = 1
-    most: int = 8
+    keys: PositiveInt = 26
+    values: PositiveInt = 10
+    fewest: PositiveInt = 1
+    most: PositiveInt = 8
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         check_at_least(1, self, "keys", "values", "fewest", "train", "valid", "test")

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from attnjax.config.constraints import PositiveInt
 from attnjax.data.corpus import Corpus, Encoded, ids
 from attnjax.data.generated.sequences import Generated, check_at_least, cut
 from attnjax.data.vocabularies import Vocabularies
@@ -69,10 +70,10 @@ class Shapes(Generated):
             for; the patches are counted row by row.
     """
 
-    cells: int = 3
-    fewest: int = 2
-    most: int = 2
-    patch: int = 4
+    cells: PositiveInt = 3
+    fewest: PositiveInt = 2
+    most: PositiveInt = 2
+    patch: PositiveInt = 4
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         check_at_least(1, self, "cells", "fewest", "train", "valid", "test")

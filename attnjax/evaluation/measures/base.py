@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from attnjax.config.constraints import PositiveInt
 from attnjax.data.batching import Batch, Batching, in_order
 from attnjax.data.corpus import Corpus, Encoded
 from attnjax.data.special_tokens import PAD
@@ -150,7 +151,7 @@ class Saturation(Measure):
         examples: how many of the test split's first sentences are looked at.
     """
 
-    examples: int = 64
+    examples: PositiveInt = 64
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)

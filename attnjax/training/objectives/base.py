@@ -6,6 +6,7 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
+from attnjax.config.constraints import DropoutRate
 from attnjax.data.special_tokens import START
 from attnjax.errors import UserError
 from attnjax.training.objectives.cross_entropy import cross_entropy
@@ -60,7 +61,7 @@ class CrossEntropy(Objective):
         smoothing: the share of the target's probability that is spread over all words.
     """
 
-    smoothing: float = 0.1
+    smoothing: DropoutRate = 0.1
 
     def check(self, model: Any) -> None:
         if not hasattr(model, "features"):

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from attnjax.config.constraints import DropoutRate, NonNegativeFloat
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
 from attnjax.models.base import logits, sown
@@ -62,8 +63,8 @@ class DoublyStochastic(CrossEntropy):
     Source: Xu et al. 2015, eq. 14.
     """
 
-    smoothing: float = 0.0
-    penalty: float = 1.0
+    smoothing: DropoutRate = 0.0
+    penalty: NonNegativeFloat = 1.0
 
     def __call__(
         self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
@@ -106,9 +107,9 @@ class Reinforce(CrossEntropy):
     Source: Xu et al. 2015, eq. 10 to 12 and the rule after them; Williams 1992.
     """
 
-    smoothing: float = 0.0
-    reward: float = 1.0
-    entropy: float = 0.01
+    smoothing: DropoutRate = 0.0
+    reward: NonNegativeFloat = 1.0
+    entropy: NonNegativeFloat = 0.01
 
     def initial(self) -> jax.Array:
         return jnp.zeros((), jnp.float32)
