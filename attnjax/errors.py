@@ -1,6 +1,8 @@
-"""Errors that a user can mend; the command line prints them as one sentence."""
+"""Errors that a user can mend, and warnings; the command line prints each as one sentence."""
 
 import difflib
+import signal
+import sys
 from collections.abc import Iterable
 
 
@@ -13,7 +15,20 @@ class NoCorpus(UserError):
 
 
 class Interrupted(Exception):
-    """Ctrl-C, after everything is saved; the command line says how to resume, exit code 130."""
+    """Ctrl-C or SIGTERM came, and everything is saved.
+
+    The command line says how to resume; its exit code is 128 plus the signal's number: 130 or 143.
+    """
+
+    def __init__(self, message: str, number: int = signal.SIGINT) -> None:
+        """Say what is saved, and which signal came."""
+        super().__init__(message)
+        self.signal = number
+
+
+def warn(sentence: str) -> None:
+    """Print a warning on standard error; the command goes on."""
+    print(f"attnjax: warning: {sentence}", file=sys.stderr)
 
 
 def unknown(what: str, name: object, known: Iterable[str]) -> UserError:

@@ -21,7 +21,8 @@ from attnjax.training import sharding
 from attnjax.training.flops import product_flops
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam, Constant
-from attnjax.training.step import Precision, initial_state, train_step
+from attnjax.training.settings import Precision, Recipe, Training
+from attnjax.training.step import initial_state, train_step
 
 VOCABULARY, DROPOUT, SMOOTHING = 10_000, 0.1, 0.1
 SYMBOLS = 4
@@ -99,21 +100,21 @@ def prepare(
         precision: of the products.
         seeds: how many runs to train together on the same batch.
     """
-    optimizer = Adam(schedule=Constant(value=1e-4), epsilon=1e-8)
-    parts: dict[str, Any] = {
-        "model": model,
-        "objective": CrossEntropy(smoothing=smoothing),
-        "transform": optimizer.make(),
-    }
-    step = partial(train_step, precision=precision, **parts)
+    recipe = Recipe(
+        model=model,
+        objective=CrossEntropy(smoothing=smoothing),
+        optimizer=Adam(schedule=Constant(value=1e-4), epsilon=1e-8),
+        training=Training(precision=precision),
+    )
+    step = partial(train_step, recipe=recipe)
     devices = sharding.devices("mesh", rows=len(given.target), seeds=seeds > 1)
-    first: Callable[..., Any] = jax.jit(partial(initial_state, batch=given, **parts))
+    first: Callable[..., Any] = jax.jit(partial(initial_state, batch=given, recipe=recipe))
     state = first(jax.random.key(0))
     flops = product_flops(partial(step, reduce=lambda sums: sums), state, given)
     if seeds > 1:
         state = jax.vmap(first)(jax.random.split(jax.random.key(0), seeds))
         given = Batch(*(np.stack([array] * seeds) for array in given))
-    held, shared = devices.hold(state), devices.share(given)
+    held, shared = devices.replicate(state), devices.shard(given)
     compiled = devices.compile(step, donate=True)
 
     def call() -> Any:

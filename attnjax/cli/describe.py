@@ -71,7 +71,6 @@ def costs(experiment: Experiment, corpus: Corpus) -> tuple[int, int, tuple[int, 
     """
     plan = experiment.training.batching.plan(corpus.splits["train"])
     rows, source, target = max(plan.shapes, key=lambda shape: shape[0] * max(shape[1:]))
-    transform = experiment.optimizer.make()
 
     def batch(rows: int) -> Any:
         example = plan.batch(0, 0)
@@ -83,20 +82,8 @@ def costs(experiment: Experiment, corpus: Corpus) -> tuple[int, int, tuple[int, 
         kinds = (array.dtype for array in example)
         return Batch._make(map(jax.ShapeDtypeStruct, shapes, kinds))
 
-    initial = partial(
-        initial_state,
-        model=experiment.model,
-        objective=experiment.objective,
-        transform=transform,
-    )
+    initial = partial(initial_state, recipe=experiment.recipe)
     state = jax.eval_shape(initial, jax.random.key(0), batch(1))
     parameters = sum(leaf.size for leaf in jax.tree.leaves(state.params))
-    step = partial(
-        train_step,
-        model=experiment.model,
-        objective=experiment.objective,
-        transform=transform,
-        reduce=lambda sums: sums,
-        precision=experiment.training.precision,
-    )
+    step = partial(train_step, recipe=experiment.recipe, reduce=lambda sums: sums)
     return parameters, product_flops(step, state, batch(rows)), (rows, source, target)

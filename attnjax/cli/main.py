@@ -121,14 +121,19 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns its exit code: 0, 2 for a user's mistake, 130 for Ctrl-C."""
+    """Run a command; returns its exit code.
+
+    It is 0, 2 for a user's mistake, 130 for Ctrl-C, and 143 for SIGTERM.
+    """
     try:
         return _main(list(sys.argv[1:] if arguments is None else arguments))
     except UserError as error:
         return _fail(str(error), 2)
-    except (Interrupted, KeyboardInterrupt) as error:
-        where = f" ({error})" if str(error) else ""
-        return _fail(f"interrupted{where}; the same command goes on from what is saved", 130)
+    except Interrupted as error:
+        said = f"interrupted ({error}); the same command goes on from what is saved"
+        return _fail(said, 128 + error.signal)
+    except KeyboardInterrupt:
+        return _fail("interrupted; the same command goes on from what is saved", 130)
     except BrokenPipeError:
         # whoever read our output has enough; nothing is left to be flushed to it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

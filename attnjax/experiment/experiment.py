@@ -24,7 +24,7 @@ from attnjax.models.max_length import check_lengths, longest
 from attnjax.models.transformer import Transformer
 from attnjax.training.objectives.base import CrossEntropy, Objective
 from attnjax.training.optimizers import Adam, Optimizer
-from attnjax.training.settings import Training
+from attnjax.training.settings import Recipe, Training
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +53,16 @@ class Experiment:
 
     def __post_init__(self) -> None:
         check_fields(self)
+
+    @property
+    def recipe(self) -> Recipe:
+        """What the training needs of it."""
+        return Recipe(
+            model=self.model,
+            objective=self.objective,
+            optimizer=self.optimizer,
+            training=self.training,
+        )
 
     def resolve(self, corpus: Corpus) -> "Experiment":
         """The experiment with the model's vocabularies filled in.

@@ -9,14 +9,12 @@ together, in one program.
 
 import datetime
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 from rich.console import Console
 
 from attnjax.config.override import Override, as_far_as, override
@@ -44,9 +42,8 @@ from attnjax.runs.run_folder import (
 )
 from attnjax.runs.summary import BETTER
 from attnjax.runs.versions import installed
-from attnjax.training.loop import train
-from attnjax.training.member import Run, TrainResult
-from attnjax.training.step import initial_state
+from attnjax.training.run_state import Run, TrainResult
+from attnjax.training.trainer import TrainSetup, train
 
 PACKAGES = ("attnjax", "jax", "jaxlib", "flax", "optax")
 
@@ -133,12 +130,13 @@ def sweep(plan: Sweep, console: Console) -> None:
             waiting[variant] = resolved, unfinished
         else:
             console.print(f"{variant}: {len(runs)} of {len(runs)} runs are there already")
-    for variant, (experiment, unfinished) in waiting.items():
+    for place, (variant, (experiment, unfinished)) in enumerate(waiting.items(), start=1):
+        title = f"{variant} (variant {place} of {len(waiting)})" if len(waiting) > 1 else variant
         data = corpus(experiment.task)
         with alone(unfinished):
             for folder, wanted in unfinished.items():
                 open_folder(folder, wanted, plan.loaded, data.vocabularies)
-            _run(variant, experiment, data, unfinished, console)
+            _run(variant, experiment, data, unfinished, console, title)
 
 
 def _finished(folder: Path) -> bool:
@@ -161,45 +159,20 @@ def _run(
     corpus: Corpus,
     runs: dict[Path, Manifest],
     console: Console,
+    title: str,
 ) -> None:
     """Train the runs of a variant together, and finish each."""
-    outcomes = train(
-        [Run(folder=folder, seed=wanted.seed) for folder, wanted in runs.items()],
-        model=experiment.model,
-        corpus=corpus,
-        objective=experiment.objective,
-        optimizer=experiment.optimizer,
-        training=experiment.training,
-        console=console,
-        title=variant,
-    )
-    seeds = [wanted.seed for wanted in runs.values()]
-    first = _initial(experiment, corpus, seeds) if experiment.measures else [None] * len(seeds)
-    for (folder, wanted), outcome, initial in zip(runs.items(), outcomes, first, strict=True):
+    setup = TrainSetup.of(experiment.recipe, corpus)
+    seeds = [Run(folder=folder, seed=wanted.seed) for folder, wanted in runs.items()]
+    outcomes = train(seeds, setup, console=console, title=title)
+    for (folder, wanted), outcome in zip(runs.items(), outcomes, strict=True):
+        initial = setup.initial_state(wanted.seed).params if experiment.measures else None
         with console.status(f"{variant}: decoding and measuring seed {wanted.seed}"):
             found = _finish(folder, experiment, corpus, outcome, initial, seed=wanted.seed)
         write_json(folder / RESULT, {"variant": variant, "seed": wanted.seed, **found})
         judged = ((name, found["metrics"][name]) for name in BETTER if name in found["metrics"])
         shown = ", ".join(f"{name} {number(value)}" for name, value in judged)
         console.print(f"{variant}, seed {wanted.seed}: {shown}", highlight=False, soft_wrap=True)
-
-
-def _initial(experiment: Experiment, corpus: Corpus, seeds: Sequence[int]) -> list[Any]:
-    """The parameters that each seed's training began with."""
-    plan = experiment.training.batching.plan(corpus.splits["train"])
-    batch = jax.tree.map(jnp.asarray, plan.batch(0, 0))
-    transform = experiment.optimizer.make()
-    # not compiled: drawing many arrays in one program takes XLA longer than the training may
-    return [
-        initial_state(
-            jax.random.key(seed),
-            batch,
-            model=experiment.model,
-            objective=experiment.objective,
-            transform=transform,
-        ).params
-        for seed in seeds
-    ]
 
 
 def _finish(

@@ -1,4 +1,4 @@
-"""Checkpoints: a run's state and standing on disk, whole or not there."""
+"""Checkpoints: a run's state and progress on disk, whole or not there."""
 
 import errno
 import hashlib
@@ -16,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as ocp
 
-from attnjax.errors import UserError
+from attnjax.errors import UserError, warn
+from attnjax.training.metrics_log import LogEnd
 from attnjax.training.step import State
 
 FOLDER = "checkpoints"
@@ -34,21 +35,27 @@ NOTHING = {"nothing": np.zeros(1)}
 
 @dataclass(frozen=True, kw_only=True)
 class RunProgress:
-    """Where a run stands, beside its state.
+    """How far a run has come, beside its state.
 
     Attributes:
-        best: the lowest validation loss so far.
+        best: the lowest validation loss at the end of an epoch.
         waited: epochs in a row that did not lower it.
-        seconds: it was trained for, over all resumes; see `TrainResult`.
-        epoch_end: this is the end of an epoch or of the training; only such are averaged.
+        last_loss: the validation loss after the last step, where that is within an epoch.
+        seconds: the run was trained for, over all resumes; see `TrainResult`.
+        epoch_end: this is the end of an epoch. Only such are averaged, and the end of the training.
         stopped: why training ended, "steps" or "patience"; None: it has not.
+        together: the seeds of the runs that were saved with this one, its own among them.
+        log: where metrics.jsonl ended.
     """
 
     best: float | None = None
     waited: int = 0
+    last_loss: float | None = None
     seconds: float = 0.0
     epoch_end: bool = False
     stopped: str | None = None
+    together: tuple[int, ...] = ()
+    log: LogEnd = LogEnd()
 
 
 class Checkpoints:
@@ -61,9 +68,13 @@ class Checkpoints:
     def __init__(self, folder: Path, *, only_read: bool = False) -> None:
         """Open the folder's checkpoints, or make room for them.
 
-        Who only reads leaves alone what a training is writing at that moment.
+        A newest checkpoint that is corrupt is named in a warning and kept aside as
+        `<step>.corrupt`, and the one before takes its place. Who only reads leaves everything as it
+        is: a training may be writing at that moment.
         """
         self.folder = Path(folder).resolve() / FOLDER
+        if not only_read:
+            self._set_corrupt_aside()
         options = ocp.CheckpointManagerOptions(
             enable_async_checkpointing=False,
             cleanup_tmp_directories=not only_read,
@@ -80,8 +91,8 @@ class Checkpoints:
         """The steps that are saved, the latest last."""
         return sorted(self._manager.all_steps())
 
-    def save(self, state: State, standing: RunProgress, *, keep: int) -> None:
-        """Save a state; then only it and the last `keep` ends of epochs stay.
+    def save(self, state: State, progress: RunProgress) -> None:
+        """Save a state beside those that are there.
 
         Raises:
             UserError: the disk is full. What was saved before is whole.
@@ -100,29 +111,37 @@ class Checkpoints:
                 args=ocp.args.Composite(
                     params=ocp.args.StandardSave(params or NOTHING),
                     rest=ocp.args.StandardSave(rest),
-                    standing=ocp.args.JsonSave(asdict(standing)),
+                    progress=ocp.args.JsonSave(asdict(progress)),
                 ),
             )
             digest = self.folder / str(step) / DIGEST
             unnamed = digest.with_name(f"{DIGEST}.tmp")
             unnamed.write_text(_digest(digest.parent))
             unnamed.replace(digest)  # at once, for whoever reads meanwhile
-        needed = {step, *itertools.islice(self._epoch_ends(), keep)}
+
+    def prune(self, *, keep: int) -> None:
+        """Keep the last `keep` ends of epochs, and what training may have to go on from.
+
+        That is the last checkpoint, and the one before in case the last gets damaged; once training
+        has ended, the last alone.
+        """
+        last = self.steps[-1]
+        spare = 1 if self.progress(last).stopped else 2
+        needed = {*self.steps[-spare:], *itertools.islice(self._epoch_ends(), keep)}
         for other in set(self.steps) - needed:
             self._manager.delete(other)
 
-    def restore(self, like: State) -> tuple[State, RunProgress] | None:
-        """The latest state and its standing; None where nothing is saved.
+    def discard_after(self, step: int) -> None:
+        """Delete what is later than `step`."""
+        for later in self.steps:
+            if later > step:
+                self._manager.delete(later)
+
+    def restore(self, step: int, like: State) -> State:
+        """The state that was saved at `step`.
 
         like gives the tree and its shapes (`jax.eval_shape` of the initial state will do).
-
-        Raises:
-            UserError: the checkpoint cannot be read.
         """
-        if not self.steps:
-            return None
-        step = self.steps[-1]
-        self._check(step)
         with self._readable(step):
             read = self._manager.restore(
                 step,
@@ -132,22 +151,22 @@ class Checkpoints:
                 ),
             )
         rest = read["rest"]
-        state = State(
+        return State(
             step=rest["step"],
             params=_something(read["params"]),
             optimizer=rest["optimizer"],
             objective=rest["objective"],
             key=jax.random.wrap_key_data(rest["key"]),
         )
-        return state, self._standing(step)
 
     def average(self, last: int) -> Any:
         """The arithmetic mean of the parameters at the last `last` ends of epochs, as NumPy arrays.
 
-        A checkpoint that an interruption left in the middle of an epoch does not count.
+        The end of the training counts as one. A checkpoint that an interruption left in the middle
+        of an epoch does not.
 
         Raises:
-            UserError: no end of an epoch is saved, or one cannot be read.
+            UserError: no end of an epoch is saved, or one is corrupt.
         """
         steps = list(itertools.islice(self._epoch_ends(), last))
         if not steps:
@@ -160,46 +179,80 @@ class Checkpoints:
             lambda *x: np.mean(x, axis=0, dtype=np.float64).astype(x[0].dtype), *saved
         )
 
+    def progress(self, step: int) -> RunProgress:
+        """How far the run had come at `step`."""
+        with self._readable(step):
+            args = ocp.args.Composite(progress=ocp.args.JsonRestore())
+            read = self._manager.restore(step, args=args)["progress"]
+            together, log = tuple(read.pop("together")), LogEnd(**read.pop("log"))
+            return RunProgress(**read, together=together, log=log)
+
     def _params(self, step: int) -> Any:
-        self._check(step)
         with self._readable(step):
             args = ocp.args.Composite(params=ocp.args.StandardRestore())
             return _something(self._manager.restore(step, args=args)["params"])
 
     def _epoch_ends(self) -> Iterator[int]:
-        """The steps at ends of epochs, the latest first."""
-        return (step for step in reversed(self.steps) if self._standing(step).epoch_end)
+        """The steps at ends of epochs, and the last one of the training, the latest first."""
+        for step in reversed(self.steps):
+            progress = self.progress(step)
+            if progress.epoch_end or (progress.stopped and step == self.steps[-1]):
+                yield step
 
-    def _standing(self, step: int) -> RunProgress:
-        with self._readable(step):
-            read = self._manager.restore(
-                step, args=ocp.args.Composite(standing=ocp.args.JsonRestore())
+    def _set_corrupt_aside(self) -> None:
+        """Rename the newest checkpoints until one is whole."""
+        for step in sorted(_saved(self.folder), reverse=True):
+            damage = corruption(self.folder / str(step))
+            if damage is None:
+                return
+            aside = self.folder / f"{step}.corrupt"
+            shutil.rmtree(aside, ignore_errors=True)  # of the same step, earlier
+            (self.folder / str(step)).rename(aside)
+            before = max(_saved(self.folder), default=None)
+            warn(
+                f"{damage}; it is kept aside as {aside.name}, and training "
+                + (f"goes on from step {before}" if before else "begins again")
             )
-            return RunProgress(**read["standing"])
-
-    def _check(self, step: int) -> None:
-        """Compare the files with their digest, if the run was not killed before it was written."""
-        with self._readable(step):
-            folder = self.folder / str(step)
-            digest = folder / DIGEST
-            if digest.exists() and digest.read_text() != _digest(folder):
-                raise ValueError(f"the files in {folder} are not those that were saved")
 
     @contextmanager
     def _readable(self, step: int) -> Iterator[None]:
+        folder = self.folder / str(step)
         try:
+            if damage := corruption(folder):
+                before = [other for other in self.steps if other < step]
+                raise UserError(
+                    f"{damage}; "
+                    + (f"the one of step {before[-1]} is there" if before else "there is no other")
+                    + ": `attnjax run` keeps a corrupt one aside and goes on from the one before"
+                )
             yield
-        except Exception as error:  # a broken file can raise anything in Orbax and TensorStore
-            if not (self.folder / str(step)).exists():
+        except UserError:
+            raise
+        except Exception as error:
+            if not folder.exists():
                 raise UserError(
                     f"{self.folder.parent} is being trained, and the checkpoint of step {step} has "
                     "made room for a later one: try again"
                 ) from error
-            others = [other for other in self.steps if other < step]
-            raise UserError(
-                f"the checkpoint of step {step} cannot be read: delete {self.folder / str(step)} "
-                + (f"to go on from step {others[-1]}" if others else "to begin again")
-            ) from error
+            error.add_note(f"while the checkpoint {folder} was read, which is as it was saved")
+            raise
+
+
+def corruption(folder: Path) -> str | None:
+    """What is wrong with a checkpoint's files, in words; None: they are as they were saved."""
+    digest = folder / DIGEST
+    if not folder.is_dir():
+        raise FileNotFoundError(folder)
+    if not digest.is_file():
+        return f"the checkpoint {folder} has no digest: its save was cut off"
+    if digest.read_bytes() != _digest(folder).encode():
+        return f"the checkpoint {folder} is corrupt: its files are not those that were saved"
+    return None
+
+
+def has_checkpoints(folder: Path) -> bool:
+    """Whether the run in `folder` has any, corrupt ones among them."""
+    return bool(_saved(Path(folder) / FOLDER)) or any(Path(folder, FOLDER).glob("*.corrupt"))
 
 
 def average(folder: Path, *, last: int) -> Any:
@@ -211,6 +264,11 @@ def average(folder: Path, *, last: int) -> Any:
         return checkpoints.average(last)
     finally:
         checkpoints.close()
+
+
+def _saved(folder: Path) -> list[int]:
+    """The steps in a folder of checkpoints."""
+    return [int(path.name) for path in folder.glob("*") if path.name.isdigit()]
 
 
 @contextmanager

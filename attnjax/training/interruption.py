@@ -1,28 +1,47 @@
-"""Ctrl-C, noticed between two steps instead of in the middle of one."""
+"""Ctrl-C and SIGTERM, noticed between two steps instead of in the middle of one."""
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+"""Ctrl-C, and what a batch system sends before it ends a job."""
+
+
+class Interruption:
+    """The signal that has come, if one has."""
+
+    signal: int | None = None
+
+    def __bool__(self) -> bool:
+        return self.signal is not None
 
 
 @contextmanager
-def interruption() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C was pressed. A second one ends the program at once.
+def interruption() -> Iterator[Interruption]:
+    """Notice Ctrl-C and SIGTERM; a second one of a kind ends the program at once.
 
-    Outside the main thread, which alone gets signals, nothing is changed.
+    Outside the main thread, which alone gets signals, nothing is noticed.
     """
-    pressed = threading.Event()
+    noticed = Interruption()
     if threading.current_thread() is not threading.main_thread():
-        yield pressed.is_set
+        yield noticed
         return
 
-    def press(*_: object) -> None:
-        pressed.set()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    def notice(number: int, _: object) -> None:
+        noticed.signal = number
+        signal.signal(number, before[number])
 
-    before = signal.signal(signal.SIGINT, press)
+    # None is a handler that was not installed from Python
+    before: dict[int, Any] = {
+        number: signal.getsignal(number) or signal.SIG_DFL for number in SIGNALS
+    }
+    for number in SIGNALS:
+        signal.signal(number, notice)
     try:
-        yield pressed.is_set
+        yield noticed
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number in SIGNALS:
+            signal.signal(number, before[number])

@@ -1,16 +1,21 @@
 """A run's metrics: a line each in metrics.jsonl, and the same for TensorBoard beside it."""
 
+import hashlib
 import json
 import time
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from tensorboardX.event_file_writer import EventsWriter
 
 # protobuf makes the classes when the modules are imported
 from tensorboardX.proto.event_pb2 import Event, SessionLog  # pyright: ignore
 from tensorboardX.proto.summary_pb2 import Summary  # pyright: ignore
+
+from attnjax.errors import warn
 
 FILE = "metrics.jsonl"
 """The name of the file in a run's folder."""
@@ -19,27 +24,65 @@ SECONDS_BETWEEN_FLUSHES = 10
 """How late TensorBoard is; metrics.jsonl is up to date."""
 
 
-class Record:
-    """The metrics of the run in `folder`, which goes on after `step`: later rows are dropped."""
+@dataclass(frozen=True, kw_only=True)
+class LogEnd:
+    """How long metrics.jsonl was when a checkpoint was saved, and the digest of what it held.
 
-    def __init__(self, folder: Path, *, step: int) -> None:
-        """Open the run's files."""
+    Attributes:
+        size: bytes.
+        digest: SHA-256, hexadecimal.
+    """
+
+    size: int = 0
+    digest: str = hashlib.sha256().hexdigest()
+
+
+class MetricsLog:
+    """The metrics of the run in `folder`, which goes on after `step`."""
+
+    def __init__(self, folder: Path, *, step: int, end: LogEnd) -> None:
+        """Open the run's files, and drop the rows behind `end`: they are written again.
+
+        Where metrics.jsonl does not begin with the rows that `end` is of, a warning names it, the
+        damaged file is kept aside, and the rows that can still be read are kept.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / FILE
-        kept = [row for row in read(folder) if row["step"] <= step]
+        content = path.read_bytes() if path.exists() else b""
+        kept = content[: end.size]
+        if hashlib.sha256(kept).hexdigest() != end.digest:
+            rows = [row for row in _rows(content) if row.get("step", step + 1) <= step]
+            kept = "".join(map(_line, rows)).encode()
+            aside = path.with_suffix(".jsonl.corrupt")
+            if path.exists():
+                path.replace(aside)
+            warn(
+                f"{path} is not as it was at step {step}: {len(rows)} rows could be read"
+                + (f", and the damaged file is kept as {aside.name}" if aside.exists() else "")
+                + "; the training itself is not affected"
+            )
         rewritten = path.with_suffix(".tmp")
-        rewritten.write_text("".join(_line(row) for row in kept), encoding="utf-8")
+        rewritten.write_bytes(kept)
         rewritten.replace(path)
-        self._file = path.open("a", encoding="utf-8", buffering=1)
+        self._file = path.open("ab", buffering=0)
+        self._size, self._digest = len(kept), hashlib.sha256(kept)
         # not SummaryWriter, whose thread would meet a full disk where nobody sees it
         self._board = EventsWriter(str(folder / "events"), filename_suffix=f".{step}")
         self._flushed = time.monotonic()
         start = SessionLog(status=SessionLog.START)  # TensorBoard drops later steps, too
         self._board.write_event(Event(step=step + 1, session_log=start))
 
+    @property
+    def end(self) -> LogEnd:
+        """Where the file ends now."""
+        return LogEnd(size=self._size, digest=self._digest.hexdigest())
+
     def write(self, *, step: int, epoch: int, split: str, **values: float) -> None:
-        """One row."""
-        self._file.write(_line({"step": step, "epoch": epoch, "split": split, **values}))
+        """Add a row."""
+        line = _line({"step": step, "epoch": epoch, "split": split, **values}).encode()
+        self._file.write(line)
+        self._size += len(line)
+        self._digest.update(line)
         scalars = [
             Summary.Value(tag=f"{split}/{name}", simple_value=value)
             for name, value in values.items()
@@ -56,15 +99,47 @@ class Record:
             pass
 
 
+class RunningMean:
+    """Means of metrics over tokens since it was made, an array with a value a run."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self.tokens: Any = 0.0
+        self._sums: dict[str, Any] = {}
+
+    def add(self, metrics: dict[str, np.ndarray]) -> None:
+        """Add a step's means, weighed by its "tokens"."""
+        tokens = metrics["tokens"]
+        self.tokens = self.tokens + tokens
+        for name, value in metrics.items():
+            if name != "tokens":
+                self._sums[name] = self._sums.get(name, 0.0) + value * tokens
+
+    def means(self) -> dict[str, np.ndarray]:
+        """The means, and "tokens_per_second"; nothing where nothing was added."""
+        if not self._sums:
+            return {}
+        speed = self.tokens / max(time.monotonic() - self._began, 1e-9)
+        means = {name: total / self.tokens for name, total in self._sums.items()}
+        return means | {"tokens_per_second": speed}
+
+
 def read(folder: Path) -> list[dict[str, Any]]:
-    """The rows of a run's metrics.jsonl; the last may be cut off, and is then left out."""
+    """The rows of a run's metrics.jsonl up to the first that is damaged or cut off."""
     path = folder / FILE
+    return _rows(path.read_bytes()) if path.exists() else []
+
+
+def _rows(content: bytes) -> list[dict[str, Any]]:
     rows = []
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+    for line in content.splitlines():
         try:
-            rows.append(json.loads(line))
-        except json.JSONDecodeError:
+            row = json.loads(line)
+        except ValueError:
             break
+        if not isinstance(row, dict):
+            break
+        rows.append(row)
     return rows
 
 

@@ -1,21 +1,26 @@
-"""What a training is told, beside its model, data, objective and optimizer."""
+"""What a training is told: `Training` how long and on which batches, `Recipe` everything."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from attnjax.config.constraints import PositiveInt
 from attnjax.data.batching import Batching
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
+from attnjax.training.objectives.base import Objective
+from attnjax.training.optimizers import Optimizer
+
+type Precision = Literal["float32", "bfloat16"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """How long, on what, and how exactly to train.
+    """How long, on which batches, and in which precision a model is trained.
 
     Attributes:
         steps: the updates after which training ends.
-        patience: it ends earlier after so many epochs in a row without a lower validation loss.
+        patience: training ends earlier after so many epochs in a row without a lower validation
+            loss; None: it does not.
         average: the result is the mean of the parameters at the ends of so many last epochs.
         parallel: how a step runs on several devices, see `attnjax.training.sharding`.
         precision: what the model computes in; parameters, updates and the loss stay float32.
@@ -26,15 +31,15 @@ class Training:
     patience: PositiveInt | None = None
     average: PositiveInt = 1
     parallel: Literal["mesh", "pmap"] = "mesh"
-    precision: Literal["float32", "bfloat16"] = "float32"
+    precision: Precision = "float32"
     batching: Batching = field(default_factory=Batching)
 
     def check(self, corpus: Corpus) -> None:
-        """Refuse a corpus that it cannot train on.
+        """Refuse a corpus that cannot be trained on.
 
         Raises:
-            UserError: no training examples, patience without validation examples, or as
-                `Batching.check`.
+            UserError: there are no training examples, there is patience but no validation
+                examples, or as `Batching.check`.
         """
         if not corpus.splits.get("train"):
             raise UserError("the corpus has no training examples")
@@ -43,3 +48,20 @@ class Training:
             raise UserError("training.patience needs validation examples, and the corpus has none")
         for split in ("train", "valid") if valid else ("train",):
             self.batching.check(corpus.splits[split], f" of the {split} split")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """What decides a training, but for its data and its seed.
+
+    Attributes:
+        model: see `attnjax.models`; its vocabularies are filled in.
+        objective: what is minimised.
+        optimizer: how gradients change parameters.
+        training: how long, and on which batches.
+    """
+
+    model: Any
+    objective: Objective
+    optimizer: Optimizer
+    training: Training

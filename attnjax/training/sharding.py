@@ -1,5 +1,6 @@
 """Where a step runs: the only file that knows devices."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -23,7 +24,7 @@ class Step(Protocol):
     `reduce` adds sums up over the devices.
     """
 
-    def __call__(self, held: Any, batch: Any, *, reduce: Callable[[Any], Any]) -> Any: ...
+    def __call__(self, held: Any, batch: Any, /, *, reduce: Callable[[Any], Any]) -> Any: ...
 
 
 def devices(how: How, *, rows: int, seeds: bool) -> "Devices":
@@ -40,7 +41,7 @@ def devices(how: How, *, rows: int, seeds: bool) -> "Devices":
 
 
 @dataclass(frozen=True)
-class Devices:
+class Devices(ABC):
     """Devices that share the rows of every batch and each hold everything else."""
 
     mesh: Mesh
@@ -51,25 +52,30 @@ class Devices:
         """The number of devices."""
         return self.mesh.size
 
-    def hold(self, tree: Any) -> Any:
-        """A state or parameters, on every device."""
-        raise NotImplementedError
+    @property
+    def idle(self) -> int:
+        """The number of the machine's devices that take no part."""
+        return jax.device_count() - self.count
 
-    def share(self, batch: Any) -> Any:
-        """A batch of host arrays, its rows shared out.
+    @abstractmethod
+    def replicate(self, tree: Any) -> Any:
+        """Put a state or parameters on every device."""
+
+    @abstractmethod
+    def shard(self, batch: Any) -> Any:
+        """Share the rows of a batch of host arrays out.
 
         Raises:
             UserError: the devices do not divide the rows.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:
         """The step over all devices; donate gives up the first argument's memory."""
-        raise NotImplementedError
 
-    def read(self, tree: Any) -> Any:
-        """What `compile`'s step returned, or what `hold` holds, as if there was one device."""
-        raise NotImplementedError
+    @abstractmethod
+    def fetch(self, tree: Any) -> Any:
+        """What a compiled step returned, or `replicate` did, as if there was one device."""
 
     def _rows(self, batch: Any) -> int:
         """The number of rows of a device."""
@@ -92,10 +98,10 @@ class Meshed(Devices):
     loop over time uses is added up over the devices at every word.
     """
 
-    def hold(self, tree: Any) -> Any:
+    def replicate(self, tree: Any) -> Any:
         return jax.device_put(tree, self._sharding())
 
-    def share(self, batch: Any) -> Any:
+    def shard(self, batch: Any) -> Any:
         self._rows(batch)
         return jax.device_put(batch, NamedSharding(self.mesh, self._rows_axes()))
 
@@ -116,20 +122,20 @@ class Meshed(Devices):
     def _rows_axes(self) -> PartitionSpec:
         return PartitionSpec(None, AXIS) if self.seeds else PartitionSpec(AXIS)
 
-    def read(self, tree: Any) -> Any:
+    def fetch(self, tree: Any) -> Any:
         return tree
 
 
 class Mapped(Devices):
     """`jax.pmap`: the step sees its device's rows, and sums are added up by `psum`."""
 
-    def hold(self, tree: Any) -> Any:
+    def replicate(self, tree: Any) -> Any:
         def copies(tree: Any) -> Any:
             return jax.tree.map(lambda x: jnp.broadcast_to(x, (self.count, *x.shape)), tree)
 
         return jax.jit(copies, out_shardings=self._sharding(AXIS))(tree)
 
-    def share(self, batch: Any) -> Any:
+    def shard(self, batch: Any) -> Any:
         rows, axis = self._rows(batch), int(self.seeds)
 
         def split(x: np.ndarray) -> np.ndarray:
@@ -149,7 +155,7 @@ class Mapped(Devices):
             donate_argnums=0 if donate else (),
         )
 
-    def read(self, tree: Any) -> Any:
+    def fetch(self, tree: Any) -> Any:
         return _first(tree)
 
 

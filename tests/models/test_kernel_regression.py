@@ -16,6 +16,7 @@ from attnjax.errors import UserError
 from attnjax.models.kernel_regression import KernelRegression
 from attnjax.training.objectives.squared_error import SquaredError
 from attnjax.training.optimizers import Adam, Constant
+from attnjax.training.settings import Recipe, Training
 from attnjax.training.step import State, train_step
 from tests.attention import oracle
 
@@ -138,23 +139,17 @@ def test_the_width_becomes_the_best_one_of_leave_one_out(float64):
     widths = np.geomspace(0.05, 1.0, 200)
     best = widths[np.argmin([error(width) for width in widths])]
     model = KernelRegression(attention=Attention(score=LearnedGaussian()))
-    transform = Adam(schedule=Constant(value=0.03)).make()
+    optimizer = Adam(schedule=Constant(value=0.03))
+    recipe = Recipe(model=model, objective=SquaredError(), optimizer=optimizer, training=Training())
     batch = Batch(jnp.asarray(known), jnp.asarray(known))
     params = model.init(jax.random.key(0), *batch[:2], deterministic=True)["params"]
-    step = partial(
-        train_step,
-        model=model,
-        objective=SquaredError(),
-        transform=transform,
-        reduce=lambda sums: sums,
-        precision="float32",
-    )
+    step = partial(train_step, recipe=recipe, reduce=lambda sums: sums)
 
     @jax.jit
     def train(state: State):
         return jax.lax.scan(lambda state, _: step(state, batch), state, length=400)
 
-    state = State(jnp.zeros((), int), params, transform.init(params), (), jax.random.key(0))
+    state = State(jnp.zeros((), int), params, optimizer.make().init(params), (), jax.random.key(0))
     state, metrics = train(state)
     width = float(jnp.exp(state.params["attention"]["score"]["log_bandwidth"]))
     assert width == pytest.approx(best, rel=0.01)

@@ -12,14 +12,14 @@ import pytest
 from rich.console import Console
 
 from attnjax.data.batching import Batching, BatchPlan
-from attnjax.training.loop import train
-from attnjax.training.member import Run, TrainResult
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam, Constant, Schedule
-from attnjax.training.settings import Training
+from attnjax.training.run_state import Run, TrainResult
+from attnjax.training.settings import Recipe, Training
+from attnjax.training.trainer import TrainSetup, train
 from tests.training.toy import Toy, pairs
 
-# One row suffices, so one device: what several do is tested in test_parallel.py.
+# One row suffices, so one device: what several do is tested in test_sharding.py.
 BATCHING = Batching(max_tokens=48, shapes=1, batch_size_multiple=1)
 CORPUS: Any = SimpleNamespace(splits={"train": pairs(40), "valid": pairs(16, seed=1)})
 PER_EPOCH = BATCHING.plan(CORPUS.splits["train"]).per_epoch
@@ -32,13 +32,15 @@ def go(
     shown: io.StringIO | None = None,
     **settings: Any,
 ) -> list[TrainResult]:
-    return train(
-        [Run(folder=folder / str(seed), seed=seed) for seed in seeds],
+    recipe = Recipe(
         model=Toy(),
-        corpus=CORPUS,
         objective=CrossEntropy(),
         optimizer=Adam(schedule=schedule or Constant(value=1e-2), clip=1.0),
         training=Training(**{"steps": 3 * PER_EPOCH, "batching": BATCHING} | settings),
+    )
+    return train(
+        [Run(folder=folder / str(seed), seed=seed) for seed in seeds],
+        TrainSetup.of(recipe, CORPUS),
         console=Console(file=shown or io.StringIO()),
     )
 
@@ -47,14 +49,16 @@ def same(ours: Any, theirs: Any) -> bool:
     return all(jax.tree.leaves(jax.tree.map(np.array_equal, ours, theirs)))
 
 
-def interrupt(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-    """Press Ctrl-C once, while the batch of this step is made."""
+def interrupt(
+    monkeypatch: pytest.MonkeyPatch, step: int, number: signal.Signals = signal.SIGINT
+) -> None:
+    """Send a signal once, Ctrl-C by default, while the batch of this step is made."""
     batch, pressed = BatchPlan.batch, []
 
     def press(plan: BatchPlan, index: int, seed: int) -> Any:
         if index == step and not pressed:
             pressed.append(True)
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
         return batch(plan, index, seed)
 
     monkeypatch.setattr(BatchPlan, "batch", press)

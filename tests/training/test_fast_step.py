@@ -13,6 +13,7 @@ from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
 from attnjax.training.objectives.base import CrossEntropy, shifted
 from attnjax.training.optimizers import Adam, Constant
+from attnjax.training.settings import Recipe, Training
 from attnjax.training.step import initial_state, train_step
 
 WORDS, SMOOTHING, STEPS = 50, 0.1, 200
@@ -53,23 +54,25 @@ def plain_loss(params, batch):
 
 
 def test_200_losses_are_those_of_the_plain_step(float64):
-    parts = {
-        "model": model("blockwise"),
-        "objective": CrossEntropy(smoothing=SMOOTHING),
-        "transform": Adam(schedule=Constant(value=1e-2)).make(),
-    }
+    recipe = Recipe(
+        model=model("blockwise"),
+        objective=CrossEntropy(smoothing=SMOOTHING),
+        optimizer=Adam(schedule=Constant(value=1e-2)),
+        training=Training(),
+    )
+    transform = recipe.optimizer.make()
     random = np.random.default_rng(0)
-    state = initial_state(jax.random.key(0), batch(random), **parts)
+    state = initial_state(jax.random.key(0), batch(random), recipe=recipe)
     plain = state.params, state.optimizer
 
     @jax.jit
     def fast_step(state, batch):
-        return train_step(state, batch, reduce=lambda sums: sums, precision="float32", **parts)
+        return train_step(state, batch, recipe=recipe, reduce=lambda sums: sums)
 
     @jax.jit
     def plain_step(params, optimizer, batch):
         loss, gradients = jax.value_and_grad(plain_loss)(params, batch)
-        updates, optimizer = parts["transform"].update(gradients, optimizer, params)
+        updates, optimizer = transform.update(gradients, optimizer, params)
         return loss, (optax.apply_updates(params, updates), optimizer)
 
     losses, expected = [], []

@@ -20,6 +20,7 @@ from attnjax.training import sharding
 from attnjax.training.objectives import cross_entropy
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam, InverseSquareRoot
+from attnjax.training.settings import Recipe, Training
 from attnjax.training.step import initial_state, train_step
 from tests.training.toy import WORDS, Toy, ragged
 
@@ -44,7 +45,7 @@ RECURRENT = Seq2Seq(
     dropout=0.3,
 )
 OBJECTIVE = CrossEntropy()
-TRANSFORM = Adam(schedule=InverseSquareRoot(peak=1e-2, warmup=10), clip=1.0).make()
+OPTIMIZER = Adam(schedule=InverseSquareRoot(peak=1e-2, warmup=10), clip=1.0)
 
 
 def run(
@@ -54,32 +55,29 @@ def run(
     together = len(seeds) > 1
     places = sharding.devices(how, rows=count, seeds=together)
     assert places.count == count
-    step = partial(
-        train_step, model=model, objective=OBJECTIVE, transform=TRANSFORM, precision="float32"
-    )
+    recipe = Recipe(model=model, objective=OBJECTIVE, optimizer=OPTIMIZER, training=Training())
+    step = partial(train_step, recipe=recipe)
     batches = list(zip(*(ragged(steps, seed) for seed in seeds), strict=True))
 
     def share(index: int) -> Any:
         each = batches[index]
-        return places.share(jax.tree.map(lambda *x: np.stack(x), *each) if together else each[0])
+        return places.shard(jax.tree.map(lambda *x: np.stack(x), *each) if together else each[0])
 
     def initial(key: jax.Array) -> Any:
-        state = initial_state(
-            key, batches[0][0], model=model, objective=OBJECTIVE, transform=TRANSFORM
-        )
+        state = initial_state(key, batches[0][0], recipe=recipe)
         params = jax.tree.map(lambda x: x.astype(dtype), state.params)
-        return state.replace(params=params, optimizer=TRANSFORM.init(params))
+        return state.replace(params=params, optimizer=OPTIMIZER.make().init(params))
 
     states = [jax.jit(initial)(jax.random.key(seed)) for seed in seeds]
     state = jax.tree.map(lambda *x: jnp.stack(x), *states) if together else states[0]
-    state = places.hold(state)
+    state = places.replicate(state)
     lowered = cast(Any, places.compile(step, donate=True)).lower(state, share(0))
     compiled = lowered.compile({"xla_backend_optimization_level": 0})  # compiles twice as fast
     losses = []
     for index in range(steps):
         state, metrics = compiled(state, share(index))
-        losses.append(np.atleast_1d(places.read(metrics)["loss"]))
-    params = jax.tree.map(np.asarray, places.read(state.params))
+        losses.append(np.atleast_1d(places.fetch(metrics)["loss"]))
+    params = jax.tree.map(np.asarray, places.fetch(state.params))
     if not together:
         params = jax.tree.map(lambda x: x[None], params)
     return np.stack(losses), params, compiled.as_text()
@@ -130,7 +128,8 @@ def test_in_float32_devices_change_nothing(monkeypatch):
 
 
 def test_uses_the_devices_that_divide_the_rows():
-    assert sharding.devices("mesh", rows=12, seeds=False).count == 6
+    six = sharding.devices("mesh", rows=12, seeds=False)
+    assert (six.count, six.idle) == (6, 2)
     places = sharding.devices("pmap", rows=8, seeds=False)
     with pytest.raises(UserError, match="multiple of the 8 devices, got 6"):
-        places.share(ragged(1, 0, rows=6)[0])
+        places.shard(ragged(1, 0, rows=6)[0])

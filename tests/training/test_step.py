@@ -9,27 +9,28 @@ import numpy as np
 import pytest
 
 from attnjax.data.special_tokens import PAD, START
-from attnjax.training.metrics import RunningMean
+from attnjax.training.metrics_log import RunningMean
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import GradientDescent, InverseSquareRoot
+from attnjax.training.settings import Recipe, Training
 from attnjax.training.step import State, evaluation_step, initial_state, train_step
 from tests.training.toy import Toy, ragged
 
 CLIP = 1e-3
 OPTIMIZER = GradientDescent(schedule=InverseSquareRoot(peak=10.0, warmup=4), clip=CLIP)
-SHARED: dict[str, Any] = {
-    "model": Toy(),
-    "objective": CrossEntropy(smoothing=0.0),
-    "reduce": lambda sums: sums,
-    "precision": "float32",
-}
+RECIPE = Recipe(
+    model=Toy(),
+    objective=CrossEntropy(smoothing=0.0),
+    optimizer=OPTIMIZER,
+    training=Training(),
+)
+SHARED: dict[str, Any] = {"recipe": RECIPE, "reduce": lambda sums: sums}
 BATCH = ragged(1, seed=0)[0]
 
 
 @pytest.fixture(scope="module")
 def state() -> State:
-    parts = {name: SHARED[name] for name in ("model", "objective")}
-    return initial_state(jax.random.key(3), BATCH, transform=OPTIMIZER.make(), **parts)
+    return initial_state(jax.random.key(3), BATCH, recipe=RECIPE)
 
 
 def mean_loss(logits: np.ndarray, target: np.ndarray) -> float:
@@ -48,7 +49,7 @@ def logits(params: Any, batch: Any, key: jax.Array | None = None) -> np.ndarray:
 
 
 def test_every_update_drops_something_else_and_evaluation_nothing(state):
-    step = jax.jit(partial(train_step, transform=OPTIMIZER.make(), **SHARED))
+    step = jax.jit(partial(train_step, **SHARED))
     losses = []
     for number in (0, 1):
         _, metrics = step(state.replace(step=jnp.int32(number)), BATCH)
@@ -63,9 +64,7 @@ def test_every_update_drops_something_else_and_evaluation_nothing(state):
 
 
 def test_the_norm_is_the_gradients_before_it_is_clipped(state):
-    after, metrics = jax.jit(partial(train_step, transform=OPTIMIZER.make(), **SHARED))(
-        state, BATCH
-    )
+    after, metrics = jax.jit(partial(train_step, **SHARED))(state, BATCH)
     moved = jax.tree.leaves(jax.tree.map(lambda new, old: new - old, after.params, state.params))
     length = float(np.sqrt(sum((np.asarray(leaf, np.float64) ** 2).sum() for leaf in moved)))
     rate = float(OPTIMIZER.schedule.rate(1))

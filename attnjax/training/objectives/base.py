@@ -45,8 +45,8 @@ class Objective:
         """
         raise NotImplementedError
 
-    def after(self, state: Any, totals: Totals) -> Any:
-        """What it keeps, after an update with these sums over all devices."""
+    def update_state(self, state: Any, totals: Totals) -> Any:
+        """The state after an update with these sums over all devices."""
         del totals
         return state
 

@@ -133,7 +133,7 @@ class Reinforce(CrossEntropy):
         totals["entropy"] = jax.lax.stop_gradient(entropy), tokens
         return totals | {"loss": (loss - self.reward * moved - self.entropy * entropy, tokens)}
 
-    def after(self, state: jax.Array, totals: Totals) -> jax.Array:
+    def update_state(self, state: jax.Array, totals: Totals) -> jax.Array:
         total, count = totals["log_likelihood"]
         return (0.9 * state + 0.1 * total / count).astype(state.dtype)
 

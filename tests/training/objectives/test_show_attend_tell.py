@@ -33,6 +33,7 @@ from attnjax.training.objectives.show_attend_tell import (
     coverage,
 )
 from attnjax.training.optimizers import Adam, Constant
+from attnjax.training.settings import Recipe, Training
 from attnjax.training.step import State, train_step
 from tests.attention import oracle
 from tests.training.toy import Toy
@@ -212,24 +213,23 @@ def test_what_heads_draw_is_added_up_and_padding_is_not():
 
 
 def test_the_baseline_goes_from_update_to_update_and_through_a_checkpoint(tmp_path):
-    objective, transform = Reinforce(), Adam(schedule=Constant(value=1e-2)).make()
+    objective, optimizer = Reinforce(), Adam(schedule=Constant(value=1e-2))
+    recipe = Recipe(model=Told(), objective=objective, optimizer=optimizer, training=Training())
     draw = np.random.default_rng(0).normal
     shapes = {"logits": (3, KEYS), "value": (KEYS, WIDTH), "table": (WORDS, WIDTH)}
     params = {name: jnp.asarray(draw(size=shape), "float32") for name, shape in shapes.items()}
     first = objective.initial()
-    state = State(jnp.int32(0), params, transform.init(params), first, jax.random.key(0))
-    step = partial(train_step, model=Told(), objective=objective, transform=transform)
-    step = jax.jit(partial(step, reduce=lambda sums: sums, precision="float32"))
+    state = State(jnp.int32(0), params, optimizer.make().init(params), first, jax.random.key(0))
+    step = jax.jit(partial(train_step, recipe=recipe, reduce=lambda sums: sums))
     source, expected = jnp.array([[1, 0, 2], [0, 1, 2]]), 0.0
     for _ in range(3):
         state, metrics = step(state, Batch(source, TARGET))
         expected = 0.9 * expected + 0.1 * float(metrics["log_likelihood"])
         assert float(state.objective) == pytest.approx(expected, rel=1e-5)
     checkpoints = Checkpoints(tmp_path)
-    checkpoints.save(state, RunProgress(epoch_end=True), keep=1)
-    restored = checkpoints.restore(jax.eval_shape(lambda: state))
-    assert restored is not None
-    assert float(restored[0].objective) == float(state.objective)
+    checkpoints.save(state, RunProgress(epoch_end=True))
+    restored = checkpoints.restore(3, jax.eval_shape(lambda: state))
+    assert float(restored.objective) == float(state.objective)
     checkpoints.close()
 
 
@@ -259,7 +259,9 @@ def test_the_baseline_is_a_mean_that_moves():
     objective, expected = Reinforce(), 0.0
     state = objective.initial()
     for total, count in ((-6.0, 2.0), (-9.0, 3.0), (-1.0, 4.0)):
-        state = objective.after(state, {"log_likelihood": (jnp.array(total), jnp.array(count))})
+        state = objective.update_state(
+            state, {"log_likelihood": (jnp.array(total), jnp.array(count))}
+        )
         expected = 0.9 * expected + 0.1 * total / count
         assert state.dtype == jnp.float32
         assert float(state) == pytest.approx(expected)

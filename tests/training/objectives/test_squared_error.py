@@ -12,6 +12,7 @@ from attnjax.models.kernel_regression import KernelRegression
 from attnjax.training.checkpoint import Checkpoints, RunProgress
 from attnjax.training.objectives.squared_error import SquaredError, squared_error
 from attnjax.training.optimizers import Adam
+from attnjax.training.settings import Recipe, Training
 from attnjax.training.step import initial_state
 
 MODEL = KernelRegression(attention=Attention(score=LearnedGaussian(bandwidth=0.7)))
@@ -70,19 +71,17 @@ def test_a_point_is_left_out_in_training_only(float64):
 
 def test_a_model_without_parameters_is_saved_and_read_back(tmp_path):
     points = np.ones((1, 5, 2), np.float32)
-    state = initial_state(
-        jax.random.key(0),
-        Batch(points, points),
+    recipe = Recipe(
         model=KernelRegression(),
         objective=SquaredError(),
-        transform=Adam().make(),
+        optimizer=Adam(),
+        training=Training(),
     )
+    state = initial_state(jax.random.key(0), Batch(points, points), recipe=recipe)
     assert state.params == {}
     checkpoints = Checkpoints(tmp_path)
-    checkpoints.save(state, RunProgress(epoch_end=True), keep=1)
-    found = checkpoints.restore(state)
-    assert found is not None
-    restored, _ = found
+    checkpoints.save(state, RunProgress(epoch_end=True))
+    restored = checkpoints.restore(0, state)
     assert restored.params == {}
     assert jax.tree.structure(restored) == jax.tree.structure(state)
     assert checkpoints.average(1) == {}

@@ -2,6 +2,7 @@
 
 import errno
 import io
+import itertools
 import json
 import shutil
 import signal
@@ -18,16 +19,17 @@ import pytest
 
 from attnjax.data.batching import BatchPlan
 from attnjax.errors import Interrupted, UserError
-from attnjax.training import checkpoint, group, loop, metrics_log
+from attnjax.training import checkpoint, console, metrics_log, trainer
 from attnjax.training.optimizers import Schedule
-from attnjax.training.settings import Training
+from attnjax.training.run_state import RunState
 from tests.training.looping import PER_EPOCH, go, interrupt, same
 
 pytestmark = pytest.mark.usefixtures("compiled_once")
 
 
 def steps(folder: Path) -> list[int]:
-    return sorted(int(path.name) for path in (folder / checkpoint.FOLDER).iterdir())
+    names = (path.name for path in (folder / checkpoint.FOLDER).iterdir())
+    return sorted(int(name) for name in names if name.isdigit())
 
 
 def test_leaves_an_averaged_result_and_one_row_a_place(tmp_path, capfd):
@@ -35,7 +37,11 @@ def test_leaves_an_averaged_result_and_one_row_a_place(tmp_path, capfd):
     steps_wanted = 2 * PER_EPOCH + 1
     (outcome,) = go(tmp_path, 0, average=2, steps=steps_wanted, shown=shown)
     assert capfd.readouterr() == ("", "")
-    lines = shown.getvalue().splitlines()
+    idle, *lines = shown.getvalue().splitlines()
+    assert idle == (
+        "0: trains on 1 of 8 devices, because batching.batch_size_multiple is no multiple of 8: "
+        "--training.batching.batch_size_multiple 8 uses them all"
+    )
     assert [line.split("  ")[1] for line in lines] == ["epoch 1", "epoch 2", "epoch 3"]
 
     folder = tmp_path / "0"
@@ -95,7 +101,7 @@ def test_ctrl_c_loses_nothing(tmp_path, monkeypatch, when):
         row["loss"] for row in theirs if row["split"] == "valid"
     ]
     # a finished run is not trained again
-    monkeypatch.setattr(group, "train_step", None)
+    monkeypatch.setattr(trainer, "train_step", None)
     assert same(go(tmp_path / "cut", 0, 1, average=3)[1].params, whole[1].params)
 
 
@@ -109,7 +115,7 @@ class Bursting(Schedule):
 
 def test_a_long_epoch_is_saved_within(tmp_path, monkeypatch):
     (whole,) = go(tmp_path / "whole", 0)
-    monkeypatch.setattr(group, "SECONDS_WITHIN_AN_EPOCH", 0)
+    monkeypatch.setattr(trainer, "SECONDS_WITHIN_AN_EPOCH", 0)
     batch = BatchPlan.batch
 
     def killed(plan: BatchPlan, step: int, seed: int) -> Any:
@@ -132,14 +138,14 @@ def test_a_long_epoch_is_saved_within(tmp_path, monkeypatch):
 
 
 def test_ctrl_c_after_the_last_step_is_not_lost(tmp_path, monkeypatch):
-    outcome = loop._outcome
+    result = RunState.result
 
     def press(*given: Any) -> Any:
         signal.raise_signal(signal.SIGINT)
-        return outcome(*given)
+        return result(*given)
 
     with monkeypatch.context() as patched:
-        patched.setattr(loop, "_outcome", press)
+        patched.setattr(RunState, "result", press)
         with pytest.raises(Interrupted, match="is trained"):
             go(tmp_path, 0, steps=2)
     assert go(tmp_path, 0, steps=2)[0].step == 2
@@ -147,7 +153,12 @@ def test_ctrl_c_after_the_last_step_is_not_lost(tmp_path, monkeypatch):
 
 def test_what_a_training_has_deleted_meanwhile_is_no_broken_checkpoint(tmp_path, monkeypatch):
     go(tmp_path, 0, steps=2)
-    monkeypatch.setattr(checkpoint, "_digest", lambda folder: shutil.rmtree(folder))
+
+    def pruned(folder: Path) -> str:
+        shutil.rmtree(folder)
+        raise FileNotFoundError(folder)
+
+    monkeypatch.setattr(checkpoint, "_digest", pruned)
     with pytest.raises(UserError, match=r"is being trained, and the checkpoint of step 2 .* again"):
         checkpoint.average(tmp_path / "0", last=1)
 
@@ -172,22 +183,118 @@ def cut_in_half(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-def test_a_broken_checkpoint_is_named_and_the_one_before_goes_on(tmp_path, capfd):
+def test_a_corrupt_checkpoint_is_kept_aside_and_the_one_before_goes_on(tmp_path, capfd):
     whole = go(tmp_path, 0, average=2)
     folder = tmp_path / "0" / checkpoint.FOLDER
     before, last = steps(tmp_path / "0")
-    shutil.copytree(folder / str(last), tmp_path / "good")
-    files = [path for path in (folder / f"{last}/params").rglob("*") if path.is_file()]
-    largest = max(files, key=lambda path: path.stat().st_size)
+    shutil.copytree(folder, tmp_path / "good")
     for harm in (flip_a_bit, cut_in_half, Path.unlink):
-        harm(largest)
-        with pytest.raises(UserError, match=f"delete {folder}/{last} to go on from step {before}"):
-            go(tmp_path, 0, average=2)
-        shutil.rmtree(folder / str(last))
-        shutil.copytree(tmp_path / "good", folder / str(last))
-    shutil.rmtree(folder / str(last))
-    assert same(go(tmp_path, 0, average=2)[0].params, whole[0].params)
-    assert capfd.readouterr() == ("", "")
+        files = [path for path in (folder / f"{last}/params").rglob("*") if path.is_file()]
+        harm(max(files, key=lambda path: path.stat().st_size))
+        # who only reads says so, and changes nothing
+        with pytest.raises(UserError, match=rf"{folder}/{last} is corrupt.* step {before} is th"):
+            checkpoint.average(tmp_path / "0", last=2)
+        capfd.readouterr()
+        assert same(go(tmp_path, 0, average=2)[0].params, whole[0].params)
+        said = capfd.readouterr().err
+        assert f"{folder}/{last} is corrupt" in said
+        assert f"kept aside as {last}.corrupt, and training goes on from step {before}" in said
+        assert said.count("\n") == 1
+        assert (folder / f"{last}.corrupt").is_dir()
+        assert steps(tmp_path / "0") == [before, last]
+
+
+def test_a_save_without_a_digest_was_cut_off(tmp_path, capfd):
+    (whole,) = go(tmp_path, 0)
+    (last,) = steps(tmp_path / "0")
+    (tmp_path / "0" / checkpoint.FOLDER / f"{last}/digest").unlink()
+    assert same(go(tmp_path, 0)[0].params, whole.params)
+    said = capfd.readouterr().err
+    assert "its save was cut off; it is kept aside as" in said
+    assert "training begins again" in said
+
+
+def test_what_is_no_corruption_passes_through(tmp_path, monkeypatch):
+    go(tmp_path, 0, steps=2)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise RuntimeError("no memory")
+
+    monkeypatch.setattr(ocp.CheckpointManager, "restore", refuse)
+    with pytest.raises(RuntimeError, match="no memory") as caught:
+        checkpoint.average(tmp_path / "0", last=1)
+    assert "checkpoints/2 was read, which is as it was saved" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize("harm", ["cut", "digit", "binary", "missing"])
+def test_lost_rows_of_metrics_are_named_and_the_training_goes_on(
+    tmp_path, monkeypatch, capfd, harm
+):
+    (whole,) = go(tmp_path / "whole", 0)
+    interrupt(monkeypatch, 2 * PER_EPOCH + 1)
+    with pytest.raises(Interrupted):
+        go(tmp_path / "cut", 0)
+    path = tmp_path / "cut/0" / metrics_log.FILE
+    content = path.read_bytes()
+    damaged = {
+        "cut": content[: len(content) // 2],
+        "digit": content.replace(b'"loss": 2', b'"loss": 3', 1),
+        "binary": b"\xff\x00" + content,
+        "missing": None,
+    }[harm]
+    assert damaged != content
+    path.unlink() if damaged is None else path.write_bytes(damaged)
+    capfd.readouterr()
+    assert same(go(tmp_path / "cut", 0)[0].params, whole.params)
+    said = capfd.readouterr().err
+    assert f"{path} is not as it was at step {2 * PER_EPOCH + 1}" in said
+    assert ("metrics.jsonl.corrupt" in said) == (damaged is not None)
+    if damaged is not None:
+        assert path.with_suffix(".jsonl.corrupt").read_bytes() == damaged
+    assert metrics_log.read(path.parent)[-1] == metrics_log.read(tmp_path / "whole/0")[-1] | {
+        "seconds": metrics_log.read(path.parent)[-1]["seconds"]
+    }
+
+
+@pytest.mark.parametrize("average", [1, 3])
+def test_a_lengthened_training_equals_the_longer_one(tmp_path, average):
+    # the first ends within an epoch, whose validation must not count in the second
+    short, long = PER_EPOCH + 2, 2 * PER_EPOCH + 1
+    settings: dict[str, Any] = {"average": average, "patience": 2}
+    (whole,) = go(tmp_path / "whole", 0, steps=long, **settings)
+    (first,) = go(tmp_path / "grown", 0, steps=short, **settings)
+    assert (first.step, first.stopped) == (short, "steps")
+    (grown,) = go(tmp_path / "grown", 0, steps=long, **settings)
+    assert same(grown.params, whole.params)
+    assert (grown.step, grown.best, grown.stopped) == (long, whole.best, "steps")
+
+
+def test_sigterm_saves_like_ctrl_c(tmp_path, monkeypatch):
+    (whole,) = go(tmp_path / "whole", 0)
+    interrupt(monkeypatch, PER_EPOCH + 2, signal.SIGTERM)
+    with pytest.raises(Interrupted, match=f"step {PER_EPOCH + 2}") as caught:
+        go(tmp_path / "cut", 0)
+    assert caught.value.signal == signal.SIGTERM
+    assert same(go(tmp_path / "cut", 0)[0].params, whole.params)
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_a_log_gets_a_line_a_minute(tmp_path, monkeypatch):
+    clock = itertools.count(step=25)
+    monkeypatch.setattr(console, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+    shown = io.StringIO()
+    go(tmp_path, 0, steps=PER_EPOCH, shown=shown)
+    lines = [
+        line for line in shown.getvalue().splitlines() if "loss" in line and "epoch" not in line
+    ]
+    *lines, _ = lines  # of the last step nothing is left
+    assert lines
+    for line in lines:
+        title, step, loss, left = line.split("  ")
+        assert title == "0"
+        assert step.endswith(f"of {PER_EPOCH}")
+        assert loss.startswith("loss ")
+        assert left.endswith("left")
 
 
 @pytest.mark.parametrize("noticed", ["before", "while"])
@@ -211,7 +318,5 @@ def test_a_full_disk_is_said_and_leaves_the_checkpoint_before(tmp_path, monkeypa
 
 
 def test_says_what_is_missing(tmp_path):
-    with pytest.raises(UserError, match=r"training\.steps must be at least 1, got 0"):
-        Training(steps=0)
     with pytest.raises(UserError, match="is not the folder of a trained run"):
         checkpoint.average(tmp_path, last=1)

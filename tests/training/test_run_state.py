@@ -13,7 +13,8 @@ import pytest
 from attnjax.data.batching import Batching
 from attnjax.data.special_tokens import START
 from attnjax.errors import Interrupted
-from attnjax.training import group, metrics_log
+from attnjax.training import metrics_log, trainer
+from attnjax.training.checkpoint import Checkpoints
 from attnjax.training.optimizers import Constant, InverseSquareRoot
 from tests.training.looping import BATCHING, CORPUS, PER_EPOCH, go, interrupt, same
 from tests.training.toy import Toy
@@ -25,7 +26,7 @@ def test_a_seed_that_stops_leaves_the_others_to_go_on(tmp_path, monkeypatch):
     settings: dict[str, Any] = {"steps": 40 * PER_EPOCH, "patience": 1}
     schedule, clock = Constant(value=0.1), itertools.count()
     with monkeypatch.context() as patched:
-        patched.setattr(group, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+        patched.setattr(trainer, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
         soon, late = go(tmp_path / "together", 0, 3, schedule=schedule, **settings)
     assert soon.seconds < late.seconds
     passed = next(clock)
@@ -47,10 +48,10 @@ def test_a_seed_that_stops_leaves_the_others_to_go_on(tmp_path, monkeypatch):
 def test_patience_counts_epochs_in_a_row(tmp_path, monkeypatch):
     losses = iter([3.0, 2.0, 2.5, 2.6, 1.9, 2.0, 2.1, 1.9, 0.1])
 
-    def scripted(self: group.Group) -> dict[str, np.ndarray]:
+    def scripted(self: trainer.Trainer) -> dict[str, np.ndarray]:
         return {"loss": np.array([next(losses)])}
 
-    monkeypatch.setattr(group.Group, "_validate", scripted)
+    monkeypatch.setattr(trainer.Trainer, "_validate", scripted)
     (outcome,) = go(tmp_path, 0, steps=20 * PER_EPOCH, patience=3)
     assert (outcome.step, outcome.stopped, outcome.best) == (8 * PER_EPOCH, "patience", 1.9)
 
@@ -92,8 +93,8 @@ def test_compiles_once_a_shape(tmp_path, monkeypatch):
     batching = Batching(max_tokens=48, shapes=2, batch_size_multiple=1)
     assert len(set(batching.plan(CORPUS.splits["train"]).shapes)) == 2
     for name in ("train_step", "evaluation_step"):
-        traced_twice = chex.assert_max_traces(getattr(group, name), n=2)
-        monkeypatch.setattr(group, name, traced_twice)
+        traced_twice = chex.assert_max_traces(getattr(trainer, name), n=2)
+        monkeypatch.setattr(trainer, name, traced_twice)
     go(tmp_path, 0, 1, batching=batching)
 
 
@@ -102,3 +103,65 @@ def test_bfloat16_keeps_float32_parameters(tmp_path):
     assert {x.dtype for x in jax.tree.leaves(half.params)} == {np.dtype("float32")}
     assert not same(half.params, full.params)
     assert half.best == pytest.approx(full.best, rel=1e-2)
+
+
+@pytest.mark.parametrize("saved", [0, 1, 2], ids=["none", "one", "all but one"])
+@pytest.mark.parametrize("when", ["first", "later", "last"])
+def test_a_kill_between_the_saves_of_a_group_changes_no_bit(tmp_path, monkeypatch, saved, when):
+    seeds, settings = (0, 1, 2), {"average": 2}
+    whole = go(tmp_path / "whole", *seeds, **settings)
+    save = Checkpoints.save
+    count = {"first": 0, "later": 3, "last": 6}[when] + saved
+
+    def killed(checkpoints: Checkpoints, *given: Any) -> None:
+        nonlocal count
+        if count == 0:
+            raise RuntimeError("killed")
+        count -= 1
+        save(checkpoints, *given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Checkpoints, "save", killed)
+        with pytest.raises(RuntimeError, match="killed"):
+            go(tmp_path / "cut", *seeds, **settings)
+    grouped = []
+    init = trainer.Trainer.__init__
+
+    def spy(self: Any, setup: Any, runs: Any, *given: Any) -> None:
+        grouped.append([(run.run.seed, run.step) for run in runs])
+        init(self, setup, runs, *given)
+
+    monkeypatch.setattr(trainer.Trainer, "__init__", spy)
+    resumed = go(tmp_path / "cut", *seeds, **settings)
+    at = {"first": 0, "later": PER_EPOCH, "last": 2 * PER_EPOCH}[when]
+    assert grouped == [[(seed, at) for seed in seeds]], "together, from the last whole save"
+    assert same([one.params for one in resumed], [one.params for one in whole])
+    assert [one.best for one in resumed] == [one.best for one in whole]
+
+
+def test_a_kill_while_old_saves_are_deleted_changes_no_bit(tmp_path, monkeypatch):
+    whole = go(tmp_path / "whole", 0, 1)
+    prune, pruned = Checkpoints.prune, []
+
+    def killed(checkpoints: Checkpoints, *, keep: int) -> None:
+        if pruned:
+            raise RuntimeError("killed")
+        pruned.append(True)
+        prune(checkpoints, keep=keep)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Checkpoints, "prune", killed)
+        with pytest.raises(RuntimeError, match="killed"):
+            go(tmp_path / "cut", 0, 1)
+    resumed = go(tmp_path / "cut", 0, 1)
+    assert same([one.params for one in resumed], [one.params for one in whole])
+
+
+def test_a_seed_that_joins_does_not_throw_others_back(tmp_path, monkeypatch):
+    whole = go(tmp_path / "whole", 0, 1)
+    interrupt(monkeypatch, PER_EPOCH + 2)
+    with pytest.raises(Interrupted):
+        go(tmp_path / "joined", 0, 1)
+    zero, one, two = go(tmp_path / "joined", 0, 1, 2)
+    assert same([zero.params, one.params], [run.params for run in whole])
+    assert two.step == whole[0].step

@@ -1,0 +1,127 @@
+"""One run of a training: its seed, its folder, and how far it has come."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attnjax.training.checkpoint import Checkpoints, RunProgress
+from attnjax.training.metrics_log import MetricsLog
+from attnjax.training.settings import Training
+from attnjax.training.step import State
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One training.
+
+    Attributes:
+        folder: where all of it is kept.
+        seed: of all that is random in it.
+    """
+
+    folder: Path
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TrainResult:
+    """What a finished training leaves.
+
+    Attributes:
+        params: the mean of the parameters at the last `Training.average` ends of epochs, in NumPy.
+        step: updates made.
+        epochs: the same in passes over the data.
+        seconds: by the clock, over all resumes; runs that train together share the time equally.
+        stopped: why it ended, "steps" or "patience".
+        best: the lowest validation loss; None without validation examples.
+    """
+
+    params: Any
+    step: int
+    epochs: float
+    seconds: float
+    stopped: str
+    best: float | None
+
+
+class RunState:
+    """A run on its way: its state, its progress, and the files that both are saved in."""
+
+    def __init__(self, run: Run, checkpoints: Checkpoints, step: int, training: Training) -> None:
+        """Go on from the checkpoint of `step`; 0: begin."""
+        self.run, self.checkpoints, self.step = run, checkpoints, step
+        checkpoints.discard_after(step)
+        self.progress = checkpoints.progress(step) if step else RunProgress()
+        if self.progress.stopped == "steps" and step < training.steps:
+            self.progress = _lengthened(self.progress, training)
+        self.state: State | None = None
+        self.log = MetricsLog(run.folder, step=step, end=self.progress.log)
+
+    def restore(self, like: State) -> None:
+        """Read the state; `like` has its shapes."""
+        self.state = self.checkpoints.restore(self.step, like)
+
+    def result(self, training: Training, per_epoch: int) -> TrainResult:
+        """The result, once the run has stopped."""
+        losses = (self.progress.best, self.progress.last_loss)
+        return TrainResult(
+            params=self.checkpoints.average(training.average),
+            step=self.step,
+            epochs=self.step / per_epoch,
+            seconds=self.progress.seconds,
+            stopped=self.progress.stopped or "steps",
+            best=min((loss for loss in losses if loss is not None), default=None),
+        )
+
+
+def _lengthened(progress: RunProgress, training: Training) -> RunProgress:
+    """The progress of a run whose training had ended, and is to have more steps."""
+    waited = training.patience is not None and progress.waited >= training.patience
+    return replace(progress, stopped="patience" if waited else None, last_loss=None)
+
+
+def open_runs(runs: Sequence[Run], training: Training, opened: ExitStack) -> list[RunState]:
+    """The runs, each as its last whole checkpoint left it.
+
+    Runs that train together are saved one after the other, and a save is whole when all of them
+    have theirs. Of one that was killed in between, what is there is dropped: all go on from the
+    save before, together, in the same program.
+    """
+    saved = [opened.enter_context(closing(Checkpoints(run.folder))) for run in runs]
+    latest = {
+        run.seed: max(checkpoints.steps, default=0)
+        for run, checkpoints in zip(runs, saved, strict=True)
+    }
+
+    def whole(checkpoints: Checkpoints, step: int) -> bool:
+        together = checkpoints.progress(step).together
+        return all(latest.get(seed, step) >= step for seed in together)
+
+    states = []
+    for run, checkpoints in zip(runs, saved, strict=True):
+        step = max((step for step in checkpoints.steps if whole(checkpoints, step)), default=0)
+        states.append(RunState(run, checkpoints, step, training))
+        opened.enter_context(closing(states[-1].log))
+    return states
+
+
+def stack(states: list[State]) -> State:
+    """States of several runs as one, with a leading axis of runs."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
+
+
+def unstack(state: State, count: int) -> list[State]:
+    """The opposite of `stack`, on the host."""
+
+    def host(leaf: jax.Array) -> Any:
+        return leaf if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else np.asarray(leaf)
+
+    state = jax.tree.map(host, state)
+    return [jax.tree.map(itemgetter(index), state) for index in range(count)]
