@@ -97,32 +97,40 @@ class BatchPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class Batching:
-    """How examples are put into batches.
+    """How examples are put into batches: by their size in tokens, and by their number if wanted.
 
     Attributes:
-        max_tokens: the most places of the longer side of a batch: B * max(S, T) <= max_tokens.
-        shapes: at most so many different shapes.
+        max_tokens: the largest size of a batch, padding counted: B * max(S, T) <= max_tokens.
+        batch_size: the largest number of examples of a batch; None: `max_tokens` alone limits it.
+        shapes: the largest number of different shapes [B, S, T].
         batch_size_multiple: B is a multiple of it; as many devices take part as divide it.
     """
 
     max_tokens: PositiveInt = 4096
+    batch_size: PositiveInt | None = None
     shapes: PositiveInt = 8
     batch_size_multiple: PositiveInt = 8
 
     def check(self, examples: Sequence[Encoded], where: str = "") -> None:
-        """Refuse what no plan can be made of.
+        """Refuse examples that no batches can be made of.
 
         Args:
             examples: all that are to be put into batches.
-            where: what they are the examples of, in words: " of the train split".
+            where: where they come from, in words: " of the train split".
 
         Raises:
-            UserError: there is no example, one is too long for `max_tokens`, or a field is less
-                than 1.
+            UserError: there is no example, one is too long for `max_tokens`, `batch_size` is less
+                than `batch_size_multiple`, or a field is less than 1.
         """
-        for name in ("max_tokens", "shapes", "batch_size_multiple"):
-            if getattr(self, name) < 1:
-                raise UserError(f"batching.{name} must be at least 1, got {getattr(self, name)}")
+        for name in ("max_tokens", "batch_size", "shapes", "batch_size_multiple"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UserError(f"batching.{name} must be at least 1, got {value}")
+        if self.batch_size is not None and self.batch_size < self.batch_size_multiple:
+            raise UserError(
+                f"batching.batch_size={self.batch_size} must be at least "
+                f"batching.batch_size_multiple={self.batch_size_multiple}"
+            )
         if not examples:
             raise UserError("examples to make batches of were wanted; there are none")
         lengths = _lengths(examples)
@@ -167,6 +175,13 @@ class Batching:
         del seed
         return examples
 
+    def _batch_size(self, longest: int) -> int:
+        """The largest number of examples in a batch whose longest side has this length."""
+        most = self.max_tokens // longest
+        if self.batch_size is not None:
+            most = min(most, self.batch_size)
+        return most // self.batch_size_multiple * self.batch_size_multiple
+
     def _buckets(
         self,
         examples: Sequence[Encoded],
@@ -184,7 +199,7 @@ class Batching:
             if cut >= stop:
                 continue
             longest = int(lengths[order[stop - 1]].max())
-            full = self.max_tokens // longest // self.batch_size_multiple * self.batch_size_multiple
+            full = self._batch_size(longest)
             begin = max(0, stop - _ceiling(stop - cut, full) * full)
             if begin < full // 2:
                 begin = 0

@@ -25,6 +25,7 @@ def examples_of(lengths) -> list[Encoded]:
 batchings = st.builds(
     Batching,
     max_tokens=st.integers(160, 600),
+    batch_size=st.none() | st.integers(8, 40),
     shapes=st.integers(1, 5),
     batch_size_multiple=st.sampled_from([1, 2, 8]),
 )
@@ -64,6 +65,7 @@ def test_budget_rows_and_number_of_shapes(lengths, batching):
     for rows, source, target in shapes:
         assert rows * max(source, target) <= batching.max_tokens
         assert rows % batching.batch_size_multiple == 0
+        assert batching.batch_size is None or rows <= batching.batch_size
     for batch in batches:
         assert {side.dtype for side in batch} == {np.dtype(np.int32)}
         # shared evenly: a batch lacks less than a multiple of rows, and one for the remainder
@@ -153,9 +155,18 @@ def test_what_cannot_be_batched():
     assert Batching(max_tokens=320).plan(examples_of([(1, 1), (30, 40)])).per_epoch == 1
     with pytest.raises(UserError, match="there are none"):
         Batching().plan([])
-    for name in ("max_tokens", "shapes", "batch_size_multiple"):
+    with pytest.raises(UserError, match=r"batch_size=4 must be at least .*multiple=8"):
+        Batching(batch_size=4).plan(examples_of([(1, 1)]))
+    for name in ("max_tokens", "batch_size", "shapes", "batch_size_multiple"):
         with pytest.raises(UserError, match=f"batching.{name} must be at least 1, got 0"):
             Batching(**{name: 0}).plan(examples_of([(1, 1)]))
+
+
+def test_one_example_a_batch():
+    examples = examples_of([(1, 3), (4, 2), (9, 9), (2, 2)])
+    plan = Batching(max_tokens=64, batch_size=1, batch_size_multiple=1).plan(examples)
+    assert plan.per_epoch == 4
+    assert {len(plan.batch(step, 0).source) for step in range(4)} == {1}
 
 
 def test_many_different_lengths():
