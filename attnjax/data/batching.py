@@ -119,13 +119,9 @@ class Batching:
             where: where they come from, in words: " of the train split".
 
         Raises:
-            UserError: there is no example, one is too long for `max_tokens`, `batch_size` is less
-                than `batch_size_multiple`, or a field is less than 1.
+            UserError: there is no example, one is too long for `max_tokens`, or `batch_size` is
+                less than `batch_size_multiple`.
         """
-        for name in ("max_tokens", "batch_size", "shapes", "batch_size_multiple"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UserError(f"batching.{name} must be at least 1, got {value}")
         if self.batch_size is not None and self.batch_size < self.batch_size_multiple:
             raise UserError(
                 f"batching.batch_size={self.batch_size} must be at least "

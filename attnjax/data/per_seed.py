@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from attnjax.config.constraints import PositiveInt
 from attnjax.data.batching import Batch, Batching, BatchPlan
 from attnjax.data.corpus import Encoded
 from attnjax.errors import UserError
@@ -42,19 +43,14 @@ class DatasetPerSeed(Batching):
         epoch: after so many steps, all on the one example, a run is validated.
     """
 
-    epoch: int = 100
-
-    def check(self, examples: Sequence[Encoded], where: str = "") -> None:
-        if self.epoch < 1:
-            raise UserError(f"batching.epoch must be at least 1, got {self.epoch}")
-        super().check(examples, where)
+    epoch: PositiveInt = 100
 
     def plan(self, examples: Sequence[Encoded]) -> BatchPlan:
         """Make each example a bucket.
 
         Raises:
-            UserError: as `Batching.check`, or `epoch` is less than 1. The plan's `batch` raises it
-                where there is no example for a seed.
+            UserError: as `Batching.check`. The plan's `batch` raises it where there is no example
+                for a seed.
         """
         buckets = [
             replace(bucket, indices=np.array([number]))

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from annotated_types import Gt
 
 from attnjax.config.constraints import PositiveInt, Probability
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
@@ -84,7 +86,7 @@ class SentencePiece(VocabularyPart):
     """
 
     size: PositiveInt = 8000
-    coverage: Probability = 1.0
+    coverage: Annotated[Probability, Gt(0)] = 1.0
 
     def learn(self, texts: Iterable[str]) -> SentencePieceVocabulary:
         """The pieces that sentencepiece finds, the same ones each time.
@@ -94,8 +96,6 @@ class SentencePiece(VocabularyPart):
         """
         from sentencepiece import SentencePieceTrainer
 
-        if not 0 < self.coverage <= 1:
-            raise UserError(f"vocabulary.coverage must be in (0, 1], got {self.coverage}")
         model = io.BytesIO()
         try:
             SentencePieceTrainer.train(

@@ -173,12 +173,8 @@ class SplitWords(VocabularyPart):
         """The words, the most frequent ones first, equally frequent ones by alphabet.
 
         Raises:
-            UserError: when no word is frequent enough, or a field is less than 1.
+            UserError: no word is frequent enough.
         """
-        for name in ("min_count", "max_size"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UserError(f"vocabulary.{name} must be at least 1, got {value}")
         counts = Counter(word for text in texts for word in self.words(text))
         words = [word for word, count in counts.items() if count >= self.min_count]
         if not words:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from attnjax.config.constraints import check_fields
 from attnjax.data.batching import Batching, in_order
 from attnjax.data.generated.regression import NoisyFunction
 from attnjax.data.per_seed import DatasetPerSeed
@@ -38,8 +39,8 @@ def test_a_seed_too_many_is_refused():
         arguments = (0, 3) if refused != batching.examples_of_seed else (EXAMPLES, 3)
         with pytest.raises(UserError, match="seed 3 is the 4th, and the split has 3"):
             refused(*arguments)
-    with pytest.raises(UserError, match="batching.epoch must be at least 1, got 0"):
-        DatasetPerSeed(epoch=0).plan(EXAMPLES)
+    with pytest.raises(UserError, match="batching.epoch: wanted .*; got .*0"):
+        check_fields(DatasetPerSeed(epoch=0), "batching")
 
 
 def test_ordinary_batching_gives_a_run_all():

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnjax.config.constraints import check_fields
 from attnjax.data.sentencepiece import SentencePiece
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.data.vocabularies import Vocabularies, joint, load_vocabularies
@@ -74,8 +75,8 @@ def test_words_by_frequency_then_alphabet_and_rare_ones_unknown():
     assert vocabulary.encode("d a") == [UNKNOWN, 5]
     with pytest.raises(UserError, match=r"no word occurs 9 times.*of 4 words occurs 3 times"):
         SplitWords(min_count=9).learn(["b a c", "a b", "c d c"])
-    with pytest.raises(UserError, match="min_count must be at least 1, got 0"):
-        SplitWords(min_count=0).learn(["a"])
+    with pytest.raises(UserError, match="min_count: wanted"):
+        check_fields(SplitWords(min_count=0))
 
 
 def test_decode_stops_at_end_and_text_cannot_spell_a_special_symbol():
@@ -113,8 +114,8 @@ def test_two_vocabularies_one_and_none(tmp_path):
 def test_only_the_most_frequent_words():
     learned = SplitWords(max_size=2).learn(["a b b c c c", "d c"])
     assert learned.pieces[4:] == ("c", "b")
-    with pytest.raises(UserError, match="max_size must be at least 1, got 0"):
-        SplitWords(max_size=0).learn(TEXTS)
+    with pytest.raises(UserError, match="max_size: wanted"):
+        check_fields(SplitWords(max_size=0))
 
 
 def test_another_or_a_damaged_vocabulary_is_refused(tmp_path):
@@ -165,5 +166,5 @@ def test_sizes_that_sentencepiece_cannot_make():
     assert SentencePiece(size=largest).learn(TEXTS).size == largest
     with pytest.raises(UserError, match=r"size=5: its characters alone need \d+"):
         SentencePiece(size=5).learn(TEXTS)
-    with pytest.raises(UserError, match=r"coverage must be in \(0, 1\], got 2"):
-        SentencePiece(coverage=2).learn(TEXTS)
+    with pytest.raises(UserError, match="coverage: wanted"):
+        check_fields(SentencePiece(coverage=2))

@@ -10,7 +10,6 @@ import numpy as np
 from attnjax.config.constraints import PositiveInt
 from attnjax.data.corpora.tfds import open_prepared, read_split
 from attnjax.data.corpus import Corpus, Encoded, Task, ids
-from attnjax.data.generated.sequences import check_at_least
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import SplitWords, VocabularyPart
 from attnjax.errors import UserError
@@ -57,7 +56,6 @@ class Coco(Task):
         return "bleu"
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
-        check_at_least(1, self, "side", "captions")
         builder = open_prepared(self.name, self.folder)
         if missing := [name for name in FEATURES if name not in builder.info.features]:
             raise UserError(

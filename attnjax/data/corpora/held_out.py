@@ -9,7 +9,6 @@ import numpy as np
 
 from attnjax.config.constraints import NonNegativeInt, PositiveInt
 from attnjax.data.corpus import Corpus, Example, Task, build
-from attnjax.data.generated.sequences import check_at_least
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import SplitWords, VocabularyPart
 from attnjax.errors import UserError
@@ -50,8 +49,6 @@ class WithHeldOut(Task):
         return SplitWords()
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
-        check_at_least(1, self, "valid")
-        check_at_least(0, self, "seed")
         whole, test = self.read()
         if self.valid >= len(whole):
             raise UserError(

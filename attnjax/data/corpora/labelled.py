@@ -14,7 +14,6 @@ from attnjax.config.constraints import NonNegativeInt
 from attnjax.data.corpora.held_out import WithHeldOut
 from attnjax.data.corpus import Corpus, Example
 from attnjax.data.files import find_folder, read_lines
-from attnjax.data.generated.sequences import check_at_least
 from attnjax.data.special_tokens import UNKNOWN
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import Labels
@@ -114,7 +113,6 @@ class MovieReviews(Labelled):
     def read(self) -> tuple[list[Example], list[Example]]:
         if not 0 <= self.fold < FOLDS:
             raise UserError(f"task.fold must be from 0 to {FOLDS - 1}, got {self.fold}")
-        check_at_least(0, self, "seed")
         folder = find_folder(self.folder)
         train, test = [], []
         for suffix, label in (("neg", "negative"), ("pos", "positive")):

@@ -19,7 +19,7 @@ import numpy as np
 
 from attnjax.config.constraints import PositiveInt
 from attnjax.data.corpus import Corpus, Example, build
-from attnjax.data.generated.sequences import Generated, check_at_least, cut
+from attnjax.data.generated.sequences import Generated, cut
 from attnjax.data.vocabularies import Vocabularies, joint
 from attnjax.data.vocabulary import Characters
 from attnjax.errors import UserError
@@ -129,8 +129,6 @@ class Dates(Generated):
     last_year: PositiveInt = 2099
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
-        check_at_least(1, self, "train", "valid", "test")
-        check_at_least(0, self, "seed")
         if not 1000 <= self.first_year <= self.last_year <= 9999:
             raise UserError(
                 "years of four digits, 1000 <= task.first_year <= task.last_year <= 9999, were "

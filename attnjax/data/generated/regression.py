@@ -1,12 +1,13 @@
 """Points of a smooth function with noise: regression as a task."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge
 
 from attnjax.config.constraints import NonNegativeFloat, NonNegativeInt, PositiveInt
 from attnjax.data.corpus import Corpus, Encoded, ExampleCount, Task
-from attnjax.data.generated.sequences import check_at_least
 from attnjax.data.vocabularies import Vocabularies
 
 SPLITS = ("train", "valid", "test")
@@ -51,7 +52,7 @@ class NoisyFunction(Task):
         seed: of the generator.
     """
 
-    train: ExampleCount = 50
+    train: Annotated[ExampleCount, Ge(2)] = 50
     valid: ExampleCount = 50
     test: ExampleCount = 50
     sets: ExampleCount = 1
@@ -64,9 +65,6 @@ class NoisyFunction(Task):
         return None
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
-        check_at_least(2, self, "train")
-        check_at_least(1, self, "valid", "test", "sets", "dimensions")
-        check_at_least(0, self, "noise", "seed")
         splits = {
             split: [
                 Encoded(self._points("train", number), self._points(split, number))

@@ -57,8 +57,6 @@ class Sequences(Generated):
         """The positions in the source of the symbols that each symbol of the target may be."""
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
-        check_at_least(1, self, "symbols", "shortest", "train", "valid", "test")
-        check_at_least(0, self, "seed")
         if self.longest < self.shortest:
             raise UserError(
                 f"task.longest must be at least task.shortest={self.shortest}, got {self.longest}"
@@ -156,8 +154,6 @@ class AssociativeRecall(Generated):
     most: PositiveInt = 8
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
-        check_at_least(1, self, "keys", "values", "fewest", "train", "valid", "test")
-        check_at_least(0, self, "seed")
         if not self.fewest <= self.most <= self.keys:
             raise UserError(
                 f"task.most must be from task.fewest={self.fewest} to task.keys={self.keys}, "
@@ -213,14 +209,3 @@ def cut[T](examples: list[T], train: int, valid: int) -> dict[str, list[T]]:
         "valid": examples[train : train + valid],
         "test": examples[train + valid :],
     }
-
-
-def check_at_least(least: int, task: Task, *names: str) -> None:
-    """Refuse a task with a field that is too small.
-
-    Raises:
-        UserError: with the field's name.
-    """
-    for name in names:
-        if getattr(task, name) < least:
-            raise UserError(f"task.{name} must be at least {least}, got {getattr(task, name)}")

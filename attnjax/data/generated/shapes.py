@@ -9,7 +9,7 @@ import numpy as np
 
 from attnjax.config.constraints import PositiveInt
 from attnjax.data.corpus import Corpus, Encoded, ids
-from attnjax.data.generated.sequences import Generated, check_at_least, cut
+from attnjax.data.generated.sequences import Generated, cut
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import SPECIAL, WordVocabulary
 from attnjax.errors import UserError
@@ -76,8 +76,6 @@ class Shapes(Generated):
     patch: PositiveInt = 4
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
-        check_at_least(1, self, "cells", "fewest", "train", "valid", "test")
-        check_at_least(0, self, "seed")
         self._check()
         if vocabularies is None:
             words = (*WORDS, *COLOURS, *silhouettes())

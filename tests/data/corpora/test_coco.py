@@ -113,13 +113,13 @@ def test_a_caption_is_its_words():
     [
         ({"name": "coco_captions/2014"}, r"coco_captions/2014 is not in .*download_and_prepare"),
         ({"valid": "valid"}, r"photographs/2014 .* val, .*or a part\); got 'valid': Unknown"),
-        ({"side": 0}, "task.side must be at least 1, got 0"),
-        ({"captions": 0}, "task.captions must be at least 1, got 0"),
+        ({"side": 0}, "task.side: wanted .*; got .*0"),
+        ({"captions": 0}, "task.captions: wanted .*; got .*0"),
     ],
 )
-def test_what_is_not_there(task, fields, message):
+def test_what_is_not_there(task, load, fields, message):
     with pytest.raises(UserError, match=message):
-        replace(task, **fields).load()
+        load(replace(task, **fields))
 
 
 def test_a_corpus_of_something_else(tmp_path):

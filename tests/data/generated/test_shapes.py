@@ -84,12 +84,12 @@ def test_all_images_can_be_wanted_and_none_more():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"cells": 0}, "task.cells must be at least 1, got 0"),
+        ({"cells": 0}, "task.cells: wanted .*; got .*0"),
         ({"fewest": 3, "most": 2}, "task.fewest <= task.most <= 9 .* got 3 and 2"),
         ({"cells": 1, "most": 2}, "<= 1 was wanted, for 1 cells and 16 kinds"),
         ({"patch": 5}, "divides the image's 24 pixels was wanted; got 5"),
     ],
 )
-def test_fields_out_of_range(fields, message):
+def test_fields_out_of_range(load, fields, message):
     with pytest.raises(UserError, match=message):
-        Shapes(**fields).load()
+        load(Shapes(**fields))
