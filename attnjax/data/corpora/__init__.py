@@ -1,1 +1,33 @@
-"""Tasks read from files or TensorFlow Datasets: parallel text, labelled text, captions, SCAN."""
+"""Tasks that are read from files or from TensorFlow Datasets."""
+
+from attnjax.data.corpora.coco import Coco
+from attnjax.data.corpora.held_out import WithHeldOut
+from attnjax.data.corpora.labelled import Labelled, MovieReviews, Trec
+from attnjax.data.corpora.labelled_file import LabelledFile
+from attnjax.data.corpora.parallel_text import (
+    Forward,
+    ParallelCorpus,
+    ParallelText,
+    Reversed,
+    SourceOrder,
+    TabSeparated,
+)
+from attnjax.data.corpora.scan import Scan
+from attnjax.data.corpora.tfds import Translation
+
+__all__ = [
+    "Coco",
+    "Forward",
+    "Labelled",
+    "LabelledFile",
+    "MovieReviews",
+    "ParallelCorpus",
+    "ParallelText",
+    "Reversed",
+    "Scan",
+    "SourceOrder",
+    "TabSeparated",
+    "Translation",
+    "Trec",
+    "WithHeldOut",
+]

@@ -1,14 +1,13 @@
-"""Commands in simplified English, and the actions that they ask for: SCAN."""
+"""SCAN: commands in simplified English, and the actions that they ask for."""
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from attnjax.data.corpora.held_out import WithHeldOut
 from attnjax.data.corpus import Example
 from attnjax.data.files import find_folder, read_lines
-from attnjax.errors import UserError
+from attnjax.errors import UserError, unknown
 
 LINE = re.compile(r"IN: (.*\S) OUT: (.*\S) *")
 
@@ -17,32 +16,53 @@ LINE = re.compile(r"IN: (.*\S) OUT: (.*\S) *")
 class Scan(WithHeldOut):
     """`jump opposite left and walk` -> `I_TURN_LEFT I_TURN_LEFT I_JUMP I_WALK`.
 
-    Attributes:
-        folder: of `simple_train.txt` and so on; as it is, or under the folder that the environment
-            variable ATTNJAX_DATA names.
-        split: simple: four fifths of all commands, drawn at random, to train on, the rest to test;
-            length: to train on those of at most 22 actions, the longer ones to test.
+    Files have the names that their authors gave them, `tasks_train_length.txt` and
+    `tasks_test_length.txt`, anywhere below the folder; or `length_train.txt` and `length_test.txt`
+    in the folder itself.
 
-    Source: Lake & Baroni 2018, sections 2 and 4; github.com/brendenlake/SCAN, whose
-        `simple_split/tasks_train_simple.txt` is `simple_train.txt` here, and so on.
+    Attributes:
+        folder: of the files, as a checkout of their repository; looked for as it is, then under
+            ATTNJAX_DATA.
+        split: the name of a split: simple (commands drawn at random to train on, the others to
+            test), length (at most 22 actions to train on, more to test), addprim_jump,
+            addprim_turn_left, template_around_right, or any other that the folder has.
+
+    Source: Lake & Baroni 2018; Loula et al. 2018 (template and filler splits);
+        github.com/brendenlake/SCAN.
     """
 
     folder: str = "scan"
-    split: Literal["simple", "length"] = "simple"
+    split: str = "simple"
 
     def read(self) -> tuple[list[Example], list[Example]]:
         folder = find_folder(self.folder)
         return (
-            read_commands(folder / f"{self.split}_train.txt"),
-            read_commands(folder / f"{self.split}_test.txt"),
+            read_commands(find_split(folder, self.split, "train")),
+            read_commands(find_split(folder, self.split, "test")),
         )
 
 
-def read_commands(path: Path) -> list[Example]:
-    """The examples of a file that has `IN: command OUT: actions` in each line.
+def find_split(folder: Path, split: str, part: str) -> Path:
+    """The file of a split's "train" or "test" part.
 
     Raises:
-        UserError: when a line has not, and as `read_lines`.
+        UserError: the folder has no such file; the splits that it has are named.
+    """
+    official = {path.name: path for path in sorted(folder.rglob(f"tasks_{part}_*.txt"))}
+    short = {path.name: path for path in sorted(folder.glob(f"*_{part}.txt"))}
+    for files, name in ((official, f"tasks_{part}_{split}.txt"), (short, f"{split}_{part}.txt")):
+        if name in files:
+            return files[name]
+    known = [name.removeprefix(f"tasks_{part}_").removesuffix(".txt") for name in official]
+    known += [name.removesuffix(f"_{part}.txt") for name in short]
+    raise unknown(f"split (tasks_{part}_<split>.txt in {folder})", split, known)
+
+
+def read_commands(path: Path) -> list[Example]:
+    """Read a file whose lines are `IN: command OUT: actions`.
+
+    Raises:
+        UserError: a line is written in another way; or as `read_lines`.
     """
     examples = []
     for number, line in enumerate(read_lines(path), start=1):

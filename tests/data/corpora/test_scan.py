@@ -65,6 +65,29 @@ def test_fields_out_of_range(folder, load, fields, message):
         load(Scan(folder=str(folder), split="length", **({"valid": 1} | fields)))
 
 
+def test_every_split_of_a_checkout_is_found_by_its_name(tmp_path):
+    files = {
+        "simple_split/tasks_train_simple": "run",
+        "simple_split/size_variations/tasks_train_simple_p1": "jump",
+        "add_prim_split/tasks_train_addprim_jump": "walk",
+        "few_shot_split/tasks_train_fewshot_num1_rep1": "look",
+    }
+    for name, command in files.items():
+        for part in (name, name.replace("train", "test")):
+            path = tmp_path / f"{part}.txt"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"IN: {command} OUT: A\n" * 2)
+    for name, command in files.items():
+        split = name.partition("tasks_train_")[2]
+        corpus = Scan(folder=str(tmp_path), split=split, valid=1).load()
+        assert corpus.sources["train"] == [command]
+        assert corpus.sources["test"] == [command] * 2
+    with pytest.raises(UserError, match=r"'addprim_jum'; did you mean addprim_jump"):
+        Scan(folder=str(tmp_path), split="addprim_jum", valid=1).load()
+    with pytest.raises(UserError, match=r"tasks_train_.*'mcd1'; choose from addprim_jump, "):
+        Scan(folder=str(tmp_path), split="mcd1", valid=1).load()
+
+
 @pytest.mark.parametrize(
     ("split", "train", "test"), [("simple", 16_228, 4_182), ("length", 16_490, 3_920)]
 )
