@@ -240,6 +240,11 @@ class Ablation:
         named |= {figure.variant for figure in self.published}
         for name in sorted(named):
             self.variant(name)
+        for name in self.settings:
+            try:
+                self.at(name)
+            except UserError as error:
+                raise UserError(f"setting {name}: {error}") from error
 
     def variant(self, name: str) -> Experiment:
         """The variant of a name.

@@ -3,9 +3,10 @@
 from abc import abstractmethod
 from dataclasses import dataclass
 from math import perm
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from annotated_types import Le
 
 from attnjax.config.constraints import NonNegativeInt, PositiveInt
 from attnjax.data.corpus import Corpus, Example, ExampleCount, Task, build
@@ -48,9 +49,9 @@ class Sequences(Generated):
         longest: the most.
     """
 
-    symbols: PositiveInt = 20
+    symbols: Annotated[PositiveInt, Le(1_000_000)] = 20
     shortest: PositiveInt = 1
-    longest: PositiveInt = 12
+    longest: Annotated[PositiveInt, Le(10_000)] = 12
 
     @abstractmethod
     def origins(self, sequence: tuple[int, ...]) -> list[frozenset[int]]:

@@ -2,6 +2,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnjax.config.constraints import check_fields
 from attnjax.data.batching import Batching
 from attnjax.data.corpus import Corpus, Encoded
 from attnjax.data.special_tokens import END
@@ -89,5 +90,5 @@ def test_what_has_no_length_is_refused_before_it_is_trained():
     nothing = EvalInputs(Model(), {"x": jnp.ones(1)}, corpus(), Batching())
     with pytest.raises(UserError, match="nothing was decoded"):
         measure.trained(nothing)
-    with pytest.raises(UserError, match="2, 3, 4, 5, 10; got 7"):
-        ByLength(parts=7)
+    with pytest.raises(UserError, match="2 or 3 or 4 or 5 or 10; got int 7"):
+        check_fields(ByLength(parts=7))  # type: ignore[arg-type]
