@@ -7,6 +7,7 @@ from flax import linen as nn
 
 from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
+from attnjax.nn.length_limit import LengthLimited, MaxLength
 
 
 class Position(nn.Module):
@@ -44,7 +45,7 @@ class Sinusoidal(Position):
         return embedding + jnp.broadcast_to(waves, embedding.shape)
 
 
-class Learned(Position):
+class Learned(Position, LengthLimited):
     """A learned vector for each position, up to a greatest length.
 
     Attributes:
@@ -57,6 +58,10 @@ class Learned(Position):
     """
 
     max_length: PositiveInt = 512
+
+    @nn.nowrap
+    def length_limit(self) -> MaxLength:
+        return MaxLength(self.max_length, "max_length")
 
     @nn.compact
     def __call__(self, embedding: jax.Array, position: jax.Array) -> jax.Array:

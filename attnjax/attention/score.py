@@ -11,6 +11,7 @@ from flax import linen as nn
 
 from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
+from attnjax.nn.length_limit import LengthLimited, MaxLength
 from attnjax.nn.linear import Dense
 
 
@@ -170,7 +171,7 @@ class Additive(Score):
         return additive(projected, key, v)
 
 
-class Location(Score):
+class Location(Score, LengthLimited):
     """`location` as a part; its matrix W is [Q, max_length]; the keys' content is not looked at.
 
     Attributes:
@@ -182,6 +183,10 @@ class Location(Score):
     """
 
     max_length: PositiveInt = 512
+
+    @nn.nowrap
+    def length_limit(self) -> MaxLength:
+        return MaxLength(self.max_length, "max_length")
 
     def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
         """Return [..., T, S]."""

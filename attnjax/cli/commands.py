@@ -210,11 +210,9 @@ def _answers(
     what: str,
 ) -> Sequence[str]:
     """The answers to sources, as text."""
-    from attnjax.models.max_length import check_lengths
-
     experiment = trained.experiment
     if trained.vocabularies.source is not None:
-        check_lengths(experiment.model, sources, f"of {what}", "source")
+        experiment.model.check_lengths(sources, f"of {what}", "source")
     found = replace(experiment, search=search).answers(trained.params, sources)
     return experiment.texts(trained.params, trained.vocabularies, written, sources, found)
 

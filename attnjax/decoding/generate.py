@@ -1,132 +1,123 @@
-"""From a batch of sources to hypotheses: encode, start, and search in stages.
+"""Batched decoding: encode a batch of sources, start, and search in stages.
 
-The search is a loop on the device, and sentences differ in when they are finished. So it runs in
-stages: one ends when the memory of words is full, or when the sentences that are not finished make
-a smaller batch. Then the memory gets room for more, and the finished ones leave.
+The search is a loop on the device, and sentences finish at different steps. So the loop runs in
+stages. A stage ends when the cache is full, or when the unfinished sentences fit into a smaller
+batch. Then the cache grows, and the finished sentences leave the batch.
 
-Every shape is compiled once, so shapes are few. The memory has room for FIRST words, then for twice
-as many, up to the length of the longest hypothesis there may be; a batch has as many rows as were
-given, or a power of two from FEWEST on. From R rows to the length L these are no more than
+Every shape is compiled once, so shapes are few. The cache has room for FIRST words, then for twice
+as many, up to the greatest length of a hypothesis; a batch has as many rows as were given, or a
+power of two from FEWEST on. From R rows to the length L these are no more than
 (1 + ceil(log2(R / FEWEST))) (1 + ceil(log2(L / FIRST))) programs for one shape of sources.
 """
 
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from attnjax.decoding.search import Hypotheses, Search, pick
+from attnjax.models.base import SequenceModel
 
 EXTRA = 50
-"""A hypothesis may be so much longer than its source. Vaswani et al. 2017, section 6.1."""
+"""A hypothesis may be so many words longer than its source. Vaswani et al. 2017, section 6.1."""
 
 FIRST = 16
-"""The words that the first stage has room for."""
+"""How many words the cache of the first stage has room for."""
 
 FEWEST = 8
 """A batch of so few rows is searched to its end."""
 
 
-class DecodingModel(Protocol):
-    """A model with `encode`, `start`, `step` and `longer`; hashable, as unbound Linen modules are.
-
-    What these take and give is said in `attnjax.models.base`.
-    """
-
-    def apply(self, variables: Any, /, *args: Any, **named: Any) -> Any:
-        """Call the method named by `method`."""
-        ...
-
-
-class Moving(NamedTuple):
+class Decoding(NamedTuple):
     """What a step changes.
 
     Attributes:
-        place: how many words were chosen, a scalar.
-        written: the decoder's.
-        carry: likewise.
-        state: the search's.
+        step: how many words were chosen, a scalar.
+        cache: the model's.
+        state: the model's.
+        search: the search's state.
     """
 
-    place: jax.Array
-    written: Any
-    carry: Any
+    step: jax.Array
+    cache: Any
     state: Any
+    search: Any
 
 
-def translate(
-    model: DecodingModel,
+def generate(
+    model: SequenceModel,
     params: Any,
     source: jax.Array | np.ndarray,
     search: Search,
     *,
     extra: int = EXTRA,
-    most: int | None = None,
+    max_length: int | None = None,
 ) -> Hypotheses:
-    """The model's hypotheses for each source, of at most `extra` symbols more than its memory.
+    """The model's hypotheses for each source, at most `extra` words longer than its memory.
 
-    They do not depend on what other sources are in the batch.
+    The hypotheses of a source do not depend on what other sources are in the batch.
 
     Args:
-        model: the decoder.
-        params: its parameters.
-        source: int [B, S], ended by END, PAD after it, or floats [B, S, ...]; rows whose memory is
-            all padding are filler.
+        model: see `attnjax.models.base`.
+        params: the model's parameters.
+        source: int [B, S], each row ended by END, PAD after it; or floats [B, S, ...]. Rows whose
+            memory is all padding are filler.
         search: how to search.
-        extra: how much longer than its places in memory a hypothesis may be.
-        most: the most symbols that any may have; None: there is no such number.
+        extra: how many words more than places in memory a hypothesis may have.
+        max_length: the most words of any hypothesis, END counted; None: no further limit.
 
     Returns:
-        NumPy arrays [B, K, L] and [B, K]; L is places in memory + extra, or `most` if that is less.
+        NumPy arrays [B, K, L] and [B, K]; L is places in memory + extra, or `max_length` if that is
+        less.
     """
     memory, mask = _encode(model, params, source)
     rows, places = mask.present.shape
-    length = places + extra if most is None else min(places + extra, most)
+    length = places + extra if max_length is None else min(places + extra, max_length)
     room = min(FIRST, length)
     shapes = {"length": length, "room": room}
-    constants, moving = _start(model, params, memory, mask, extra, search=search, **shapes)
+    constants, decoding = _start(model, params, memory, mask, extra, search=search, **shapes)
     tokens = np.empty((rows, search.width, length), np.int32)
     scores = np.empty((rows, search.width), np.float32)
     number = np.arange(rows)
     while True:
-        moving, found = _stage(
-            model, params, constants, moving, room, _smaller(rows), search=search
+        decoding, found = _stage(
+            model, params, constants, decoding, room, _smaller(rows), search=search
         )
-        going = np.asarray(moving.state.going)
-        # one that has finished earlier is found again as it was
-        tokens[number[~going]] = np.asarray(found.tokens)[~going]
-        scores[number[~going]] = np.asarray(found.scores)[~going]
-        if not going.any():
+        active = np.asarray(decoding.search.active)
+        # A sentence that finished in an earlier stage is written again, unchanged.
+        tokens[number[~active]] = np.asarray(found.tokens)[~active]
+        scores[number[~active]] = np.asarray(found.scores)[~active]
+        if not active.any():
             return Hypotheses(tokens, scores)
-        wanted = min(2 * room, length) if int(moving.place) == room else room
-        while going.sum() <= _smaller(rows):
+        wanted = min(2 * room, length) if int(decoding.step) == room else room
+        while active.sum() <= _smaller(rows):
             rows = _smaller(rows)
-        kept = np.argsort(~going, stable=True)[:rows]
-        if (rows, wanted) != (len(going), room):
-            constants, moving = _next(model, params, constants, moving, kept, room=wanted)
+        kept = np.argsort(~active, stable=True)[:rows]
+        if (rows, wanted) != (len(active), room):
+            constants, decoding = _next(model, params, constants, decoding, kept, room=wanted)
         number, room = number[kept], wanted
 
 
 def _smaller(rows: int) -> int:
-    """The next smaller size of a batch; 0: there is none."""
+    """The next smaller number of rows in a batch; 0: there is none."""
     return 1 << (rows - 1).bit_length() - 1 if rows > FEWEST else 0
 
 
-def _call(model: DecodingModel, params: Any, method: str, *args: Any, **named: Any) -> Any:
+def _call(model: SequenceModel, params: Any, method: str, *args: Any, **named: Any) -> Any:
     return model.apply({"params": params}, *args, method=method, **named)
 
 
 @partial(jax.jit, static_argnames="model")
-def _encode(model: DecodingModel, params: Any, source: jax.Array | np.ndarray) -> Any:
-    """What was read of the sources, and the mask of their places."""
+def _encode(model: SequenceModel, params: Any, source: jax.Array | np.ndarray) -> Any:
+    """The memory of the sources, and the mask of its places."""
     return _call(model, params, "encode", source, deterministic=True)
 
 
 @partial(jax.jit, static_argnames=("model", "search", "length", "room"))
 def _start(
-    model: DecodingModel,
+    model: SequenceModel,
     params: Any,
     memory: Any,
     mask: Any,
@@ -135,53 +126,58 @@ def _start(
     search: Search,
     length: int,
     room: int,
-) -> tuple[Any, Moving]:
-    """The constants, and everything else before the first word."""
+) -> tuple[Any, Decoding]:
+    """The constants, and everything that steps change, before the first word."""
     places = mask.present.sum(-1)
     limit = jnp.where(places > 0, jnp.minimum(places + extra, length), 0)
-    constants, written, carry = _call(
-        model, params, "start", memory, mask, length=room, size=search.width
+    constants, cache, state = _call(
+        model, params, "start", memory, mask, length=room, beams=search.width
     )
-    place = jnp.zeros((), jnp.int32)
-    return constants, Moving(place, written, carry, search.begin(limit, length))
+    return constants, Decoding(jnp.zeros((), jnp.int32), cache, state, search.init(limit, length))
 
 
-@partial(jax.jit, static_argnames=("model", "search"), donate_argnames="moving")
+@partial(jax.jit, static_argnames=("model", "search"), donate_argnames="decoding")
 def _stage(
-    model: DecodingModel,
+    model: SequenceModel,
     params: Any,
     constants: Any,
-    moving: Moving,
+    decoding: Decoding,
     room: int,
     few: int,
     *,
     search: Search,
-) -> tuple[Moving, Hypotheses]:
-    """Words up to the place `room`, or until no more than `few` sentences go on; what is found."""
+) -> tuple[Decoding, Hypotheses]:
+    """Steps until `room` words are chosen or at most `few` sentences are active; hypotheses."""
 
-    def goes_on(moving: Moving) -> jax.Array:
-        return (moving.place < room) & (moving.state.going.sum() > few)
+    def goes_on(decoding: Decoding) -> jax.Array:
+        return (decoding.step < room) & (decoding.search.active.sum() > few)
 
-    def onwards(moving: Moving) -> Moving:
-        place, written, carry, state = moving
-        logits, written, carry = _call(
-            model, params, "step", constants, written, carry, state.last, place
+    def advance(decoding: Decoding) -> Decoding:
+        step, cache, state, searched = decoding
+        logits, cache, state = _call(
+            model, params, "step", constants, cache, state, searched.last, step
         )
-        state, parent = search.choose(state, logits, place)
+        searched, parent = search.advance(searched, logits, step)
         if search.width > 1:
-            carry = jax.tree.map(lambda leaf: pick(leaf, parent), carry)
-        return Moving(place + 1, written, carry, state)
+            state = jax.tree.map(lambda leaf: pick(leaf, parent), state)
+        return Decoding(step + 1, cache, state, searched)
 
-    moving = jax.lax.while_loop(goes_on, onwards, moving)
-    return moving, search.found(moving.state)
+    decoding = jax.lax.while_loop(goes_on, advance, decoding)
+    return decoding, search.finalize(decoding.search)
 
 
 @partial(jax.jit, static_argnames=("model", "room"))
 def _next(
-    model: DecodingModel, params: Any, constants: Any, moving: Moving, kept: jax.Array, *, room: int
-) -> tuple[Any, Moving]:
+    model: SequenceModel,
+    params: Any,
+    constants: Any,
+    decoding: Decoding,
+    kept: jax.Array,
+    *,
+    room: int,
+) -> tuple[Any, Decoding]:
     """The rows that are kept, with room for more words."""
-    rows = constants, moving.written, moving.carry, moving.state
-    constants, written, carry, state = jax.tree.map(lambda leaf: leaf[kept], rows)
-    written, carry = _call(model, params, "longer", written, carry, length=room)
-    return constants, Moving(moving.place, written, carry, state)
+    rows = constants, decoding.cache, decoding.state, decoding.search
+    constants, cache, state, searched = jax.tree.map(lambda leaf: leaf[kept], rows)
+    cache, state = _call(model, params, "grow_cache", cache, state, length=room)
+    return constants, Decoding(decoding.step, cache, state, searched)

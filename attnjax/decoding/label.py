@@ -1,4 +1,4 @@
-"""The search of a classifier: one step, and its most probable symbol."""
+"""The search of a classifier: one step, and the most probable label."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,47 +10,50 @@ from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.decoding.search import Hypotheses, Search
 
 
-class _Label(NamedTuple):
-    """What is known of a text."""
+class _LabelState(NamedTuple):
+    """The label of each text, once it is found."""
 
     last: jax.Array
-    going: jax.Array
+    active: jax.Array
     found: Hypotheses
 
 
 @dataclass(frozen=True, kw_only=True)
 class Label(Search):
-    """The most probable symbol that is none of PAD, START, END and UNKNOWN, and nothing after it.
+    """The most probable symbol except PAD, START, END and UNKNOWN, and nothing after it.
 
-    The probabilities of the labels are not renormalised for the four.
+    The probabilities of the labels are not renormalized for these four. The score is the label's
+    log-probability.
     """
 
-    def begin(self, limit: jax.Array, length: int) -> _Label:
+    finds_label = True
+
+    def init(self, limit: jax.Array, length: int) -> _LabelState:
         batch = limit.shape[0]
-        return _Label(
+        return _LabelState(
             last=jnp.full((batch, 1), START, jnp.int32),
-            going=limit > 0,
+            active=limit > 0,
             found=Hypotheses(
                 jnp.full((batch, 1, length), PAD, jnp.int32),
                 jnp.full((batch, 1), -jnp.inf, jnp.float32),
             ),
         )
 
-    def choose(
-        self, state: _Label, logits: jax.Array, place: jax.Array
-    ) -> tuple[_Label, jax.Array]:
+    def advance(
+        self, state: _LabelState, logits: jax.Array, step: jax.Array
+    ) -> tuple[_LabelState, jax.Array]:
         symbol = jax.lax.broadcasted_iota(jnp.int32, logits.shape, logits.ndim - 1)
         special = jnp.isin(symbol, jnp.asarray([PAD, START, END, UNKNOWN]))
         log_probability = jax.nn.log_softmax(logits.astype(jnp.float32))
         log_probability = jnp.where(special, -jnp.inf, log_probability)
-        there = state.going[:, None]
-        label = jnp.where(there, log_probability.argmax(-1).astype(jnp.int32), PAD)
+        active = state.active[:, None]
+        label = jnp.where(active, log_probability.argmax(-1).astype(jnp.int32), PAD)
         found = Hypotheses(
-            jnp.asarray(state.found.tokens).at[:, :, place].set(label),
-            jnp.where(there, log_probability.max(-1), state.found.scores),
+            jnp.asarray(state.found.tokens).at[:, :, step].set(label),
+            jnp.where(active, log_probability.max(-1), state.found.scores),
         )
-        after = _Label(last=label, going=jnp.zeros_like(state.going), found=found)
+        after = _LabelState(last=label, active=jnp.zeros_like(state.active), found=found)
         return after, jnp.zeros_like(label)
 
-    def found(self, state: _Label) -> Hypotheses:
+    def finalize(self, state: _LabelState) -> Hypotheses:
         return state.found

@@ -1,5 +1,6 @@
-"""What a hypothesis' log-probability is divided by, so that short ones are not always best."""
+"""Length penalties: what a log-probability is divided by, so that short ones are not favored."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import jax
@@ -9,21 +10,24 @@ from attnjax.config.constraints import NonNegativeFloat
 
 
 @dataclass(frozen=True, kw_only=True)
-class LengthPenalty:
-    """score(Y) = log p(Y | X) / divisor(|Y|), where |Y| counts the end symbol."""
+class LengthPenalty(ABC):
+    """score(Y) = log p(Y | X) / divisor(|Y|), where |Y| counts the end symbol.
 
+    A part: subclasses are chosen on the command line.
+    """
+
+    @abstractmethod
     def divisor(self, length: jax.Array | int) -> jax.Array:
-        """What log p is divided by, float32, in the shape of `length`.
+        """The divisor of log p, float32, in the shape of `length`.
 
         Args:
-            length: symbols of the hypothesis, the end symbol counted; at least 1.
+            length: the words of a hypothesis, the end symbol counted; at least 1.
         """
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
 class NoPenalty(LengthPenalty):
-    """log p itself."""
+    """score(Y) = log p(Y | X)."""
 
     def divisor(self, length: jax.Array | int) -> jax.Array:
         return jnp.ones(jnp.shape(length), jnp.float32)
@@ -31,7 +35,11 @@ class NoPenalty(LengthPenalty):
 
 @dataclass(frozen=True, kw_only=True)
 class Power(LengthPenalty):
-    """|Y|^alpha: fairseq's ``--lenpen`` alpha; 1 is the mean log-probability of a symbol."""
+    """divisor = |Y|^alpha: fairseq's ``--lenpen`` alpha. 1 gives the mean log-probability a word.
+
+    Attributes:
+        alpha: the exponent.
+    """
 
     alpha: NonNegativeFloat = 1.0
 
@@ -41,7 +49,11 @@ class Power(LengthPenalty):
 
 @dataclass(frozen=True, kw_only=True)
 class GNMT(LengthPenalty):
-    """((5 + |Y|) / 6)^alpha. Wu et al. 2016, equation 14; alpha 0.6 is Vaswani et al. 2017's."""
+    """divisor = ((5 + |Y|) / 6)^alpha. Wu et al. 2016, eq. 14; Vaswani et al. 2017 set alpha 0.6.
+
+    Attributes:
+        alpha: the exponent.
+    """
 
     alpha: NonNegativeFloat = 0.6
 

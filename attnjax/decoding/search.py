@@ -1,15 +1,16 @@
-"""Greedy and beam search over any decoder that has `start` and `step`.
+"""Greedy and beam search over any model with `start` and `step`.
 
-A search is pure: `begin` makes its state, `choose` takes the logits of one step into it and says
-which hypotheses go on, `found` reads it. Who calls them, and the decoder between them, is
-`translate.py`.
+A search is pure: `init` makes its state, `advance` takes the logits of one step into the state and
+says which hypotheses go on, `finalize` reads the hypotheses from the state. `generate.py` calls
+these three, and the model between them.
 
-PAD and START are never chosen; the probabilities of the rest are not renormalised for it. A
-sentence's hypotheses have at most `limit` symbols, END counted: the symbol at the limit is END.
+PAD and START are never chosen; the probabilities of the other words are not renormalized for that.
+The hypotheses of a sentence have at most `limit` words, END counted: the word at the limit is END.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,15 +21,17 @@ from attnjax.data.special_tokens import END, PAD, START
 from attnjax.decoding.length_penalty import LengthPenalty, Power
 from attnjax.decoding.top_k import top_continuations
 from attnjax.errors import UserError
+from attnjax.models.base import SequenceModel
 
 
 class Hypotheses(NamedTuple):
-    """K hypotheses a sentence, best first; L is the length searched for.
+    """K hypotheses of each sentence, best first; L is the greatest length searched.
 
     Attributes:
         tokens: int32 [B, K, L], ended by END, PAD after it; all PAD where there is no hypothesis
             (a sentence of limit 0, or fewer possible hypotheses than K).
-        scores: float32 [B, K], normalised log-probabilities; -inf where there is no hypothesis.
+        scores: float32 [B, K], log-probabilities over their length penalty; -inf where there is no
+            hypothesis.
     """
 
     tokens: jax.Array | np.ndarray
@@ -36,49 +39,64 @@ class Hypotheses(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Search:
+class Search(ABC):
     """How hypotheses are found. A part: subclasses are chosen on the command line.
 
-    Its state is a tuple of arrays [B, ...], a row a sentence, with two of known names: `last`, the
-    words [B, K] that the decoder reads next, and `going`, whether a sentence is unfinished, [B]. A
-    finished one may be taken along; nothing of it changes.
+    A search's state is a tuple of arrays [B, ...], one row a sentence. It has two fields of fixed
+    names: `last`, the words [B, K] that the model reads next, and `active`, booleans [B], whether
+    the sentence is unfinished. A finished sentence may stay in the batch; nothing of it changes.
     """
+
+    finds_label: ClassVar[bool] = False
+    """Whether a hypothesis is one label, without END, and not a sentence."""
 
     @property
     def width(self) -> int:
         """K, how many hypotheses of a sentence go on together."""
         return 1
 
-    def begin(self, limit: jax.Array, length: int) -> Any:
+    def check(self, model: SequenceModel) -> None:
+        """Refuse, before anything is trained, a model whose targets this search cannot find.
+
+        Raises:
+            UserError: the model gives one label, and the search finds sentences.
+        """
+        if model.predicts_label and not self.finds_label:
+            raise UserError(
+                f"a {type(model).__name__} gives one label, found by search:label; "
+                f"got {type(self).__name__}, which would repeat the label"
+            )
+
+    @abstractmethod
+    def init(self, limit: jax.Array, length: int) -> Any:
         """The state before the first word.
 
         Args:
-            limit: the most symbols a sentence's hypotheses may have, END counted, int [B]. A row
-                of limit 0 (filler) is finished from the beginning.
-            length: L, the widest hypothesis; limits beyond it are cut to it.
+            limit: the most words a sentence's hypotheses may have, END counted, int [B]. A row of
+                limit 0 (filler) is finished from the beginning.
+            length: L, the greatest length of any hypothesis; limits beyond it are cut to it.
         """
-        raise NotImplementedError
 
-    def choose(self, state: Any, logits: jax.Array, place: jax.Array) -> tuple[Any, jax.Array]:
-        """The state after the words at a place, and whose continuations they are, int [B, K].
+    @abstractmethod
+    def advance(self, state: Any, logits: jax.Array, step: jax.Array) -> tuple[Any, jax.Array]:
+        """The state after one more word, and which hypothesis each word continues, int [B, K].
 
         Args:
-            state: before it.
-            logits: of the words at this place, [B, K, V].
-            place: how many words came before it, a scalar.
+            state: before the word.
+            logits: of the word, [B, K, V].
+            step: how many words came before it, a scalar.
         """
-        raise NotImplementedError
 
-    def found(self, state: Any) -> Hypotheses:
+    @abstractmethod
+    def finalize(self, state: Any) -> Hypotheses:
         """The hypotheses of the sentences that are finished."""
-        raise NotImplementedError
 
 
-class _Path(NamedTuple):
-    """What greedy search holds of a sentence."""
+class _GreedyState(NamedTuple):
+    """The one hypothesis of each sentence."""
 
     last: jax.Array
-    going: jax.Array
+    active: jax.Array
     limit: jax.Array
     tokens: jax.Array
     score: jax.Array
@@ -86,152 +104,155 @@ class _Path(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Greedy(Search):
-    """The most probable symbol at every place: one hypothesis, its score not normalised."""
+    """The most probable word at every step: one hypothesis, scored by its log-probability."""
 
-    def begin(self, limit: jax.Array, length: int) -> _Path:
+    def init(self, limit: jax.Array, length: int) -> _GreedyState:
         batch = limit.shape[0]
-        return _Path(
+        return _GreedyState(
             last=jnp.full((batch, 1), START, jnp.int32),
-            going=limit > 0,
+            active=limit > 0,
             limit=jnp.minimum(limit, length),
             tokens=jnp.full((batch, 1, length), PAD, jnp.int32),
             score=jnp.where(limit > 0, 0.0, -jnp.inf).astype(jnp.float32)[:, None],
         )
 
-    def choose(self, state: _Path, logits: jax.Array, place: jax.Array) -> tuple[_Path, jax.Array]:
+    def advance(
+        self, state: _GreedyState, logits: jax.Array, step: jax.Array
+    ) -> tuple[_GreedyState, jax.Array]:
         chosen = top_continuations(
             logits,
             state.score,
             may_end=jnp.asarray(True),
-            must_end=place + 1 >= state.limit,
+            must_end=step + 1 >= state.limit,
             count=1,
         )
-        going = state.going[:, None]
-        token = jnp.where(going, chosen.token, PAD)
-        after = _Path(
+        active = state.active[:, None]
+        token = jnp.where(active, chosen.token, PAD)
+        after = _GreedyState(
             last=token,
-            going=state.going & (token != END).all(-1),
+            active=state.active & (token != END).all(-1),
             limit=state.limit,
-            tokens=state.tokens.at[:, :, place].set(token),
-            score=jnp.where(going, chosen.score, state.score),
+            tokens=state.tokens.at[:, :, step].set(token),
+            score=jnp.where(active, chosen.score, state.score),
         )
         return after, chosen.parent
 
-    def found(self, state: _Path) -> Hypotheses:
+    def finalize(self, state: _GreedyState) -> Hypotheses:
         return Hypotheses(state.tokens, state.score)
 
 
-class _Pool(NamedTuple):
-    """The finished hypotheses of a sentence, in the order in which they came: leaves [B, K].
+class _Finished(NamedTuple):
+    """The finished hypotheses of each sentence, in the order in which they ended: leaves [B, K].
 
     Attributes:
-        score: normalised; -inf where there is none yet.
-        place: END's.
-        parent: the live hypothesis that it ended.
+        score: log-probability over length penalty; -inf where there is no hypothesis yet.
+        end: the step of the hypothesis' END.
+        parent: the live hypothesis that END continues.
     """
 
     score: jax.Array
-    place: jax.Array
+    end: jax.Array
     parent: jax.Array
 
 
-class _Beams(NamedTuple):
-    """What beam search holds of a sentence.
+class _BeamState(NamedTuple):
+    """The live and the finished hypotheses of each sentence.
 
-    Of the live hypotheses each place's words are kept, and whose continuations they are: a word is
-    written once and never moved, and `found` walks back from where a hypothesis ended.
+    A word is written once and never moved: `finalize` follows a finished hypothesis from its END
+    back through `parents`.
 
     Attributes:
-        last: the live hypotheses' last words, [B, K].
-        going: [B].
+        last: the last words of the live hypotheses, [B, K].
+        active: [B].
         limit: [B].
-        score: the live hypotheses' log-probabilities, float32 [B, K].
-        words: of the hypotheses that were live at each place, int32 [B, K, L].
-        parents: which hypothesis of the place before each continues, int32 [B, K, L].
-        finished: beside them.
+        score: the log-probabilities of the live hypotheses, float32 [B, K].
+        words: the word that each live hypothesis chose at each step, int32 [B, K, L].
+        parents: which hypothesis of the step before each word continues, int32 [B, K, L].
+        finished: beside the live ones.
     """
 
     last: jax.Array
-    going: jax.Array
+    active: jax.Array
     limit: jax.Array
     score: jax.Array
     words: jax.Array
     parents: jax.Array
-    finished: _Pool
+    finished: _Finished
 
 
 @dataclass(frozen=True, kw_only=True)
 class Beam(Search):
-    """The `size` best live hypotheses go on together; finished ones wait in a pool of their own.
+    """The `size` best live hypotheses go on together; finished ones are kept beside them.
 
     The rules are those of fairseq's ``SequenceGenerator``, which published figures were made with:
 
     - Every step ranks all continuations of a sentence's live hypotheses by log-probability and
       looks at the 2 * size best.
     - One that ends is finished if it is among the first `size` of them, and forgotten otherwise.
-      Finished ones are kept in the order in which they came, with their normalised score; a full
-      pool takes no more.
+      Finished hypotheses are kept in the order in which they ended, with their penalized score;
+      once there are `size`, no more are taken.
     - The `size` best that do not end live on: a finished hypothesis never takes a live one's place.
     - A sentence stops when `size` hypotheses are finished, or at its limit, where every live one
-      is made to end. (So a live hypothesis that would come to beat the finished ones is lost:
+      is made to end. (A live hypothesis that would later beat the finished ones is lost then:
       the search is not exact, and a larger beam searches longer.)
 
-    Not taken over: fairseq never returns an empty translation (its ``--min-len 1``), here END may
-    come first unless `least` says otherwise.
+    Not taken over: fairseq never returns an empty translation (its ``--min-len 1``); here END may
+    come first unless `min_words` says otherwise.
 
     Attributes:
         size: K, both of the live hypotheses and of the finished.
-        normalisation: what log-probabilities of finished hypotheses are divided by.
-        least: so many words come before END, where a sentence's limit leaves room for them.
-        most: at most so many do; None: as many as the limit allows.
+        length_penalty: what the log-probability of a finished hypothesis is divided by.
+        min_words: at least so many words come before END, where a sentence's limit allows them.
+        max_words: at most so many words come before END; None: as many as the limit allows.
 
     Raises:
-        UserError: `most` is below `least`.
+        UserError: `max_words` is below `min_words`.
     """
 
     size: PositiveInt = 5
     length_penalty: LengthPenalty = field(default_factory=Power)
-    least: NonNegativeInt = 0
-    most: NonNegativeInt | None = None
+    min_words: NonNegativeInt = 0
+    max_words: NonNegativeInt | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if self.most is not None and self.most < self.least:
+        if self.max_words is not None and self.max_words < self.min_words:
             raise UserError(
-                f"the most words of a hypothesis are no fewer than the least; got most {self.most} "
-                f"and least {self.least}"
+                f"max_words must be at least min_words, {self.min_words}; got {self.max_words}"
             )
 
     @property
     def width(self) -> int:
         return self.size
 
-    def begin(self, limit: jax.Array, length: int) -> _Beams:
+    def init(self, limit: jax.Array, length: int) -> _BeamState:
         batch, size = limit.shape[0], self.size
-        nothing = jnp.full((batch, size, length), PAD, jnp.int32)
+        longest = length if self.max_words is None else min(length, self.max_words + 1)
+        empty = jnp.full((batch, size, length), PAD, jnp.int32)
         worst = jnp.full((batch, size), -jnp.inf, jnp.float32)
         none = jnp.zeros((batch, size), jnp.int32)
-        return _Beams(
+        return _BeamState(
             last=jnp.full((batch, size), START, jnp.int32),
-            going=limit > 0,
-            limit=jnp.minimum(limit, length if self.most is None else min(length, self.most + 1)),
-            # all start alike: only the first counts, or its continuations would come K times
+            active=limit > 0,
+            limit=jnp.minimum(limit, longest),
+            # All hypotheses start alike: only the first counts, or each continuation would come
+            # K times.
             score=worst.at[:, 0].set(0.0),
-            words=nothing,
-            parents=nothing,
-            finished=_Pool(worst, none, none),
+            words=empty,
+            parents=empty,
+            finished=_Finished(worst, none, none),
         )
 
-    def choose(
-        self, state: _Beams, logits: jax.Array, place: jax.Array
-    ) -> tuple[_Beams, jax.Array]:
+    def advance(
+        self, state: _BeamState, logits: jax.Array, step: jax.Array
+    ) -> tuple[_BeamState, jax.Array]:
         size = self.size
-        # at most `size` candidates end, one a live hypothesis: `size` are left to live on
+        # At most `size` candidates end, one for each live hypothesis: `size` are left to live on.
         candidates = top_continuations(
             logits,
             state.score,
-            may_end=place >= self.least,
-            must_end=place + 1 >= state.limit,
+            may_end=step >= self.min_words,
+            must_end=step + 1 >= state.limit,
             count=2 * size,
         )
         ends = candidates.token == END
@@ -239,57 +260,57 @@ class Beam(Search):
         leading = (jnp.arange(2 * size) < size)[None]
         finished = _add(
             state.finished,
-            _Pool(
-                candidates.score / self.length_penalty.divisor(place + 1),
-                jnp.broadcast_to(place, ends.shape),
+            _Finished(
+                candidates.score / self.length_penalty.divisor(step + 1),
+                jnp.broadcast_to(step, ends.shape),
                 candidates.parent,
             ),
-            ends & leading & jnp.isfinite(candidates.score) & state.going[:, None],
+            ends & leading & jnp.isfinite(candidates.score) & state.active[:, None],
         )
         full = jnp.isfinite(finished.score).all(-1)
-        # the candidates are sorted and top_k keeps the order of equals
+        # The candidates are sorted, and top_k keeps the order of equal scores.
         score, lives = jax.lax.top_k(jnp.where(ends, -jnp.inf, candidates.score), size)
         word, parent = pick(candidates.token, lives), pick(candidates.parent, lives)
-        after = _Beams(
+        after = _BeamState(
             last=word,
-            going=state.going & (place + 1 < state.limit) & ~full,
+            active=state.active & (step + 1 < state.limit) & ~full,
             limit=state.limit,
             score=score,
-            words=state.words.at[:, :, place].set(word),
-            parents=state.parents.at[:, :, place].set(parent),
+            words=state.words.at[:, :, step].set(word),
+            parents=state.parents.at[:, :, step].set(parent),
             finished=finished,
         )
         return after, parent
 
-    def found(self, state: _Beams) -> Hypotheses:
+    def finalize(self, state: _BeamState) -> Hypotheses:
         score, order = jax.lax.top_k(state.finished.score, self.size)
         there = jnp.isfinite(score)
-        end, parent = pick(state.finished.place, order), pick(state.finished.parent, order)
+        end, parent = pick(state.finished.end, order), pick(state.finished.parent, order)
 
         def back(parent: jax.Array, written: tuple[Any, ...]) -> tuple[jax.Array, jax.Array]:
-            place, words, parents = written
-            before = place < end
-            word = jnp.where(before, pick(words, parent), jnp.where(place == end, END, PAD))
+            step, words, parents = written
+            before = step < end
+            word = jnp.where(before, pick(words, parent), jnp.where(step == end, END, PAD))
             return jnp.where(before, pick(parents, parent), parent), jnp.where(there, word, PAD)
 
-        places = jnp.arange(state.words.shape[-1])
-        written = places, jnp.moveaxis(state.words, -1, 0), jnp.moveaxis(state.parents, -1, 0)
+        steps = jnp.arange(state.words.shape[-1])
+        written = steps, jnp.moveaxis(state.words, -1, 0), jnp.moveaxis(state.parents, -1, 0)
         _, tokens = jax.lax.scan(back, parent, written, reverse=True)
         return Hypotheses(jnp.moveaxis(tokens, 0, -1), score)
 
 
 def pick(leaf: jax.Array, index: jax.Array) -> jax.Array:
-    """From a leaf [B, K, ...] the places of index [B, J] -> [B, J, ...]."""
+    """Entries of a leaf [B, K, ...] along axis 1, by an index [B, J]: [B, J, ...]."""
     return jnp.take_along_axis(leaf, index.reshape(index.shape + (1,) * (leaf.ndim - 2)), axis=1)
 
 
-def _add(pool: _Pool, new: _Pool, accepted: jax.Array) -> _Pool:
-    """Put the accepted [B, J] of the new ones in the free places of the pool, while there are."""
-    taken = jnp.isfinite(pool.score).sum(-1, keepdims=True)
-    place = jnp.where(accepted, taken + accepted.cumsum(-1) - 1, -1)
-    # [B, K, J]: which of the new ones comes to each place; a scatter would be one row at a time
-    comes = place[:, None, :] == jnp.arange(pool.score.shape[1])[None, :, None]
+def _add(finished: _Finished, new: _Finished, accepted: jax.Array) -> _Finished:
+    """Put the accepted of the new hypotheses, booleans [B, J], into the free entries, in order."""
+    taken = jnp.isfinite(finished.score).sum(-1, keepdims=True)
+    index = jnp.where(accepted, taken + accepted.cumsum(-1) - 1, -1)
+    # [B, K, J]: which new hypothesis comes to which entry; a scatter would write row by row.
+    comes = index[:, None, :] == jnp.arange(finished.score.shape[1])[None, :, None]
     chosen = comes.argmax(-1)
     return jax.tree.map(
-        lambda old, new: jnp.where(comes.any(-1), pick(new, chosen), old), pool, new
+        lambda old, new: jnp.where(comes.any(-1), pick(new, chosen), old), finished, new
     )

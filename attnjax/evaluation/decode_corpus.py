@@ -11,7 +11,7 @@ from attnjax.data.batching import Batching, in_order
 from attnjax.data.corpus import Encoded
 from attnjax.data.special_tokens import END
 from attnjax.data.vocabulary import Vocabulary
-from attnjax.decoding.generate import EXTRA, translate
+from attnjax.decoding.generate import EXTRA, generate
 from attnjax.decoding.search import Search
 from attnjax.evaluation.accuracy import exact_match
 from attnjax.evaluation.bleu import protocol
@@ -32,17 +32,17 @@ def answers(
     *,
     search: Search,
     batching: Batching,
-    positions: int | None = None,
+    max_length: int | None = None,
 ) -> list[list[int]]:
     """The best hypothesis for each source, in the order of the sources.
 
     Args:
-        model: see `decoding.translate`.
+        model: see `attnjax.models.base.SequenceModel`.
         params: its parameters.
         sources: ids, each ended by END; or arrays of floats.
         search: how to search.
         batching: how many places a batch may have; more, if one sentence needs them.
-        positions: the most that the model can have; None: any number.
+        max_length: the most that the model can have; None: any number.
     """
     params = jax.device_put(params)
     found: list[list[int]] = [[] for _ in sources]
@@ -53,7 +53,7 @@ def answers(
         # a thread has settings of its own; of those that the caller may have changed, this one
         # changes what the arrays are
         with jax.enable_x64(wide):
-            hypotheses = translate(model, params, source, search, most=positions)
+            hypotheses = generate(model, params, source, search, max_length=max_length)
         return indices, np.asarray(hypotheses.tokens)[:, 0]
 
     threads = ThreadPoolExecutor(AT_ONCE)

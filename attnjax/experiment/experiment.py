@@ -11,17 +11,13 @@ from attnjax.config.constraints import NonNegativeInt, PositiveInt, check_fields
 from attnjax.config.vary import vary
 from attnjax.data.corpus import Corpus, Task
 from attnjax.data.vocabularies import SIDES, Side, Vocabularies
-from attnjax.decoding.label import Label
 from attnjax.decoding.search import Beam, Search
 from attnjax.errors import UserError, unknown
 from attnjax.evaluation.decode_corpus import answers
 from attnjax.evaluation.measures.base import Measure
 from attnjax.evaluation.unknown_words import Replacement, replace_unknown
 from attnjax.experiment.claims import Claim
-from attnjax.models.base import Model
-from attnjax.models.classifier import Classifier
-from attnjax.models.max_length import check_lengths, longest
-from attnjax.models.transformer import Transformer
+from attnjax.models.base import Model, SequenceModel
 from attnjax.training.objectives.base import CrossEntropy, Objective
 from attnjax.training.optimizers import Adam, Optimizer
 from attnjax.training.settings import Recipe, Training
@@ -78,23 +74,12 @@ class Experiment:
         for split, examples in corpus.splits.items():
             for side in text:
                 symbols = [getattr(example, side) for example in examples]
-                check_lengths(self.model, symbols, f"of the {split} split", side)
+                self.model.check_lengths(symbols, f"of the {split} split", side)
         model = self.model.with_vocabularies(*corpus.vocabularies.sizes)
-        for name in ("vocabulary", "source_vocabulary"):
-            given, found = getattr(self.model, name, None), getattr(model, name, None)
-            if given not in (None, found):
-                raise UserError(f"model.{name} is set from the data ({found}); remove the {given}")
-        if isinstance(model, Transformer) and len(set(corpus.vocabularies)) > 1:
-            raise UserError(
-                "a Transformer wants one vocabulary of both sides; the data have one each: "
-                "task.target_vocabulary:none"
-            )
+        model.check_vocabularies(corpus.vocabularies)
         self.objective.check(model)
-        if isinstance(model, Classifier) and not isinstance(self.search, Label):
-            raise UserError(
-                "a Classifier gives one label, found by search:label; "
-                f"got {type(self.search).__name__}, which would repeat it"
-            )
+        if isinstance(model, SequenceModel):
+            self.search.check(model)
         return replace(self, model=model)
 
     def answers(self, params: Any, sources: Sequence[list[int] | np.ndarray]) -> list[list[int]]:
@@ -104,14 +89,14 @@ class Experiment:
             params: the model's parameters.
             sources: as the corpus has them.
         """
-        limit = longest(self.model, "target")
+        limit = self.model.max_length("target")
         return answers(
             self.model,
             params,
             sources,
             search=self.search,
             batching=self.training.batching,
-            positions=None if limit is None else limit.symbols,
+            max_length=None if limit is None else limit.words,
         )
 
     def texts(

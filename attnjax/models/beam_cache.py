@@ -1,9 +1,9 @@
-"""One memory for the words of all K hypotheses of a sentence: slot l * K + k is k's at place l.
+"""The cache of a Transformer's decoder in beam search, shared by the K hypotheses of a sentence.
 
-A beam drops some hypotheses and splits others at every step. Were each to have a memory of its own,
-all of it would be copied each time. Here a word stays in the slot it was written to, and what moves
-is a hypothesis' trail: in whose slot its word stands, at every place. The K hypotheses are then K
-queries of one memory, of which each may see its own slots.
+One key-value cache is shared by the beam: what beam k wrote at step l stays at index l * K + k.
+Hypotheses carry back-pointers to the beam whose entry they inherit at each step. So when a search
+drops some hypotheses and continues others twice, it moves the back-pointers, not the cache. The K
+hypotheses are K queries of one cache, and a mask shows each query its own entries.
 """
 
 from typing import Any, NamedTuple
@@ -14,61 +14,62 @@ import jax.numpy as jnp
 from attnjax.attention.mask import DenseMask
 
 
-class Slots(NamedTuple):
-    """What attention is told of a memory in slots.
+class BeamCache(NamedTuple):
+    """Where the entries of the present step go, and which entries each hypothesis may attend to.
 
     Attributes:
-        own: which slots hold a hypothesis' words up to the present place, [B, K, L * K].
-        first: the first of the present place's slots, a scalar.
-        query_position: the present place, [1, K].
-        key_position: the place of each slot, [1, L * K].
+        mask: the entries of each hypothesis up to the present step, [B, K, L * K].
+        first: the index of the first of the present step's K entries, a scalar.
+        query_position: the present step, [1, K].
+        key_position: the step of each entry, [1, L * K].
     """
 
-    own: DenseMask
+    mask: DenseMask
     first: jax.Array
     query_position: jax.Array
     key_position: jax.Array
 
 
-def tread(trail: jax.Array, place: jax.Array) -> jax.Array:
-    """The trails [B, K, L] when each hypothesis writes into its own slot of a place."""
-    mine = jax.lax.broadcasted_iota(trail.dtype, (*trail.shape[:2], 1), 1)
-    return jax.lax.dynamic_update_slice_in_dim(trail, mine, place, axis=2)
+def append_self(back_pointers: jax.Array, step: jax.Array) -> jax.Array:
+    """The back-pointers [B, K, L] with each hypothesis pointing to itself at a step."""
+    itself = jax.lax.broadcasted_iota(back_pointers.dtype, (*back_pointers.shape[:2], 1), 1)
+    return jax.lax.dynamic_update_slice_in_dim(back_pointers, itself, step, axis=2)
 
 
-def slots(trail: jax.Array, place: jax.Array) -> Slots:
-    """The slots when the words at a place are about to be written.
+def beam_cache(back_pointers: jax.Array, step: jax.Array) -> BeamCache:
+    """How a step reads and writes the cache.
 
     Args:
-        trail: in whose slot each hypothesis' word stands, int [B, K, L].
-        place: the present one, a scalar.
+        back_pointers: the beam that wrote each hypothesis' entry at each step, int [B, K, L], the
+            present step included.
+        step: the present step, a scalar.
     """
-    size, length = trail.shape[1:]
-    whose, places = jnp.arange(size), jnp.arange(length)
-    own = trail[..., None] == whose[None, None, None, :]
-    own &= (places <= place)[None, None, :, None]
-    return Slots(
-        own=DenseMask(own.reshape(*own.shape[:2], length * size)),
-        first=place * size,
-        query_position=jnp.broadcast_to(place, (1, size)),
-        key_position=jnp.repeat(places, size)[None],
+    beams, length = back_pointers.shape[1:]
+    writer, steps = jnp.arange(beams), jnp.arange(length)
+    own = back_pointers[..., None] == writer[None, None, None, :]
+    own &= (steps <= step)[None, None, :, None]
+    return BeamCache(
+        mask=DenseMask(own.reshape(*own.shape[:2], length * beams)),
+        first=step * beams,
+        query_position=jnp.broadcast_to(step, (1, beams)),
+        key_position=jnp.repeat(steps, beams)[None],
     )
 
 
-def write(memory: Any, words: Any, first: jax.Array) -> Any:
-    """The memory [..., L * K, any] with the words' [..., K, any] in the slots from the first on."""
+def write_cache(cache: Any, entries: Any, first: jax.Array) -> Any:
+    """The cache [..., L * K, any] with the entries [..., K, any] from index `first` on."""
 
-    def put(old: jax.Array, new: jax.Array) -> jax.Array:
+    def write(old: jax.Array, new: jax.Array) -> jax.Array:
         return jax.lax.dynamic_update_slice_in_dim(old, new, first, axis=old.ndim - 2)
 
-    return jax.tree.map(put, memory, words)
+    return jax.tree.map(write, cache, entries)
 
 
-def longer(memory: Any, count: int) -> Any:
-    """The memory, leaves [..., any, any], with empty slots behind its own: [..., count, any]."""
+def grow_cache(cache: Any, entries: int) -> Any:
+    """The cache, leaves [..., any, any], with empty entries behind its own: [..., entries, any]."""
 
-    def lengthen(old: jax.Array) -> jax.Array:
-        new = jnp.zeros((*old.shape[:-2], count, old.shape[-1]), old.dtype)
+    def grow(old: jax.Array) -> jax.Array:
+        new = jnp.zeros((*old.shape[:-2], entries, old.shape[-1]), old.dtype)
         return new.at[..., : old.shape[-2], :].set(old)
 
-    return jax.tree.map(lengthen, memory)
+    return jax.tree.map(grow, cache)

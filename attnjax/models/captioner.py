@@ -1,4 +1,4 @@
-"""From an image to its caption: a convolutional encoder, and an LSTM that attends to patches."""
+"""Image captions: a convolutional encoder, and an LSTM that attends to patches of the image."""
 
 from dataclasses import field
 from typing import Any, Self
@@ -11,10 +11,21 @@ from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.mask import Padding
 from attnjax.attention.score import Additive
 from attnjax.config.constraints import DropoutRate, PositiveInt
+from attnjax.data.vocabularies import Side
 from attnjax.errors import UserError
-from attnjax.models.base import Model, each, logits, sown
+from attnjax.models.base import (
+    LayerAttention,
+    SequenceModel,
+    layer_attentions,
+    logits,
+    pairs,
+    queries_of,
+    repeat_beams,
+    sown,
+)
 from attnjax.models.rnn_cells import LSTM, Cell
 from attnjax.nn.dropout import Dropout
+from attnjax.nn.length_limit import MaxLength
 from attnjax.nn.lift import clone_template, scan_time, vmap_beams
 from attnjax.nn.linear import Dense
 
@@ -65,10 +76,10 @@ def _pooled(x: jax.Array) -> jax.Array:
 
 
 class Perceptron(nn.Module):
-    """tanh(W_2 relu(W_1 x + b_1) + b_2): where the decoder begins.
+    """tanh(W_2 relu(W_1 x + b_1) + b_2): the decoder's initial state from the mean patch.
 
     Attributes:
-        width: of the result; the hidden layer has the input's.
+        width: of the result; the hidden layer is as wide as the input.
     """
 
     width: PositiveInt
@@ -80,8 +91,8 @@ class Perceptron(nn.Module):
         return jnp.tanh(Dense((self.width,), name="out")(hidden))
 
 
-class Captioner(Model):
-    """Show, attend and tell: each word is written while one looks at the patches of an image.
+class Captioner(SequenceModel):
+    """Show, attend and tell: an LSTM writes a caption and attends to the image before each word.
 
     At each word y, with the patches a of the image and the state h before it:
 
@@ -89,8 +100,9 @@ class Captioner(Model):
         h' = LSTM([E y; z], h)                          eq. 1 to 3
         p = softmax(L_o (E y + L_h h' + L_z z))         eq. 7
 
-    The LSTM's c and h begin as two perceptrons of the patches' mean. Dropout falls on what L_o is
-    multiplied with. Missing numbers (NaN) in an image make it filler, to which nobody attends.
+    The initial c and h of the LSTM are two perceptrons of the patches' mean. Dropout falls on the
+    vector that L_o is multiplied with. An image with missing numbers (NaN) is filler; its patches
+    are masked.
 
     Attributes:
         vocabulary: the number of words; None until the data is read.
@@ -98,7 +110,7 @@ class Captioner(Model):
         embedding: D, of E and of L_o.
         encoder: from images to patches.
         attention: from the state to the patches.
-        cell: the template of the decoder's unit.
+        cell: the template of the decoder's cell.
         dropout: while training.
 
     Source: Xu et al. 2015, sections 3.1 and 4.2.1.
@@ -119,21 +131,36 @@ class Captioner(Model):
                 "a Captioner wants images without a vocabulary and captions with one; got "
                 f"{source} source and {target} target symbols"
             )
-        return self.clone(vocabulary=target)
+        return self.fill(vocabulary=target)
 
     @nn.nowrap
-    def alignment(self, params: Any, source: jax.Array, given: jax.Array) -> jax.Array:
-        """The mean over the attention's heads, if it has several."""
-        weights = sown(self.sown_attention(params, source, given), "attention")
-        return weights.reshape(*given.shape, -1, weights.shape[-1]).mean(2)
+    def max_length(self, side: Side) -> MaxLength | None:
+        """The source's only: the keys of the attention are patches."""
+        return super().max_length(side) if side == "source" else None
+
+    @nn.nowrap
+    def alignment(self, params: Any, source: jax.Array, decoder_input: jax.Array) -> jax.Array:
+        """The weights [B, T, P] of the patches, the mean over heads."""
+        weights = sown(self.sown_attention(params, source, decoder_input), "attention")
+        return weights.reshape(*decoder_input.shape, -1, weights.shape[-1]).mean(2)
+
+    @nn.nowrap
+    def attentions(
+        self, params: Any, source: jax.Array, decoder_input: jax.Array
+    ) -> tuple[LayerAttention, ...]:
+        """The attention to the patches."""
+        tree = self.sown_attention(params, source, decoder_input)
+        present = _present(source)[:, None]
+        mask = pairs(queries_of(decoder_input, present), present)
+        return tuple(layer_attentions(tree, mask, "attention", by_step=True))
 
     def setup(self) -> None:
-        """Name what has parameters."""
+        """Make the embeddings and the decoder's parts."""
         if self.vocabulary is None:
             raise ValueError("a model's vocabulary must be a number before it is used; got None")
         normal, shape = nn.initializers.normal, (self.vocabulary, self.embedding)
         self.words = self.param("words", normal(self.embedding**-0.5), shape)
-        self.table = self.param("table", normal(self.embedding**-0.5), shape)
+        self.output_embedding = self.param("table", normal(self.embedding**-0.5), shape)
         self.unit = clone_template(self.cell, width=self.width)
         self.begin = [Perceptron(self.width) for _ in self.unit.initial(0, jnp.float32)]
         self.beta = Dense((1,))
@@ -143,78 +170,60 @@ class Captioner(Model):
 
     def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[jax.Array, Padding]:
         """Images [B, height, width, channels] -> patches [B, P, D], row by row, and their mask."""
-        there = jnp.isfinite(source).all((1, 2, 3))
-        image = jnp.where(there[:, None, None, None], source, 0).astype(self.table.dtype)
-        patches = self.encoder(image)
+        present = _present(source)
+        image = jnp.where(present[:, None, None, None], source, 0)
+        patches = self.encoder(image.astype(self.output_embedding.dtype))
         patches = patches.reshape(len(source), -1, patches.shape[-1])
-        return patches, Padding(jnp.broadcast_to(there[:, None], patches.shape[:2]))
+        return patches, Padding(jnp.broadcast_to(present[:, None], patches.shape[:2]))
 
     def features(
-        self, source: jax.Array, given: jax.Array, *, deterministic: bool
+        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
     ) -> tuple[jax.Array, jax.Array]:
-        """What the logits are the product of: hidden layers [B, T, D], the table L_o [V, D].
-
-        Args:
-            source: images [B, height, width, channels].
-            given: the target moved one place to the right, [B, T].
-            deterministic: no dropout.
-        """
         memory, mask = self.encode(source, deterministic=deterministic)
-        constants, carry = self._begin(memory, mask)
+        constants, state = self._begin(memory, mask)
 
-        def step(model: Self, carry: Any, word: jax.Array) -> tuple[Any, tuple[jax.Array, ...]]:
-            return model._look(constants, carry, word, deterministic=deterministic)
+        def step(model: Self, state: Any, word: jax.Array) -> tuple[Any, tuple[jax.Array, ...]]:
+            return model._look(constants, state, word, deterministic=deterministic)
 
-        words = self.words[given]
-        _, (state, context) = scan_time(step)(self, carry, words)
-        hidden = self._output(words, state, context)
-        return self.drop(hidden, deterministic=deterministic), self.table
-
-    def __call__(self, source: jax.Array, given: jax.Array, *, deterministic: bool) -> jax.Array:
-        """Images [B, height, width, channels], given [B, T] -> logits [B, T, V]."""
-        return logits(*self.features(source, given, deterministic=deterministic))
+        words = self.words[decoder_input]
+        _, (hidden, context) = scan_time(step)(self, state, words)
+        output = self._output(words, hidden, context)
+        return self.drop(output, deterministic=deterministic), self.output_embedding
 
     def start(
-        self, memory: jax.Array, mask: Padding, *, length: int, size: int
+        self, memory: jax.Array, mask: Padding, *, length: int, beams: int
     ) -> tuple[Any, tuple[()], Any]:
-        """What `step` holds once an image, and what `size` hypotheses carry; nothing is written.
-
-        Args:
-            memory: patches.
-            mask: which of them are there.
-            length: of no account: a state does not grow.
-            size: K.
-        """
+        """The constants, no cache, and the state; a recurrent state does not grow."""
         del length
-        constants, carry = self._begin(memory, mask)
-        return constants, (), each(carry, size)
-
-    def _begin(self, memory: jax.Array, mask: Padding) -> tuple[Any, Any]:
-        """What is held once an image, and what one caption carries."""
-        mean = memory.mean(1)
-        carried = tuple(perceptron(mean) for perceptron in self.begin)
-        constants = self.attention.prepare(memory, memory), mask
-        return constants, (carried, jnp.zeros(len(mean), jnp.int32))
+        constants, state = self._begin(memory, mask)
+        return constants, (), repeat_beams(state, beams)
 
     def step(
-        self, constants: Any, written: tuple[()], carry: Any, word: jax.Array, place: jax.Array
+        self, constants: Any, cache: tuple[()], state: Any, word: jax.Array, step: jax.Array
     ) -> tuple[jax.Array, tuple[()], Any]:
-        """One word a hypothesis [B, K] -> logits of the next [B, K, V], and the state after it."""
-        del place  # the carry counts for itself
+        del step  # the state counts the words
 
-        def one(model: Self, carry: Any, word: jax.Array) -> tuple[Any, tuple[jax.Array, ...]]:
-            return model._look(constants, carry, word, deterministic=True)
+        def one(model: Self, state: Any, word: jax.Array) -> tuple[Any, tuple[jax.Array, ...]]:
+            return model._look(constants, state, word, deterministic=True)
 
         embedded = self.words[word]
-        carry, (state, context) = vmap_beams(one)(self, carry, embedded)
-        return logits(self._output(embedded, state, context), self.table), written, carry
+        state, (hidden, context) = vmap_beams(one)(self, state, embedded)
+        output = self._output(embedded, hidden, context)
+        return logits(output, self.output_embedding), cache, state
+
+    def _begin(self, memory: jax.Array, mask: Padding) -> tuple[Any, Any]:
+        """The constants of an image, and the state of one caption before its first word."""
+        mean = memory.mean(1)
+        carry = tuple(perceptron(mean) for perceptron in self.begin)
+        constants = self.attention.prepare(memory, memory), mask
+        return constants, (carry, jnp.zeros(len(mean), jnp.int32))
 
     def _look(
-        self, constants: Any, carry: Any, word: jax.Array, *, deterministic: bool
+        self, constants: Any, state: Any, word: jax.Array, *, deterministic: bool
     ) -> tuple[Any, tuple[jax.Array, jax.Array]]:
-        """One word [B, D] -> the carry after it, its state [B, W] and its context [B, any]."""
-        (memory, mask), (carried, position) = constants, carry
-        before = self.unit.hidden(carried)
+        """One word [B, D] -> the state after it; h [B, W] and the gated context [B, any]."""
+        (memory, mask), (carry, position) = constants, state
+        before = self.unit.hidden(carry)
         found = self.attention.attend(
             before[:, None],
             memory,
@@ -224,9 +233,14 @@ class Captioner(Model):
         )[:, 0]
         context = nn.sigmoid(self.beta(before)) * found
         projected = self.unit.project(jnp.concatenate([word, context], -1))
-        carried, state = self.unit(carried, projected)
-        return (carried, position + 1), (state, context)
+        carry, hidden = self.unit(carry, projected)
+        return (carry, position + 1), (hidden, context)
 
-    def _output(self, word: jax.Array, state: jax.Array, context: jax.Array) -> jax.Array:
+    def _output(self, word: jax.Array, hidden: jax.Array, context: jax.Array) -> jax.Array:
         """E y + L_h h + L_z z, [..., D]: eq. 7."""
-        return word + self.of_state(state) + self.of_context(context)
+        return word + self.of_state(hidden) + self.of_context(context)
+
+
+def _present(image: jax.Array) -> jax.Array:
+    """Which images [B, height, width, channels] are no filler, booleans [B]."""
+    return jnp.isfinite(image).all((1, 2, 3))

@@ -1,4 +1,4 @@
-"""A text as one label: read in both directions, attended to once, classified by what was found."""
+"""Text classification: a recurrent encoder, one attention to its states, one label."""
 
 from dataclasses import field
 from typing import Any, NamedTuple, Self
@@ -12,15 +12,17 @@ from attnjax.attention.mask import Padding
 from attnjax.attention.score import Dot
 from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.data.special_tokens import PAD
+from attnjax.data.vocabularies import Side
 from attnjax.errors import UserError
-from attnjax.models.base import Model, logits, sown
+from attnjax.models.base import LayerAttention, SequenceModel, layer_attentions, logits, pairs, sown
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.nn.dropout import Dropout
+from attnjax.nn.length_limit import MaxLength
 from attnjax.nn.lift import inherit
 
 
-class Text(NamedTuple):
-    """A text that was read.
+class EncodedText(NamedTuple):
+    """What the encoder makes of a text.
 
     Attributes:
         states: of every word, [B, S, W]; W is the encoder's width times its directions.
@@ -31,13 +33,12 @@ class Text(NamedTuple):
     query: jax.Array
 
 
-class Classifier(Model):
-    """p(label) = softmax(table context), context = attention(query, states, states).
+class Classifier(SequenceModel):
+    """p(label) = softmax(embedding of the label * context), context = attention(query, states).
 
-    The states h_1, ..., h_S are a recurrent encoder's, the query is what it ends with: [h_S of the
-    forward direction; h_1 of the backward one]. PAD is masked, row by row; END counts as a word of
-    the source, so that no text is without one. The label depends on the context alone: nothing
-    passes by the attention.
+    The states h_1, ..., h_S are a recurrent encoder's. The query is [h_S of the forward direction;
+    h_1 of the backward direction]. PAD is masked; END counts as a word of the source, so that no
+    text is empty. The label depends on the context alone: nothing goes around the attention.
 
     Dropout falls on the embeddings and on the context.
 
@@ -45,14 +46,16 @@ class Classifier(Model):
         vocabulary: the number of symbols of the target; None until the data is read.
         source_vocabulary: the number of words, likewise.
         width: D, of the embeddings.
-        encoder: what reads the text.
-        attention: of the query to the states; None: the query itself is what is classified.
+        encoder: reads the text.
+        attention: of the query to the states; None: the query itself is classified.
         dropout: the rate.
 
-    Source: Zhou et al. 2016, section 3.3, eq. 9 to 12, where the query is a learned vector, a state
-        the sum of both directions, not their concatenation, and tanh is taken of the states that
-        are scored and of what is found. The score is Luong et al. 2015's, section 3.1.
+    Source: Zhou et al. 2016, section 3.3, eq. 9 to 12. There the query is a learned vector, a state
+        is the sum of both directions and not their concatenation, and tanh is applied to the states
+        before they are scored and to the context. The score is Luong et al. 2015's, section 3.1.
     """
+
+    predicts_label = True
 
     vocabulary: PositiveInt | None = None
     source_vocabulary: PositiveInt | None = None
@@ -68,16 +71,30 @@ class Classifier(Model):
                 "a Classifier wants words and labels, a vocabulary of each; "
                 f"got {source} source and {target} target symbols"
             )
-        return self.clone(source_vocabulary=source, vocabulary=target)
+        return self.fill(source_vocabulary=source, vocabulary=target)
 
     @nn.nowrap
-    def alignment(self, params: Any, source: jax.Array, given: jax.Array) -> jax.Array:
-        """What the label's context was made with, [B, 1, S]; of several heads, their mean."""
-        weights = sown(self.sown_attention(params, source, given), "attention")
+    def max_length(self, side: Side) -> MaxLength | None:
+        """The source's only: the target is one label."""
+        return super().max_length(side) if side == "source" else None
+
+    @nn.nowrap
+    def alignment(self, params: Any, source: jax.Array, decoder_input: jax.Array) -> jax.Array:
+        """The weights [B, 1, S] of the states for the label, the mean over heads."""
+        weights = sown(self.sown_attention(params, source, decoder_input), "attention")
         return weights.reshape(len(source), -1, *weights.shape[-2:]).mean(1)
 
+    @nn.nowrap
+    def attentions(
+        self, params: Any, source: jax.Array, decoder_input: jax.Array
+    ) -> tuple[LayerAttention, ...]:
+        """The one attention, of the query to the states."""
+        tree = self.sown_attention(params, source, decoder_input)
+        mask = pairs(jnp.ones_like(decoder_input, bool), source != PAD)
+        return tuple(layer_attentions(tree, mask, "attention"))
+
     def setup(self) -> None:
-        """Make the tables, and fill what the encoder leaves to the model."""
+        """Make the embeddings, and fill what the encoder leaves to the model."""
         if self.vocabulary is None or self.source_vocabulary is None:
             raise ValueError("a model's vocabularies must be numbers before it is used; got None")
         normal = nn.initializers.normal(self.width**-0.5)
@@ -86,70 +103,65 @@ class Classifier(Model):
         self.drop = Dropout(self.dropout)
         states = self.encoder.width * (2 if self.encoder.direction == "both" else 1)
         glorot = nn.initializers.glorot_uniform()
-        self.table = self.param("label", glorot, (self.vocabulary, states))
+        self.output_embedding = self.param("label", glorot, (self.vocabulary, states))
 
-    def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[Text, Padding]:
-        """Source [B, S] -> what was read of it, and the mask of its words."""
+    def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[EncodedText, Padding]:
         present = source != PAD
         x = self.drop(self.embedding[source], deterministic=deterministic)
         states, final = self.read(x, present, deterministic=deterministic)
         query = jnp.concatenate([carry[-1] for carry in final[-1]], axis=-1)
-        return Text(states, query[:, None]), Padding(present)
+        return EncodedText(states, query[:, None]), Padding(present)
 
     def features(
-        self, source: jax.Array, given: jax.Array, *, deterministic: bool
+        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
     ) -> tuple[jax.Array, jax.Array]:
-        """What the logits are the product of: the context [B, 1, W], the table [V, W].
+        """The context [B, 1, W] and the embeddings of the labels [V, W].
 
         Args:
             source: [B, S].
-            given: what stands before the label, START alone, [B, 1]; it is not looked at.
-            deterministic: no dropout.
+            decoder_input: START alone, [B, 1]; its value is not used.
+            deterministic: whether to leave out dropout and all else that is random.
 
         Raises:
             UserError: the target is not one symbol.
         """
-        if given.shape[1] != 1:
+        if decoder_input.shape[1] != 1:
             raise UserError(
                 "a Classifier gives one label to a text; a target of one symbol was wanted, "
-                f"got {given.shape[1]}"
+                f"got {decoder_input.shape[1]}"
             )
-        held = self._hold(*self.encode(source, deterministic=deterministic))
-        context = self._context(held, deterministic=deterministic)
-        return self.drop(context, deterministic=deterministic), self.table
-
-    def __call__(self, source: jax.Array, given: jax.Array, *, deterministic: bool) -> jax.Array:
-        """Source [B, S], given [B, 1] -> logits [B, 1, V]."""
-        return logits(*self.features(source, given, deterministic=deterministic))
+        constants = self._constants(*self.encode(source, deterministic=deterministic))
+        context = self._context(constants, deterministic=deterministic)
+        return self.drop(context, deterministic=deterministic), self.output_embedding
 
     def start(
-        self, memory: Text, mask: Padding, *, length: int, size: int
+        self, memory: EncodedText, mask: Padding, *, length: int, beams: int
     ) -> tuple[Any, tuple[()], tuple[()]]:
-        """What `step` holds; nothing is written or carried, for there is one step."""
-        del length, size
-        return self._hold(memory, mask), (), ()
+        """The constants; no cache and no state, for there is one step."""
+        del length, beams
+        return self._constants(memory, mask), (), ()
 
     def step(
         self,
         constants: Any,
-        written: tuple[()],
-        carry: tuple[()],
+        cache: tuple[()],
+        state: tuple[()],
         word: jax.Array,
-        place: jax.Array,
+        step: jax.Array,
     ) -> tuple[jax.Array, tuple[()], tuple[()]]:
-        """The logits of the label, [B, K, V]; the same whatever the word [B, K] is."""
-        del place
-        found = logits(self._context(constants, deterministic=True), self.table)
-        return jnp.broadcast_to(found, (*word.shape, found.shape[-1])), written, carry
+        """The logits of the label, [B, K, V]; they do not depend on the word [B, K]."""
+        del step
+        found = logits(self._context(constants, deterministic=True), self.output_embedding)
+        return jnp.broadcast_to(found, (*word.shape, found.shape[-1])), cache, state
 
-    def _hold(self, memory: Text, mask: Padding) -> Any:
-        """The query, the text as the attention wants it, and the mask of its words."""
+    def _constants(self, memory: EncodedText, mask: Padding) -> Any:
+        """The query, the attention's memory of the text, and the mask of its words."""
         states = memory.states
         prepared = None if self.attention is None else self.attention.prepare(states, states)
         return memory.query, prepared, mask
 
     def _context(self, constants: Any, *, deterministic: bool) -> jax.Array:
-        """What is classified, [B, 1, W]."""
+        """The vector that is classified, [B, 1, W]."""
         query, memory, mask = constants
         if self.attention is None:
             return query

@@ -16,11 +16,11 @@ from attnjax.models.base import Model, sown
 
 
 class KernelRegression(Model):
-    """y(x) = sum over i of w_i(x) y_i: queries x, keys x_i, values y_i of the points it is given.
+    """y(x) = sum over i of w_i(x) y_i, a weighted mean of the values y_i at known points x_i.
 
-    A point is a row of its D coordinates x and then its y; a row with a NaN in it is padding. While
-    training no point attends to itself: its own value is what is to be predicted, and the best
-    kernel would be the narrowest. The loss is then the error of leave-one-out cross-validation.
+    The query is x, the keys are the x_i. A point is a row of its D coordinates x and then its y; a
+    row with a NaN is padding. While training no point attends to itself: the model would have to
+    predict the value that it sees. The loss is the error of leave-one-out cross-validation.
 
     Attributes:
         attention: from a query to the points.
@@ -44,12 +44,14 @@ class KernelRegression(Model):
         return self
 
     @nn.compact
-    def __call__(self, source: jax.Array, given: jax.Array, *, deterministic: bool) -> jax.Array:
+    def __call__(
+        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
+    ) -> jax.Array:
         """Predict a y for each query.
 
         Args:
             source: the known points, [B, S, D+1].
-            given: the queries, [B, T, D+1], of which the last column is not looked at; when not
+            decoder_input: the queries, [B, T, D+1]; the last column is not used. When not
                 deterministic they are the known points themselves.
             deterministic: every query attends to every point, no dropout.
 
@@ -59,13 +61,13 @@ class KernelRegression(Model):
         Raises:
             ValueError: queries that cannot be the points, when not deterministic.
         """
-        if not deterministic and source.shape != given.shape:
+        if not deterministic and source.shape != decoder_input.shape:
             raise ValueError(
-                f"a training's queries are its points, {source.shape}; got {given.shape}"
+                f"a training's queries are its points, {source.shape}; got {decoder_input.shape}"
             )
         mask = Padding(~jnp.isnan(source).any(-1))
         # not NaN times 0: what is masked must be finite
-        source, query = jnp.nan_to_num(source), jnp.nan_to_num(given[..., :-1])
+        source, query = jnp.nan_to_num(source), jnp.nan_to_num(decoder_input[..., :-1])
         context = self.attention(
             query,
             source[..., :-1],
@@ -76,13 +78,6 @@ class KernelRegression(Model):
         return context[..., 0]
 
     @nn.nowrap
-    def alignment(self, params: Any, source: jax.Array, given: jax.Array) -> jax.Array:
+    def alignment(self, params: Any, source: jax.Array, decoder_input: jax.Array) -> jax.Array:
         """The weights [B, T, S] of the points [B, S, D+1] for queries [B, T, D+1]."""
-        return sown(self.sown_attention(params, source, given), "attention")
-
-    @nn.nowrap
-    def sown_attention(self, params: Any, source: jax.Array, given: jax.Array) -> Any:
-        """What predicting sows to "attention"."""
-        variables = {"params": params}
-        _, seen = self.apply(variables, source, given, deterministic=True, mutable=["attention"])
-        return seen["attention"]
+        return sown(self.sown_attention(params, source, decoder_input), "attention")

@@ -1,5 +1,6 @@
-"""Recurrent decoders. What tells them apart is where in a step the attention stands."""
+"""Recurrent decoders: Luong's attends after the cell, Bahdanau's before it."""
 
+from abc import ABC, abstractmethod
 from dataclasses import field
 from typing import Any
 
@@ -19,50 +20,52 @@ from attnjax.nn.lift import clone_template, inherited
 from attnjax.nn.linear import Dense
 
 
-class Decoder(nn.Module):
-    """What every recurrent decoder is: a step, and around it what needs no loop.
+class RNNDecoder(nn.Module, ABC):
+    """A recurrent decoder: `step` goes word by word, `project` and `output` take all words at once.
 
-    Word by word, `step` is scanned; `project` and `output` take all words at once.
+    The model scans `step` over the words, with the parameters of the decoder shared by all steps.
     """
 
     @property
+    @abstractmethod
     def out_width(self) -> int:
-        """The width of what the logits are the product of."""
-        raise NotImplementedError
+        """The width of the vectors that the output embedding is multiplied with."""
 
-    def start(self, read: EncoderOutput, mask: Padding) -> tuple[Any, Any]:
-        """What is held once a sentence, and what is carried; every leaf of that leads with B.
+    @abstractmethod
+    def start(self, encoded: EncoderOutput, mask: Padding) -> tuple[Any, Any]:
+        """The constants of each sentence, and the state before the first word.
+
+        All leaves of the state are [B, ...].
 
         Raises:
-            UserError: it cannot start from such an encoder.
+            UserError: the decoder cannot start from such an encoder.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def project(self, words: jax.Array) -> jax.Array:
-        """What the given words [B, T, E] put into the unit: [B, T, any]."""
-        raise NotImplementedError
+        """The words' part of the cell's input: [B, T, E] -> [B, T, any]."""
 
+    @abstractmethod
     def step(
-        self, constants: Any, carry: Any, projected: jax.Array, *, deterministic: bool
+        self, constants: Any, state: Any, projected: jax.Array, *, deterministic: bool
     ) -> tuple[Any, Any]:
-        """One word [B, any] -> the carry after it, and what `output` is to see of it."""
-        raise NotImplementedError
+        """One projected word [B, any] -> the state after it, and the step's part of `output`."""
 
-    def output(self, words: jax.Array, seen: Any, *, deterministic: bool) -> jax.Array:
-        """The words [B, T, E], what the steps saw [B, T, ...] -> [B, T, out_width]."""
-        raise NotImplementedError
+    @abstractmethod
+    def output(self, words: jax.Array, outputs: Any, *, deterministic: bool) -> jax.Array:
+        """The words [B, T, E] and all steps' outputs [B, T, ...] -> [B, T, out_width]."""
 
 
-class Feeding(nn.Module):
-    """What of the last word's attentional vector goes into the next step."""
+class Feeding(nn.Module, ABC):
+    """How much of the last step's attentional vector goes into the next step."""
 
+    @abstractmethod
     def __call__(self, projected: jax.Array, attentional: jax.Array) -> jax.Array:
-        """[B, G], [B, W] -> [B, G]."""
-        raise NotImplementedError
+        """The cell's input [B, G] from the projected word [B, G] and the vector [B, W]."""
 
 
 class InputFeeding(Feeding):
-    """All of it: the unit's input is [word; attentional vector]. Luong et al. 2015, section 3.3."""
+    """The cell's input is [word; attentional vector]. Luong et al. 2015, section 3.3."""
 
     @nn.compact
     def __call__(self, projected: jax.Array, attentional: jax.Array) -> jax.Array:
@@ -71,7 +74,7 @@ class InputFeeding(Feeding):
 
 
 class NoInputFeeding(Feeding):
-    """Nothing of it. Luong et al. 2015, Figure 2."""
+    """The cell's input is the word alone. Luong et al. 2015, Figure 2."""
 
     def __call__(self, projected: jax.Array, attentional: jax.Array) -> jax.Array:
         """Return the projected word."""
@@ -79,19 +82,21 @@ class NoInputFeeding(Feeding):
         return projected
 
 
-class LuongDecoder(Decoder):
-    """Attend after the unit: h_t, then a context c_t for h_t, then tanh(W [c_t; h_t]).
+class LuongDecoder(RNNDecoder):
+    """Attention after the cell: h_t, then the context c_t for h_t, then tanh(W [c_t; h_t]).
 
-    The units start from the encoder's carry, layer by layer; both directions of a layer stand side
-    by side. Dropout falls between layers and on what the logits are made of.
+    The last vector, the attentional one, is multiplied with the output embedding. The cells start
+    from the encoder's carry, layer by layer; the two directions of a layer are concatenated.
+    Dropout falls between layers and on the attentional vector.
 
     Attributes:
-        attention: from h_t over the source's states; None: h_t itself is what the logits are made
-            of, and nothing of the source but the carry is seen (Sutskever et al. 2014).
-        cell: the template of every layer's unit.
+        attention: of h_t to the source's states; None: h_t takes the place of the attentional
+            vector, and the decoder knows of the source the encoder's carry alone (Sutskever et al.
+            2014).
+        cell: the template of every layer's cell.
         width: W, of its state.
-        layers: how many.
-        feeding: what of the attentional vector goes into the next step.
+        layers: the number of layers.
+        feeding: how much of the attentional vector goes into the next step.
         dropout: None means the model's.
 
     Source: Luong et al. 2015, section 3, eq. 5; with no attention Sutskever et al. 2014, section 2.
@@ -106,31 +111,30 @@ class LuongDecoder(Decoder):
 
     @property
     def out_width(self) -> int:
-        """W."""
         return self.width
 
     def setup(self) -> None:
-        """Make each layer a unit of its own."""
+        """Make each layer a cell of its own."""
         self.unit = [clone_template(self.cell, width=self.width) for _ in range(self.layers)]
         self.merge = Dense((self.width,), bias=False)
         self.drop = Dropout(inherited(self, "dropout"))
 
-    def start(self, read: EncoderOutput, mask: Padding) -> tuple[Any, Any]:
+    def start(self, encoded: EncoderOutput, mask: Padding) -> tuple[Any, Any]:
         carries = tuple(
             tuple(jnp.concatenate(leaves, axis=-1) for leaves in zip(*layer, strict=True))
-            for layer in read.final
+            for layer in encoded.final
         )
-        batch, dtype = read.states.shape[0], read.states.dtype
+        batch, dtype = encoded.states.shape[0], encoded.states.dtype
         wanted = tuple(unit.initial(batch, dtype) for unit in self.unit)
         if _widths(carries) != _widths(wanted):
             raise UserError(
                 "the decoder starts from the encoder's carry, layer by layer: widths "
                 f"{_widths(wanted)} were wanted (decoder.cell, width and layers); the encoder's, "
-                f"directions side by side, are {_widths(carries)}"
+                f"both directions together, are {_widths(carries)}"
             )
         memory = None
         if self.attention is not None:
-            memory = self.attention.prepare(read.states, read.states)
+            memory = self.attention.prepare(encoded.states, encoded.states)
         attentional = jnp.zeros((batch, self.width), dtype)
         return (memory, mask), (carries, attentional, jnp.zeros(batch, jnp.int32))
 
@@ -138,43 +142,44 @@ class LuongDecoder(Decoder):
         return self.unit[0].project(words)
 
     def step(
-        self, constants: Any, carry: Any, projected: jax.Array, *, deterministic: bool
+        self, constants: Any, state: Any, projected: jax.Array, *, deterministic: bool
     ) -> tuple[Any, Any]:
-        (memory, mask), (carries, attentional, position) = constants, carry
+        (memory, mask), (carries, attentional, position) = constants, state
         if self.attention is not None:
             projected = self.feeding(projected, attentional)
-        after: list[Carry] = []
-        state = attentional
-        for layer, (unit, before) in enumerate(zip(self.unit, carries, strict=True)):
+        new_carries: list[Carry] = []
+        hidden = attentional
+        for layer, (unit, carry) in enumerate(zip(self.unit, carries, strict=True)):
             if layer:
-                projected = unit.project(self.drop(state, deterministic=deterministic))
-            carried, state = unit(before, projected)
-            after.append(carried)
+                projected = unit.project(self.drop(hidden, deterministic=deterministic))
+            carry, hidden = unit(carry, projected)
+            new_carries.append(carry)
         if self.attention is not None:
             context = self.attention.attend(
-                state[:, None],
+                hidden[:, None],
                 memory,
                 mask,
                 query_position=position[:, None],
                 deterministic=deterministic,
             )[:, 0]
-            state = jnp.tanh(self.merge(jnp.concatenate([context, state], axis=-1)))
-        return (tuple(after), state, position + 1), state
+            hidden = jnp.tanh(self.merge(jnp.concatenate([context, hidden], axis=-1)))
+        return (tuple(new_carries), hidden, position + 1), hidden
 
-    def output(self, words: jax.Array, seen: Any, *, deterministic: bool) -> jax.Array:
+    def output(self, words: jax.Array, outputs: Any, *, deterministic: bool) -> jax.Array:
         del words
-        return self.drop(seen, deterministic=deterministic)
+        return self.drop(outputs, deterministic=deterministic)
 
 
-class BahdanauDecoder(Decoder):
-    """Attend before the unit: c_i for s_(i-1), then s_i from the word y_(i-1), c_i and s_(i-1).
+class BahdanauDecoder(RNNDecoder):
+    """Attention before the cell: c_i for s_(i-1), then s_i from the word y_(i-1), c_i and s_(i-1).
 
-    The logits are made of t_i, the larger of each two of U s_(i-1) + V y_(i-1) + C c_i, and s_0 is
-    tanh(W h), h the last state that the encoder read: of the backward direction, if there is one.
+    The output embedding is multiplied with t_i, the maxout over pairs of entries of
+    U s_(i-1) + V y_(i-1) + C c_i. The initial state s_0 is tanh(W h), where h is the last state
+    that the encoder reads: of the backward direction, if there is one.
 
     Attributes:
-        attention: from s_(i-1) over the source's states; `FixedVector` gives RNNencdec.
-        cell: the template of the unit.
+        attention: of s_(i-1) to the source's states; `FixedVector` gives RNNencdec.
+        cell: the template of the cell.
         width: of its state.
         maxout: the width of t_i.
         dropout: on t_i; None means the model's.
@@ -190,33 +195,32 @@ class BahdanauDecoder(Decoder):
 
     @property
     def out_width(self) -> int:
-        """The width of t_i."""
         return self.maxout
 
     def setup(self) -> None:
-        """Make the unit of the template."""
+        """Make the cell, and the matrices around it."""
         self.unit = clone_template(self.cell, width=self.width)
         self.first = Dense((self.width,), bias=False)
         self.context = Dense((self.cell.gates * self.width,), bias=False)
         self.deep = Dense((2 * self.maxout,))
         self.drop = Dropout(inherited(self, "dropout"))
 
-    def start(self, read: EncoderOutput, mask: Padding) -> tuple[Any, Any]:
-        last = self.unit.hidden(read.final[-1][-1])
-        batch, dtype = read.states.shape[0], read.states.dtype
+    def start(self, encoded: EncoderOutput, mask: Padding) -> tuple[Any, Any]:
+        last = self.unit.hidden(encoded.final[-1][-1])
+        batch, dtype = encoded.states.shape[0], encoded.states.dtype
         *rest, _ = self.unit.initial(batch, dtype)
-        carried = (*rest, jnp.tanh(self.first(last)))
-        memory = self.attention.prepare(read.states, read.states)
-        return (memory, mask), (carried, jnp.zeros(batch, jnp.int32))
+        carry = (*rest, jnp.tanh(self.first(last)))
+        memory = self.attention.prepare(encoded.states, encoded.states)
+        return (memory, mask), (carry, jnp.zeros(batch, jnp.int32))
 
     def project(self, words: jax.Array) -> jax.Array:
         return self.unit.project(words)
 
     def step(
-        self, constants: Any, carry: Any, projected: jax.Array, *, deterministic: bool
+        self, constants: Any, state: Any, projected: jax.Array, *, deterministic: bool
     ) -> tuple[Any, Any]:
-        (memory, mask), (carried, position) = constants, carry
-        before = self.unit.hidden(carried)
+        (memory, mask), (carry, position) = constants, state
+        before = self.unit.hidden(carry)
         context = self.attention.attend(
             before[:, None],
             memory,
@@ -224,15 +228,15 @@ class BahdanauDecoder(Decoder):
             query_position=position[:, None],
             deterministic=deterministic,
         )[:, 0]
-        carried, _ = self.unit(carried, projected + self.context(context))
-        return (carried, position + 1), (before, context)
+        carry, _ = self.unit(carry, projected + self.context(context))
+        return (carry, position + 1), (before, context)
 
-    def output(self, words: jax.Array, seen: Any, *, deterministic: bool) -> jax.Array:
-        deep = self.deep(jnp.concatenate([*seen, words], axis=-1))
+    def output(self, words: jax.Array, outputs: Any, *, deterministic: bool) -> jax.Array:
+        deep = self.deep(jnp.concatenate([*outputs, words], axis=-1))
         pairs = deep.reshape(*deep.shape[:-1], self.maxout, 2)
         return self.drop(pairs.max(-1), deterministic=deterministic)
 
 
 def _widths(carries: tuple[Carry, ...]) -> list[list[int]]:
-    """Of each layer's carry."""
+    """The widths of each layer's carry."""
     return [[leaf.shape[-1] for leaf in carry] for carry in carries]

@@ -11,29 +11,39 @@ from attnjax.attention.mask import Padding
 from attnjax.attention.position import Position, Sinusoidal
 from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.data.special_tokens import PAD
+from attnjax.data.vocabularies import Side, Vocabularies
 from attnjax.errors import UserError
-from attnjax.models.base import Model, logits, sown
-from attnjax.models.beam_cache import longer, slots, tread
+from attnjax.models.base import (
+    LayerAttention,
+    SequenceModel,
+    layer_attentions,
+    logits,
+    pairs,
+    queries_of,
+    sown,
+)
+from attnjax.models.beam_cache import append_self, beam_cache, grow_cache
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, PostNorm, Residual
 from attnjax.nn.dropout import Dropout
+from attnjax.nn.length_limit import MaxLength, smallest_limit
 from attnjax.nn.lift import clone_template, inherit
 
 
-class Transformer(Model):
-    """Encoder and decoder; one embedding for source, target and output.
+class Transformer(SequenceModel):
+    """A Transformer encoder and decoder, with one embedding for source, target and output.
 
-    Embeddings are multiplied by sqrt(D); dropout falls on their sum with the positions and on
+    Embeddings are multiplied by sqrt(D). Dropout falls on the sum of embedding and position, and on
     what each sub-layer adds (sections 3.4, 3.5, 5.4). PAD is masked everywhere.
 
     Attributes:
         vocabulary: the number of words; None until the data is read.
-        width: D.
-        num_encoder_layers: how many.
-        num_decoder_layers: how many.
+        width: D, of embeddings and layers.
+        num_encoder_layers: the number of encoder layers.
+        num_decoder_layers: the number of decoder layers.
         encoder_layer: the template of one encoder layer.
         decoder_layer: the template of one decoder layer.
         position: added to the embeddings.
-        residual: where the normalisation stands.
+        residual: where the normalization stands.
         dropout: the paper's P_drop.
 
     Source: Vaswani et al. 2017, Figure 1.
@@ -56,21 +66,59 @@ class Transformer(Model):
                 "a Transformer has one table for source and target and wants one vocabulary of "
                 f"both; got {source} source and {target} target symbols"
             )
-        return self.clone(vocabulary=target)
+        return self.fill(vocabulary=target)
 
     @nn.nowrap
-    def alignment(self, params: Any, source: jax.Array, given: jax.Array) -> jax.Array:
-        """The last decoder layer's, the mean over its heads."""
-        seen = self.sown_attention(params, source, given)
-        weights = sown(seen, f"decoder_layers_{self.num_decoder_layers - 1}", "cross_attention")
+    def check_vocabularies(self, vocabularies: Vocabularies) -> None:
+        if vocabularies.source != vocabularies.target:
+            raise UserError(
+                "a Transformer wants one vocabulary of both sides; the data have one each: "
+                "task.target_vocabulary:none"
+            )
+
+    @nn.nowrap
+    def max_length(self, side: Side) -> MaxLength | None:
+        """Learned positions limit both sides, an attention the side of its keys."""
+        source = {
+            "model.encoder_layer": self.encoder_layer,
+            "model.decoder_layer.cross_attention": self.decoder_layer.cross_attention,
+        }
+        target = {"model.decoder_layer.self_attention": self.decoder_layer.self_attention}
+        keys = source if side == "source" else target
+        return smallest_limit({"model.position": self.position, **keys})
+
+    @nn.nowrap
+    def alignment(self, params: Any, source: jax.Array, decoder_input: jax.Array) -> jax.Array:
+        """The weights of the last decoder layer's cross-attention, the mean over its heads."""
+        tree = self.sown_attention(params, source, decoder_input)
+        weights = sown(tree, f"decoder_layers_{self.num_decoder_layers - 1}", "cross_attention")
         return weights.reshape(weights.shape[0], -1, *weights.shape[-2:]).mean(1)
+
+    @nn.nowrap
+    def attentions(
+        self, params: Any, source: jax.Array, decoder_input: jax.Array
+    ) -> tuple[LayerAttention, ...]:
+        """Every layer's attentions: the encoder's first, then the decoder's, from below."""
+        tree = self.sown_attention(params, source, decoder_input)
+        words = source != PAD
+        queries = queries_of(decoder_input, words)
+        causal = jnp.tril(jnp.ones((queries.shape[1],) * 2, bool))
+        found: list[LayerAttention] = []
+        for number in range(self.num_encoder_layers):
+            found += layer_attentions(tree, pairs(words, words), f"encoder_layers_{number}")
+        for number in range(self.num_decoder_layers):
+            name = f"decoder_layers_{number}"
+            mask = queries[:, None, :, None] & causal[None, None]
+            found += layer_attentions(tree, mask, name, "self_attention")
+            found += layer_attentions(tree, pairs(queries, words), name, "cross_attention")
+        return tuple(found)
 
     def setup(self) -> None:
         """Make every layer its own parts, and fill what it leaves to the model."""
         if self.vocabulary is None:
             raise ValueError("a model's vocabulary must be a number before it is used; got None")
         normal = nn.initializers.normal(self.width**-0.5)
-        self.table = self.param("embedding", normal, (self.vocabulary, self.width))
+        self.embedding = self.param("embedding", normal, (self.vocabulary, self.width))
         shared = {"residual": self.residual, "dropout": self.dropout}
         self.encoder_layers = [
             inherit(self.encoder_layer, **shared) for _ in range(self.num_encoder_layers)
@@ -86,8 +134,8 @@ class Transformer(Model):
 
     def _embed(self, words: jax.Array, position: jax.Array, *, deterministic: bool) -> jax.Array:
         """Words [B, T] at positions [1 or B, T] -> [B, T, D]."""
-        embedding = self.table[words] * jnp.asarray(self.width**0.5, self.table.dtype)
-        return self.drop(self.where(embedding, position), deterministic=deterministic)
+        embedded = self.embedding[words] * jnp.asarray(self.width**0.5, self.embedding.dtype)
+        return self.drop(self.where(embedded, position), deterministic=deterministic)
 
     def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[jax.Array, Padding]:
         """Source [B, S] -> its states [B, S, D], and the mask of its words."""
@@ -98,71 +146,51 @@ class Transformer(Model):
         return self.encoder_residual.final(x), mask
 
     def features(
-        self, source: jax.Array, given: jax.Array, *, deterministic: bool
+        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
     ) -> tuple[jax.Array, jax.Array]:
-        """What the logits are the product of: the decoder's states [B, T, D], the table [V, D].
-
-        Args:
-            source: [B, S].
-            given: the target moved one place to the right, [B, T].
-            deterministic: no dropout.
-        """
         memory, mask = self.encode(source, deterministic=deterministic)
-        x = self._embed(given, jnp.arange(given.shape[1])[None], deterministic=deterministic)
+        position = jnp.arange(decoder_input.shape[1])[None]
+        x = self._embed(decoder_input, position, deterministic=deterministic)
         for layer in self.decoder_layers:
             x = layer(x, layer.prepare(memory), mask, deterministic=deterministic)
-        return self.decoder_residual.final(x), self.table
-
-    def __call__(self, source: jax.Array, given: jax.Array, *, deterministic: bool) -> jax.Array:
-        """Source [B, S], given [B, T] -> logits [B, T, V]."""
-        return logits(*self.features(source, given, deterministic=deterministic))
+        return self.decoder_residual.final(x), self.embedding
 
     def start(
-        self, memory: jax.Array, mask: Padding, *, length: int, size: int
+        self, memory: jax.Array, mask: Padding, *, length: int, beams: int
     ) -> tuple[Any, Any, jax.Array]:
-        """The source as each layer wants it; empty memories of words; the trails of hypotheses.
+        """The keys and values of the source, an empty cache, and empty back-pointers.
 
-        A layer's memory of the target's words has `length` times `size` slots, see `Slots`. A trail
-        says in whose slot a hypothesis' word stands, at every place: int [B, K, L].
-
-        Args:
-            memory: the source's states.
-            mask: of its words.
-            length: L, how many words there is room for.
-            size: K.
-
-        Raises:
-            UserError: more words than the model has positions.
+        Each layer has a cache of its own, with length * beams entries, see `beam_cache`. The
+        back-pointers of the hypotheses, int [B, K, L], serve all layers.
         """
-        self._check(length)
+        self._check_length(length)
         constants = tuple(layer.prepare(memory) for layer in self.decoder_layers), mask
-        written = tuple(layer.start(memory, length * size) for layer in self.decoder_layers)
-        return constants, written, jnp.zeros((len(memory), size, length), jnp.int32)
+        cache = tuple(layer.empty_cache(memory, length * beams) for layer in self.decoder_layers)
+        return constants, cache, jnp.zeros((len(memory), beams, length), jnp.int32)
 
-    def longer(self, written: Any, carry: jax.Array, *, length: int) -> tuple[Any, jax.Array]:
-        self._check(length)
-        more = length - carry.shape[-1]
-        trail = jnp.pad(carry, ((0, 0), (0, 0), (0, more)))
-        return tuple(longer(own, length * trail.shape[1]) for own in written), trail
+    def grow_cache(self, cache: Any, state: jax.Array, *, length: int) -> tuple[Any, jax.Array]:
+        self._check_length(length)
+        _, beams, steps = state.shape
+        state = jnp.pad(state, ((0, 0), (0, 0), (0, length - steps)))
+        return tuple(grow_cache(layer, length * beams) for layer in cache), state
 
-    def _check(self, length: int) -> None:
-        """A step sees one position; only where there is room for words can they be too many."""
+    def _check_length(self, length: int) -> None:
+        """Refuse more words than there are positions: a step alone sees one position only."""
         words = jnp.full((1, length), PAD)
         self._embed(words, jnp.arange(length)[None], deterministic=True)
 
     def step(
-        self, constants: Any, written: Any, carry: jax.Array, word: jax.Array, place: jax.Array
+        self, constants: Any, cache: Any, state: jax.Array, word: jax.Array, step: jax.Array
     ) -> tuple[jax.Array, Any, jax.Array]:
-        """One word a hypothesis [B, K] -> logits of the next [B, K, V], and the state after it."""
         sources, mask = constants
-        trail = tread(carry, place)
-        where = slots(trail, place)
-        # the K words stand at one position, not at K in a row
-        position = jnp.broadcast_to(place, (1, 1, 1))
+        back_pointers = append_self(state, step)
+        beams = beam_cache(back_pointers, step)
+        # The K words stand at one position, not at K positions in a row.
+        position = jnp.broadcast_to(step, (1, 1, 1))
         x = self._embed(word[..., None], position, deterministic=True)[..., 0, :]
-        after = []
-        for layer, source, own in zip(self.decoder_layers, sources, written, strict=True):
-            x, own = layer.step(x, own, where, source, mask)
-            after.append(own)
+        grown = []
+        for layer, source, own in zip(self.decoder_layers, sources, cache, strict=True):
+            x, own = layer.step(x, own, beams, source, mask)
+            grown.append(own)
         hidden = self.decoder_residual.final(x)
-        return logits(hidden, self.table), tuple(after), trail
+        return logits(hidden, self.embedding), tuple(grown), back_pointers

@@ -1,5 +1,6 @@
 """The layers of a Transformer: residual connections, feed-forward network, encoder, decoder."""
 
+from abc import ABC, abstractmethod
 from dataclasses import field
 from typing import Any, Literal
 
@@ -11,42 +12,45 @@ from attnjax.attention.attention import AttentionBase
 from attnjax.attention.mask import Causal, Mask
 from attnjax.attention.multihead import MultiHead
 from attnjax.config.constraints import DropoutRate, PositiveInt
-from attnjax.models.beam_cache import Slots, longer, write
+from attnjax.models.beam_cache import BeamCache, grow_cache, write_cache
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.lift import clone_template, inherited
 from attnjax.nn.linear import Dense
 
 
-class Residual(nn.Module):
-    """Where a layer's normalisation stands: sub-layers compute f(pre(x)), then post(x, f)."""
+class Residual(nn.Module, ABC):
+    """Where the normalization of a residual connection stands: post(x, f(pre(x))) of a sub-layer f.
 
+    All three functions are from [..., D] to [..., D].
+    """
+
+    @abstractmethod
     def pre(self, x: jax.Array) -> jax.Array:
-        """What the sub-layer sees of x."""
-        raise NotImplementedError
+        """The input of the sub-layer."""
 
+    @abstractmethod
     def post(self, x: jax.Array, change: jax.Array) -> jax.Array:
-        """X with the sub-layer's change."""
-        raise NotImplementedError
+        """The sum of x and the sub-layer's output."""
 
+    @abstractmethod
     def final(self, x: jax.Array) -> jax.Array:
-        """What the whole stack returns."""
-        raise NotImplementedError
+        """The output of the whole stack of layers."""
 
 
 class PostNorm(Residual):
     """x -> LayerNorm(x + f(x)). Vaswani et al. 2017, section 3.1."""
 
     def pre(self, x: jax.Array) -> jax.Array:
-        """X itself."""
+        """Return x itself."""
         return x
 
     @nn.compact
     def post(self, x: jax.Array, change: jax.Array) -> jax.Array:
-        """LayerNorm(x + change)."""
+        """Return LayerNorm(x + change)."""
         return nn.LayerNorm(name="norm")(x + change)
 
     def final(self, x: jax.Array) -> jax.Array:
-        """X itself: it is normalised already."""
+        """Return x itself, which is normalized already."""
         return x
 
 
@@ -55,16 +59,16 @@ class PreNorm(Residual):
 
     @nn.compact
     def pre(self, x: jax.Array) -> jax.Array:
-        """LayerNorm(x)."""
+        """Return LayerNorm(x)."""
         return nn.LayerNorm(name="norm")(x)
 
     def post(self, x: jax.Array, change: jax.Array) -> jax.Array:
-        """X + change."""
+        """Return x + change."""
         return x + change
 
     @nn.compact
     def final(self, x: jax.Array) -> jax.Array:
-        """LayerNorm(x)."""
+        """Return LayerNorm(x)."""
         return nn.LayerNorm(name="norm")(x)
 
 
@@ -91,12 +95,12 @@ class FeedForward(nn.Module):
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention, then the feed-forward network. A field that is None is the model's.
+    """Self-attention, then the feed-forward network. A field that is None takes the model's value.
 
     Attributes:
         self_attention: over the source.
         feed_forward: after it.
-        residual: where the normalisation stands.
+        residual: where the normalization stands.
         dropout: on what each sub-layer adds.
     """
 
@@ -106,7 +110,7 @@ class EncoderLayer(nn.Module):
     dropout: DropoutRate | None = None
 
     def setup(self) -> None:
-        """Each sub-layer has a normalisation of its own."""
+        """Give each sub-layer a normalization of its own."""
         residual = inherited(self, "residual")
         self.self_attention_residual = clone_template(residual)
         self.feed_forward_residual = clone_template(residual)
@@ -123,13 +127,15 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Self-attention, attention to the source, the feed-forward network. None is the model's.
+    """Self-attention, attention to the source, then the feed-forward network.
+
+    A field that is None takes the model's value.
 
     Attributes:
         self_attention: over the words so far.
         cross_attention: over the source.
         feed_forward: after them.
-        residual: where the normalisation stands.
+        residual: where the normalization stands.
         dropout: on what each sub-layer adds.
     """
 
@@ -140,7 +146,7 @@ class DecoderLayer(nn.Module):
     dropout: DropoutRate | None = None
 
     def setup(self) -> None:
-        """Each sub-layer has a normalisation of its own."""
+        """Give each sub-layer a normalization of its own."""
         residual = inherited(self, "residual")
         self.self_attention_residual = clone_template(residual)
         self.cross_attention_residual = clone_template(residual)
@@ -148,13 +154,14 @@ class DecoderLayer(nn.Module):
         self.drop = Dropout(inherited(self, "dropout"))
 
     def prepare(self, source: jax.Array) -> Any:
-        """The source [B, S, D] as `cross_attention` wants it; once a sentence."""
+        """The memory of the source [B, S, D] for `cross_attention`; computed once a sentence."""
         return self.cross_attention.prepare(source, source)
 
-    def start(self, source: jax.Array, slots: int) -> Any:
-        """An empty memory of so many slots, of the form that `self_attention` gives it."""
+    def empty_cache(self, source: jax.Array, entries: int) -> Any:
+        """A cache with so many empty entries, of the form that `self_attention.prepare` gives."""
         one = jnp.zeros((source.shape[0], 1, source.shape[-1]), source.dtype)
-        return longer(jax.tree.map(jnp.zeros_like, self.self_attention.prepare(one, one)), slots)
+        prepared = self.self_attention.prepare(one, one)
+        return grow_cache(jax.tree.map(jnp.zeros_like, prepared), entries)
 
     def __call__(
         self, x: jax.Array, source: Any, source_mask: Mask, *, deterministic: bool
@@ -165,17 +172,17 @@ class DecoderLayer(nn.Module):
         return self._rest(x, change, source, source_mask, deterministic=deterministic)
 
     def step(
-        self, x: jax.Array, own: Any, slots: Slots, source: Any, source_mask: Mask
+        self, x: jax.Array, cache: Any, beams: BeamCache, source: Any, source_mask: Mask
     ) -> tuple[jax.Array, Any]:
-        """The next word of each hypothesis [B, K, D], after the own words in their slots."""
+        """One more word of each hypothesis: [B, K, D] -> [B, K, D], and the cache with it."""
         seen = self.self_attention_residual.pre(x)
-        own = write(own, self.self_attention.prepare(seen, seen), slots.first)
+        cache = write_cache(cache, self.self_attention.prepare(seen, seen), beams.first)
         change = self.self_attention.attend(
             seen,
-            own,
-            slots.own,
-            query_position=slots.query_position,
-            key_position=slots.key_position,
+            cache,
+            beams.mask,
+            query_position=beams.query_position,
+            key_position=beams.key_position,
             deterministic=True,
         )
         return self._rest(
@@ -183,9 +190,9 @@ class DecoderLayer(nn.Module):
             change,
             source,
             source_mask,
-            query_position=slots.query_position,
+            query_position=beams.query_position,
             deterministic=True,
-        ), own
+        ), cache
 
     def _rest(
         self,
@@ -197,7 +204,7 @@ class DecoderLayer(nn.Module):
         query_position: jax.Array | None = None,
         deterministic: bool,
     ) -> jax.Array:
-        """What follows the self-attention's change, the same for one word and for all."""
+        """The layer from the self-attention's change on, for one word and for all words."""
         x = self.self_attention_residual.post(x, self.drop(change, deterministic=deterministic))
         seen = self.cross_attention_residual.pre(x)
         change = self.cross_attention.attend(

@@ -40,7 +40,7 @@ def plain(model, params, source, search: Beam, limits, length: int) -> list[list
     """
 
     def search_one(row, limit: int) -> list[Live]:
-        most = length if search.most is None else search.most + 1
+        most = length if search.max_words is None else search.max_words + 1
         limit = min(limit, length, most)
         live, finished = [Live(0.0, [])], []
         for place in range(limit):
@@ -54,7 +54,7 @@ def plain(model, params, source, search: Beam, limits, length: int) -> list[list
             gain = shown - np.logaddexp.reduce(shown, axis=-1, keepdims=True)
             may = np.full(gain.shape[-1], place + 1 < limit)
             may[[PAD, START]] = False
-            may[END] = place >= search.least or place + 1 == limit
+            may[END] = place >= search.min_words or place + 1 == limit
             candidates = [
                 Live(hypothesis.score + gain[k, word], [*hypothesis.tokens, int(word)])
                 for k, hypothesis in enumerate(live)

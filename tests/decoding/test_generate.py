@@ -18,7 +18,7 @@ from attnjax.attention.position import Learned
 from attnjax.attention.score import General
 from attnjax.data.special_tokens import END, PAD, START
 from attnjax.decoding import generate as stages
-from attnjax.decoding.generate import translate
+from attnjax.decoding.generate import generate
 from attnjax.decoding.length_penalty import GNMT
 from attnjax.decoding.search import Beam, Greedy
 from attnjax.models.rnn_decoders import LuongDecoder
@@ -48,7 +48,7 @@ def trained():
 
 def test_greedy_agrees_with_the_parallel_call(trained):
     model, params, logits = trained
-    found = translate(model, params, SOURCE, Greedy(), extra=EXTRA)
+    found = generate(model, params, SOURCE, Greedy(), extra=EXTRA)
     length = SOURCE.shape[1] + EXTRA
     assert found.tokens.shape == (4, 1, length)
     given = np.full((4, length), PAD)
@@ -68,7 +68,7 @@ def test_greedy_agrees_with_the_parallel_call(trained):
 
 def test_a_beam_scores_are_the_parallel_calls(trained):
     model, params, logits = trained
-    found = translate(model, params, SOURCE, Beam(size=3), extra=EXTRA)
+    found = generate(model, params, SOURCE, Beam(size=3), extra=EXTRA)
     for rank in range(3):
         tokens = found.tokens[:, rank]
         given = jnp.concatenate([jnp.full((4, 1), START), tokens[:, :-1]], axis=1)
@@ -119,8 +119,8 @@ RECURRENT = Seq2Seq(
 SEARCHES = [
     Beam(size=3),
     Beam(size=1, length_penalty=GNMT()),
-    Beam(size=2, least=2, most=4),
-    Beam(size=12, most=1),  # more than there are
+    Beam(size=2, min_words=2, max_words=4),
+    Beam(size=12, max_words=1),  # more than there are
 ]
 
 
@@ -144,7 +144,7 @@ def test_stages_change_nothing(model, search, batch):
         mock.patch.object(stages, "FEWEST", 2),
     ):
         params = random_parameters(model, seed)
-        found = translate(model, params, jnp.asarray(source), search, extra=EXTRA)
+        found = generate(model, params, jnp.asarray(source), search, extra=EXTRA)
         symbols = (source != PAD).sum(-1)
         limits = np.where(symbols, symbols + EXTRA, 0)
         try:
@@ -166,11 +166,11 @@ def test_stages_change_nothing(model, search, batch):
 def test_an_answer_does_not_depend_on_who_else_is_in_the_batch():
     """Also where there are only so many positions."""
     model = TRANSFORMER.clone(position=Learned(max_length=9))
-    params, search = random_parameters(model, 0), Beam(size=2, least=7)
+    params, search = random_parameters(model, 0), Beam(size=2, min_words=7)
     short = [5, END]
     rows = jnp.asarray([[*short, *[PAD] * 6], [4, 5, 6, 7, 8, 4, 5, END]])
-    together = translate(model, params, rows, search, extra=EXTRA, most=9)
-    alone = translate(model, params, jnp.asarray([short]), search, extra=EXTRA, most=9)
+    together = generate(model, params, rows, search, extra=EXTRA, max_length=9)
+    alone = generate(model, params, jnp.asarray([short]), search, extra=EXTRA, max_length=9)
     assert together.tokens.shape[-1] == 9
     length = alone.tokens.shape[-1]
     np.testing.assert_array_equal(together.tokens[0, :, :length], alone.tokens[0])
@@ -185,6 +185,6 @@ def test_programs_are_no_more_than_said():
     before = stages._stage._cache_size()
     for seed in range(6):
         params = random_parameters(RECURRENT, seed)
-        translate(RECURRENT, params, jnp.asarray(source), Beam(size=2), extra=40)
+        generate(RECURRENT, params, jnp.asarray(source), Beam(size=2), extra=40)
     sizes, lengths = 1 + math.ceil(math.log2(20 / 8)), 1 + math.ceil(math.log2(43 / 16))
     assert stages._stage._cache_size() - before <= sizes * lengths

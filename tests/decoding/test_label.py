@@ -12,11 +12,11 @@ LABELS = 5
 
 def search(logits, limit, length=3):
     """What is found when the decoder's one step gives these logits."""
-    state = Label().begin(jnp.asarray(limit), length)
+    state = Label().init(jnp.asarray(limit), length)
     assert (state.last == START).all()
-    after, _ = Label().choose(state, jnp.asarray(logits)[:, None], jnp.int32(0))
-    assert not after.going.any()
-    return Label().found(after)
+    after, _ = Label().advance(state, jnp.asarray(logits)[:, None], jnp.int32(0))
+    assert not after.active.any()
+    return Label().finalize(after)
 
 
 def test_the_most_probable_label():

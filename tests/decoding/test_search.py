@@ -65,13 +65,13 @@ def found(search: Search, table, limit):
         place, value, state = loop
         value = (value * 31 + state.last + 1) % ROWS
         logits = jnp.take_along_axis(table, value[..., None], axis=1)
-        state, parent = search.choose(state, logits, place)
+        state, parent = search.advance(state, logits, place)
         return place + 1, pick(value, parent), state
 
     value = jnp.zeros((len(limit), search.width), jnp.int32)
-    loop = jnp.int32(0), value, search.begin(limit, LENGTH)
-    *_, state = jax.lax.while_loop(lambda loop: loop[-1].going.any(), onwards, loop)
-    return search.found(state)
+    loop = jnp.int32(0), value, search.init(limit, LENGTH)
+    *_, state = jax.lax.while_loop(lambda loop: loop[-1].active.any(), onwards, loop)
+    return search.finalize(state)
 
 
 def run(search: Search, table, limit) -> Found:
@@ -188,7 +188,7 @@ def test_a_sentence_is_found_alike_wherever_it_stands(search: Search):
 def test_hypotheses_have_at_least_and_at_most_so_many_words(least, most):
     limits = [0, 1, 2, 3, 5, 5, 5, 5]
     table = tables(len(limits), seed=5)
-    search = Beam(size=2, least=least, most=most)
+    search = Beam(size=2, min_words=least, max_words=most)
     found = run(search, table, limits)
     for sentence, limit in enumerate(limits):
         limit = min(limit, LENGTH if most is None else most + 1)
@@ -201,9 +201,9 @@ def test_hypotheses_have_at_least_and_at_most_so_many_words(least, most):
 def test_searches_are_values():
     assert Beam() == Beam(size=5, length_penalty=Power(alpha=1.0))
     assert len({Beam(), Beam(size=5), Greedy(), Beam(size=4), Beam(length_penalty=GNMT())}) == 4
-    with pytest.raises(UserError, match="got size 0"):
+    with pytest.raises(UserError, match="size: wanted int above 0; got int 0"):
         Beam(size=0)
-    with pytest.raises(UserError, match="got least -1"):
-        Beam(least=-1)
-    with pytest.raises(UserError, match="got most 1 and least 2"):
-        Beam(least=2, most=1)
+    with pytest.raises(UserError, match="min_words: wanted int at least 0; got int -1"):
+        Beam(min_words=-1)
+    with pytest.raises(UserError, match="max_words must be at least min_words, 2; got 1"):
+        Beam(min_words=2, max_words=1)

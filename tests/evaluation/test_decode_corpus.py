@@ -19,14 +19,14 @@ def answered(sources: Sequence[list[int]]) -> list[list[int]]:
     return answers(None, {}, sources, search=Beam(size=2), batching=Batching(max_tokens=640))
 
 
-def echo(model, params, source, search, *, most) -> Hypotheses:
+def echo(model, params, source, search, *, max_length) -> Hypotheses:
     """Every source itself."""
-    del model, params, search, most
+    del model, params, search, max_length
     return Hypotheses(source[:, None], np.zeros((len(source), 1)))
 
 
 def test_answers_come_in_the_order_of_the_sources(monkeypatch):
-    monkeypatch.setattr(decode_corpus, "translate", echo)
+    monkeypatch.setattr(decode_corpus, "generate", echo)
     random = np.random.default_rng(0)
     sources = [[*random.integers(4, 9, n).tolist(), END] for n in random.integers(1, 12, 50)]
     found = answered(sources)
@@ -41,7 +41,7 @@ def test_threads_have_the_settings_of_who_asks(monkeypatch):
         seen.append(jnp.zeros(()).dtype)
         return echo(*given, **named)
 
-    monkeypatch.setattr(decode_corpus, "translate", look)
+    monkeypatch.setattr(decode_corpus, "generate", look)
     for wide in (True, False):
         with jax.enable_x64(wide):
             answered([[5, END]])

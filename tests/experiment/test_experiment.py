@@ -18,7 +18,6 @@ from attnjax.decoding.search import Greedy
 from attnjax.errors import UserError
 from attnjax.experiment import Ablation, Claim, Experiment, Published, Setting, Value, vary
 from attnjax.models.classifier import Classifier
-from attnjax.models.max_length import longest
 from attnjax.models.rnn_decoders import LuongDecoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
@@ -64,16 +63,14 @@ def test_resolving_fills_the_vocabulary_and_checks_the_lengths():
     with pytest.raises(UserError) as error:
         short.resolve(corpus)
     assert f"sentence {number} of the {split} split has {longest} symbols" in str(error.value)
-    assert f"{longest - 1} positions (model.position.max_length)" in str(error.value)
+    assert f"at most {longest - 1} (model.position.max_length)" in str(error.value)
 
 
 def test_a_score_by_place_has_columns_for_the_longest_sentence():
     corpus = BASE.task.load()
     score = "model.decoder_layer.cross_attention.head.score"
     vary(BASE, {score: Location(max_length=6)}).resolve(corpus)
-    with pytest.raises(
-        UserError, match=rf"has 6 symbols .* the model 5 positions \({score}.max_length"
-    ):
+    with pytest.raises(UserError, match=rf"has 6 symbols .* takes at most 5 \({score}.max_length"):
         vary(BASE, {score: Location(max_length=5)}).resolve(corpus)
 
 
@@ -117,8 +114,8 @@ def test_columns_are_for_the_keys_side():
     attends = LuongDecoder(attention=Attention(score=Location(max_length=3)))
     recurrent = replace(BASE, model=Seq2Seq(decoder=attends))
     recurrent.resolve(corpus)
-    assert longest(recurrent.model, "target") is None
-    assert longest(recurrent.model, "source") == (3, "model.decoder.attention.score.max_length")
+    assert recurrent.model.max_length("target") is None
+    assert recurrent.model.max_length("source") == (3, "model.decoder.attention.score.max_length")
     own = vary(BASE, {"model.decoder_layer.self_attention.head.score": Location(max_length=5)})
     with pytest.raises(UserError, match="the target of sentence 1 of the train split has 6"):
         own.resolve(corpus)

@@ -18,7 +18,7 @@ ROOMS = {0: 2, 2: 4, 4: 9}
 def stepped_and_parallel(
     model: Any, params: Any, source: Any, given: Any, seed: int = 0
 ) -> tuple[jax.Array, jax.Array]:
-    """Logits [B, K, T, V] of K hypotheses through `start`, `step` and `longer`, and all at once.
+    """Logits [B, K, T, V] of K hypotheses by `start`, `step` and `grow_cache`, and all at once.
 
     The first hypothesis of the first place has `given` [B, T]; the others, and what goes on from
     whom, are drawn, the first hypothesis' first word never lost.
@@ -40,27 +40,27 @@ def stepped_and_parallel(
         call = functools.partial(model.apply, {"params": params})
         stepped = []
         memory, mask = call(source, deterministic=True, method="encode")
-        constants, written, carry = call(memory, mask, length=ROOMS[0], size=K, method="start")
-        for leaf in jax.tree.leaves((constants, written)):
+        constants, cache, state = call(memory, mask, length=ROOMS[0], beams=K, method="start")
+        for leaf in jax.tree.leaves((constants, cache)):
             assert leaf.shape[0] == batch, "finished sentences leave the batch"
         for place in range(length):
             if place in ROOMS and place:
-                written, carry = call(written, carry, length=ROOMS[place], method="longer")
-            before = written, carry
-            logits, written, carry = call(
+                cache, state = call(cache, state, length=ROOMS[place], method="grow_cache")
+            before = cache, state
+            logits, cache, state = call(
                 constants,
-                written,
-                carry,
+                cache,
+                state,
                 jnp.asarray(words[:, :, place]),
                 jnp.int32(place),
                 method="step",
             )
             # what a loop carries never changes its form
-            chex.assert_trees_all_equal_shapes_and_dtypes(before, (written, carry))
-            for leaf in jax.tree.leaves(carry):
+            chex.assert_trees_all_equal_shapes_and_dtypes(before, (cache, state))
+            for leaf in jax.tree.leaves(state):
                 assert leaf.shape[:2] == (batch, K), "what a beam gathers"
             parent = jnp.asarray(parents[place])
-            carry = jax.tree.map(lambda leaf, parent=parent: pick(leaf, parent), carry)
+            state = jax.tree.map(lambda leaf, parent=parent: pick(leaf, parent), state)
             stepped.append(logits)
         # a row for every place, sentence and hypothesis, of which its own place counts
         rows = jnp.asarray(np.stack(histories)).reshape(-1, length)

@@ -14,7 +14,7 @@ from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Additive, Dot, ScaledDot
 from attnjax.cli.commands import _search
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
-from attnjax.decoding.generate import translate
+from attnjax.decoding.generate import generate
 from attnjax.decoding.label import Label
 from attnjax.errors import UserError
 from attnjax.models.classifier import Classifier
@@ -171,7 +171,7 @@ def test_the_search_gives_the_most_probable_label(attention):
     # the special symbols' rows are made larger, so that they would win
     params["label"] = params["label"].at[:4].mul(20.0)
     logits, _ = attention_of(classifier, params, SOURCE)
-    found = translate(classifier, params, SOURCE, Label(), extra=2)
+    found = generate(classifier, params, SOURCE, Label(), extra=2)
     assert (np.asarray(logits[:4]).argmax(-1) < 4).any()
     np.testing.assert_array_equal(found.tokens[:4, 0, 0], 4 + logits[:4, 4:].argmax(-1))
     probability = jax.nn.log_softmax(logits)[:4, 4:].max(-1)

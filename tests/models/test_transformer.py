@@ -200,8 +200,8 @@ def test_decoding_past_the_learned_positions_is_refused():
     params = initial(model)
     call = functools.partial(model.apply, {"params": params})
     memory, mask = call(SOURCE, deterministic=True, method="encode")
-    started: Any = call(memory, mask, length=6, size=8, method="start")
+    started: Any = call(memory, mask, length=6, beams=8, method="start")
     with pytest.raises(UserError, match="at most 6 positions are learned; got 7"):
-        call(memory, mask, length=7, size=1, method="start")
+        call(memory, mask, length=7, beams=1, method="start")
     with pytest.raises(UserError, match="at most 6 positions are learned; got 7"):
-        call(*started[1:], length=7, method="longer")
+        call(*started[1:], length=7, method="grow_cache")

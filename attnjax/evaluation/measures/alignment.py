@@ -1,6 +1,6 @@
 """Whether attention looks where the translation comes from."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -55,11 +55,16 @@ def check_shown(model: Model, example: Encoded) -> int:
     Raises:
         UserError: it attends to no source.
     """
+    return shapes_of(model.alignment, model, example).shape[-1]
+
+
+def shapes_of(look: Callable[..., Any], model: Model, example: Encoded) -> Any:
+    """The shapes of look(params, source, decoder_input) for one example; nothing is computed."""
     ((_, batch),) = in_order([example], Batching(max_tokens=10**9, batch_size_multiple=1))
-    source, given = jnp.asarray(batch.source), shifted(jnp.asarray(batch.target))
+    source, decoder_input = jnp.asarray(batch.source), shifted(jnp.asarray(batch.target))
     initial = partial(model.init, deterministic=True, mutable=["params"])
-    variables = jax.eval_shape(initial, jax.random.key(0), source, given)
-    return jax.eval_shape(model.alignment, variables["params"], source, given).shape[-1]
+    variables = jax.eval_shape(initial, jax.random.key(0), source, decoder_input)
+    return jax.eval_shape(look, variables["params"], source, decoder_input)
 
 
 def alignment_counts(weights: Any, alignment: Sequence[frozenset[int]]) -> tuple[int, int]:

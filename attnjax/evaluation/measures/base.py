@@ -16,14 +16,17 @@ import numpy as np
 from attnjax.config.constraints import PositiveInt
 from attnjax.data.batching import Batch, Batching, in_order
 from attnjax.data.corpus import Corpus, Encoded
-from attnjax.data.special_tokens import PAD
 from attnjax.data.vocabulary import Vocabulary
 from attnjax.errors import UserError
-from attnjax.evaluation.measures.alignment import alignments, check_shown, corpus_alignment_error
+from attnjax.evaluation.measures.alignment import (
+    alignments,
+    check_shown,
+    corpus_alignment_error,
+    shapes_of,
+)
 from attnjax.evaluation.measures.saturation import entropy, jacobian_norm, logit_variance
 from attnjax.evaluation.sentence_stats import Sentences
-from attnjax.models.base import Model
-from attnjax.models.transformer import Transformer
+from attnjax.models.base import Model, SequenceModel
 from attnjax.training.objectives.base import shifted
 
 SPLIT = "test"
@@ -155,9 +158,15 @@ class Saturation(Measure):
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
-        if not isinstance(model, Transformer):
+        found = isinstance(model, SequenceModel) and shapes_of(
+            lambda *inputs: [attention.weights for attention in model.attentions(*inputs)],
+            model,
+            corpus.splits[SPLIT][0],
+        )
+        if not found:
             raise UserError(
-                f"Saturation knows the attentions of a Transformer; got {type(model).__name__}"
+                "Saturation wants a model that names its attentions; "
+                f"{type(model).__name__} names none"
             )
 
     def initial(self, subject: EvalInputs) -> dict[str, float]:
@@ -178,42 +187,12 @@ class Saturation(Measure):
 
 
 @partial(jax.jit, static_argnames=("model",))
-def _saturation(model: Model, params: Any, batch: Batch) -> dict[str, jax.Array]:
+def _saturation(model: Any, params: Any, batch: Batch) -> dict[str, jax.Array]:
     found: dict[str, list[jax.Array]] = defaultdict(list)
-    observed = model.sown_attention(
-        params, jnp.asarray(batch.source), shifted(jnp.asarray(batch.target))
-    )
-    for path, seen in _attentions(observed):
-        mask = _allowed(path, batch)
-        if "logits" in seen:
-            found["logit_variance"].append(logit_variance(seen["logits"], mask))
-        found["weight_entropy"].append(entropy(seen["weights"], mask))
-        found["jacobian_norm"].append(jacobian_norm(seen["weights"], mask))
+    decoder_input = shifted(jnp.asarray(batch.target))
+    for attention in model.attentions(params, jnp.asarray(batch.source), decoder_input):
+        if attention.logits is not None:
+            found["logit_variance"].append(logit_variance(attention.logits, attention.mask))
+        found["weight_entropy"].append(entropy(attention.weights, attention.mask))
+        found["jacobian_norm"].append(jacobian_norm(attention.weights, attention.mask))
     return {name: jnp.stack(values).mean() for name, values in found.items()}
-
-
-def _attentions(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Each attention's path, and its weights and logits [B, H, T, S]."""
-    if "weights" in tree:
-        # one without heads has [B, T, S]
-        yield (
-            path,
-            {
-                name: values[0].reshape(len(values[0]), -1, *values[0].shape[-2:])
-                for name, values in tree.items()
-            },
-        )
-        return
-    for name, below in tree.items():
-        yield from _attentions(below, (*path, name))
-
-
-def _allowed(path: tuple[str, ...], batch: Batch) -> jax.Array:
-    """Where the attention at this path may look, [B, 1, T, S]; padding asks nothing."""
-    source, target = batch.source != PAD, batch.target != PAD
-    if "cross_attention" in path:
-        return target[:, None, :, None] & source[:, None, None, :]
-    if path[0].startswith("encoder"):
-        return source[:, None, :, None] & source[:, None, None, :]
-    places = np.arange(target.shape[1])
-    return target[:, None, :, None] & (places[:, None] >= places)[None, None]

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from attnjax.config.constraints import DropoutRate
 from attnjax.data.special_tokens import START
 from attnjax.errors import UserError
+from attnjax.models.base import SequenceModel
 from attnjax.training.objectives.cross_entropy import cross_entropy
 
 type Totals = dict[str, tuple[jax.Array, jax.Array]]
@@ -64,7 +65,7 @@ class CrossEntropy(Objective):
     smoothing: DropoutRate = 0.1
 
     def check(self, model: Any) -> None:
-        if not hasattr(model, "features"):
+        if not isinstance(model, SequenceModel):
             raise UserError(
                 f"{type(self).__name__} wants a model of sequences; got {type(model).__name__}"
             )

@@ -14,6 +14,8 @@ from attnjax.data.special_tokens import START
 from attnjax.errors import UserError
 from attnjax.evaluation.measures.alignment import corpus_alignment_error
 from attnjax.evaluation.measures.base import Alignment, EvalInputs, Saturation
+from attnjax.models.rnn_decoders import LuongDecoder
+from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
@@ -123,6 +125,27 @@ def test_an_attention_without_logits_has_its_part_in_the_rest(subject):
     assert measured["logit_variance_initial"] > 0
 
 
+def test_a_recurrent_models_attention_is_measured_word_by_word(subject):
+    size = subject.corpus.vocabularies.target.size
+    model = Seq2Seq(
+        source_vocabulary=size,
+        vocabulary=size,
+        width=4,
+        encoder=Encoder(width=4),
+        decoder=LuongDecoder(width=8),
+    )
+    ids = jnp.ones((1, 3), jnp.int32)
+    params = model.init(jax.random.key(0), ids, ids, deterministic=True)["params"]
+    given = subject._replace(model=model, params=params)
+    rows = []
+    for index in range(EXAMPLES):
+        # [1, T, 1, S], a step's one query before its keys
+        (weights,) = alone(given, index)["writer"]["attention"]["weights"]
+        rows += [-(p * np.log(p)).sum() for p in np.asarray(weights[0, :, 0], np.float64)]
+    measured = Saturation(examples=EXAMPLES).initial(given)
+    assert measured["weight_entropy_initial"] == pytest.approx(np.mean(rows), rel=1e-4)
+
+
 def test_the_alignment_is_the_last_layers_over_all_heads(subject):
     examples = subject.corpus.splits["test"]
     pairs = []
@@ -149,8 +172,11 @@ def test_what_cannot_be_measured_is_refused_early(tmp_path):
     Saturation().check(MODEL, corpus)
     with pytest.raises(UserError, match="gold alignments; the corpus has none"):
         Alignment().check(MODEL, corpus)
-    with pytest.raises(UserError, match="attentions of a Transformer; got Seq2Seq"):
-        Saturation().check(Seq2Seq(), corpus)
+    recurrent = Seq2Seq(source_vocabulary=9, vocabulary=9)
+    Saturation().check(recurrent, corpus)
+    fixed = recurrent.clone(decoder=LuongDecoder(attention=None), encoder=Encoder(width=256))
+    with pytest.raises(UserError, match="names its attentions; Seq2Seq names none"):
+        Saturation().check(fixed, corpus)
     without = TabSeparated(folder=str(tmp_path), valid=None, test=None).load()
     with pytest.raises(UserError, match="Saturation wants a test split"):
         Saturation().check(MODEL, without)

@@ -14,7 +14,7 @@ from attnjax.evaluation.bleu import MULTI_BLEU
 from attnjax.evaluation.measures.base import EvalInputs
 from attnjax.evaluation.measures.by_length import ByLength, by_length
 from attnjax.evaluation.sentence_stats import sentences
-from attnjax.models.base import Model
+from attnjax.models.seq2seq import Seq2Seq
 
 SOURCES = ["a b c d e", "a", "a b c", "a b", "a b c d", "c", "a b c d e f", "a b", "b"]
 REFERENCES = [
@@ -37,7 +37,7 @@ def corpus(sources: list[str] = SOURCES) -> Corpus:
 def subject(metric) -> EvalInputs:
     lengths = [len(source.split()) for source in SOURCES]
     scored = sentences(metric, VOCABULARY, HYPOTHESES, REFERENCES, lengths)
-    return EvalInputs(Model(), {}, corpus(), Batching(), scored)
+    return EvalInputs(Seq2Seq(), {}, corpus(), Batching(), scored)
 
 
 def test_quartiles_are_cut_by_length_and_by_place():
@@ -77,17 +77,17 @@ def test_each_part_is_scored_as_a_corpus(metric):
 
 def test_what_has_no_length_is_refused_before_it_is_trained():
     measure = ByLength()
-    measure.check(Model(), corpus())
+    measure.check(Seq2Seq(), corpus())
     with pytest.raises(UserError, match="got 4 parts of 3 sentences"):
-        measure.check(Model(), corpus(SOURCES[:3]))
+        measure.check(Seq2Seq(), corpus(SOURCES[:3]))
     images = Corpus(
         vocabularies=Vocabularies(None, VOCABULARY),
         splits={"test": [Encoded(np.zeros((2, 2, 1), np.float32), [END])] * 9},
         references={"test": REFERENCES},
     )
     with pytest.raises(UserError, match="wants text as source"):
-        measure.check(Model(), images)
-    nothing = EvalInputs(Model(), {"x": jnp.ones(1)}, corpus(), Batching())
+        measure.check(Seq2Seq(), images)
+    nothing = EvalInputs(Seq2Seq(), {"x": jnp.ones(1)}, corpus(), Batching())
     with pytest.raises(UserError, match="nothing was decoded"):
         measure.trained(nothing)
     with pytest.raises(UserError, match="2 or 3 or 4 or 5 or 10; got int 7"):

@@ -27,6 +27,10 @@ class Given(Model):
         return self.param("nothing", nn.initializers.zeros, ())
 
     @nn.nowrap
+    def with_vocabularies(self, source: int | None, target: int | None) -> Any:
+        return self
+
+    @nn.nowrap
     def alignment(self, params: Any, source: Any, given: Any) -> Any:
         return source[:, : given.shape[1]]
 

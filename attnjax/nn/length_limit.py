@@ -1,0 +1,40 @@
+"""Limits on the length of a sentence: parts with one parameter per position."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from attnjax.config.walk import walk
+
+
+class MaxLength(NamedTuple):
+    """The most words a sentence may have, END counted, and the path of the field that says so."""
+
+    words: int
+    path: str
+
+
+class LengthLimited(ABC):
+    """A part that limits the length of a sentence: learned positions, location scores.
+
+    A model finds these parts in its fields, at any depth.
+    """
+
+    @abstractmethod
+    def length_limit(self) -> MaxLength:
+        """The number of positions, and the name of this part's field that holds it."""
+
+
+def smallest_limit(parts: Mapping[str, Any]) -> MaxLength | None:
+    """The smallest limit that some parts, or the parts in their fields, set; None: there is none.
+
+    Args:
+        parts: each by its path.
+    """
+    limits = []
+    for path, part in parts.items():
+        for where, value in ((path, part), *walk(part, path)):
+            if isinstance(value, LengthLimited):
+                words, name = value.length_limit()
+                limits.append(MaxLength(words, f"{where}.{name}"))
+    return min(limits, default=None)
