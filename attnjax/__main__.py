@@ -1,15 +1,43 @@
-"""The program: `attnjax`, or `python -m attnjax`."""
+"""The program: `attnjax`, or `python -m attnjax`.
 
+Nothing of the package is imported before Ctrl-C is handled.
+"""
+
+import os
+import signal
 import sys
+from types import FrameType
 
-from attnjax.cli.large_pages import start_with_large_pages
-from attnjax.cli.main import main
+IMPORTING = "<frozen importlib._bootstrap>"
+"""The file that Python names for the frames of an import."""
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """Handle Ctrl-C: end the program at once within an import, else raise KeyboardInterrupt.
+
+    Modules that are being imported may swallow an exception, and go on.
+    """
+    while frame is not None:
+        if frame.f_code.co_filename == IMPORTING:
+            os.write(2, b"attnjax: interrupted\n")
+            os._exit(128 + number)
+        frame = frame.f_back
+    raise KeyboardInterrupt
 
 
 def start() -> int:
     """Run the command line in a process with large pages; returns its exit code."""
-    start_with_large_pages()
-    return main()
+    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+        signal.signal(signal.SIGINT, interrupt)
+    try:
+        from attnjax.cli.large_pages import start_with_large_pages
+        from attnjax.cli.main import main
+
+        start_with_large_pages()
+        return main()
+    except KeyboardInterrupt:
+        os.write(2, b"attnjax: interrupted\n")
+        return 130
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
 os.environ.setdefault(
     "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "compilations")
 )
+# The key that runs are signed with is the tests' own.
+os.environ["XDG_DATA_HOME"] = str(Path(__file__).parents[1] / ".pytest_cache" / "data")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
 from collections.abc import Iterator

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from attnjax.errors import UserError, unknown
+from attnjax.runs.trust import shipped_folder
 
 
 class CatalogEntry(NamedTuple):
@@ -18,17 +19,10 @@ class CatalogEntry(NamedTuple):
     paper: str
 
 
-def folder() -> Path:
-    """The folder of the shipped experiments: in an installed package, beside it in a checkout."""
-    package = Path(__file__).resolve().parents[1]
-    inside = package / "experiments"
-    return inside if inside.is_dir() else package.parent / "experiments"
-
-
 def catalog() -> list[CatalogEntry]:
     """The shipped experiments, by name. Their files are parsed, not run: it takes no time."""
     entries = []
-    for path in sorted(folder().glob("*.py")):
+    for path in sorted(shipped_folder().glob("*.py")):
         note = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
         question, _, paper = note.partition("\n")[0].partition("  ")
         entries.append(CatalogEntry(path.stem, question.strip(), paper.strip()))
@@ -44,7 +38,7 @@ def find(experiment: str) -> Path:
     path = Path(experiment)
     if path.is_file():
         return path
-    by_name = folder() / f"{experiment}.py"
+    by_name = shipped_folder() / f"{experiment}.py"
     if experiment.isidentifier() and by_name.is_file():
         return by_name
     if path.suffix == ".py" or len(path.parts) > 1:

@@ -65,13 +65,15 @@ def from_json(data: Any, own: Mapping[str, type] | None = None) -> Any:
         raise UserError(f"the record does not fit {data[TYPE]}: {error}") from error
 
 
-def has_own(data: Any) -> bool:
-    """Whether a record holds a part of the experiment file."""
+def own_names(data: Any) -> set[str]:
+    """The names of the experiment file's own classes that a record holds parts of."""
     if isinstance(data, list):
-        return any(map(has_own, data))
+        return {name for item in data for name in own_names(item)}
     if not isinstance(data, dict):
-        return False
-    return str(data.get(TYPE)).startswith(OWN) or any(map(has_own, data.values()))
+        return set()
+    kind = str(data.get(TYPE))
+    own = {kind.removeprefix(OWN)} if kind.startswith(OWN) else set()
+    return own | {name for item in data.values() for name in own_names(item)}
 
 
 def record_differences(one: Any, other: Any, path: str = "") -> list[tuple[str, Any, Any]]:

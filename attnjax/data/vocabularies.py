@@ -95,7 +95,7 @@ def _load(folder: Path) -> Vocabulary:
         raise UserError(
             f"a saved vocabulary was wanted; there is no file {error.filename}"
         ) from error
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise UserError(f"a saved vocabulary was wanted; {path} is damaged ({error})") from error
     if not whole:
         raise UserError(f"a saved vocabulary was wanted; {path} was changed after it was written")

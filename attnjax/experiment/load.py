@@ -19,6 +19,7 @@ class ExperimentFile:
 
     Attributes:
         name: the file's, without `.py`.
+        path: where it is.
         text: all of it.
         ablation: what it is about.
         own: the dataclasses that it defines or imports, by name.
@@ -26,6 +27,7 @@ class ExperimentFile:
     """
 
     name: str
+    path: Path
     text: str
     ablation: Ablation
     own: dict[str, type]
@@ -85,7 +87,7 @@ def load_text(text: str, *, name: str, path: Path) -> ExperimentFile:
         for key, value in vars(module).items()
         if isinstance(value, type) and dataclasses.is_dataclass(value)
     }
-    return ExperimentFile(name=name, text=text, ablation=found, own=own)
+    return ExperimentFile(name=name, path=path, text=text, ablation=found, own=own)
 
 
 def _module(text: str, path: Path) -> ModuleType:

@@ -9,6 +9,7 @@ together, in one program.
 
 import datetime
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -31,15 +32,15 @@ from attnjax.runs.run_folder import (
     ATTENTION,
     CONFIG,
     HYPOTHESES,
-    RESULT,
     Manifest,
-    alone,
     check,
+    claim_folder,
+    finished,
+    locked,
     manifest,
-    open_folder,
-    result,
-    write_json,
+    write_result,
 )
+from attnjax.runs.sealed import write_json
 from attnjax.runs.summary import BETTER
 from attnjax.runs.versions import installed
 from attnjax.training.run_state import Run, TrainResult
@@ -105,7 +106,7 @@ def sweep(plan: Sweep, console: Console) -> None:
         Interrupted: Ctrl-C; the same call goes on.
     """
     chosen = plan.chosen()
-    _check_all(plan)
+    _check_all(plan, chosen)
     corpora: dict[Task, Corpus] = {}
 
     def corpus(task: Task) -> Corpus:
@@ -119,7 +120,9 @@ def sweep(plan: Sweep, console: Console) -> None:
     waiting = {}
     for variant, experiment in chosen.items():
         runs = plan.runs(variant, experiment)
-        unfinished = {folder: wanted for folder, wanted in runs.items() if not _finished(folder)}
+        unfinished = {
+            folder: wanted for folder, wanted in runs.items() if not finished(folder, wanted)
+        }
         if unfinished:
             data = corpus(experiment.task)
             resolved = experiment.resolve(data)
@@ -133,24 +136,25 @@ def sweep(plan: Sweep, console: Console) -> None:
     for place, (variant, (experiment, unfinished)) in enumerate(waiting.items(), start=1):
         title = f"{variant} (variant {place} of {len(waiting)})" if len(waiting) > 1 else variant
         data = corpus(experiment.task)
-        with alone(unfinished):
+        with locked(unfinished):
             for folder, wanted in unfinished.items():
-                open_folder(folder, wanted, plan.loaded, data.vocabularies)
+                claim_folder(folder, wanted, plan.loaded, data.vocabularies)
             _run(variant, experiment, data, unfinished, console, title)
 
 
-def _finished(folder: Path) -> bool:
-    return (folder / CONFIG).exists() and result(folder) is not None
+def _check_all(plan: Sweep, chosen: Mapping[str, Experiment]) -> None:
+    """Refuse other settings in any folder of the experiment: all numbers go into one table.
 
-
-def _check_all(plan: Sweep) -> None:
-    """Refuse other settings in any folder of the experiment: all numbers go into one table."""
+    The runs that are chosen may have been shorter: they are lengthened.
+    """
+    running = {folder for name, one in chosen.items() for folder in plan.runs(name, one)}
     for variant, experiment in plan.loaded.ablation.variants.items():
         for path in sorted((plan.folder / variant).glob(f"seed-*/{CONFIG}")):
             seed = path.parent.name.removeprefix("seed-")
             if seed.isdigit():
                 settings, _ = as_far_as(experiment, plan.overrides)
-                check(path.parent, manifest(plan.loaded, variant, int(seed), settings), plan.loaded)
+                wanted = manifest(plan.loaded, variant, int(seed), settings)
+                check(path.parent, wanted, plan.loaded, may_lengthen=path.parent in running)
 
 
 def _run(
@@ -169,7 +173,7 @@ def _run(
         initial = setup.initial_state(wanted.seed).params if experiment.measures else None
         with console.status(f"{variant}: decoding and measuring seed {wanted.seed}"):
             found = _finish(folder, experiment, corpus, outcome, initial, seed=wanted.seed)
-        write_json(folder / RESULT, {"variant": variant, "seed": wanted.seed, **found})
+        write_result(folder, {"variant": variant, "seed": wanted.seed, **found})
         judged = ((name, found["metrics"][name]) for name in BETTER if name in found["metrics"])
         shown = ", ".join(f"{name} {number(value)}" for name, value in judged)
         console.print(f"{variant}, seed {wanted.seed}: {shown}", highlight=False, soft_wrap=True)

@@ -18,8 +18,9 @@ from attnjax.errors import UserError
 from attnjax.evaluation import sentence_stats
 from attnjax.experiment.claims import Claim, Verdict
 from attnjax.experiment.estimands import Results, RunMetrics
-from attnjax.experiment.load import ExperimentFile, load_text
-from attnjax.runs.run_folder import EXPERIMENT, RESULT, read, result, write_json
+from attnjax.experiment.load import ExperimentFile
+from attnjax.runs.run_folder import RESULT, experiment_file, result
+from attnjax.runs.sealed import write_json
 
 FILE = "summary.json"
 BETTER = {
@@ -50,19 +51,14 @@ def experiments(folder: Path) -> list[Path]:
     raise UserError(f"{folder} holds no finished runs of an experiment")
 
 
-def reload(folder: Path) -> ExperimentFile:
-    """The experiment file, from one of the experiment's runs: the latest text.
+def reload(folder: Path, *, trust: bool = False) -> ExperimentFile:
+    """The experiment file of the latest of an experiment's runs, as it is now.
 
     Raises:
-        UserError: a run's folder is damaged.
+        UserError: as `experiment_file`.
     """
     run = max(folder.glob(f"*/seed-*/{RESULT}"), key=lambda path: path.stat().st_mtime).parent
-    try:
-        text = (run / EXPERIMENT).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{run / EXPERIMENT} cannot be read: {error}") from error
-    manifest = read(run)
-    return load_text(text, name=manifest.experiment, path=run / EXPERIMENT).at(manifest.setting)
+    return experiment_file(run, trust=trust)
 
 
 def summarise(

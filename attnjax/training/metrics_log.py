@@ -135,7 +135,7 @@ def _rows(content: bytes) -> list[dict[str, Any]]:
     for line in content.splitlines():
         try:
             row = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             break
         if not isinstance(row, dict):
             break

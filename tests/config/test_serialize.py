@@ -8,13 +8,13 @@ import pytest
 
 from attnjax.attention.align import LocalPredictive
 from attnjax.attention.score import Additive
-from attnjax.cli.catalog import folder
-from attnjax.config.serialize import from_json, has_own, record_differences, to_json
+from attnjax.config.serialize import from_json, own_names, record_differences, to_json
 from attnjax.config.vary import vary
 from attnjax.errors import UserError
 from attnjax.experiment.load import load
+from attnjax.runs.trust import shipped_folder
 
-FILES = [*sorted(folder().glob("*.py")), Path(__file__).parents[1] / "tiny.py"]
+FILES = [*sorted(shipped_folder().glob("*.py")), Path(__file__).parents[1] / "tiny.py"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -32,7 +32,9 @@ def test_only_a_part_of_the_file_is_the_files_own():
     for path in FILES:
         loaded = load(path)
         for name, variant in loaded.ablation.variants.items():
-            assert has_own(to_json(variant, loaded.own)) == (name == "cosine")
+            assert own_names(to_json(variant, loaded.own)) == (
+                {"Cosine"} if name == "cosine" else set()
+            )
 
 
 def test_a_part_of_the_file_has_the_files_name():

@@ -5,7 +5,6 @@ from fnmatch import fnmatch
 import pytest
 
 from attnjax.attention.score import Additive, Dot, ScaledDot, Score
-from attnjax.cli.catalog import folder
 from attnjax.config.override import override, split
 from attnjax.config.vary import vary
 from attnjax.config.walk import differences
@@ -17,6 +16,7 @@ from attnjax.experiment import Experiment
 from attnjax.experiment.load import load
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import PreNorm
+from attnjax.runs.trust import shipped_folder
 
 BASE = Experiment(task=Copy(), model=Transformer())
 SCORE = "model.encoder_layer.self_attention.head.score"
@@ -195,7 +195,7 @@ def test_the_base_class_of_parts_is_none():
     assert type(BASE.model.encoder_layer.self_attention.head.score) is ScaledDot
 
 
-@pytest.mark.parametrize("path", sorted(folder().glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(shipped_folder().glob("*.py")), ids=lambda path: path.stem)
 def test_each_shipped_variant_differs_in_exactly_what_it_names(path):
     ablation = load(path).ablation
     module = {}

@@ -6,12 +6,14 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from attnjax.cli.catalog import folder
 from attnjax.experiment.load import load
 from attnjax.models.captioner import Captioner
+from attnjax.runs.trust import shipped_folder
 
 SETTINGS = [
-    (path, name) for path in sorted(folder().glob("*.py")) for name in load(path).ablation.settings
+    (path, name)
+    for path in sorted(shipped_folder().glob("*.py"))
+    for name in load(path).ablation.settings
 ]
 
 

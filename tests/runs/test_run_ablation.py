@@ -20,7 +20,8 @@ from attnjax.evaluation.measures import base as measures
 from attnjax.experiment import Claim, Value
 from attnjax.experiment.load import load
 from attnjax.runs.run_ablation import Sweep, _check_all, sweep
-from attnjax.runs.run_folder import alone, manifest, write_json
+from attnjax.runs.run_folder import locked, manifest, write_result
+from attnjax.runs.sealed import write_sealed
 from attnjax.runs.summary import summarise
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
@@ -124,10 +125,10 @@ def test_an_override_may_be_of_a_part_that_only_the_variant_has(tmp_path):
     # and what is there of the others stays comparable
     (tmp_path / "scaled" / "seed-0").mkdir(parents=True)
     there = manifest(plan.loaded, "scaled", 0, plan.loaded.ablation.variants["scaled"])
-    write_json(tmp_path / "scaled" / "seed-0" / "config.json", asdict(there))
-    _check_all(plan)
+    write_sealed(tmp_path / "scaled" / "seed-0" / "config.json", asdict(there))
+    _check_all(plan, plan.chosen())
     _, undoing = split(["model.encoder_layer.self_attention.head.score:dot"])
-    with pytest.raises(UserError, match="would undo model.encoder_layer.self_attention.head.score"):
+    with pytest.raises(UserError, match="conflicts with variant cosine, which is defined by model"):
         replace(plan, overrides=tuple(undoing)).chosen()
 
 
@@ -146,7 +147,7 @@ def test_what_an_old_run_lacks_keeps_its_place(runs, tmp_path):
     path = tmp_path / "tiny" / "scaled" / "seed-0" / "result.json"
     old, other = content(path), content(path.parents[1] / "seed-1" / "result.json")
     del old["metrics"]["alignment_error"]
-    write_json(path, old)
+    write_result(path.parent, {name: old[name] for name in old if name not in ("digest", "files")})
     row = summarise(tmp_path / "tiny", load(Path(TINY)))["rows"][0]
     kept = other["metrics"]["alignment_error"]
     assert row["values"]["alignment_error"] == [None, kept]
@@ -237,7 +238,7 @@ def test_a_file_system_without_locks_is_no_obstacle(tmp_path, monkeypatch):
         raise OSError(errno.ENOSYS, "Function not implemented")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with alone([tmp_path]):
+    with locked([tmp_path]):
         assert (tmp_path / "lock").exists()
 
 

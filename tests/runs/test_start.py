@@ -11,7 +11,7 @@ from attnjax.data.vocabularies import Vocabularies, joint, load_vocabularies
 from attnjax.data.vocabulary import SplitWords
 from attnjax.errors import UserError
 from attnjax.experiment.load import load
-from attnjax.runs.run_folder import manifest, open_folder
+from attnjax.runs.run_folder import claim_folder, manifest
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 ALIGN = "model.decoder_layer.cross_attention.head.align"
@@ -65,14 +65,14 @@ def test_what_is_written_of_a_run_is_of_this_one(tmp_path):
     loaded = load(Path(TINY))
     wanted = manifest(loaded, "scaled", 0, loaded.ablation.variant("scaled"))
     one, other = (SplitWords().learn([text]) for text in ("a b", "c"))
-    open_folder(tmp_path, wanted, loaded, Vocabularies(one, other))
+    claim_folder(tmp_path, wanted, loaded, Vocabularies(one, other))
     # that start failed; another vocabulary takes its place, and is the only one there
-    open_folder(tmp_path, wanted, loaded, joint(one))
+    claim_folder(tmp_path, wanted, loaded, joint(one))
     assert load_vocabularies(tmp_path / "vocabulary", joint(one).digest) == joint(one)
     # what another process has begun meanwhile is not taken for ours
     (tmp_path / "result.json").write_text("{}")
     with pytest.raises(UserError, match="a run of seed 0, not 1: choose another --runs"):
-        open_folder(tmp_path, replace(wanted, seed=1), loaded, joint(one))
+        claim_folder(tmp_path, replace(wanted, seed=1), loaded, joint(one))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,71 @@
+"""The source text of an experiment file's own parts: what must not change between two runs."""
+
+import ast
+from collections.abc import Iterable
+
+
+def changed_definitions(one: str, other: str, names: Iterable[str]) -> list[str]:
+    """The definitions that two texts of an experiment file do not share.
+
+    Compared are the classes of these names, and all that they use of the file: base classes,
+    functions, constants, imports. Comments, docstrings and layout do not count, nor does anything
+    else in the file: variants, claims, the note.
+
+    Args:
+        one: a text of Python.
+        other: likewise.
+        names: the classes to begin with.
+    """
+    ours, theirs = (_used(text, names) for text in (one, other))
+    return sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name))
+
+
+def _used(text: str, names: Iterable[str]) -> dict[str, list[str]]:
+    """What each of the names, and each name that these use, is defined by."""
+    definitions: dict[str, list[ast.stmt]] = {}
+    for statement in ast.parse(text).body:
+        for name in _defined(statement):
+            definitions.setdefault(name, []).append(statement)
+    used: dict[str, list[str]] = {}
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in used or name not in definitions:
+            continue
+        used[name] = [_plain(statement) for statement in definitions[name]]
+        for statement in definitions[name]:
+            waiting += [node.id for node in ast.walk(statement) if isinstance(node, ast.Name)]
+    return used
+
+
+def _defined(statement: ast.stmt) -> list[str]:
+    """The names that a statement of a module gives something to."""
+    if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return [statement.name]
+    found = []
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.append(node.id)
+        elif isinstance(node, ast.alias):
+            found.append((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, ast.ClassDef | ast.FunctionDef):
+            found.append(node.name)
+    return found
+
+
+def _plain(statement: ast.stmt) -> str:
+    """A statement without comments, docstrings and layout."""
+    copy = ast.parse(ast.unparse(statement))
+    for node in ast.walk(copy):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and _is_text(body[0]):
+            body[:1] = [] if len(body) > 1 else [ast.Pass()]
+    return ast.unparse(copy)
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )

@@ -1,0 +1,57 @@
+"""JSON files that carry the digest of their own content, so that a changed digit is noticed."""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from attnjax.errors import UserError
+
+DIGEST = "digest"
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write JSON, whole or not at all."""
+    # two processes may each put a summary together
+    whole = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
+    whole.write_text(text + "\n", encoding="utf-8")
+    whole.replace(path)
+
+
+def write_sealed(path: Path, content: dict[str, Any]) -> None:
+    """Write a JSON object with the digest of its content beside it."""
+    write_json(path, {**content, DIGEST: _digest(content)})
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """The object that `write_sealed` wrote, without its digest.
+
+    Raises:
+        FileNotFoundError: there is no file.
+        UserError: the file is damaged.
+    """
+    try:
+        content = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path} is damaged: it is not JSON ({error})") from error
+    if not isinstance(content, dict) or DIGEST not in content:
+        raise UserError(
+            f"{path} has no digest: it is damaged, or an earlier version of attnjax wrote it"
+        )
+    digest = content.pop(DIGEST)
+    if digest != _digest(content):
+        raise UserError(f"{path} is damaged: its content is not what its digest is of")
+    return content
+
+
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _digest(content: dict[str, Any]) -> str:
+    plain = json.dumps(content, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()

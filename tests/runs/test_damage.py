@@ -1,0 +1,172 @@
+"""Damaged files of a run: each is named in a sentence, by whatever reads it; nothing is silent."""
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from attnjax.cli.main import main
+from attnjax.data.batching import BatchPlan
+
+TINY = str(Path(__file__).parents[1] / "tiny.py")
+OPTIONS = ["--variant", "cosine", "--seeds", "1"]
+
+
+def flip_a_digit(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    place = next(n for n, byte in enumerate(content) if chr(byte).isdigit())
+    content[place] = ord("1") if content[place] != ord("1") else ord("2")
+    path.write_bytes(content)
+
+
+def cut_in_half(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def overwrite(path: Path) -> None:
+    path.write_bytes(bytes(range(256)))
+
+
+def nest(path: Path) -> None:
+    path.write_text("[" * 100_000)
+
+
+def retype(path: Path) -> None:
+    path.write_text("[1]\n")
+
+
+HARMS = (flip_a_digit, cut_in_half, empty, overwrite, nest, retype, Path.unlink)
+type Harm = Callable[[Path], None]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("finished")
+    assert main(["run", TINY, *OPTIONS, "--runs", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def cut_off(tmp_path_factory) -> Iterator[Path]:
+    folder, batch = tmp_path_factory.mktemp("cut"), BatchPlan.batch
+
+    def press(self: BatchPlan, step: int, seed: int):
+        if step == 4:
+            BatchPlan.batch = batch
+            os.kill(os.getpid(), signal.SIGTERM)
+        return batch(self, step, seed)
+
+    BatchPlan.batch = press
+    assert main(["run", TINY, *OPTIONS, "--runs", str(folder)]) == 143
+    return folder
+
+
+def harmed(whole: Path, folder: Path, name: str, harm: Harm) -> tuple[Path, Path]:
+    """A copy of runs, and the file in it that was damaged."""
+    runs = shutil.copytree(whole, folder / "runs")
+    path = runs / "tiny" / "cosine" / "seed-0" / name
+    before = path.read_bytes()
+    harm(path)
+    assert not path.exists() or path.read_bytes() != before
+    return runs, path
+
+
+def told(capsys, words: list[str]) -> tuple[int, str]:
+    """A command's exit code, and what it says on standard error."""
+    capsys.readouterr()
+    code = main(words)
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    assert "delete" not in said
+    return code, said
+
+
+@pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.__name__)
+@pytest.mark.parametrize("name", ["config.json", "result.json"])
+def test_a_damaged_record_of_a_finished_run_is_refused(capsys, tmp_path, finished, name, harm):
+    runs, path = harmed(finished, tmp_path, name, harm)
+    gone = not path.exists()
+    for words in (
+        ["run", TINY, *OPTIONS, "--runs", str(runs)],
+        ["report", str(runs)],
+        ["evaluate", str(path.parent)],
+    ):
+        if gone and name == "config.json" and words[0] == "run":
+            continue  # a folder without it is none of a run: the run is made again
+        if gone and name == "result.json" and words[0] != "report":
+            continue  # a run without it is not finished: it is finished now
+        code, said = told(capsys, words)
+        assert code == 2
+        # without its result there is no finished run at all
+        named = str(path) if not gone else {"config.json": path.name}.get(name, str(runs))
+        assert named in said
+        assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.__name__)
+@pytest.mark.parametrize(
+    "name", ["metrics.jsonl", "attention.json", "sentences.json", "hypotheses.txt"]
+)
+def test_a_damaged_file_of_a_result_is_named(capsys, tmp_path, finished, name, harm):
+    runs, path = harmed(finished, tmp_path, name, harm)
+    for words in (["run", TINY, *OPTIONS, "--runs", str(runs)], ["report", str(runs)]):
+        code, said = told(capsys, words)
+        assert code == 2
+        assert f"{path} is " in said
+        assert said.count("\n") == 1
+    # the parameters are whole
+    code, said = told(capsys, ["evaluate", str(path.parent)])
+    assert code == 0
+    assert f"warning: {path} is " in said
+
+
+@pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.__name__)
+def test_a_damaged_experiment_file_is_named(capsys, tmp_path, finished, cut_off, harm):
+    for number, whole in enumerate((finished, cut_off)):
+        runs, path = harmed(whole, tmp_path / str(number), "experiment.py", harm)
+        for words in (
+            ["run", TINY, *OPTIONS, "--runs", str(runs)],
+            ["evaluate", str(path.parent)],
+        ):
+            code, said = told(capsys, words)
+            assert code == 2
+            assert str(path) in said
+            assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.__name__)
+@pytest.mark.parametrize("name", ["config.json", "metrics.jsonl", "vocabulary/vocabulary.json"])
+def test_a_damaged_file_of_a_cut_off_run_is_named(capsys, tmp_path, cut_off, name, harm):
+    runs, path = harmed(cut_off, tmp_path, name, harm)
+    if name == "config.json" and not path.exists():
+        assert told(capsys, ["evaluate", str(path.parent)])[0] == 2
+        return
+    code, said = told(capsys, ["run", TINY, *OPTIONS, "--runs", str(runs)])
+    assert path.name in said
+    assert code == (0 if name == "metrics.jsonl" else 2)
+    if code == 0:
+        whole = json.loads((path.parent / "result.json").read_text())
+        assert whole["step"] == 6
+
+
+def test_a_damaged_checkpoint_of_a_cut_off_run_is_kept_aside(capsys, tmp_path, finished, cut_off):
+    runs, path = harmed(cut_off, tmp_path, "checkpoints/4/digest", empty)
+    code, said = told(capsys, ["evaluate", str(path.parents[2])])
+    assert code == 2
+    assert "checkpoints/4 is corrupt" in said
+    code, said = told(capsys, ["run", TINY, *OPTIONS, "--runs", str(runs)])
+    assert code == 0
+    assert "kept aside as 4.corrupt" in said
+    ours, theirs = (
+        json.loads((folder / "tiny/cosine/seed-0/result.json").read_text())["metrics"]
+        for folder in (runs, finished)
+    )
+    assert ours == theirs

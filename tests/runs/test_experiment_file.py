@@ -1,0 +1,162 @@
+"""What may change in an experiment file after its first run, and whose file is run unasked."""
+
+import json
+import shutil
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from attnjax.cli.main import main
+from attnjax.errors import UserError
+from attnjax.runs.part_source import changed_definitions
+from attnjax.runs.run_folder import experiment_file, open_trained, read
+from attnjax.runs.sealed import read_sealed, write_sealed
+from attnjax.training.checkpoint import average
+
+TEXT = (Path(__file__).parents[1] / "tiny.py").read_text()
+SHARPNESS = "    sharpness: float = 5.0\n"
+
+
+@pytest.fixture
+def tiny(tmp_path) -> Path:
+    """The file of seconds, where its text may change."""
+    path = tmp_path / "mine" / "tiny.py"
+    path.parent.mkdir()
+    path.write_text(TEXT)
+    return path
+
+
+def run(path: Path, *words: str, variant: str = "cosine", seeds: int = 1) -> int:
+    runs = path.parents[1] / "runs"
+    chosen = ["--variant", variant, "--seeds", str(seeds)]
+    return main(["run", str(path), "--runs", str(runs), *chosen, *words])
+
+
+def folder(path: Path) -> Path:
+    return path.parents[1] / "runs" / "tiny" / "cosine" / "seed-0"
+
+
+def test_only_what_a_part_is_made_of_counts():
+    text = '''
+"""A note."""
+import math
+FACTOR, unused = 2.0, 1
+
+def scale(x):
+    """Double."""
+    return FACTOR * x
+
+class Base:
+    def call(self, x):
+        return scale(x)
+
+class Mine(Base):
+    """My part."""
+    width: int = 3
+
+variants = {"mine": Mine()}
+'''
+    same = (
+        text.replace("A note", "Another"),
+        text.replace("unused = 2.0, 1", "unused = 2.0, 1  # of no use"),
+        text.replace('"""My part."""', '"""Our part."""'),
+        text.replace("return FACTOR * x", "return (FACTOR\n        * x)"),
+        text + "\nclass More:\n    pass\n",
+        text.replace('{"mine": Mine()}', '{"mine": Mine(), "again": Mine()}'),
+    )
+    for other in same:
+        assert other != text
+        assert changed_definitions(text, other, {"Mine"}) == []
+    different = {
+        "Mine": text.replace("width: int = 3", "width: int = 4"),
+        "Base": text.replace("return scale(x)", "return scale(-x)"),
+        "scale": text.replace("FACTOR * x", "FACTOR + x"),
+        "FACTOR": text.replace("FACTOR, unused = 2.0", "FACTOR, unused = 3.0"),
+    }
+    for name, other in different.items():
+        assert name in changed_definitions(text, other, {"Mine"})
+    assert changed_definitions(text, different["Mine"], {"Base"}) == []
+
+
+def test_a_comment_a_variant_and_a_claim_refuse_nothing(tiny, capsys):
+    assert run(tiny) == 0
+    more = TEXT.replace("ablation = Ablation(", "# more\nablation = Ablation(").replace(
+        '"cosine": vary', '"again": base,\n        "cosine": vary'
+    )
+    tiny.write_text(more.replace("It learns.", "It learns well."))
+    assert run(tiny) == 0
+    assert "1 of 1 runs are there already" in capsys.readouterr().err
+    # the report takes claims from the file as it is now
+    tiny.write_text(more.replace("Cosines learn.", "Cosines dream."))
+    assert main(["report", str(tiny.parents[1] / "runs")]) == 0
+    summary = json.loads((folder(tiny).parents[1] / "summary.json").read_text())
+    assert "Cosines dream." in [claim["text"] for claim in summary["claims"]]
+    tiny.write_text(TEXT.replace(SHARPNESS, SHARPNESS + "    bias: float = 0.0\n"))
+    capsys.readouterr()
+    assert run(tiny) == 2
+    assert "experiment.Cosine" not in capsys.readouterr().err
+
+
+def test_a_part_of_another_text_is_refused_and_named(tiny, capsys):
+    assert run(tiny) == 0
+    tiny.write_text(TEXT.replace("self.sharpness * dot", "2 * self.sharpness * dot"))
+    capsys.readouterr()
+    assert run(tiny) == 2
+    said = capsys.readouterr().err
+    assert f"{folder(tiny)} was run with another text of Cosine in tiny.py" in said
+
+
+def test_a_finished_run_is_lengthened_to_the_bits_of_the_longer_one(tiny, tmp_path, capsys):
+    assert run(tiny) == 0
+    first = read_sealed(folder(tiny) / "result.json")
+    assert run(tiny, "--training.steps", "9") == 0
+    grown = read_sealed(folder(tiny) / "result.json")
+    assert (first["step"], grown["step"]) == (6, 9)
+    assert read_sealed(folder(tiny) / "result-6.json") == first
+    params = average(folder(tiny), last=1)
+    shutil.rmtree(tmp_path / "runs")
+    assert run(tiny, "--training.steps", "9") == 0
+    whole = read_sealed(folder(tiny) / "result.json")
+    assert grown["metrics"] == whole["metrics"]
+    assert all(jax.tree.leaves(jax.tree.map(np.array_equal, params, average(folder(tiny), last=1))))
+    # shorter it cannot get, nor may other settings change
+    capsys.readouterr()
+    for words, expected in (
+        (["--training.steps", "8"], "was run with training.steps 9, not 8"),
+        (["--training.steps", "12", "--training.average", "2"], "training.average 1, not 2"),
+    ):
+        assert run(tiny, *words) == 2
+        assert expected in capsys.readouterr().err
+    # a run that is not among those of the command would be left behind
+    assert run(tiny, "--training.steps", "12", variant="scaled") == 2
+    assert "was run with training.steps 9, not 12" in capsys.readouterr().err
+
+
+def test_a_program_of_somebody_else_is_not_run_unasked(tiny, monkeypatch, tmp_path):
+    assert run(tiny) == 0
+    mine = folder(tiny)
+    assert open_trained(mine).finished
+    assert experiment_file(mine, trust=False).path == tiny
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "somebody"))
+    for opened in (open_trained, experiment_file):
+        with pytest.raises(UserError, match=r"experiment\.py is a program .* add --trust"):
+            opened(mine, trust=False)
+    assert open_trained(mine, trust=True).finished
+    # the path that somebody wrote down is not followed, and the copy in the folder is run
+    assert experiment_file(mine, trust=True).path == mine / "experiment.py"
+    # a forged text or path has not the signature
+    monkeypatch.delenv("XDG_DATA_HOME")
+    found = read(mine)
+    config = read_sealed(mine / "config.json")
+    write_sealed(mine / "config.json", config | {"path": str(mine / "experiment.py")})
+    with pytest.raises(UserError, match="add --trust"):
+        experiment_file(mine, trust=False)
+    assert found.path == str(tiny.resolve())
+
+
+def test_a_run_of_parts_of_attnjax_alone_needs_no_trust(tiny, monkeypatch, tmp_path):
+    assert run(tiny, variant="scaled") == 0
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "somebody"))
+    assert open_trained(tmp_path / "runs/tiny/scaled/seed-0").finished
