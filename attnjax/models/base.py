@@ -306,8 +306,8 @@ def sown(tree: Any, *path: str) -> jax.Array:
     if len(found) != 1:
         where = f" at {'.'.join(path)}" if path else ""
         raise UserError(
-            f"an alignment wants one attention to the source{where} that shows its weights; "
-            f"there are {len(found)}"
+            "an alignment wants one attention to the source that shows its weights; "
+            f"there are {len(found)}{where}"
         )
     return found[0]
 

@@ -1,12 +1,12 @@
-"""Recurrent units: carry, word -> carry, state.
+"""Recurrent cells: carry, projected word -> carry, state.
 
-Every unit is a module over the pure function of the same name. What depends on the word alone,
-x W + b, is a product of its own that a caller makes for all words at once; a step then makes the
-product with what it carries, and nothing else. The blocks of one matrix, W columns a gate, start
-as matrices of their own: Glorot & Bengio 2010, eq. 16, over the word, orthogonal over the state
-(Saxe et al. 2014).
+Every cell is a module over the pure function of its name. The part that depends on the word alone,
+x W + b, is a product of its own, computed for all words at once; a step then computes the product
+with the carry, and nothing else. Each gate's W columns of a matrix are drawn as a matrix of their
+own: by Glorot & Bengio 2010, eq. 16, over the word, orthogonal over the state (Saxe et al. 2014).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
@@ -17,8 +17,10 @@ from flax import linen as nn
 from attnjax.config.constraints import PositiveInt, SetByOwner
 from attnjax.nn.linear import Dense
 
+GLOROT = nn.initializers.glorot_uniform()
+
 type Carry = tuple[jax.Array, ...]
-"""What goes from one word to the next, arrays [B, W], the state h last."""
+"""What a cell hands from one word to the next: arrays [B, W], the state h last."""
 
 
 def lstm(carry: Carry, projected: jax.Array, recurrent: jax.Array) -> Carry:
@@ -43,7 +45,7 @@ def lstm(carry: Carry, projected: jax.Array, recurrent: jax.Array) -> Carry:
 
 
 def gru_reset_before(carry: Carry, projected: jax.Array, recurrent: jax.Array) -> Carry:
-    """The gated unit that resets before its product: h' = (1 - z) h + z tanh(x W + b + (r h) U).
+    """Gated recurrent unit, reset before the product: h' = (1 - z) h + z tanh(x W + b + (r h) U).
 
     z and r are sigmoids of x W_z + b_z + h U_z and x W_r + b_r + h U_r. Columns stand in the order
     z, r, candidate. The reset state is not known before r, so a step makes two products.
@@ -65,8 +67,8 @@ def gru_reset_before(carry: Carry, projected: jax.Array, recurrent: jax.Array) -
     return ((1 - z) * h + z * candidate,)
 
 
-def cudnn(carry: Carry, projected: jax.Array, recurrent: jax.Array, bias: jax.Array) -> Carry:
-    """The gated unit that resets after its product: h' = (1 - z) tanh(x W + b + r (h U + c)) + z h.
+def gru(carry: Carry, projected: jax.Array, recurrent: jax.Array, bias: jax.Array) -> Carry:
+    """Gated recurrent unit, reset after the product: h' = (1-z) tanh(x W + b + r (h U + c)) + z h.
 
     z, r and the order of the columns are those of `gru_reset_before`; one product a step is enough.
 
@@ -106,21 +108,22 @@ def elman(carry: Carry, projected: jax.Array, recurrent: jax.Array) -> Carry:
     return (jnp.tanh(projected + h @ recurrent),)
 
 
-class Cell(nn.Module):
-    """What every unit is: `project` what depends on the word alone, then step.
+class Cell(nn.Module, ABC):
+    """A recurrent cell: `project` computes what depends on the word alone, then a step goes on.
 
-    `project` runs on all words at once, outside any loop. All arrays have the dtype of the input.
+    `project` takes all words at once, outside the loop over time. All arrays have the dtype of the
+    input.
 
     Attributes:
         gates: how many blocks of `width` columns the projection has.
-        width: W, of the state; None until who uses the unit fills it in.
+        width: W, of the state; None until the network around the cell sets it.
     """
 
     gates: ClassVar[int]
     width: Annotated[PositiveInt | None, SetByOwner()] = None
 
     def initial(self, batch: int, dtype: Any) -> Carry:
-        """What is carried before the first word: zeros, [B, W]."""
+        """The carry before the first word: zeros, [B, W]."""
         return (jnp.zeros((batch, self._width()), dtype),)
 
     def hidden(self, carry: Carry) -> jax.Array:
@@ -128,17 +131,42 @@ class Cell(nn.Module):
         return carry[-1]
 
     @nn.compact
-    def project(self, x: jax.Array) -> jax.Array:
-        """X W + b: [..., D] -> [..., gates * W]."""
-        start = self._each_gate(nn.initializers.glorot_uniform())
+    def project(self, x: jax.Array, *, fed: int = 0) -> jax.Array:
+        """The words' part of the cell's input, x W + b: [..., D] -> [..., gates * W].
+
+        Args:
+            x: the words.
+            fed: F, the width of a further input, for `feed`. W is drawn as the first D rows of the
+                matrix [D + F, gates * W] over both inputs.
+        """
+
+        def first_rows(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+            return GLOROT(key, (shape[0] + fed, shape[1]))[: shape[0]]
+
         columns = (self.gates * self._width(),)
-        y = Dense(columns, bias=False, initializer=start, name="input")(x)
+        draw = self._each_gate(first_rows)
+        y = Dense(columns, bias=False, initializer=draw, name="input")(x)
         bias = self.param("bias", self._bias, columns)
         return y + jnp.broadcast_to(bias, y.shape)
 
+    @nn.compact
+    def feed(self, x: jax.Array) -> jax.Array:
+        """A further input's part of the cell's input, x V: [..., F] -> [..., gates * W].
+
+        Matrix [W; V] times vector [word; x] is the sum of the two parts. V is drawn as the last F
+        rows of that matrix, so `project` comes first, with `fed` set to F.
+        """
+        words = self.variables["params"]["input"]["kernel"].shape[0]
+
+        def last_rows(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+            return GLOROT(key, (words + shape[0], shape[1]))[words:]
+
+        columns = (self.gates * self._width(),)
+        return Dense(columns, bias=False, initializer=self._each_gate(last_rows), name="feed")(x)
+
+    @abstractmethod
     def __call__(self, carry: Carry, projected: jax.Array) -> tuple[Carry, jax.Array]:
         """One word, projected [B, gates * W] -> the carry after it, and its state h [B, W]."""
-        raise NotImplementedError
 
     def _width(self) -> int:
         if self.width is None:
@@ -146,16 +174,16 @@ class Cell(nn.Module):
         return self.width
 
     def _bias(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-        """Where b begins."""
+        """The initial value of b."""
         return nn.initializers.zeros(key, shape)
 
     def _recurrent(self) -> jax.Array:
         """U, [W, gates * W]."""
-        start = self._each_gate(nn.initializers.orthogonal())
-        return self.param("recurrent", start, (self._width(), self.gates * self._width()))
+        draw = self._each_gate(nn.initializers.orthogonal())
+        return self.param("recurrent", draw, (self._width(), self.gates * self._width()))
 
-    def _each_gate(self, initializer: nn.initializers.Initializer) -> Callable[..., jax.Array]:
-        """The initializer of all gates' blocks, side by side, each a matrix of its own."""
+    def _each_gate(self, initializer: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
+        """An initializer that draws each gate's block as a matrix of its own, side by side."""
 
         def initial(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
             keys = jax.random.split(key, self.gates)
@@ -170,7 +198,7 @@ class LSTM(Cell):
 
     Attributes:
         width: W.
-        forget: where the forget gate's bias begins; at 1 it begins open (Jozefowicz et al. 2015).
+        forget: the initial bias of the forget gate; 1 opens the gate (Jozefowicz et al. 2015).
     """
 
     gates = 4
@@ -191,7 +219,7 @@ class LSTM(Cell):
 
 
 class GRUResetBefore(Cell):
-    """`gru_reset_before` as a part: the unit of Cho et al. 2014 and of Bahdanau et al. 2015."""
+    """`gru_reset_before` as a part: the cell of Cho et al. 2014 and of Bahdanau et al. 2015."""
 
     gates = 3
 
@@ -203,7 +231,7 @@ class GRUResetBefore(Cell):
 
 
 class GRU(Cell):
-    """`cudnn` as a part: the gated unit of cuDNN, PyTorch and Flax."""
+    """`gru` as a part: the gated recurrent unit of cuDNN, PyTorch and Flax."""
 
     gates = 3
 
@@ -211,7 +239,7 @@ class GRU(Cell):
     def __call__(self, carry: Carry, projected: jax.Array) -> tuple[Carry, jax.Array]:
         """Return (h',) and h'."""
         bias = self.param("candidate_bias", nn.initializers.zeros, (self._width(),))
-        carry = cudnn(carry, projected, self._recurrent(), bias)
+        carry = gru(carry, projected, self._recurrent(), bias)
         return carry, self.hidden(carry)
 
 

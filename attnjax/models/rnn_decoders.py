@@ -60,25 +60,35 @@ class Feeding(nn.Module, ABC):
     """How much of the last step's attentional vector goes into the next step."""
 
     @abstractmethod
-    def __call__(self, projected: jax.Array, attentional: jax.Array) -> jax.Array:
+    def width(self, attentional: int) -> int:
+        """How many numbers of an attentional vector of this width are fed."""
+
+    @abstractmethod
+    def __call__(self, cell: Cell, projected: jax.Array, attentional: jax.Array) -> jax.Array:
         """The cell's input [B, G] from the projected word [B, G] and the vector [B, W]."""
 
 
 class InputFeeding(Feeding):
     """The cell's input is [word; attentional vector]. Luong et al. 2015, section 3.3."""
 
-    @nn.compact
-    def __call__(self, projected: jax.Array, attentional: jax.Array) -> jax.Array:
+    def width(self, attentional: int) -> int:
+        return attentional
+
+    def __call__(self, cell: Cell, projected: jax.Array, attentional: jax.Array) -> jax.Array:
         """Add the vector's part of the product."""
-        return projected + Dense((projected.shape[-1],), bias=False, name="feed")(attentional)
+        return projected + cell.feed(attentional)
 
 
 class NoInputFeeding(Feeding):
     """The cell's input is the word alone. Luong et al. 2015, Figure 2."""
 
-    def __call__(self, projected: jax.Array, attentional: jax.Array) -> jax.Array:
-        """Return the projected word."""
+    def width(self, attentional: int) -> int:
         del attentional
+        return 0
+
+    def __call__(self, cell: Cell, projected: jax.Array, attentional: jax.Array) -> jax.Array:
+        """Return the projected word."""
+        del cell, attentional
         return projected
 
 
@@ -139,14 +149,15 @@ class LuongDecoder(RNNDecoder):
         return (memory, mask), (carries, attentional, jnp.zeros(batch, jnp.int32))
 
     def project(self, words: jax.Array) -> jax.Array:
-        return self.unit[0].project(words)
+        fed = 0 if self.attention is None else self.feeding.width(self.width)
+        return self.unit[0].project(words, fed=fed)
 
     def step(
         self, constants: Any, state: Any, projected: jax.Array, *, deterministic: bool
     ) -> tuple[Any, Any]:
         (memory, mask), (carries, attentional, position) = constants, state
         if self.attention is not None:
-            projected = self.feeding(projected, attentional)
+            projected = self.feeding(self.unit[0], projected, attentional)
         new_carries: list[Carry] = []
         hidden = attentional
         for layer, (unit, carry) in enumerate(zip(self.unit, carries, strict=True)):

@@ -48,7 +48,7 @@ class Seq2Seq(SequenceModel):
     source_vocabulary: PositiveInt | None = None
     vocabulary: PositiveInt | None = None
     width: PositiveInt = 512
-    encoder: Encoder = field(default_factory=Encoder)
+    encoder: Encoder = field(default_factory=lambda: Encoder(width=256))
     decoder: RNNDecoder = field(default_factory=LuongDecoder)
     dropout: DropoutRate = 0.2
 

@@ -61,7 +61,7 @@ def luong(name, decoder, states, final, inputs, *, feeding, attention):
     ]
     attentional, hidden = np.zeros_like(carries[0][-1]), []
     for word in inputs:
-        fed = (attentional, decoder["feeding"]["feed"]["kernel"]) if feeding else ()
+        fed = (attentional, decoder["unit_0"]["feed"]["kernel"]) if feeding else ()
         carries[0] = unit(name, decoder["unit_0"], carries[0], word, *fed)
         for layer in range(1, len(carries)):
             below = carries[layer - 1][-1]

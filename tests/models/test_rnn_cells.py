@@ -87,7 +87,7 @@ def test_lstm_equals_flax(float64):
         np.testing.assert_allclose(states, expected, rtol=0, atol=1e-13)
 
 
-def test_cudnn_equals_flax(float64):
+def test_gru_equals_flax(float64):
     cell = GRU(width=W)
     parameters, x = drawn(cell)
     theirs = {}

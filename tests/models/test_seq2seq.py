@@ -16,7 +16,7 @@ from attnjax.attention.score import Dot, General, Location
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
 from attnjax.models.rnn_cells import GRU, LSTM, GRUResetBefore
-from attnjax.models.rnn_decoders import BahdanauDecoder, LuongDecoder, NoInputFeeding
+from attnjax.models.rnn_decoders import BahdanauDecoder, InputFeeding, LuongDecoder, NoInputFeeding
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from tests.models import decoder_oracle
@@ -226,6 +226,25 @@ def test_parameters():
     assert sizes["luong"] == tables + 2 * lstm(E, 2) + lstm(E, W) + attention
     assert sizes["no_feeding"] == sizes["luong"] - 4 * W * W
     assert sizes["sutskever"] == tables + 2 * (lstm(E, W) + lstm(W, W))
+
+
+def test_the_fed_vector_and_the_word_are_drawn_as_one_matrix():
+    """Glorot & Bengio 2010, eq. 16, of a gate's matrix [word; vector] -> state."""
+    words, width = 300, 200
+    fed = Seq2Seq(width=words, encoder=Encoder(width=width, direction="forward"))
+    for feeding, inputs in ((InputFeeding(), words + width), (NoInputFeeding(), words)):
+        model = fed.clone(decoder=LuongDecoder(width=width, feeding=feeding))
+        model = model.with_vocabularies(SOURCE_WORDS, WORDS)
+        start = functools.partial(model.init, deterministic=True, mutable=["params"])
+        unit = start(jax.random.key(0), SOURCE, GIVEN)["params"]["writer"]["unit_0"]
+        limit = (6 / (inputs + width)) ** 0.5
+        kernels = [unit[name]["kernel"] for name in ("input", "feed") if name in unit]
+        assert [len(kernel) for kernel in kernels] == [words, width][: len(kernels)]
+        assert len(kernels) == (2 if inputs > words else 1)
+        for kernel in kernels:
+            # uniform: the largest is near the limit, the deviation limit / sqrt 3
+            assert 0.999 * limit < np.abs(kernel).max() <= limit
+            assert np.std(kernel) == pytest.approx(limit / 3**0.5, rel=0.01)
 
 
 @pytest.mark.parametrize(

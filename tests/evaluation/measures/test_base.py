@@ -174,7 +174,7 @@ def test_what_cannot_be_measured_is_refused_early(tmp_path):
         Alignment().check(MODEL, corpus)
     recurrent = Seq2Seq(source_vocabulary=9, vocabulary=9)
     Saturation().check(recurrent, corpus)
-    fixed = recurrent.clone(decoder=LuongDecoder(attention=None), encoder=Encoder(width=256))
+    fixed = recurrent.clone(decoder=LuongDecoder(attention=None))
     with pytest.raises(UserError, match="names its attentions; Seq2Seq names none"):
         Saturation().check(fixed, corpus)
     without = TabSeparated(folder=str(tmp_path), valid=None, test=None).load()
