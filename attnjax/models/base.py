@@ -1,7 +1,7 @@
 """What every model is, so that experiments, search and measures need to know no more."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
@@ -12,6 +12,7 @@ from attnjax.attention.mask import Padding
 from attnjax.data.special_tokens import END, PAD
 from attnjax.data.vocabularies import Side, Vocabularies
 from attnjax.errors import UserError
+from attnjax.nn.initializers import Initializer, draw_parameters
 from attnjax.nn.length_limit import MaxLength, smallest_limit
 
 
@@ -32,11 +33,25 @@ class LayerAttention(NamedTuple):
     mask: jax.Array
 
 
-class Model(nn.Module, ABC):
+class Model(nn.Module, ABC, kw_only=True):
     """A model from a source and the input of its decoder to predictions.
 
     In an experiment a model is unbound: its fields are its configuration.
+
+    Attributes:
+        initializer: what `init` draws all parameters from; None: each part draws its own.
     """
+
+    initializer: Initializer | None = None
+
+    @nn.nowrap
+    def init(self, rngs: Any, *args: Any, **kwargs: Any) -> Any:
+        """The first variables, as Linen's `init` gives them, drawn by the model's initializer."""
+        variables = super().init(rngs, *args, **kwargs)
+        if self.initializer is None:
+            return variables
+        key = rngs["params"] if isinstance(rngs, Mapping) else rngs
+        return {**variables, "params": draw_parameters(self.initializer, key, variables["params"])}
 
     @abstractmethod
     def __call__(

@@ -1,0 +1,156 @@
+"""Initializers as parts: what the first parameters of a model are drawn from.
+
+Every part draws its own parameters by default. A model with an initializer draws them anew, so that
+an experiment can say what its paper says: U(-0.08, 0.08), or one distribution for each kind of
+matrix.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import traverse_util
+
+from attnjax.config.constraints import PositiveFloat
+from attnjax.errors import UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Initializer(ABC):
+    """What parameters are drawn from. A part: subclasses are chosen on the command line."""
+
+    @abstractmethod
+    def draw(self, key: jax.Array, name: str, default: jax.Array) -> jax.Array:
+        """The first value of one parameter.
+
+        Args:
+            key: of this parameter alone.
+            name: the path of the parameter, with dots: "writer.unit_0.recurrent".
+            default: the value that the part itself has drawn; its shape and dtype are kept.
+        """
+
+    def check(self, names: list[str]) -> None:
+        """Refuse an initializer that does not fit a model with parameters of these names.
+
+        Raises:
+            UserError: it names parameters that the model does not have.
+        """
+        del names
+
+
+@dataclass(frozen=True, kw_only=True)
+class UniformInit(Initializer):
+    """U(-scale, scale). Sutskever et al. 2014, section 3.4: 0.08; Luong et al. 2015: 0.1.
+
+    Attributes:
+        scale: the largest value.
+    """
+
+    scale: PositiveFloat = 0.1
+
+    def draw(self, key: jax.Array, name: str, default: jax.Array) -> jax.Array:
+        return jax.random.uniform(key, default.shape, default.dtype, -self.scale, self.scale)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NormalInit(Initializer):
+    """N(0, std^2). Bahdanau et al. 2015, appendix B.1: 0.01, and 0.001 in the alignment model.
+
+    Attributes:
+        std: the standard deviation.
+    """
+
+    std: PositiveFloat = 0.01
+
+    def draw(self, key: jax.Array, name: str, default: jax.Array) -> jax.Array:
+        return self.std * jax.random.normal(key, default.shape, default.dtype)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrthogonalInit(Initializer):
+    """Random orthogonal matrices; [W, k W] is k of them side by side, one a gate.
+
+    Raises:
+        UserError: the parameter has another shape.
+
+    Source: Saxe et al. 2014.
+    """
+
+    def draw(self, key: jax.Array, name: str, default: jax.Array) -> jax.Array:
+        if default.ndim != 2 or default.shape[1] % default.shape[0]:
+            raise UserError(
+                f"OrthogonalInit wants a matrix [W, k W]; {name} has shape {list(default.shape)}"
+            )
+        width, columns = default.shape
+        keys = jax.random.split(key, columns // width)
+        square = jax.vmap(lambda own: jax.nn.initializers.orthogonal()(own, (width, width)))(keys)
+        return jnp.concatenate([*square], axis=1).astype(default.dtype)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZerosInit(Initializer):
+    """All zeros."""
+
+    def draw(self, key: jax.Array, name: str, default: jax.Array) -> jax.Array:
+        return jnp.zeros_like(default)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InitRule:
+    """An initializer for the parameters whose names match a pattern.
+
+    Attributes:
+        parameters: a pattern as in a shell, of the whole name: "*.recurrent", "*bias".
+        initializer: what they are drawn from.
+    """
+
+    parameters: str
+    initializer: Initializer
+
+
+@dataclass(frozen=True, kw_only=True)
+class InitByName(Initializer):
+    """One initializer for each kind of parameter: the first rule that matches a name holds.
+
+    A parameter that no rule matches keeps the value that its part draws.
+
+    Attributes:
+        rules: in the order in which they are tried.
+
+    Raises:
+        UserError: a rule matches no parameter of the model.
+    """
+
+    rules: tuple[InitRule, ...]
+
+    def check(self, names: list[str]) -> None:
+        for rule in self.rules:
+            if not any(fnmatchcase(name, rule.parameters) for name in names):
+                raise UserError(
+                    f"no parameter matches {rule.parameters!r}; there are {', '.join(names)}"
+                )
+
+    def draw(self, key: jax.Array, name: str, default: jax.Array) -> jax.Array:
+        for rule in self.rules:
+            if fnmatchcase(name, rule.parameters):
+                return rule.initializer.draw(key, name, default)
+        return default
+
+
+def draw_parameters(initializer: Initializer, key: jax.Array, params: Any) -> Any:
+    """A model's parameters drawn anew, each with a key of its own.
+
+    Raises:
+        UserError: the initializer does not fit the model.
+    """
+    defaults = traverse_util.flatten_dict(params, sep=".")
+    initializer.check([*defaults])
+    keys = jax.random.split(key, len(defaults))
+    drawn = {
+        name: initializer.draw(own, name, default)
+        for own, (name, default) in zip(keys, defaults.items(), strict=True)
+    }
+    return traverse_util.unflatten_dict(drawn, sep=".")
