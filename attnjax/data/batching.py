@@ -88,9 +88,11 @@ class BatchPlan:
     def batch(self, step: int, seed: int) -> Batch:
         """The batch of a step, counted from 0."""
         epoch, place = divmod(step, self.per_epoch)
-        places = [(b, i) for b, bucket in enumerate(self.buckets) for i in range(bucket.batches)]
-        which, index = places[np.random.default_rng(epoch).permutation(len(places))[place]]
+        number = np.random.default_rng(epoch).permutation(self.per_epoch)[place]
+        ends = np.cumsum([bucket.batches for bucket in self.buckets])
+        which = int(np.searchsorted(ends, number, side="right"))
         bucket = self.buckets[which]
+        index = int(number - ends[which] + bucket.batches)
         order = np.random.default_rng([seed, epoch, which]).permutation(len(bucket.indices))
         return bucket.batch(index, order)[1]
 
