@@ -5,8 +5,8 @@ LSTM's own last states and the score their dot product; Wiegreffe and Pinter 201
 weights would not do as well, so beside it there is the mean of the states, and the last states
 alone, without attention. What a question asks for (TREC, six classes), and whether a sentence of a
 film review is positive (MR, one fold of ten). Words have random vectors, as those of Kim's
-convolution, whose figures are those of its re-run in harvardnlp/sent-conv-torch: 88.2 % of the questions, 75.9 %
-of the reviews (over all ten folds).
+convolution, whose figures are those of its re-run in harvardnlp/sent-conv-torch: 88.2 % of the
+questions, 75.9 % of the reviews (over all ten folds).
 
     attnjax run bilstm_attention
 """
