@@ -1,9 +1,9 @@
 """Batches of a few fixed shapes, a pure function of the step and the seed.
 
-Sentences of about one length go together, so that little is padded, and there are few shapes, as
-each is compiled once. Examples are sorted by the longer of their two lengths and cut into buckets
-with the least padding, found by dynamic programming. On Multi30k with 8,192 tokens and 8
-shapes 87 % of all places hold a symbol; buckets by source or target length alone reach 71 %.
+Each shape is compiled once, so there are few; sentences of similar length share a batch, so little
+is padded. Examples are sorted by the longer of their two lengths and cut into buckets with the least
+padding, found by dynamic programming. On Multi30k with 8,192 tokens and 8 shapes 87 % of all places
+hold a symbol; buckets by source or target length alone reach 71 %.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,15 +18,16 @@ from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
 
 CUTS = 256
-"""At most so many lengths are tried as ends of buckets."""
+"""The number of lengths that are tried as ends of buckets."""
 
 
 class Batch(NamedTuple):
-    """What a step takes. Rows of PAD (of NaN) alone fill a batch up to its shape.
+    """The examples of one training step, padded to one shape.
+
+    A batch with fewer examples than its shape has rows is filled up with rows of PAD (or NaN).
 
     Attributes:
-        source: int32 [B, S], each row ended by END, PAD after it; or floats [B, S, ...], NaN after
-            a row's end.
+        source: int32 [B, S], rows that end with END, then PAD; or floats [B, S, ...], then NaN.
         target: int32 [B, T] or floats [B, T, ...], likewise.
     """
 
@@ -36,14 +37,14 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Bucket:
-    """Examples of about one length, and how they are cut into batches.
+    """Examples of similar length, which make batches of one shape.
 
     Attributes:
-        indices: [n], where they are among all examples.
+        indices: [n], the positions of these examples among all examples.
         source: [n, S, ...], padded.
         target: [n, T, ...], padded.
-        batches: the batches that they make; they share the examples as evenly as it goes.
-        rows: B of each.
+        batches: the number of batches, among which the examples are divided evenly.
+        rows: B of each batch.
     """
 
     indices: np.ndarray
@@ -53,7 +54,12 @@ class Bucket:
     rows: int
 
     def batch(self, index: int, order: np.ndarray) -> tuple[np.ndarray, Batch]:
-        """The batch of this index when the examples are in this order; -1 stands for filler."""
+        """One batch and its examples' indices, -1 for filler rows.
+
+        Args:
+            index: which of the bucket's batches.
+            order: [n], a permutation of the bucket's examples.
+        """
         count = len(order)
         chosen = order[index * count // self.batches : (index + 1) * count // self.batches]
         indices = np.full(self.rows, -1)
@@ -64,20 +70,20 @@ class Bucket:
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """The batches of a training, each a pure function of its step and the seed.
+    """The batches of a training run, each a pure function of its step and the seed.
 
-    The shapes of an epoch's batches depend on the epoch alone, so that batches of several seeds
-    stack; the examples within them depend on the seed. Every example comes once an epoch.
+    Every example comes once an epoch. The order of shapes depends on the epoch alone, so that
+    batches of several seeds can be stacked; the examples within a batch depend on the seed, too.
 
     Attributes:
-        buckets: all examples.
+        buckets: all examples, by length.
     """
 
     buckets: tuple[Bucket, ...]
 
     @property
     def per_epoch(self) -> int:
-        """Batches in a pass over the examples."""
+        """The number of batches of an epoch, one pass over the examples."""
         return sum(bucket.batches for bucket in self.buckets)
 
     @property
@@ -157,9 +163,9 @@ class Batching:
         return BatchPlan(tuple(self._buckets(examples, lengths, order, cuts)))
 
     def with_room(self, examples: Sequence[Encoded], *, shapes: int) -> "Batching":
-        """For looking at examples: room for each of them, however long, in fewer shapes.
+        """A batching for evaluation, which takes examples of any length, in at most so many shapes.
 
-        Training refuses what is too long; what was trained is to be tested on everything.
+        Training refuses an example that is too long; evaluation leaves none out.
         """
         longest = max(max(len(example.source), len(example.target)) for example in examples)
         return Batching(
@@ -169,7 +175,7 @@ class Batching:
         )
 
     def examples_of_seed(self, examples: Sequence[Encoded], seed: int) -> Sequence[Encoded]:
-        """Those examples of a split that the run of this seed is about: all of them."""
+        """The examples of a split that the run of this seed is tested on: all of them."""
         del seed
         return examples
 
@@ -187,10 +193,10 @@ class Batching:
         order: np.ndarray,
         cuts: list[int],
     ) -> Iterator[Bucket]:
-        """The buckets that begin at the cuts, the long examples first.
+        """The buckets that begin at the cuts, those of long examples first.
 
-        Each takes what fills its last batch from the next shorter ones, and all of these where
-        little would be left: a step on a few examples is a noisy one.
+        A bucket fills its last batch with the next shorter examples, and takes all of those if less
+        than half a batch would remain: a step on few examples is noisy.
         """
         stop = len(order)
         for cut in reversed(cuts):
@@ -217,12 +223,12 @@ class Batching:
 
 
 def _lengths(examples: Sequence[Encoded]) -> np.ndarray:
-    """[N, 2], of source and target."""
+    """The lengths of source and target, [N, 2]."""
     return np.array([(len(example.source), len(example.target)) for example in examples])
 
 
 def _padded(rows: Sequence[Sequence[int] | np.ndarray], length: int) -> np.ndarray:
-    """The rows as one array, PAD behind each list of ids, NaN behind each array of floats."""
+    """Stack rows of different length: ids are padded with PAD, floats with NaN."""
     first = rows[0]
     if isinstance(first, np.ndarray):
         result = np.full((len(rows), length, *first.shape[1:]), np.nan, np.float32)
@@ -234,7 +240,7 @@ def _padded(rows: Sequence[Sequence[int] | np.ndarray], length: int) -> np.ndarr
 
 
 def _rows(chosen: np.ndarray, count: int) -> np.ndarray:
-    """The rows, and filler behind them up to the count."""
+    """Append rows of PAD (or NaN) up to this number of rows."""
     filler = PAD if chosen.dtype == np.int32 else np.nan
     result = np.full((count, *chosen.shape[1:]), filler, chosen.dtype)
     result[: len(chosen)] = chosen
@@ -247,14 +253,14 @@ def _ceiling(value: int, divisor: int) -> int:
 
 
 def cheapest_cuts(lengths: np.ndarray, shapes: int) -> list[int]:
-    """Where to cut examples into at most `shapes` buckets, so that least is padded.
+    """Cut sorted examples into at most `shapes` buckets with the least padding.
 
     Args:
         lengths: [N, 2], of source and target, sorted by the longer of both.
-        shapes: how many buckets there may be.
+        shapes: the largest number of buckets.
 
     Returns:
-        Each bucket's beginning, 0 first.
+        The beginning of each bucket, 0 first.
     """
     ends = np.flatnonzero(np.diff(lengths.max(1), append=-1)) + 1  # behind the last of a length
     ends = ends[np.linspace(0, len(ends) - 1, min(len(ends), CUTS)).round().astype(int)]
@@ -279,7 +285,7 @@ def cheapest_cuts(lengths: np.ndarray, shapes: int) -> list[int]:
 
 
 def in_order(examples: Sequence[Encoded], batching: Batching) -> Iterator[tuple[np.ndarray, Batch]]:
-    """Batches of all examples, the short ones first, each with its examples' indices (filler: -1).
+    """Batches of all examples, short ones first, with the examples' indices (-1 for filler rows).
 
     Raises:
         UserError: as `Batching.plan`.

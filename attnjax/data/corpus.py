@@ -1,4 +1,4 @@
-"""A task loads a corpus: examples as text or numbers, encoded as a model takes them."""
+"""Tasks and what they load: a corpus of examples, encoded as a model takes them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -13,17 +13,17 @@ from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import Vocabulary
 
 type ExampleCount = Annotated[int, Gt(0), Le(10_000_000)]
-"""How many examples a generated task has in a split; all are held in memory."""
+"""The number of examples of a split that a task generates; all are held in memory."""
 
 
 class Example(NamedTuple):
-    """A source, its target, and where the target's tokens come from.
+    """A source text and its target text, with the alignment of their tokens if it is known.
 
     Attributes:
         source: text.
         target: text.
-        alignment: for each token of the target the positions of the source tokens that it comes
-            from; an empty set: none is known. None: no alignment is known at all.
+        alignment: for each target token the positions of the source tokens that it comes from; an
+            empty set: unknown for this token; None: unknown for all tokens.
     """
 
     source: str
@@ -32,12 +32,12 @@ class Example(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """An example as a model takes it.
+    """An example as a model takes it: ids of text, or arrays of numbers.
 
     Attributes:
-        source: ids, or an array of floats (an image, points).
-        target: likewise.
-        alignment: as `Example.alignment`, with an empty set for a target's END.
+        source: ids that end with END, or an array of floats (an image, points).
+        target: likewise; a label is one id, without END.
+        alignment: as `Example.alignment`, with an empty set for the target's END.
     """
 
     source: list[int] | np.ndarray
@@ -47,13 +47,13 @@ class Encoded(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """What a task loads.
+    """The data of a task: vocabularies, encoded examples, and references to score against.
 
     Attributes:
         vocabularies: of source and target.
-        splits: encoded examples by "train", "valid", "test"; a split that a task lacks is absent.
-        sources: the sources of each split as they are written; none where they are no text.
-        references: the targets of each split as they are scored: plain text, subwords joined.
+        splits: encoded examples by "train", "valid", "test"; a split that does not exist is absent.
+        sources: the source texts of each split, as written; empty if the sources are not text.
+        references: the target texts of each split, as they are scored: subwords joined.
         notes: what a reader of the results must know of the data, in sentences: "12 of 500 training
             examples are left out: ..."; printed before training.
     """
@@ -66,7 +66,7 @@ class Corpus:
 
 
 def ids(text: str, vocabulary: Vocabulary) -> list[int]:
-    """A text as ids, ended by END; what the vocabulary lacks is UNKNOWN, and nothing is cut."""
+    """The ids of a text and END; a piece that the vocabulary lacks is UNKNOWN, and none is cut."""
     return [*vocabulary.encode(text), END]
 
 
@@ -75,7 +75,13 @@ def build(
     vocabularies: Vocabularies,
     source_ids: Callable[[str, Vocabulary], list[int]] = ids,
 ) -> Corpus:
-    """The corpus of splits of text under the vocabularies of both sides."""
+    """Encode splits of text with the vocabularies of both sides.
+
+    Args:
+        splits: the examples by "train", "valid", "test".
+        vocabularies: of source and target.
+        source_ids: encodes a source; `Task.ids` where a task reads its sources in another order.
+    """
     source, target = vocabularies
     if source is None or target is None:
         raise ValueError("text has a vocabulary on both sides; got None")
@@ -103,7 +109,7 @@ def build(
 
 @dataclass(frozen=True, kw_only=True)
 class Task(ABC):
-    """Pairs of a source and a target, split into train, valid and test."""
+    """A source of examples to learn from: a part of an experiment."""
 
     @property
     @abstractmethod
@@ -112,20 +118,20 @@ class Task(ABC):
 
     @abstractmethod
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
-        """Read or generate the corpus: the same one each time.
+        """Read or generate the corpus, the same one each time.
 
         Args:
-            vocabularies: a run's own, used as they are; None: they are learned from the training
-                split.
+            vocabularies: those of an earlier run, used as they are; None: they are learned from
+                the training split.
 
         Raises:
-            UserError: on fields out of range, and on data that is missing or not as it should be.
+            UserError: the fields contradict each other, or data are missing or malformed.
         """
 
     def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
-        """A source, as the corpus' sources are encoded."""
+        """The ids of a source text, encoded as the corpus encodes its sources."""
         return ids(text, vocabulary)
 
     def words(self, text: str, vocabulary: Vocabulary) -> list[str]:
-        """A source's pieces as its text has them, one for each of its `ids` but END."""
+        """The words of a source text, one for each of its `ids` but END."""
         return vocabulary.split(text)

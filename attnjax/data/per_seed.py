@@ -1,4 +1,4 @@
-"""Data of its own for every run, where an example is a whole data set."""
+"""A data set for each seed: every run learns from one example, which is a whole data set."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,10 +13,10 @@ from attnjax.errors import UserError
 
 @dataclass(frozen=True)
 class DatasetPerSeedPlan(BatchPlan):
-    """A bucket an example; a run takes the one that has its seed's number at every step.
+    """Batches of one example each: every step of a run takes the example of its seed.
 
     Attributes:
-        epoch: so many steps are called one.
+        epoch: the number of steps that count as an epoch.
     """
 
     epoch: int
@@ -33,14 +33,14 @@ class DatasetPerSeedPlan(BatchPlan):
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetPerSeed(Batching):
-    """A run learns from, and is tested on, the one example that has its seed's number.
+    """The run of seed n learns from, and is tested on, example n alone.
 
-    What is learned from few points depends on them more than on all else: runs that shared them
-    would agree, and say nothing of how sure a result is. Examples must be of one length. The
-    validation loss is that on all examples.
+    Results on a small data set vary mostly with the data: runs that shared one would agree, and
+    their interval would be too narrow. All examples must have one length. The validation loss is a
+    mean over all examples.
 
     Attributes:
-        epoch: after so many steps, all on the one example, a run is validated.
+        epoch: the number of steps, all on the same example, between validations.
     """
 
     epoch: PositiveInt = 100
@@ -60,10 +60,10 @@ class DatasetPerSeed(Batching):
         return DatasetPerSeedPlan(tuple(buckets), self.epoch)
 
     def examples_of_seed(self, examples: Sequence[Encoded], seed: int) -> Sequence[Encoded]:
-        """The one example.
+        """The example of this seed.
 
         Raises:
-            UserError: there is none for this seed.
+            UserError: there are fewer examples than seeds.
         """
         _check(seed, len(examples))
         return [examples[seed]]

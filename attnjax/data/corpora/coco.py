@@ -19,24 +19,24 @@ FEATURES = ("image", "captions")
 
 @dataclass(frozen=True, kw_only=True)
 class Coco(Task):
-    """Photographs and what people say is on them, in the splits of Karpathy and Li 2015.
+    """Photographs and their captions, in the splits of Karpathy and Li 2015.
 
-    Of each image the middle square is taken and brought to `side` pixels, floats in [0, 1]; a
-    caption is its lower-case words, without punctuation. An image of the training split comes once
-    with each of its first `captions` captions, one of the other splits once, with its first: so
+    Of each image the middle square is taken and resized to `side` pixels, floats in [0, 1]; a
+    caption is its lower-case words, without punctuation. A training image occurs once with each of
+    its first `captions` captions, an image of the other splits once, with its first caption: so
     BLEU is against one reference, where papers have up to five.
 
-    All images are held in memory, in 12 side^2 bytes an example.
+    All images are held in memory, 12 side^2 bytes an example.
 
     Attributes:
-        name: of the corpus and its configuration, as tensorflow-datasets writes it.
-        train: the training split; a part of it as tensorflow-datasets writes that: "train[:1000]".
-        valid: the validation split; None: there is none.
-        test: the test split; None: there is none.
-        folder: where corpora are prepared; None: where tensorflow-datasets looks, which is what the
-            environment variable TFDS_DATA_DIR names, or else ~/tensorflow_datasets.
-        side: of an image, in pixels.
-        captions: the most captions that are taken of a training image; COCO has five or six.
+        name: the name of the corpus and its configuration in tensorflow-datasets.
+        train: the training split, or a part of it: "train[:1000]".
+        valid: the validation split, likewise; None: there is none.
+        test: the test split, likewise; None: there is none.
+        folder: of the prepared corpora; None: the folder that the environment variable
+            TFDS_DATA_DIR names, or else ~/tensorflow_datasets.
+        side: the side of an image in pixels.
+        captions: the largest number of captions of a training image; COCO has five or six.
         vocabulary: learned from the captions of train.
 
     Source: Lin et al. 2014; Chen et al. 2015; Karpathy & Li 2015.
@@ -93,11 +93,11 @@ class Coco(Task):
 
 
 def resized(image: np.ndarray, side: int) -> np.ndarray:
-    """The middle square of an image, brought to another size.
+    """Take the middle square of an image and resize it.
 
     Args:
-        image: uint8 [height, width, 3], or of one channel, which stands for all three.
-        side: in pixels.
+        image: uint8 [height, width, 3], or one channel, which is used for all three.
+        side: of the result, in pixels.
 
     Returns:
         float32 [side, side, 3] in [0, 1].

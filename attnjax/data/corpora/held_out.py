@@ -1,4 +1,4 @@
-"""Corpora that come in two splits: the third, for validation, is held out of train."""
+"""Corpora of two splits: some training examples are held out for validation."""
 
 from abc import abstractmethod
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Parallel text in files: two files a split, or one with a tab in each line."""
+"""Parallel text, and two forms of its files: a file for each side, or a tab in each line."""
 
 import re
 from abc import ABC, abstractmethod
@@ -17,10 +17,10 @@ from attnjax.errors import UserError
 
 
 def read_pairs(source: Path, target: Path) -> list[Example]:
-    """The examples of two files, whose lines belong together.
+    """Read two files, of which line n of one is the source and line n of the other the target.
 
     Raises:
-        UserError: when their numbers of lines differ, and as `read_lines`.
+        UserError: the files have different numbers of lines; or as `read_lines`.
     """
     sources, targets = read_lines(source), read_lines(target)
     if len(sources) != len(targets):
@@ -32,10 +32,10 @@ def read_pairs(source: Path, target: Path) -> list[Example]:
 
 
 def read_tab_separated(path: Path) -> list[Example]:
-    """The examples of a file that has a source, a tab and a target in each line.
+    """Read a file whose lines are a source, a tab and a target.
 
     Raises:
-        UserError: when a line has not exactly one tab, and as `read_lines`.
+        UserError: a line has no tab or several; or as `read_lines`.
     """
     examples = []
     for number, line in enumerate(read_lines(path), start=1):
@@ -50,14 +50,14 @@ def read_tab_separated(path: Path) -> list[Example]:
 
 
 PART = re.compile(r"(.+)\[(\d*):(\d*)\]")
-"""A split's name and the places of its examples, as tensorflow-datasets writes them."""
+"""A part of a split, as tensorflow-datasets writes it: "train[4000:]", "train[:4000]"."""
 
 
 def sliced(read: Callable[[str], list[Example]]) -> Callable[[str], list[Example]]:
-    """What reads "train" as `read` does, and of "train[4000:]" all but the first 4,000.
+    """Let a function that reads "train" also read a part of it, "train[4000:]".
 
     Raises:
-        UserError: such a part has no example, or is written in another way.
+        UserError: the part has no example, or is written in another way.
     """
 
     def read_part(name: str) -> list[Example]:
@@ -108,18 +108,18 @@ class Reversed(SourceOrder):
 
 @dataclass(frozen=True, kw_only=True)
 class ParallelCorpus(Task):
-    """Texts that exist, in up to three splits; scored by BLEU.
+    """Pairs of texts, in up to three splits; scored by BLEU.
 
-    Nothing is cut: an empty line is an empty sentence, and what the vocabulary lacks is UNKNOWN.
+    No text is cut: an empty line is an empty sentence, and a word that the vocabulary lacks is
+    UNKNOWN.
 
     Attributes:
-        train: the name of the training split, or a part of one: "train[4000:]", from place 4,000
-            on.
-        valid: of the validation split, likewise; None: there is none.
-        test: of the test split, likewise; None: there is none.
-        vocabulary: learned from the source and the target of train together.
-        target_vocabulary: learned from the target of train, and `vocabulary` from the source
-            alone; None: they share one.
+        train: the name of the training split, or a part of a split: "train[4000:]".
+        valid: the name of the validation split, likewise; None: there is none.
+        test: the name of the test split, likewise; None: there is none.
+        vocabulary: learned from both sides of train if `target_vocabulary` is None, else from its
+            source.
+        target_vocabulary: learned from the target of train; None: both sides share `vocabulary`.
         source_order: the order in which a model reads the source's words.
         max_length: training examples with more words than this on a side are left out, and counted
             in a note; a word is what the side's vocabulary calls one; None: all are kept.
@@ -139,10 +139,10 @@ class ParallelCorpus(Task):
 
     @abstractmethod
     def reader(self) -> Callable[[str], list[Example]]:
-        """Find the corpus; returns what reads a split of it by name.
+        """Find the corpus, and return a function that reads a split of it by its name.
 
         Raises:
-            UserError: on data that is missing or not as it should be.
+            UserError: the data are missing or malformed.
         """
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
@@ -192,10 +192,10 @@ class ParallelCorpus(Task):
 
 @dataclass(frozen=True, kw_only=True)
 class ParallelText(ParallelCorpus):
-    """Two UTF-8 files a split, a sentence a line: `train.en` and `train.de`.
+    """Two UTF-8 files for each split, a sentence a line: `train.en` and `train.de`.
 
     Attributes:
-        folder: as it is, or under the folder that the environment variable ATTNJAX_DATA names.
+        folder: of the files; looked for as it is, then under ATTNJAX_DATA.
         source: the suffix of the source's files; a split's name stands before it.
         target: the suffix of the target's files.
         test: the name of the test split.
@@ -217,10 +217,10 @@ class ParallelText(ParallelCorpus):
 
 @dataclass(frozen=True, kw_only=True)
 class TabSeparated(ParallelCorpus):
-    """One UTF-8 file a split, in each line a source, a tab and a target.
+    """One UTF-8 file for each split, in each line a source, a tab and a target.
 
     Attributes:
-        folder: as it is, or under the folder that the environment variable ATTNJAX_DATA names.
+        folder: of the files; looked for as it is, then under ATTNJAX_DATA.
         train: the name of the training file; `valid` and `test` likewise.
     """
 

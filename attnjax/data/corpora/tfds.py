@@ -1,7 +1,7 @@
 """Parallel corpora of tensorflow-datasets, without TensorFlow.
 
-Only what is prepared already, in the format array_record, is read: the builder of a public corpus
-would look for it on the network, for minutes where there is none.
+A corpus must be prepared already, in the format array_record: the builder of a public corpus would
+look for it on the network, for minutes where there is none.
 """
 
 import os
@@ -20,18 +20,17 @@ from attnjax.errors import NoCorpus, UserError
 
 @dataclass(frozen=True, kw_only=True)
 class Translation(ParallelCorpus):
-    """A corpus of tensorflow-datasets whose examples have a text for each language.
+    """A corpus of tensorflow-datasets whose examples have a text in each language.
 
     Attributes:
-        name: of the corpus and its configuration, as tensorflow-datasets writes it.
-        source: the source's language, as the corpus names it.
-        target: the target's.
-        train: the training split; a part of it as tensorflow-datasets writes that: "train[:1000]".
-        valid: the validation split; None: there is none.
-        test: the test split; None: there is none.
-        folder: where corpora are prepared; None: where tensorflow-datasets looks, which is what the
-            environment variable TFDS_DATA_DIR names, or else ~/tensorflow_datasets.
-        vocabulary: learned from the source and the target of train together.
+        name: the name of the corpus and its configuration in tensorflow-datasets.
+        source: the language of the source, as the corpus names it.
+        target: the language of the target, as the corpus names it.
+        train: the training split, or a part of it: "train[:1000]".
+        valid: the validation split, likewise; None: there is none.
+        test: the test split, likewise; None: there is none.
+        folder: of the prepared corpora; None: the folder that the environment variable
+            TFDS_DATA_DIR names, or else ~/tensorflow_datasets.
     """
 
     name: str = "wmt14_translate/de-en"
@@ -59,14 +58,14 @@ class Translation(ParallelCorpus):
 
 
 def open_prepared(name: str, folder: str | None) -> Any:
-    """The builder of a corpus that is prepared in a format that needs no TensorFlow.
+    """Open a corpus that is prepared in a format that needs no TensorFlow.
 
     Args:
         name: as in `Translation`.
-        folder: likewise.
+        folder: as in `Translation`.
 
     Raises:
-        UserError: when it is nowhere, or in another format.
+        UserError: the corpus is not prepared, or in another format.
     """
     prepared = find_prepared(name, folder)
     import tensorflow_datasets
@@ -82,10 +81,10 @@ def open_prepared(name: str, folder: str | None) -> Any:
 
 
 def read_split(builder: Any, split: str) -> Any:
-    """The rows of a split, each read when it is asked for.
+    """The rows of a split; a row is read from disk when it is used.
 
     Raises:
-        UserError: when there is no such split, or it is empty.
+        UserError: the split does not exist, or is empty.
     """
     try:
         return builder.as_data_source(split=split)
@@ -98,10 +97,10 @@ def read_split(builder: Any, split: str) -> Any:
 
 
 def find_prepared(name: str, folder: str | None) -> Path:
-    """Where the newest version of a corpus is prepared.
+    """The folder of the newest prepared version of a corpus.
 
     Raises:
-        NoCorpus: it is nowhere, with the command that prepares it.
+        NoCorpus: the corpus is not prepared; the command that prepares it is given.
     """
     above = data_folder(folder)
     found = [path.parent for path in (above / name).glob("*.*.*/dataset_info.json")]
@@ -111,12 +110,12 @@ def find_prepared(name: str, folder: str | None) -> Path:
 
 
 def data_folder(folder: str | None) -> Path:
-    """Where corpora are prepared, as `Translation.folder` says."""
+    """The folder of prepared corpora, see `Translation.folder`."""
     return Path(folder or os.environ.get("TFDS_DATA_DIR", "~/tensorflow_datasets")).expanduser()
 
 
 def prepare(name: str, folder: str | None) -> str:
-    """How to prepare a corpus, to be told."""
+    """A sentence that says how to prepare a corpus."""
     # wmt14_translate and others are "not found" unless these two modules are imported first
     return (
         "Where there is a network, prepare it by "

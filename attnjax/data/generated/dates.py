@@ -50,7 +50,7 @@ ZEROS = {
 
 
 class Written(NamedTuple):
-    """A date as text, and where its parts are in it."""
+    """A date as text, and the positions of its year, month and day in it."""
 
     text: str
     spans: dict[str, range]
@@ -58,11 +58,11 @@ class Written(NamedTuple):
 
 @dataclass(frozen=True)
 class Format:
-    """A pattern in a language.
+    """A date pattern in a language.
 
     Attributes:
-        locale: of Babel.
-        pieces: in the pattern's order, plain text or (a field's letter, how often it stands).
+        locale: Babel's.
+        pieces: the pattern's parts in order: plain text, or (a field's letter, its repetitions).
     """
 
     locale: "Locale"
@@ -71,7 +71,7 @@ class Format:
 
     @property
     def complete(self) -> bool:
-        """Whether a date can be read from it: one year of four digits, one month, one day."""
+        """Whether the pattern has one year of four digits, one month and one day."""
         fields = [piece for piece in self.pieces if not isinstance(piece, str)]
         parts = [PARTS.get(letter) for letter, _ in fields]
         return (
@@ -81,7 +81,7 @@ class Format:
         )
 
     def write(self, day: datetime.date) -> Written:
-        """The date in this format, in Unicode's normal form C."""
+        """Write a date in this format, in Unicode's normal form C."""
         text, spans = "", {}
         for piece in self.pieces:
             start = len(text)
@@ -108,19 +108,19 @@ class Format:
 
 @dataclass(frozen=True, kw_only=True)
 class Dates(Generated):
-    """Dates in the formats of many languages to ISO 8601; characters.
+    """Dates in the formats of many languages, to be written in ISO 8601, character by character.
 
-    A format is left out when a date cannot be read from it: it has two digits of the year only, or
-    one of its texts is another day's under another format, as 3/6/2021 is in June or in March.
-    Each example of valid and of test is another day, in train in no format; no (day, format) comes
-    twice.
+    A format is left out if a date cannot be read from it: it has a year of two digits, or one of
+    its texts means another day in another format (3/6/2021 is in June or in March). The days of
+    valid and test are all different and occur in train in no format; no pair of day and format
+    occurs twice.
 
     Attributes:
-        locales: Babel's names of languages, commas between.
-        formats: semicolons between: "full", "long", "medium" or "short"; one of CLDR's skeletons,
-            as "yMMMEd", for the languages that have it; or a pattern, as "d MMMM y".
-        first_year: of the calendar from which days are drawn.
-        last_year: of the same, included.
+        locales: Babel's names of languages, separated by commas.
+        formats: separated by semicolons: "full", "long", "medium" or "short"; a skeleton of CLDR
+            ("yMMMEd"), for the languages that have it; or a pattern ("d MMMM y").
+        first_year: the first year that days are drawn from.
+        last_year: the last year that days are drawn from.
     """
 
     locales: str = "en,de,fr,es,fi,tr,ru,el,hu,ja,hi,ar_EG"
@@ -141,7 +141,7 @@ class Dates(Generated):
         return build(splits, vocabularies)
 
     def _formats(self) -> list[Format]:
-        """The formats of all locales from which a date can be read."""
+        """The formats of all locales that a date can be read from."""
         locales = [find_locale(name.strip()) for name in self.locales.split(",")]
         found: dict[Format, None] = {}  # in order, and those that are one pattern once
         for name in map(str.strip, self.formats.split(";")):
@@ -162,7 +162,7 @@ class Dates(Generated):
         return formats
 
     def _examples(self, formats: list[Format]) -> list[Example]:
-        """Train, valid and test, one after the other."""
+        """The examples of train, valid and test, in this order."""
         generator = np.random.default_rng(self.seed)
         first = datetime.date(self.first_year, 1, 1).toordinal()
         days = generator.permutation(
@@ -193,7 +193,7 @@ def find_locale(name: str) -> "Locale":
     """Babel's locale of this name.
 
     Raises:
-        UserError: when there is none, with the nearest name.
+        UserError: there is no such locale; the nearest name is given.
     """
     from babel import Locale, UnknownLocaleError, localedata
 
@@ -208,7 +208,7 @@ def find_locale(name: str) -> "Locale":
 
 
 def unambiguous(formats: list[Format]) -> list[Format]:
-    """The formats none of whose texts is, under another of them, another day of a leap year."""
+    """The formats whose texts mean the same day of a leap year in every format that reads them."""
     readings: dict[str, list[tuple[datetime.date, Format]]] = defaultdict(list)
     first = datetime.date(2000, 1, 1)
     for day in (first + datetime.timedelta(number) for number in range(366)):
@@ -224,7 +224,7 @@ def unambiguous(formats: list[Format]) -> list[Format]:
 
 
 def example(format: Format, day: datetime.date) -> Example:
-    """A day in a format, its ISO form, and which characters the digits come from."""
+    """The example of a day in a format; each digit of the answer is aligned to its origin."""
     text, spans = format.write(day)
     nothing = frozenset()
     month, date = frozenset(spans["month"]), frozenset(spans["day"])
@@ -233,7 +233,7 @@ def example(format: Format, day: datetime.date) -> Example:
 
 
 def _format(locale: "Locale", name: str) -> Format | None:
-    """The locale's format of this name, or this pattern; None if no date can be read from it."""
+    """The locale's format of a name or pattern; None if no date can be read from it."""
     from babel.dates import parse_pattern, tokenize_pattern
 
     if name in WIDTHS:

@@ -1,4 +1,4 @@
-"""Points of a smooth function with noise: regression as a task."""
+"""Regression: noisy points of a smooth function."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -34,22 +34,22 @@ def function(x: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyFunction(Task):
-    """Predict y = f(x) + noise from known points, see `function`; nothing is decoded.
+    """Predict y = f(x) + noise from known points; f is `function`, and nothing is decoded.
 
-    An example is a whole data set: its source are the points that are known, its target those to be
-    predicted, both float32 [points, D+1], the coordinates and then y. In "train" these are the
-    known points themselves; "valid" has new points with noise; "test" new ones without, so that
-    the error there is the distance from the truth. All x are drawn uniformly, and sorted by their
-    first coordinate.
+    An example is a whole data set. Its source holds the known points, its target the points to be
+    predicted, both float32 [points, D+1]: the coordinates, then y. The targets of "train" are the
+    known points themselves, those of "valid" new points with noise, those of "test" new points
+    without noise, so that the test error is the distance from f. All x are drawn uniformly and
+    sorted by their first coordinate.
 
     Attributes:
         train: the number of known points.
-        valid: of points to validate with.
-        test: of points to test with.
-        sets: of independent data sets, each an example of every split.
+        valid: the number of validation points.
+        test: the number of test points.
+        sets: the number of independent data sets; each split has an example of each.
         dimensions: D.
-        noise: its standard deviation, in the units of y.
-        seed: of the generator.
+        noise: the standard deviation of the noise, in units of y.
+        seed: of the random generator.
     """
 
     train: Annotated[ExampleCount, Ge(2)] = 50

@@ -1,4 +1,4 @@
-"""Generated sequences to copy, reverse or sort, and the base of all generated tasks."""
+"""Random sequences to copy, reverse, sort or recall from, and the base of generated tasks."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ from attnjax.errors import UserError
 
 @dataclass(frozen=True, kw_only=True)
 class Generated(Task):
-    """Examples that a generator draws, the same for the same fields; scored by exact match.
+    """Examples drawn at random, the same for the same fields; answers are scored by exact match.
 
     Attributes:
         train: the number of training examples.
-        valid: of validation examples.
-        test: of test examples.
-        seed: of the generator.
+        valid: the number of validation examples.
+        test: the number of test examples.
+        seed: of the random generator.
     """
 
     train: ExampleCount = 10_000
@@ -38,15 +38,15 @@ class Generated(Task):
 
 @dataclass(frozen=True, kw_only=True)
 class Sequences(Generated):
-    """Random sequences of symbols, and a fixed rearrangement of each as its target.
+    """Random sequences of symbols; the target is a fixed rearrangement of the source.
 
-    Symbols are numbers, written with spaces between; each length is as probable as another, as
-    long as it has sequences left: none occurs twice, so none of test is in train.
+    Symbols are numbers with spaces between them. All lengths are equally probable while sequences
+    of that length are left. No sequence occurs twice, so none of the test split is in train.
 
     Attributes:
-        symbols: how many different symbols there are.
-        shortest: the least number of symbols in a sequence.
-        longest: the most.
+        symbols: the number of different symbols.
+        shortest: the smallest length of a sequence.
+        longest: the largest length of a sequence.
     """
 
     symbols: Annotated[PositiveInt, Le(1_000_000)] = 20
@@ -55,7 +55,7 @@ class Sequences(Generated):
 
     @abstractmethod
     def origins(self, sequence: tuple[int, ...]) -> list[frozenset[int]]:
-        """The positions in the source of the symbols that each symbol of the target may be."""
+        """For each symbol of the target the positions in the source that it may come from."""
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         if self.longest < self.shortest:
@@ -82,7 +82,7 @@ class Sequences(Generated):
         return build(cut(examples, self.train, self.valid), vocabularies)
 
     def _sequences(self, count: int) -> list[tuple[int, ...]]:
-        """So many different sequences, drawn until there are enough."""
+        """Draw sequences until this number of different ones is found."""
         generator = np.random.default_rng(self.seed)
         found: dict[tuple[int, ...], None] = {}
         while len(found) < count:
@@ -111,7 +111,7 @@ class Copy(Sequences):
 
 @dataclass(frozen=True, kw_only=True)
 class Reverse(Sequences):
-    """The target is the source from its end: where to look depends on the length, too."""
+    """The target is the source reversed: where to attend depends on position and length."""
 
     def origins(self, sequence: tuple[int, ...]) -> list[frozenset[int]]:
         return [frozenset((place,)) for place in reversed(range(len(sequence)))]
@@ -119,7 +119,7 @@ class Reverse(Sequences):
 
 @dataclass(frozen=True, kw_only=True)
 class Sort(Sequences):
-    """The target is the source's symbols in order: where to look depends on them alone.
+    """The target is the source sorted: where to attend depends on the symbols alone.
 
     A symbol that occurs several times may come from any of its places.
     """
@@ -136,15 +136,15 @@ class Sort(Sequences):
 class AssociativeRecall(Generated):
     """Pairs of a key and its value, then one of the keys: `k3 v7 k0 v2 k8 v7 k0` -> `v2`.
 
-    No key occurs in two pairs, values may; each number of pairs is as probable as another, as long
-    as it has examples left: none occurs twice, so none of test is in train. The answer comes from
-    the place of its value, which is the gold alignment.
+    The keys of an example differ, its values may repeat. All numbers of pairs are equally probable
+    while examples are left. No example occurs twice, so none of the test split is in train. The
+    gold alignment of the answer is the position of its value.
 
     Attributes:
-        keys: how many different keys there are.
-        values: how many different values.
-        fewest: the least number of pairs in an example.
-        most: the greatest.
+        keys: the number of different keys.
+        values: the number of different values.
+        fewest: the smallest number of pairs in an example.
+        most: the largest number of pairs in an example.
 
     Source: Ba et al. 2016 (fast weights), section 4.1: `c9k8j3f1??c` -> `9`.
     """
@@ -181,7 +181,7 @@ class AssociativeRecall(Generated):
         return build(cut(examples, self.train, self.valid), vocabularies, self.ids)
 
     def _examples(self, count: int) -> list[Example]:
-        """So many different examples, drawn until there are enough."""
+        """Draw examples until this number of different ones is found."""
         generator = np.random.default_rng(self.seed)
         found: dict[str, Example] = {}
         while len(found) < count:
@@ -196,7 +196,7 @@ class AssociativeRecall(Generated):
 
 
 def recall(keys: list[int], values: list[int], asked: int) -> Example:
-    """The example of these pairs that asks for the key at this place among them."""
+    """An example: pairs of a key and a value, then the key of the pair number `asked`."""
     pairs = zip(keys, values, strict=True)
     words = [word for key, value in pairs for word in (f"k{key}", f"v{value}")]
     place = 2 * asked + 1
@@ -204,7 +204,7 @@ def recall(keys: list[int], values: list[int], asked: int) -> Example:
 
 
 def cut[T](examples: list[T], train: int, valid: int) -> dict[str, list[T]]:
-    """Examples as three splits, what is left after train and valid as test."""
+    """Cut examples into train, valid, and the rest, which is test."""
     return {
         "train": examples[:train],
         "valid": examples[train : train + valid],

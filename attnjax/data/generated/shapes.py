@@ -1,4 +1,4 @@
-"""Images of coloured shapes, their captions, and where in the image each word is to be seen."""
+"""Images of coloured shapes, with captions, and the patches that each word of a caption names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from attnjax.errors import UserError
 COLOURS = {"red": (1.0, 0.1, 0.1), "green": (0.1, 0.9, 0.1), "blue": (0.2, 0.3, 1.0)}
 COLOURS |= {"yellow": (1.0, 0.9, 0.1)}
 SIDE, CELL = 7, 8
-"""Pixels of a shape's side, and of the cell it stands in, where it has 2 x 2 places to stand."""
+"""Sides in pixels: of a shape, and of the cell it stands in, at one of 2 x 2 places."""
 WORDS = ("a", "above", "left", "of")
 
 
 def silhouettes() -> dict[str, np.ndarray]:
-    """The pixels of every shape, booleans [SIDE, SIDE]."""
+    """The pixels of each shape, booleans [SIDE, SIDE]."""
     y, x = np.abs(np.indices((SIDE, SIDE)) - SIDE // 2)
     down = np.arange(SIDE)[:, None]
     return {
@@ -34,13 +34,13 @@ def silhouettes() -> dict[str, np.ndarray]:
 
 
 class Shape(NamedTuple):
-    """One thing in an image.
+    """A coloured shape in an image.
 
     Attributes:
-        cell: where it stands, counted row by row.
-        shift: which of the four places of the cell it has.
-        colour: its colour's name.
-        shape: its shape's.
+        cell: the number of its cell, counted row by row.
+        shift: which of the cell's four places it stands at.
+        colour: the name of its colour.
+        shape: the name of its shape.
     """
 
     cell: int
@@ -51,23 +51,23 @@ class Shape(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Shapes(Generated):
-    """Images of a few coloured shapes on a grid, and captions that name them all.
+    """Images of a few coloured shapes on a grid, and captions that name all of them.
 
-    "a red circle above a blue square left of a green cross": the shapes in the order in which one
-    reads, the next one "above" which stands in a later row, else "left of". No two shapes of an
-    image are alike and no image comes twice. Images are floats in [0, 1], [side, side, 3], with a
-    side of 8 `cells`. Their ground grows lighter downwards and to the right, which tells a
-    convolution that sees a few pixels where it is.
+    "a red circle above a blue square left of a green cross" names the shapes row by row; a shape is
+    "above" the next one if that stands in a later row, else "left of" it. The shapes of an image
+    differ and no image occurs twice. Images are floats in [0, 1], [side, side, 3], with a side of
+    8 `cells` pixels. The background grows lighter downwards and to the right, which tells a
+    convolution with a small field where it is.
 
-    The alignment of a colour and of the name of a shape are the patches that the shape covers, in a
-    part or whole; other words have none.
+    The alignment of a colour's and of a shape's name are the patches that the shape covers, in part
+    or whole; other words have none.
 
     Attributes:
-        cells: to a row and to a column of the grid.
-        fewest: the least number of shapes in an image.
-        most: the greatest.
-        patch: the pixels of a patch's side, which is what one place of the model's encoder stands
-            for; the patches are counted row by row.
+        cells: the number of cells in a row, and in a column, of the grid.
+        fewest: the smallest number of shapes in an image.
+        most: the largest number of shapes in an image.
+        patch: the side in pixels of a patch, which one position of the model's encoder stands for;
+            patches are counted row by row.
     """
 
     cells: PositiveInt = 3
@@ -119,7 +119,7 @@ class Shapes(Generated):
             )
 
     def _scenes(self, count: int) -> list[tuple[Shape, ...]]:
-        """So many different scenes, drawn until there are enough."""
+        """Draw scenes until this number of different ones is found."""
         generator = np.random.default_rng(self.seed)
         kinds = [(colour, shape) for colour in COLOURS for shape in silhouettes()]
         found: dict[tuple[Shape, ...], None] = {}
@@ -137,7 +137,7 @@ class Shapes(Generated):
         return list(found)
 
     def render(self, scene: Sequence[Shape]) -> np.ndarray:
-        """The image of a scene, float32 [side, side, 3] in [0, 1]."""
+        """Draw the image of a scene, float32 [side, side, 3] in [0, 1]."""
         side = self.cells * CELL
         down, right = np.indices((side, side)) / side
         image = np.stack([0.8 * down, np.full_like(down, 0.1), 0.8 * right], -1)
@@ -146,7 +146,7 @@ class Shapes(Generated):
         return image.astype(np.float32)
 
     def pixels(self, one: Shape) -> np.ndarray:
-        """Where a shape is in the image, booleans [side, side]."""
+        """The pixels of a shape in the image, booleans [side, side]."""
         where = np.zeros((self.cells * CELL,) * 2, bool)
         top, left = (
             CELL * place + shift
@@ -156,7 +156,7 @@ class Shapes(Generated):
         return where
 
     def _region(self, one: Shape | None) -> frozenset[int]:
-        """The patches that a shape covers; none of nothing."""
+        """The patches that a shape covers; of no shape, none."""
         if one is None:
             return frozenset()
         patches = self.cells * CELL // self.patch
@@ -164,7 +164,7 @@ class Shapes(Generated):
         return frozenset(np.flatnonzero(blocks.any((1, 3))).tolist())
 
     def _tell(self, scene: Sequence[Shape]) -> list[tuple[str, Shape | None]]:
-        """The words of a scene's caption, each with the shape that it is seen in."""
+        """The words of a scene's caption, each with the shape that it names, if any."""
         told: list[tuple[str, Shape | None]] = []
         for number, one in enumerate(scene):
             if number:
