@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from attnjax.attention.multihead import MultiHead
+from attnjax.attention.position import Positions
 from attnjax.attention.score import Score, dot
 from attnjax.config.vary import vary
 from attnjax.data.batching import Batching
@@ -27,7 +28,7 @@ class Cosine(Score):
 
     sharpness: float = 5.0
 
-    def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
+    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
         lengths = jnp.linalg.norm(query, axis=-1)[..., None] * jnp.linalg.norm(key, axis=-1)[
             ..., None, :
         ].clip(1e-6)

@@ -1,11 +1,12 @@
-"""Which keys, and how much of each: logits, mask -> weights.
+"""Aligns: from logits and a mask to attention weights.
 
-Weights are >= 0 and 0 wherever the mask forbids. A row that may attend to nothing gets the
-weight 0 everywhere, and the gradient 0: neither uniform weights (what -1e30 in place of the mask
-gives) nor NaN (what -inf gives). Each align says what its other rows sum to.
+Weights are >= 0, and 0 wherever the mask forbids. A row that may attend to nothing has only weights
+0, and no gradient: masking by adding -1e30 would give it uniform weights, and -inf NaN. Each align
+says what its other rows sum to.
 """
 
-from typing import Annotated, NamedTuple
+from abc import ABC, abstractmethod
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,13 +14,16 @@ from annotated_types import Gt
 from flax import linen as nn
 
 from attnjax.attention.mask import Window
+from attnjax.attention.position import Positions
 from attnjax.config.constraints import NonNegativeInt, PositiveInt
 from attnjax.errors import UserError
 from attnjax.nn.linear import Dense
 
 
 def softmax(logits: jax.Array, mask: jax.Array | None = None) -> jax.Array:
-    """weights[t, s] = exp(logits[t, s]) / sum over allowed s' of exp(logits[t, s']); rows sum to 1.
+    """Softmax: weights[t, s] = exp(logits[t, s]) / sum over allowed s' of exp(logits[t, s']).
+
+    Rows sum to 1.
 
     Args:
         logits: [..., T, S].
@@ -34,21 +38,21 @@ def softmax(logits: jax.Array, mask: jax.Array | None = None) -> jax.Array:
 
 
 def normalise(kernel: jax.Array, mask: jax.Array | None = None) -> jax.Array:
-    """weights[t, s] = kernel[t, s] / sum over allowed s' of kernel[t, s']; shapes as in `softmax`.
+    """Divide by the sum: weights[t, s] = kernel[t, s] / sum over allowed s' of kernel[t, s'].
 
-    Rows sum to 1, or are 0 where the kernel reaches no allowed key: where none of its values is a
-    normal number of its dtype (1e-38 in float32).
+    Rows sum to 1. A row is 0 if the kernel reaches no allowed key: if all its values are below the
+    dtype's smallest normal number (1e-38 in float32). Shapes as in `softmax`.
 
     Args:
-        kernel: K(q, k) >= 0; it is meant as it is, not as a logarithm.
+        kernel: K(q, k) >= 0, not its logarithm.
         mask: as in `softmax`.
 
     Source: Nadaraya 1964; Watson 1964.
     """
     if mask is not None:
         kernel = jnp.where(mask, kernel, 0)
-    # Far from every key all values are tiny. The weights do not depend on their size, but the
-    # square of their sum, which the derivative of a quotient has, would underflow.
+    # Far from every key all values are tiny, and the squared sum in the quotient's derivative would
+    # underflow. Dividing by the largest value changes no weight.
     largest = jax.lax.stop_gradient(kernel.max(-1, keepdims=True, initial=0))
     beyond = largest < jnp.finfo(kernel.dtype).tiny
     kernel = jnp.where(beyond, 0, kernel / jnp.where(beyond, 1, largest))
@@ -56,11 +60,12 @@ def normalise(kernel: jax.Array, mask: jax.Array | None = None) -> jax.Array:
 
 
 def uniform(logits: jax.Array, mask: jax.Array | None = None) -> jax.Array:
-    """weights[t, s] = 1 / the number of allowed keys; the context is their mean; rows sum to 1.
+    """Uniform weights: weights[t, s] = 1 / the number of keys allowed for t; rows sum to 1.
 
-    Only the shape and dtype of the logits matter; shapes as in `softmax`.
+    The context is the mean of the allowed values. Only the shape and dtype of the logits matter;
+    shapes as in `softmax`.
 
-    Source: Wiegreffe & Pinter 2019, whose baseline it is; average pooling.
+    Source: Wiegreffe & Pinter 2019 (a baseline); average pooling.
     """
     return softmax(jnp.zeros_like(logits), mask)
 
@@ -68,19 +73,17 @@ def uniform(logits: jax.Array, mask: jax.Array | None = None) -> jax.Array:
 def local_monotonic(
     logits: jax.Array,
     mask: jax.Array | None,
-    query_position: jax.Array,
-    key_position: jax.Array,
+    positions: Positions,
     reach: int,
 ) -> jax.Array:
-    """`softmax` over the keys no farther than `reach` from the query's own position, p_t = t.
+    """`softmax` over the keys at most `reach` positions from the query's own, p_t = t.
 
-    Rows sum to 1, or are 0 where no allowed key is that near.
+    Rows sum to 1, or to 0 if no allowed key is in reach.
 
     Args:
         logits: [..., T, S].
         mask: as in `softmax`.
-        query_position: t, absolute, integers [..., T].
-        key_position: s, absolute, integers [..., S].
+        positions: t and s, absolute, integers [..., T] and [..., S].
         reach: D of |s - t| <= D, at least 0.
 
     Raises:
@@ -88,7 +91,7 @@ def local_monotonic(
 
     Source: Luong et al. 2015, section 3.2, "local-m".
     """
-    return softmax(logits, _near(mask, query_position, key_position, reach))
+    return softmax(logits, _near(mask, positions, reach))
 
 
 def local_predictive(
@@ -99,10 +102,11 @@ def local_predictive(
     reach: int,
     sigma: float,
 ) -> jax.Array:
-    """weights[t, s] = softmax(logits[t])[s] exp(-(s - p_t)^2 / (2 sigma^2)), |s - p_t| <= reach.
+    """Local attention: weights[t, s] = softmax(logits[t])[s] exp(-(s - p_t)^2 / (2 sigma^2)).
 
-    The softmax is over the allowed keys in the window. The Gaussian is no part of it, so rows sum
-    to at most 1; to 0 where no allowed key is in the window. With an infinite sigma it is 1.
+    The softmax is over the allowed keys with |s - p_t| <= reach. It does not contain the Gaussian,
+    so rows sum to at most 1, and to 0 if no allowed key is in reach. An infinite sigma makes the
+    Gaussian 1.
 
     Args:
         logits: [..., T, S].
@@ -113,22 +117,22 @@ def local_predictive(
         sigma: in positions.
 
     Raises:
-        UserError: the reach is negative, or sigma not above 0.
+        UserError: the reach is negative, or sigma is not above 0.
 
     Source: Luong et al. 2015, eq. 10.
     """
     if not sigma > 0:
         raise UserError(
-            f"the sigma of a local attention must be above 0; got {sigma} (None: half its reach)"
+            f"the sigma of local attention must be above 0; got {sigma} (None means reach / 2)"
         )
     distance = key_position[..., None, :] - centre[..., :, None]
     gaussian = jnp.exp(-(distance**2) / (2 * sigma**2))
-    window = softmax(logits, _near(mask, centre, key_position, reach))
+    window = softmax(logits, _near(mask, Positions(centre, key_position), reach))
     return window * gaussian.astype(logits.dtype)
 
 
 def predicted_centre(hidden: jax.Array, v: jax.Array, length: jax.Array | int) -> jax.Array:
-    """p_t = length[t] sigmoid(v . tanh(hidden[t])): a real position between 0 and the length.
+    """Predicted window centre: p_t = length[t] sigmoid(v . tanh(hidden[t])), a real position.
 
     Args:
         hidden: W h_t, already projected, [..., T, W].
@@ -136,7 +140,7 @@ def predicted_centre(hidden: jax.Array, v: jax.Array, length: jax.Array | int) -
         length: S, how many keys the row may attend to, [..., T].
 
     Returns:
-        [..., T] in float32 or wider: in half precision, positions past 256 would be whole numbers.
+        [..., T] in float32 or wider, as half precision rounds positions past 256 to integers.
 
     Source: Luong et al. 2015, eq. 9.
     """
@@ -145,40 +149,55 @@ def predicted_centre(hidden: jax.Array, v: jax.Array, length: jax.Array | int) -
     return length * jax.nn.sigmoid(logit)
 
 
-def _near(
-    mask: jax.Array | None, centre: jax.Array, key_position: jax.Array, reach: int
-) -> jax.Array:
-    """What the mask allows and lies no farther than `reach` from each row's centre [..., T]."""
-    near = Window(reach, reach).dense(centre, key_position)
+def _near(mask: jax.Array | None, positions: Positions, reach: int) -> jax.Array:
+    """The allowed keys at most `reach` positions from each query's."""
+    near = Window(reach, reach).dense(positions)
     return near if mask is None else mask & near
 
 
 class AlignContext(NamedTuple):
-    """Who asks, and where it and the keys stand: what an align may know besides the logits.
+    """What an align may know besides the logits.
 
     Attributes:
         query: [..., T, K].
-        query_position: absolute positions, integers that broadcast to [..., T].
-        key_position: absolute positions, integers that broadcast to [..., S].
+        positions: absolute, integers that broadcast to [..., T] and [..., S].
     """
 
     query: jax.Array
-    query_position: jax.Array
-    key_position: jax.Array
+    positions: Positions
 
 
-class Align(nn.Module):
-    """What every align is."""
+class Align(nn.Module, ABC):
+    """An align: from logits and a mask to weights.
 
-    def __call__(self, logits: jax.Array, mask: jax.Array | None, asked: AlignContext) -> jax.Array:
-        """Logits [..., T, S] and the dense mask [..., T, S] -> weights [..., T, S]."""
-        raise NotImplementedError
+    Attributes:
+        is_softmax: whether the weights are `softmax` and nothing else, which a fused kernel can
+            compute. Not inherited by a subclass that computes weights of its own.
+    """
+
+    is_softmax: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let a subclass that computes its own weights be no softmax until it says so."""
+        super().__init_subclass__(**options)
+        if "__call__" in vars(cls) and "is_softmax" not in vars(cls):
+            cls.is_softmax = False
+
+    @abstractmethod
+    def __call__(
+        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
+    ) -> jax.Array:
+        """Logits and booleans, both [..., T, S] -> weights [..., T, S]."""
 
 
 class Softmax(Align):
     """`softmax` as a part; rows sum to 1."""
 
-    def __call__(self, logits: jax.Array, mask: jax.Array | None, asked: AlignContext) -> jax.Array:
+    is_softmax = True
+
+    def __call__(
+        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
+    ) -> jax.Array:
         """Return [..., T, S]."""
         return softmax(logits, mask)
 
@@ -186,10 +205,12 @@ class Softmax(Align):
 class Normalise(Align):
     """`normalise` as a part, for scores that are kernels.
 
-    Rows sum to 1, or to 0 where the kernel reaches no allowed key.
+    Rows sum to 1, or to 0 if the kernel reaches no allowed key.
     """
 
-    def __call__(self, logits: jax.Array, mask: jax.Array | None, asked: AlignContext) -> jax.Array:
+    def __call__(
+        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
+    ) -> jax.Array:
         """Return [..., T, S]; the logits are the kernel's values, >= 0."""
         return normalise(logits, mask)
 
@@ -197,35 +218,40 @@ class Normalise(Align):
 class Uniform(Align):
     """`uniform` as a part; rows sum to 1."""
 
-    def __call__(self, logits: jax.Array, mask: jax.Array | None, asked: AlignContext) -> jax.Array:
+    def __call__(
+        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
+    ) -> jax.Array:
         """Return [..., T, S]."""
         return uniform(logits, mask)
 
 
 class LocalMonotonic(Align):
-    """`local_monotonic` as a part; rows sum to 1, or 0 with no key in the window.
+    """`local_monotonic` as a part; rows sum to 1, or to 0 if no allowed key is in reach.
 
     Attributes:
-        reach: D, how far a key may be from the query's own position.
+        reach: D, the largest distance of a key from the query's own position.
     """
 
     reach: NonNegativeInt = 10
 
-    def __call__(self, logits: jax.Array, mask: jax.Array | None, asked: AlignContext) -> jax.Array:
+    def __call__(
+        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
+    ) -> jax.Array:
         """Return [..., T, S]."""
-        return local_monotonic(logits, mask, asked.query_position, asked.key_position, self.reach)
+        return local_monotonic(logits, mask, context.positions, self.reach)
 
 
 class LocalPredictive(Align):
-    """`local_predictive` around the centre that `predicted_centre` reads from the query.
+    """`local_predictive` around the centre that `predicted_centre` computes from the query.
 
-    Rows sum to at most 1, to 0 with no key in the window. The length S is the number of keys that
-    the mask allows, row by row, so padding moves no centre. The window's edge has no gradient: W
-    and v learn through the Gaussian alone, and not at all where sigma is infinite.
+    Rows sum to at most 1, and to 0 if no allowed key is in reach. The length S of a row is the
+    number of keys that the mask allows, so padding does not move the centre. The window's edge has
+    no
+    gradient: W and v learn through the Gaussian alone, and not at all if sigma is infinite.
 
     Attributes:
-        reach: D, how far a key may be from the centre.
-        width: W, the hidden layer's width; None means the query's.
+        reach: D, the largest distance of a key from the centre.
+        width: of the hidden layer; None means the query's width.
         sigma: in positions; None means D / 2, as in the paper.
     """
 
@@ -234,12 +260,14 @@ class LocalPredictive(Align):
     sigma: Annotated[float, Gt(0)] | None = None
 
     @nn.compact
-    def __call__(self, logits: jax.Array, mask: jax.Array | None, asked: AlignContext) -> jax.Array:
+    def __call__(
+        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
+    ) -> jax.Array:
         """Return [..., T, S]."""
-        width = self.width or asked.query.shape[-1]
-        hidden = Dense((width,), bias=False, name="hidden")(asked.query)
+        width = self.width or context.query.shape[-1]
+        hidden = Dense((width,), bias=False, name="hidden")(context.query)
         v = self.param("v", nn.initializers.normal(width**-0.5), (width,))
         length = logits.shape[-1] if mask is None else mask.sum(-1)
         centre = predicted_centre(hidden, v, length)
         sigma = self.reach / 2 if self.sigma is None else self.sigma
-        return local_predictive(logits, mask, centre, asked.key_position, self.reach, sigma)
+        return local_predictive(logits, mask, centre, context.positions.key, self.reach, sigma)

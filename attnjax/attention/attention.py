@@ -1,93 +1,82 @@
-"""Score, align, pool: the dense path forms its weights and can show them, `fused` does neither."""
+"""Attention: score, align, pool."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import field
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.align import Align, AlignContext, Normalise, Softmax
-from attnjax.attention.fused.dispatch import REFUSES, Route, fused, pays_from
+from attnjax.attention.fused import dispatch
+from attnjax.attention.fused.dispatch import Implementation
 from attnjax.attention.kernel_score import Kernel
-from attnjax.attention.mask import Mask
-from attnjax.attention.score import Dot, ScaledDot, Score
+from attnjax.attention.mask import Mask, MaskLike, as_mask, join
+from attnjax.attention.pool import pool
+from attnjax.attention.position import Positions
+from attnjax.attention.score import ScaledDot, Score
 from attnjax.config.constraints import DropoutRate
 from attnjax.errors import UserError
 from attnjax.nn.dropout import Dropout
+from attnjax.nn.lift import sow
 
 
-class AttentionBase(nn.Module):
-    """What every attention is, in two moments.
+class AttentionBase(nn.Module, ABC):
+    """An attention in two steps: `prepare` the keys and values once, `attend` for every query.
 
-    `prepare` holds what depends on keys and values alone, once a sentence; `attend` is what every
-    query does. Calling the module is one after the other.
+    Calling the module does one after the other.
     """
 
+    @abstractmethod
     def prepare(self, key: jax.Array, value: jax.Array) -> Any:
         """Keys [..., S, K] and values [..., S, V] -> a memory, whose leaves are [..., S, any]."""
-        raise NotImplementedError
 
+    @abstractmethod
     def attend(
         self,
         query: jax.Array,
         memory: Any,
-        mask: Mask | None = None,
+        mask: MaskLike = None,
         *,
-        query_position: jax.Array | None = None,
-        key_position: jax.Array | None = None,
+        positions: Positions = Positions(),
         deterministic: bool,
     ) -> jax.Array:
-        """Queries [..., T, K] against a prepared memory -> context [..., T, any].
+        """Queries [..., T, K] and a prepared memory -> context [..., T, any].
 
-        Positions are absolute, integers [..., T] and [..., S]; None means 0, 1, ...
+        Args:
+            query: [..., T, K].
+            memory: what `prepare` returned.
+            mask: a mask, or booleans [..., T, S], True = attend; None allows everything.
+            positions: absolute, integers [..., T] and [..., S]; None means 0, 1, ...
+            deterministic: no dropout, no draws.
         """
-        raise NotImplementedError
 
     def __call__(
         self,
         query: jax.Array,
-        key: jax.Array,
-        value: jax.Array,
-        mask: Mask | None = None,
+        key: jax.Array | None = None,
+        value: jax.Array | None = None,
+        mask: MaskLike = None,
         *,
-        query_position: jax.Array | None = None,
-        key_position: jax.Array | None = None,
+        positions: Positions = Positions(),
         deterministic: bool,
     ) -> jax.Array:
-        """`attend` after `prepare`: [..., T, K], [..., S, K], [..., S, V] -> [..., T, any]."""
-        return self.attend(
-            query,
-            self.prepare(key, value),
-            mask,
-            query_position=query_position,
-            key_position=key_position,
-            deterministic=deterministic,
-        )
+        """`prepare`, then `attend`: [..., T, K], [..., S, K], [..., S, V] -> [..., T, any].
+
+        The key defaults to the query and the value to the key, as in Flax.
+        """
+        key = query if key is None else key
+        memory = self.prepare(key, key if value is None else value)
+        return self.attend(query, memory, mask, positions=positions, deterministic=deterministic)
 
 
 class Memory(NamedTuple):
-    """What `Attention.prepare` holds: the prepared key [..., S, any], the value [..., S, V]."""
+    """What `Attention.prepare` returns: the prepared key [..., S, any], the value [..., S, V]."""
 
     key: jax.Array
     value: jax.Array
-
-
-def pool(weights: jax.Array, value: jax.Array) -> jax.Array:
-    """context[t] = sum over s of weights[t, s] value[s]: [..., T, S], [..., S, V] -> [..., T, V].
-
-    The weights are brought to the value's dtype, the products summed in float32 or wider.
-    """
-    wide = jnp.promote_types(value.dtype, jnp.float32)
-    context = jnp.einsum(
-        "...ts,...sv->...tv", weights.astype(value.dtype), value, preferred_element_type=wide
-    )
-    return context.astype(value.dtype)
-
-
-def position_of(x: jax.Array) -> jax.Array:
-    """Positions 0, 1, ... of the rows of x [..., T, any], as [1, ..., 1, T]."""
-    return jnp.arange(x.shape[-2]).reshape(*[1] * (x.ndim - 2), -1)
 
 
 class Attention(AttentionBase):
@@ -96,126 +85,92 @@ class Attention(AttentionBase):
     Logits and weights, [..., T, S], are sown to the collection "attention". A row that may attend
     to nothing gives the context 0.
 
-    Asking for that collection forms the weights; so does whatever has no other way: a score that is
-    no dot product, an align that is no softmax, dropout while training. Else nobody sees them, and
-    from a length on they are not formed, which changes no result and no parameter.
+    The [T, S] weights are computed if the "attention" collection is requested or the configuration
+    needs them: a score that is no dot product, an align that is no softmax, dropout while training.
+    Otherwise a fused kernel is used above a platform-dependent length; results are the same.
 
     Attributes:
-        score: query, key -> logits.
-        align: logits, mask, and who asks -> weights.
-        dropout: the share of weights set to 0 while training, after they are sown.
-        route: what computes the context where nobody asks for the weights: dense forms them,
-            blockwise, cudnn and splash do not; auto takes what is best at the length. The last two
-            are for training: evaluation and search take auto in their stead.
+        score: from query and key to logits.
+        align: from logits and mask to weights.
+        mask: joined to the mask of every call: a rule without arrays, such as `Window`.
+        dropout: the rate of weights set to 0 while training, after they are sown.
+        implementation: see `attnjax.attention.fused.dispatch`. cudnn and splash are for training;
+            evaluation and search use auto instead.
 
     Raises:
-        UserError: the route is one without weights, and cannot do what is asked; or the align
-            normalises what is no kernel, and could give weights below 0.
+        UserError: a fused kernel was chosen and cannot compute what is asked; the mask holds an
+            array; the align is `Normalise` and the score no kernel, so weights could be negative.
     """
 
     score: Score = field(default_factory=ScaledDot)
     align: Align = field(default_factory=Softmax)
+    mask: Mask | None = None
     dropout: DropoutRate = 0.0
-    route: Literal["auto", "dense", "blockwise", "cudnn", "splash"] = "auto"
+    implementation: Implementation = "auto"
+
+    def setup(self) -> None:
+        """Refuse parts that do not fit each other."""
+        if isinstance(self.align, Normalise) and not isinstance(self.score, Kernel):
+            raise UserError(
+                "the align Normalise wants a score that is a kernel, which is never negative "
+                f"(squared-exponential, boxcar, ...); got {type(self.score).__name__}"
+            )
+        if self.mask is not None and any(rule.axes for rule in self.mask.rules()):
+            raise UserError(
+                "Attention.mask wants a rule without arrays, such as Window; got "
+                f"{type(self.mask).__name__}: pass it in the call"
+            )
 
     def prepare(self, key: jax.Array, value: jax.Array) -> Memory:
-        """Let the score see the keys once."""
+        """Prepare the keys for the score."""
         return Memory(self.score.prepare(key), value)
 
-    def needs_weights(self, *, deterministic: bool) -> str | None:
-        """What of it cannot do without weights; None if nothing."""
-        # A subclass may do anything.
-        if type(self.score) not in (Dot, ScaledDot):
-            return f"the score {type(self.score).__name__}"
-        if type(self.align) is not Softmax:
-            return f"the align {type(self.align).__name__}"
-        return "dropout of weights" if self.dropout and not deterministic else None
-
-    def where_formed(self) -> str:
-        """Which route it takes in training, as a person reads it."""
-        needed = self.needs_weights(deterministic=False)
-        if needed or self.route == "dense":
-            return f"dense, its weights are formed{f' for {needed}' if needed else ''}"
-        if self.route == "auto":
-            return f"dense, its weights are formed; from length {pays_from()} on not"
-        return f"{self.route}, its weights are not formed unless they are asked for"
-
-    def without_weights(
+    def fused_kernel(
         self, query: jax.Array, memory: Memory, mask: Mask | None, *, deterministic: bool
-    ) -> Route | None:
-        """The route without weights to the context of queries [..., T, K]; None: form them.
-
-        Raises:
-            UserError: the route is one without weights, and something needs them.
-        """
-        if self.route == "dense" or self.is_mutable_collection("attention"):
-            return None
-        needed = self.needs_weights(deterministic=deterministic)
-        if needed and self.route != "auto":
-            raise UserError(f"{needed} needs the weights, which the route {self.route} never has")
-        # what a device's own route cannot do are the masks of a search, and float32 parameters
-        forced = self.route == "blockwise" or (self.route in REFUSES and not deterministic)
-        if forced and not self.is_initializing():
-            return self.route
-        readable = mask is None or mask.has_blocks()
-        short = min(query.shape[-2], memory.value.shape[-2]) < pays_from()
-        return None if needed or not readable or short else "auto"
-
-    def fuse(
-        self,
-        query: jax.Array,
-        memory: Memory,
-        mask: Mask | None,
-        *,
-        query_position: jax.Array | None,
-        key_position: jax.Array | None,
-        route: Route,
-    ) -> jax.Array:
-        """What `attend` gives, without weights; heads may be a leading axis."""
-        return fused(
+    ) -> Callable[..., jax.Array] | None:
+        """The kernel for queries [..., T, K]; None: compute the weights."""
+        initializing = self.is_initializing()
+        return dispatch.choose(
+            self,
             query,
-            *memory,
+            memory.value,
             mask,
-            query_position=query_position,
-            key_position=key_position,
-            scale=query.shape[-1] ** -0.5 if isinstance(self.score, ScaledDot) else 1.0,
-            route=route,
+            shown=self.is_mutable_collection("attention") and not initializing,
+            training=not (deterministic or initializing),
+            deterministic=deterministic,
         )
+
+    def same_in_every_head(
+        self, query: jax.Array, memory: Memory, mask: Mask | None, *, deterministic: bool
+    ) -> bool:
+        """Whether heads [..., H, T, K] can be one more leading axis: no parameters, no draws."""
+        if deterministic:
+            return dispatch.needs_weights(self, deterministic=True) is None
+        mask = join(self.mask, mask)
+        return self.fused_kernel(query, memory, mask, deterministic=False) is not None
 
     @nn.compact
     def attend(
         self,
         query: jax.Array,
         memory: Memory,
-        mask: Mask | None = None,
+        mask: MaskLike = None,
         *,
-        query_position: jax.Array | None = None,
-        key_position: jax.Array | None = None,
+        positions: Positions = Positions(),
         deterministic: bool,
     ) -> jax.Array:
         """Queries [..., T, K] -> context [..., T, V]."""
-        if isinstance(self.align, Normalise) and not isinstance(self.score, Kernel):
-            raise UserError(
-                "the align Normalise wants a kernel for a score, which is never negative "
-                f"(squared-exponential, boxcar, ...); got {type(self.score).__name__}"
-            )
-        route = self.without_weights(query, memory, mask, deterministic=deterministic)
-        if route:
-            places = {"query_position": query_position, "key_position": key_position}
-            return self.fuse(query, memory, mask, **places, route=route)
-        if key_position is None:
-            logits = self.score(query, memory.key)
-        else:
-            logits = self.score.at(query, memory.key, key_position)
-        if query_position is None:
-            query_position = position_of(query)
-        if key_position is None:
-            key_position = position_of(memory.value)
+        mask = join(self.mask, as_mask(mask, query))
+        kernel = self.fused_kernel(query, memory, mask, deterministic=deterministic)
+        if kernel is not None:
+            return kernel(query, *memory, mask, positions)
+        positions = positions.filled(query, memory.value)
+        logits = self.score(query, memory.key, positions)
         allowed = None
         if mask is not None:
-            allowed = jnp.broadcast_to(mask.dense(query_position, key_position), logits.shape)
-        weights = self.align(logits, allowed, AlignContext(query, query_position, key_position))
-        self.sow("attention", "logits", logits)
-        self.sow("attention", "weights", weights)
+            allowed = jnp.broadcast_to(mask.dense(positions), logits.shape)
+        weights = self.align(logits, allowed, AlignContext(query, positions))
+        sow(self, "attention", "logits", logits)
+        sow(self, "attention", "weights", weights)
         weights = Dropout(self.dropout, name="drop")(weights, deterministic=deterministic)
         return pool(weights, memory.value)

@@ -1,10 +1,9 @@
-"""Scores of the distance between query and key: attention as regression by kernels.
+"""Scores that depend on the distance between query and key: attention as kernel regression.
 
-Nadaraya 1964 and Watson 1964 predict a value as the mean of the known ones, each weighted by a
-kernel K of how far its place is: f(q) = sum over s of K(q - k[s]) v[s] / sum over s of K(q - k[s]).
-There are two ways to say it. `Gaussian` and `LearnedGaussian` are log K, for the align `Softmax`.
-The others are K itself, for the align `Normalise`: a kernel that is 0 from some distance on has no
-logarithm there. A constant factor of K cancels, and is left out.
+The Nadaraya-Watson estimator predicts f(q) = sum over s of K(q - k[s]) v[s] / sum over s of K(q -
+k[s]). `Gaussian` and `LearnedGaussian` compute log K, for the align `Softmax`. The others compute K
+itself, for the align `Normalise`: a kernel that is 0 beyond some distance has no logarithm there.
+Constant factors of K cancel and are left out.
 """
 
 import math
@@ -13,16 +12,17 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
+from attnjax.attention.position import Positions
 from attnjax.attention.score import Score, check_widths
 from attnjax.config.constraints import PositiveFloat
 from attnjax.errors import UserError
 
 
 def squared_distance(query: jax.Array, key: jax.Array) -> jax.Array:
-    """distance[t, s] = ||query[t] - key[s]||^2, from the differences.
+    """Squared distance: distance[t, s] = ||query[t] - key[s]||^2, computed from the differences.
 
-    Expanded into |q|^2 + |k|^2 - 2 q.k it would be a difference of large numbers: in float32,
-    points 0.01 apart and 100 away from the origin would be wrong by all their distance.
+    The expansion |q|^2 + |k|^2 - 2 q.k would be a difference of large numbers: in float32, for two
+    points 0.01 apart and 100 from the origin, its error is as large as the distance.
 
     Args:
         query: [..., T, K].
@@ -32,7 +32,7 @@ def squared_distance(query: jax.Array, key: jax.Array) -> jax.Array:
         [..., T, S], in float32 or wider.
 
     Raises:
-        UserError: query and key differ in bandwidth.
+        UserError: query and key differ in width.
     """
     check_widths(query, key, "a distance")
     wide = jnp.promote_types(jnp.result_type(query, key), jnp.float32)
@@ -41,12 +41,15 @@ def squared_distance(query: jax.Array, key: jax.Array) -> jax.Array:
 
 
 def gaussian(query: jax.Array, key: jax.Array, bandwidth: float | jax.Array) -> jax.Array:
-    """logits[t, s] = -||query[t] - key[s]||^2 / (2 bandwidth^2); shapes as in `squared_distance`.
+    """Gaussian kernel's logarithm: logits[t, s] = -||query[t] - key[s]||^2 / (2 bandwidth^2).
 
     Args:
         query: [..., T, K].
         key: [..., S, K].
         bandwidth: the kernel's standard deviation, in the units of query and key.
+
+    Returns:
+        [..., T, S], in float32 or wider.
 
     Raises:
         UserError: the bandwidth is not positive.
@@ -59,10 +62,10 @@ def gaussian(query: jax.Array, key: jax.Array, bandwidth: float | jax.Array) -> 
 def squared_exponential(
     query: jax.Array, key: jax.Array, bandwidth: float | jax.Array
 ) -> jax.Array:
-    """K[t, s] = exp(-||query[t] - key[s]||^2 / (2 bandwidth^2)): the exponential of `gaussian`.
+    """Gaussian kernel: K[t, s] = exp(-||query[t] - key[s]||^2 / (2 bandwidth^2)).
 
-    Far from every key K is 0 in floating point, and so is the row; the softmax of `gaussian` is
-    the same function, and knows the nearest key there.
+    Normalised, it equals the softmax of `gaussian`, except far from every key: there K is 0 in
+    floating point and so is the row, while the softmax still finds the nearest key.
 
     Source: Nadaraya 1964, Watson 1964.
     """
@@ -70,7 +73,7 @@ def squared_exponential(
 
 
 def boxcar(query: jax.Array, key: jax.Array, bandwidth: float | jax.Array) -> jax.Array:
-    """K[t, s] = 1 where ||query[t] - key[s]|| <= bandwidth, else 0; it has no gradient.
+    """Boxcar kernel: K[t, s] = 1 where ||query[t] - key[s]|| <= bandwidth, else 0; no gradient.
 
     Args:
         query: [..., T, K].
@@ -87,7 +90,9 @@ def boxcar(query: jax.Array, key: jax.Array, bandwidth: float | jax.Array) -> ja
 
 
 def epanechnikov(query: jax.Array, key: jax.Array, bandwidth: float | jax.Array) -> jax.Array:
-    """K[t, s] = max(0, 1 - ||query[t] - key[s]||^2 / bandwidth^2); arguments as of `boxcar`.
+    """Epanechnikov kernel: K[t, s] = max(0, 1 - ||query[t] - key[s]||^2 / bandwidth^2).
+
+    Arguments as of `boxcar`.
 
     Source: Epanechnikov 1969.
     """
@@ -95,21 +100,21 @@ def epanechnikov(query: jax.Array, key: jax.Array, bandwidth: float | jax.Array)
 
 
 def triangular(query: jax.Array, key: jax.Array, bandwidth: float | jax.Array) -> jax.Array:
-    """K[t, s] = max(0, 1 - ||query[t] - key[s]|| / bandwidth); arguments as of `boxcar`.
+    """Triangular kernel: K[t, s] = max(0, 1 - ||query[t] - key[s]|| / bandwidth).
 
-    At the distance 0, where it has a peak and no derivative, its gradient is 0.
+    Arguments as of `boxcar`. Its gradient at distance 0, where it has no derivative, is 0.
 
     Source: Parzen 1962.
     """
     square = squared_distance(query, key)
     apart = square > 0
-    # the root's derivative at 0 is infinite, and would be multiplied by the 0 of the other branch
+    # The square root's derivative at 0 is infinite, and infinity times 0 would be NaN.
     distance = jnp.where(apart, jnp.sqrt(jnp.where(apart, square, 1)), 0)
     return jnp.maximum(1 - distance / _positive(bandwidth), 0)
 
 
 def _positive(bandwidth: float | jax.Array) -> float | jax.Array:
-    """The bandwidth, refused where it is a number already and no bandwidth."""
+    """The bandwidth; a number that is not positive is refused."""
     if isinstance(bandwidth, int | float) and not bandwidth > 0:
         raise UserError(f"a kernel's bandwidth must be positive; got {bandwidth}")
     return bandwidth
@@ -124,7 +129,7 @@ class Gaussian(Score):
 
     bandwidth: PositiveFloat = 1.0
 
-    def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
+    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
         """Return [..., T, S]."""
         return gaussian(query, key, self.bandwidth)
 
@@ -133,22 +138,21 @@ class LearnedGaussian(Score):
     """`gaussian` with a learned bandwidth; the parameter is its logarithm, so it stays positive.
 
     Attributes:
-        bandwidth: what it starts at.
+        bandwidth: its initial value.
     """
 
     bandwidth: PositiveFloat = 1.0
 
     @nn.compact
-    def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
+    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
         """Return [..., T, S]."""
         start = nn.initializers.constant(math.log(_positive(self.bandwidth)))
-        # logits are float32 or wider, and so is the bandwidth
         wide = jnp.promote_types(jnp.result_type(query, key), jnp.float32)
         return gaussian(query, key, jnp.exp(self.param("log_bandwidth", start, ()).astype(wide)))
 
 
 class Kernel(Score):
-    """What every score is that is K itself, nowhere negative, as the align `Normalise` wants."""
+    """A score that is a kernel K >= 0 itself, not its logarithm, as the align `Normalise` wants."""
 
 
 class SquaredExponential(Kernel):
@@ -160,13 +164,13 @@ class SquaredExponential(Kernel):
 
     bandwidth: PositiveFloat = 1.0
 
-    def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
+    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
         """Return [..., T, S], in [0, 1]."""
         return squared_exponential(query, key, self.bandwidth)
 
 
 class Boxcar(Kernel):
-    """`boxcar` as a part, for `Normalise`: the mean of all that is near; no parameters.
+    """`boxcar` as a part, for `Normalise`: the mean of all values in reach; no parameters.
 
     Attributes:
         bandwidth: how far it reaches, in the units of query and key.
@@ -174,7 +178,7 @@ class Boxcar(Kernel):
 
     bandwidth: PositiveFloat = 1.0
 
-    def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
+    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
         """Return [..., T, S], 0 or 1."""
         return boxcar(query, key, self.bandwidth)
 
@@ -188,7 +192,7 @@ class Epanechnikov(Kernel):
 
     bandwidth: PositiveFloat = 1.0
 
-    def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
+    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
         """Return [..., T, S], in [0, 1]."""
         return epanechnikov(query, key, self.bandwidth)
 
@@ -202,6 +206,6 @@ class Triangular(Kernel):
 
     bandwidth: PositiveFloat = 1.0
 
-    def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
+    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
         """Return [..., T, S], in [0, 1]."""
         return triangular(query, key, self.bandwidth)

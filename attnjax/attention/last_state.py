@@ -1,4 +1,4 @@
-"""No attention: the one vector that a fixed-size encoding has for every query."""
+"""No attention: the same vector, the encoder's last state, for every query."""
 
 from typing import Literal
 
@@ -6,33 +6,37 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from attnjax.attention.attention import AttentionBase, pool, position_of
-from attnjax.attention.mask import Mask
+from attnjax.attention.attention import AttentionBase
+from attnjax.attention.mask import MaskLike, as_mask
+from attnjax.attention.pool import pool
+from attnjax.attention.position import Positions
+from attnjax.nn.lift import sow
 
 
 class FixedVector(AttentionBase):
-    """The same context for every query: the last state of whoever read the text.
+    """The same context for every query: the last state of the encoder.
 
         readers = "forward"    context[t] = value[S]
         readers = "both"       context[t] = [value[S, :V/2]; value[1, V/2:]]
 
-    S and 1 are the last and the first place that the mask allows. A backward reader ends at place
-    1; at place S it has read the end alone, and its half of value[S] is the same for every text.
+    S and 1 are the last and the first position that the mask allows. A backward reader ends at
+    position 1; at position S it has read the end symbol alone, so its half of value[S] is the same
+    for every text.
 
-    The weights are sown like any other's: 1 at S, or 1/2 at S and 1/2 at 1. A row that may attend
-    to nothing gives the context 0.
+    Sown weights are 1 at S, or 1/2 at S and 1/2 at 1. A row that may attend to nothing gives the
+    context 0.
 
     Attributes:
-        readers: whose states the values are; of both, those of the forward one are the first half.
+        readers: whose states the values are; "both" wants the forward states in the first half.
 
-    Source: Cho et al. 2014, section 2.2 (the summary c); Bahdanau et al. 2015, appendix A.2.2, fix
-    c_i so to get RNNencdec.
+    Source: Cho et al. 2014, section 2.2 (the summary c); Bahdanau et al. 2015, appendix A.2.2,
+    where a fixed c_i gives RNNencdec.
     """
 
     readers: Literal["forward", "both"] = "forward"
 
     def prepare(self, key: jax.Array, value: jax.Array) -> jax.Array:
-        """Keep the values."""
+        """The values alone."""
         del key
         return value
 
@@ -41,26 +45,23 @@ class FixedVector(AttentionBase):
         self,
         query: jax.Array,
         memory: jax.Array,
-        mask: Mask | None = None,
+        mask: MaskLike = None,
         *,
-        query_position: jax.Array | None = None,
-        key_position: jax.Array | None = None,
+        positions: Positions = Positions(),
         deterministic: bool,
     ) -> jax.Array:
         """Queries [..., T, any], values [..., S, V] -> [..., T, V]."""
         del deterministic
         shape = (*query.shape[:-1], memory.shape[-2])
-        allowed = jnp.ones(shape, bool)
+        allowed, mask = jnp.ones(shape, bool), as_mask(mask, query)
         if mask is not None:
-            asked = position_of(query) if query_position is None else query_position
-            keys = position_of(memory) if key_position is None else key_position
-            allowed = jnp.broadcast_to(mask.dense(asked, keys), shape)
+            allowed = jnp.broadcast_to(mask.dense(positions.filled(query, memory)), shape)
         later = jnp.flip(jnp.cumsum(jnp.flip(allowed, -1), -1), -1)
         last = (allowed & (later == 1)).astype(memory.dtype)
         if self.readers == "forward":
-            self.sow("attention", "weights", last)
+            sow(self, "attention", "weights", last)
             return pool(last, memory)
         first = (allowed & (jnp.cumsum(allowed, -1) == 1)).astype(memory.dtype)
-        self.sow("attention", "weights", (last + first) / 2)
+        sow(self, "attention", "weights", (last + first) / 2)
         forward, backward = jnp.split(memory, 2, -1)
         return jnp.concatenate([pool(last, forward), pool(first, backward)], -1)

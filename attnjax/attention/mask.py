@@ -1,142 +1,171 @@
-"""Who may attend to whom, as a value: rules on positions and segments, joined by `&`.
+"""Masks: which query may attend to which key, as rules on positions and segments, joined by `&`.
 
-A rule is a frozen pytree; it costs nothing until a path asks for it. Only this file builds a
-[T, S] array: at length 65,536 its booleans alone would take 4 GiB. A path that reads tile by tile
-asks `block` which tiles there are to read, and a rule that it has `cut` for one tile's booleans.
+A mask is a frozen pytree, not an array. Only this file builds a [T, S] array of booleans, which at
+length 65,536 would take 4 GiB. A fused kernel reads tiles, blocks of queries against blocks of
+keys: it asks `block` which tiles may be skipped, and `dense` for the booleans of a single tile.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
-from numbers import Integral
 from operator import and_
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
 
+from attnjax.attention.position import Array, Positions
+from attnjax.config.constraints import NonNegativeInt
 from attnjax.errors import UserError
-
-type Array = Any
-"""NumPy's where the compiler may know it, JAX's otherwise."""
 
 
 class BlockRange(NamedTuple):
-    """Blocks of rows, by the lowest and the highest number that each holds: [..., blocks]."""
+    """The lowest and the highest number in each block of an axis: [..., blocks]."""
 
     lowest: Array
     highest: Array
 
     @classmethod
     def of(cls, numbers: Array, size: int) -> "BlockRange":
-        """Of numbers [..., T] in blocks of `size`, which divides T."""
+        """The ranges of numbers [..., T] in blocks of `size`, which divides T."""
         blocks = numbers.reshape(*numbers.shape[:-1], -1, size)
         return cls(blocks.min(-1), blocks.max(-1))
 
     def rows(self) -> "BlockRange":
-        """As the rows of a table: [..., blocks, 1]."""
+        """The ranges as rows of a table of tiles: [..., blocks, 1]."""
         return BlockRange(*(x[..., :, None] for x in self))
 
     def columns(self) -> "BlockRange":
-        """As its columns: [..., 1, blocks]."""
+        """The ranges as columns of a table of tiles: [..., 1, blocks]."""
         return BlockRange(*(x[..., None, :] for x in self))
 
 
 class Tiles(NamedTuple):
-    """Tables of tiles, booleans that broadcast to [..., query blocks, key blocks].
+    """What a rule says of each tile: booleans that broadcast to [..., query blocks, key blocks].
 
     Attributes:
-        any: whether any pair of the tile may be allowed. False is certain, True is not.
-        all: whether every pair is. True is certain, False is not.
+        any: False if no pair of the tile is allowed; True if some pair may be.
+        all: True if every pair of the tile is allowed; False if some pair may not be.
     """
 
     any: Array
     all: Array
 
 
-class Mask:
-    """What every rule is; `a & b` allows what both allow.
+@dataclass(frozen=True)
+class Mask(ABC):
+    """A rule that says which query may attend to which key; `a & b` allows what both allow.
 
     Attributes:
-        axes: the last axes of each array that the rule holds, "query" or "key".
+        axes: for each field that holds an array, the names of its last axes, "query" or "key".
     """
 
     axes: ClassVar[dict[str, tuple[str, ...]]] = {}
 
-    def dense(self, query_position: jax.Array, key_position: jax.Array) -> jax.Array:
+    @abstractmethod
+    def dense(self, positions: Positions) -> jax.Array:
         """Booleans that broadcast to [..., T, S], True = attend.
 
         Args:
-            query_position: absolute positions, integers [..., T].
-            key_position: absolute positions, integers [..., S].
+            positions: absolute, integers [..., T] and [..., S].
         """
-        raise NotImplementedError
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
-        """Which tiles are empty and which are whole.
+        """Which tiles hold no allowed pair, and which hold allowed pairs only.
 
-        Positions that are NumPy's give tables that are NumPy's, so that a loop can leave out what
-        is empty before it is compiled; unless the rule itself holds arrays.
+        If the positions are NumPy arrays and the rule holds no array, so are the tables: a kernel
+        then leaves the empty tiles out of its program.
 
         Args:
-            query: positions of the blocks of queries.
-            key: positions of the blocks of keys.
+            query: the positions of each block of queries.
+            key: the positions of each block of keys.
 
         Raises:
-            UserError: the rule does not say.
+            UserError: the rule has no `block`.
         """
         raise UserError(
-            f"the rule {type(self).__name__} cannot be read tile by tile, which attention without "
-            "weights has to; choose the route dense"
+            f"the mask {type(self).__name__} has no method block, which a fused kernel calls: "
+            "choose implementation dense"
         )
 
     def has_blocks(self) -> bool:
-        """Whether every rule says which tiles are empty."""
+        """Whether every rule has the method `block`, which a fused kernel calls."""
         return all(type(rule).block is not Mask.block for rule in self.rules())
 
     def rules(self) -> "tuple[Mask, ...]":
-        """The single rules of which it is the conjunction."""
+        """The single rules of a conjunction."""
         return (self,)
 
     def map_arrays(self, function: Callable[[jax.Array, tuple[str, ...]], jax.Array]) -> Self:
-        """The same rule with each array changed by function(array, the array's last axes)."""
+        """The same rule with each array replaced by function(array, names of its last axes)."""
         held = {name: function(getattr(self, name), axes) for name, axes in self.axes.items()}
         return replace(self, **held) if held else self  # pyright: ignore[reportArgumentType]
 
     def expand_heads(self) -> "Mask":
-        """The same for every head: arrays [..., S] become [..., 1, S]."""
-        return And(tuple(rule.map_arrays(_one_more) for rule in self.rules()))
+        """The same mask for every head: arrays [..., S] become [..., 1, S]."""
+        return And(tuple(rule.map_arrays(_expand_heads) for rule in self.rules()))
 
     def __and__(self, other: "Mask") -> "Mask":
         """Allow what both allow."""
         return And((self, other))
 
 
-def _one_more(array: jax.Array, axes: tuple[str, ...]) -> jax.Array:
+def _expand_heads(array: jax.Array, axes: tuple[str, ...]) -> jax.Array:
     return jnp.expand_dims(array, -len(axes) - 1)
+
+
+type MaskLike = Mask | jax.Array | None
+"""A mask, an array of booleans that stands for a `DenseMask`, or None: everything is allowed."""
+
+
+def as_mask(mask: MaskLike, query: jax.Array) -> Mask | None:
+    """The mask that a caller gave; an array of booleans [..., T, S] becomes a `DenseMask`.
+
+    Args:
+        mask: what the caller gave.
+        query: [..., T, any].
+
+    Raises:
+        UserError: the array has another dtype, or not one axis for each of the query's.
+    """
+    if mask is None or isinstance(mask, Mask):
+        return mask
+    array = jnp.asarray(mask)
+    if array.dtype != bool or array.ndim != query.ndim:
+        raise UserError(
+            f"a mask given as an array wants booleans with {query.ndim} axes, [..., T, S], for "
+            f"queries {list(query.shape)}; got {array.dtype} {list(array.shape)}"
+        )
+    return DenseMask(array)
+
+
+def join(*masks: Mask | None) -> Mask | None:
+    """The mask that allows what every given mask allows; None if there is none."""
+    return reduce(and_, given) if (given := [mask for mask in masks if mask is not None]) else None
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class And(Mask):
-    """The conjunction of several rules; of none: everything is allowed."""
+    """The conjunction of several masks; without any, everything is allowed."""
 
     conjuncts: tuple[Mask, ...]
 
-    def dense(self, query_position: jax.Array, key_position: jax.Array) -> jax.Array:
+    def dense(self, positions: Positions) -> jax.Array:
         """Allow what every conjunct allows."""
-        rules = (rule.dense(query_position, key_position) for rule in self.conjuncts)
+        rules = (rule.dense(positions) for rule in self.conjuncts)
         return reduce(and_, rules, jnp.ones((), bool))
 
     def rules(self) -> tuple[Mask, ...]:
-        """Those of every conjunct."""
+        """The single rules of every conjunct."""
         return tuple(single for rule in self.conjuncts for single in rule.rules())
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Padding(Mask):
-    """Only keys that are there.
+    """Real keys only, no padding.
 
     Attributes:
         present: booleans [..., S], True = a real key.
@@ -145,12 +174,12 @@ class Padding(Mask):
     present: jax.Array
     axes = {"present": ("key",)}  # noqa: RUF012
 
-    def dense(self, query_position: jax.Array, key_position: jax.Array) -> jax.Array:
+    def dense(self, positions: Positions) -> jax.Array:
         """Return [..., 1, S]."""
         return self.present[..., None, :]
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
-        """A block of padding is empty."""
+        """A block of padding only is empty."""
         present = BlockRange.of(
             self.present, self.present.shape[-1] // key.lowest.shape[-1]
         ).columns()
@@ -162,12 +191,12 @@ class Padding(Mask):
 class Causal(Mask):
     """No key after the query: key position <= query position. Vaswani et al. 2017, section 3.1."""
 
-    def dense(self, query_position: jax.Array, key_position: jax.Array) -> jax.Array:
+    def dense(self, positions: Positions) -> jax.Array:
         """Return [..., T, S]."""
-        return key_position[..., None, :] <= query_position[..., :, None]
+        return positions.key[..., None, :] <= positions.query[..., :, None]
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
-        """Above the diagonal it is empty, below it whole."""
+        """Tiles above the diagonal are empty, tiles below it whole."""
         query, key = query.rows(), key.columns()
         return Tiles(key.lowest <= query.highest, key.highest <= query.lowest)
 
@@ -175,38 +204,32 @@ class Causal(Mask):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Window(Mask):
-    """Only keys near the query: query - before <= key position <= query + after.
+    """Only keys near the query: query position - before <= key position <= query position + after.
 
     Attributes:
         before: how many positions back, at least 0.
         after: how many positions ahead, at least 0.
 
     Raises:
-        UserError: either reach is negative.
+        UserError: a number is negative.
     """
 
-    before: int | jax.Array
-    after: int | jax.Array
+    before: NonNegativeInt = field(default=10, metadata={"static": True})
+    after: NonNegativeInt = field(default=10, metadata={"static": True})
 
     def __post_init__(self) -> None:
-        """Refuse a negative reach, where it is a number already."""
-        for name, reach in (("before", self.before), ("after", self.after)):
-            if isinstance(reach, Integral) and int(reach) < 0:
-                raise UserError(f"a window's {name} must be at least 0; got {reach}")
+        """Refuse a negative number: the window would be empty in silence."""
+        for name in ("before", "after"):
+            if getattr(self, name) < 0:
+                raise UserError(f"Window.{name} must be at least 0; got {getattr(self, name)}")
 
-    def reach(self) -> tuple[int, int] | None:
-        """Before and after, if they are known before compiling."""
-        if isinstance(self.before, Integral) and isinstance(self.after, Integral):
-            return int(self.before), int(self.after)
-        return None
-
-    def dense(self, query_position: jax.Array, key_position: jax.Array) -> jax.Array:
+    def dense(self, positions: Positions) -> jax.Array:
         """Return [..., T, S]."""
-        distance = key_position[..., None, :] - query_position[..., :, None]
+        distance = positions.key[..., None, :] - positions.query[..., :, None]
         return (-self.before <= distance) & (distance <= self.after)
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
-        """Off the band it is empty."""
+        """Tiles off the band are empty."""
         query, key = query.rows(), key.columns()
         back, ahead = self.before, self.after
         some = (key.highest >= query.lowest - back) & (key.lowest <= query.highest + ahead)
@@ -222,12 +245,12 @@ class ExcludeSelf(Mask):
     With it a point is predicted from the others only: leave-one-out cross-validation.
     """
 
-    def dense(self, query_position: jax.Array, key_position: jax.Array) -> jax.Array:
+    def dense(self, positions: Positions) -> jax.Array:
         """Return [..., T, S]."""
-        return key_position[..., None, :] != query_position[..., :, None]
+        return positions.key[..., None, :] != positions.query[..., :, None]
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
-        """Whole where no position can be the same; empty only where all are one."""
+        """A tile is whole if no positions can be equal, and empty only if all are equal."""
         query, key = query.rows(), key.columns()
         apart = (key.highest < query.lowest) | (key.lowest > query.highest)
         return Tiles((query.lowest != key.highest) | (query.highest != key.lowest), apart)
@@ -247,12 +270,12 @@ class Segments(Mask):
     key: jax.Array
     axes = {"query": ("query",), "key": ("key",)}  # noqa: RUF012
 
-    def dense(self, query_position: jax.Array, key_position: jax.Array) -> jax.Array:
+    def dense(self, positions: Positions) -> jax.Array:
         """Return [..., T, S]."""
         return self.query[..., :, None] == self.key[..., None, :]
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
-        """Empty where the blocks' segments do not overlap, whole where both are the same one."""
+        """A tile is empty if its segments do not overlap, whole if it lies in one segment."""
         mine = BlockRange.of(self.query, self.query.shape[-1] // query.lowest.shape[-1]).rows()
         theirs = BlockRange.of(self.key, self.key.shape[-1] // key.lowest.shape[-1]).columns()
         some = (mine.lowest <= theirs.highest) & (theirs.lowest <= mine.highest)
@@ -262,17 +285,17 @@ class Segments(Mask):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class DenseMask(Mask):
-    """Any array of booleans, [..., T, S]: the last resort, for what no rule says."""
+    """An array of booleans [..., T, S], for what no other rule says; it takes T S bytes."""
 
     allowed: jax.Array
     axes = {"allowed": ("query", "key")}  # noqa: RUF012
 
-    def dense(self, query_position: jax.Array, key_position: jax.Array) -> jax.Array:
+    def dense(self, positions: Positions) -> jax.Array:
         """Return the array itself."""
         return jnp.asarray(self.allowed, bool)
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
-        """What the array itself says."""
+        """Reduce the array over each tile."""
         rows, columns = query.lowest.shape[-1], key.lowest.shape[-1]
         *leading, T, S = self.allowed.shape
         tiles = jnp.asarray(self.allowed, bool).reshape(

@@ -1,4 +1,7 @@
-"""Where a word stands, added to its embedding."""
+"""Positions of queries and keys, and encodings of positions that are added to embeddings."""
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -9,17 +12,47 @@ from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
 from attnjax.nn.length_limit import LengthLimited, MaxLength
 
+type Array = Any
+"""A NumPy array if it is known before compiling, else a JAX array."""
 
-class Position(nn.Module):
-    """What every encoding of positions is: it takes embeddings and says where each stands."""
 
+class Positions(NamedTuple):
+    """Absolute positions of queries and keys: integers that broadcast to [..., T] and [..., S].
+
+    They restart at 0 where a row holds several packed sentences. In a call of an attention None
+    stands for 0, 1, ...; a score, an align or a mask gets arrays.
+    """
+
+    query: Array = None
+    key: Array = None
+
+    def filled(self, query: jax.Array, key: jax.Array) -> "Positions":
+        """The same with 0, 1, ... for None, of queries [..., T, K] and keys [..., S, K]."""
+        return Positions(
+            _numbered(query) if self.query is None else self.query,
+            _numbered(key) if self.key is None else self.key,
+        )
+
+    def expand_heads(self) -> "Positions":
+        """The same positions for every head: [..., T] becomes [..., 1, T]."""
+        return Positions(*(x if x is None else jnp.expand_dims(x, -2) for x in self))
+
+
+def _numbered(x: jax.Array) -> jax.Array:
+    """0, 1, ... for the rows of x [..., T, K], as [1, ..., 1, T]."""
+    return jnp.arange(x.shape[-2]).reshape(*[1] * (x.ndim - 2), -1)
+
+
+class Position(nn.Module, ABC):
+    """An encoding of positions: it adds to each embedding what depends on its position."""
+
+    @abstractmethod
     def __call__(self, embedding: jax.Array, position: jax.Array) -> jax.Array:
-        """Embedding [..., T, D], position [..., T], integers -> [..., T, D]."""
-        raise NotImplementedError
+        """Embeddings [..., T, D] at positions [..., T], integers -> [..., T, D]."""
 
 
 def sinusoidal(position: jax.Array, width: int) -> jax.Array:
-    """Waves: PE[p, 2i] = sin(p / 10000^(2i/D)), PE[p, 2i+1] = cos(p / 10000^(2i/D)).
+    """Sines and cosines: PE[p, 2i] = sin(p / 10000^(2i/D)), PE[p, 2i+1] = cos(p / 10000^(2i/D)).
 
     Args:
         position: integers [..., T].
@@ -37,22 +70,22 @@ def sinusoidal(position: jax.Array, width: int) -> jax.Array:
 
 
 class Sinusoidal(Position):
-    """`sinusoidal` as a part; no parameters, no greatest length."""
+    """`sinusoidal` as a part: no parameters, and no maximum length."""
 
     def __call__(self, embedding: jax.Array, position: jax.Array) -> jax.Array:
-        """Add the waves."""
+        """Add the sines and cosines."""
         waves = sinusoidal(position, embedding.shape[-1]).astype(embedding.dtype)
         return embedding + jnp.broadcast_to(waves, embedding.shape)
 
 
 class Learned(Position, LengthLimited):
-    """A learned vector for each position, up to a greatest length.
+    """A learned vector for each position.
 
     Attributes:
         max_length: the number of positions.
 
     Raises:
-        UserError: a row is longer than that.
+        UserError: a row is longer than `max_length`.
 
     Source: Gehring et al. 2017; Vaswani et al. 2017, Table 3 row E.
     """
@@ -65,7 +98,7 @@ class Learned(Position, LengthLimited):
 
     @nn.compact
     def __call__(self, embedding: jax.Array, position: jax.Array) -> jax.Array:
-        """Add each position's vector."""
+        """Add the vector of each position."""
         steps, width = embedding.shape[-2:]
         if steps > self.max_length:
             raise UserError(f"at most {self.max_length} positions are learned; got {steps}")
@@ -75,7 +108,7 @@ class Learned(Position, LengthLimited):
 
 
 class NoPosition(Position):
-    """Nothing: attention then sees a bag of words."""
+    """No position: attention then sees a set of words without order."""
 
     def __call__(self, embedding: jax.Array, position: jax.Array) -> jax.Array:
         """Return the embedding itself."""

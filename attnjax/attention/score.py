@@ -1,14 +1,18 @@
-"""How well a query fits each key: query, key -> logits.
+"""Scores: how well a query fits each key, as logits.
 
-Every score is a module over the pure function of the same name. It is written for one head,
-knows nothing of heads or masks, and returns logits in float32 or wider: a product of float16
-numbers overflows before any softmax could save it.
+Every score is a module over the pure function of the same name. A score is written for one head,
+and knows nothing of heads and masks. Logits are float32 or wider: a dot product of float16 vectors
+can overflow before the softmax.
 """
+
+from abc import ABC, abstractmethod
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
+from attnjax.attention.position import Positions
 from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
 from attnjax.nn.length_limit import LengthLimited, MaxLength
@@ -16,7 +20,7 @@ from attnjax.nn.linear import Dense
 
 
 def dot(query: jax.Array, key: jax.Array) -> jax.Array:
-    """Multiply, and nothing else: logits[t, s] = query[t] . key[s].
+    """Dot product: logits[t, s] = query[t] . key[s].
 
     Args:
         query: [..., T, K].
@@ -36,10 +40,10 @@ def dot(query: jax.Array, key: jax.Array) -> jax.Array:
 
 
 def scaled_dot(query: jax.Array, key: jax.Array) -> jax.Array:
-    """Multiply and scale: logits[t, s] = query[t] . key[s] / sqrt(K); shapes as in `dot`.
+    """Scaled dot product: logits[t, s] = query[t] . key[s] / sqrt(K); shapes as in `dot`.
 
     If the entries of query and key are independent with mean 0 and variance 1, their dot product
-    has variance K; the scale brings it back to 1 and the softmax out of saturation.
+    has variance K. The scale brings the variance back to 1, so that the softmax does not saturate.
 
     Source: Vaswani et al. 2017, eq. 1.
     """
@@ -47,7 +51,7 @@ def scaled_dot(query: jax.Array, key: jax.Array) -> jax.Array:
 
 
 def general(query: jax.Array, key: jax.Array, weight: jax.Array) -> jax.Array:
-    """Compare through a matrix: logits[t, s] = query[t] W key[s].
+    """Bilinear form: logits[t, s] = query[t] W key[s].
 
     Args:
         query: [..., T, Q].
@@ -61,7 +65,7 @@ def general(query: jax.Array, key: jax.Array, weight: jax.Array) -> jax.Array:
 
 
 def additive(query: jax.Array, key: jax.Array, v: jax.Array) -> jax.Array:
-    """Compare through one hidden layer: logits[t, s] = v . tanh(query[t] + key[s]).
+    """Network with one hidden layer: logits[t, s] = v . tanh(query[t] + key[s]).
 
     Args:
         query: W s, already projected, [..., T, W].
@@ -77,11 +81,11 @@ def additive(query: jax.Array, key: jax.Array, v: jax.Array) -> jax.Array:
 
 
 def location(query: jax.Array, weight: jax.Array) -> jax.Array:
-    """Compare with the key's place alone: logits[t, s] = query[t] W[:, s].
+    """Location score, blind to the keys' content: logits[t, s] = query[t] W[:, s].
 
     Args:
         query: [..., T, Q].
-        weight: W, [Q, S]; a column for each place, the first key's first.
+        weight: W, [Q, S]; one column for each key position.
 
     Returns:
         [..., T, S], accumulated in float32 or wider.
@@ -92,67 +96,92 @@ def location(query: jax.Array, weight: jax.Array) -> jax.Array:
 
 
 def check_widths(query: jax.Array, key: jax.Array, what: str) -> None:
-    """Refuse queries [..., T, Q] and keys [..., S, K] of different widths."""
+    """Refuse queries [..., T, Q] and keys [..., S, K] of different widths.
+
+    Raises:
+        UserError: Q is not K.
+    """
     if query.shape[-1] != key.shape[-1]:
         raise UserError(
-            f"{what} wants a query and a key of one width; got {query.shape[-1]} and "
-            f"{key.shape[-1]} (the scores general and additive take any)"
+            f"{what} wants queries and keys of equal width; got {query.shape[-1]} and "
+            f"{key.shape[-1]} (the scores general and additive take any widths)"
         )
 
 
-class Score(nn.Module):
-    """What every score is: `prepare` what depends on the key alone, then compare.
+class Score(nn.Module, ABC):
+    """A score: `prepare` computes what depends on the key alone, `__call__` compares.
 
-    `prepare` runs once a sentence, outside any decoding loop.
+    `prepare` runs once for each source sentence, outside any decoding loop.
     """
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let a subclass that computes its own logits be no dot product until it says so."""
+        super().__init_subclass__(**options)
+        if "__call__" in vars(cls) and "dot_product_scale" not in vars(cls):
+            cls.dot_product_scale = Score.dot_product_scale
+
     def prepare(self, key: jax.Array) -> jax.Array:
-        """What of the score depends on the key alone: [..., S, K] -> [..., S, any]."""
+        """The part of the score that depends on the key alone: [..., S, K] -> [..., S, any]."""
         return key
 
-    def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
-        """Query [..., T, K] against the prepared key [..., S, any]: logits [..., T, S]."""
-        raise NotImplementedError
+    @abstractmethod
+    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
+        """Queries [..., T, K] and prepared keys [..., S, any] -> logits [..., T, S]."""
 
-    def at(self, query: jax.Array, key: jax.Array, key_position: jax.Array) -> jax.Array:
-        """The same for keys at positions [..., S], which few scores look at."""
-        return self(query, key)
+    @nn.nowrap
+    def dot_product_scale(self, width: int) -> float | None:
+        """The number c of logits = c query . key for keys of this width; None: no dot product.
+
+        A fused kernel computes dot products only, and so needs to know.
+        """
+        del width
+        return None
 
 
 class Dot(Score):
     """`dot` as a part; no parameters."""
 
-    def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
+    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
         """Return [..., T, S]."""
         return dot(query, key)
+
+    @nn.nowrap
+    def dot_product_scale(self, width: int) -> float:
+        """1."""
+        return 1.0
 
 
 class ScaledDot(Score):
     """`scaled_dot` as a part; no parameters."""
 
-    def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
+    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
         """Return [..., T, S]."""
         return scaled_dot(query, key)
+
+    @nn.nowrap
+    def dot_product_scale(self, width: int) -> float:
+        """1 / sqrt(K)."""
+        return width**-0.5
 
 
 class General(Score):
     """`general` as a part; its matrix W is [Q, K], so query and key may differ in width."""
 
     @nn.compact
-    def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
+    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
         """Return [..., T, S]."""
         shape = (query.shape[-1], key.shape[-1])
         return general(query, key, self.param("weight", nn.initializers.lecun_normal(), shape))
 
 
 class Additive(Score):
-    """`additive` with its two projections, without biases; U h is prepared once a sentence.
+    """`additive` with its two projections, without biases; `prepare` computes U h.
 
-    Luong's "concat" is the same function: one matrix times the two vectors stacked is the sum of
-    its halves' products, v . tanh(W [q; k]) = v . tanh(W_1 q + W_2 k).
+    Luong's "concat" is the same function: v . tanh(W [q; k]) = v . tanh(W_1 q + W_2 k), where W_1
+    and W_2 are the two halves of W.
 
     Attributes:
-        width: W, the hidden layer's width; None means the key's.
+        width: W, of the hidden layer; None means the key's width.
     """
 
     width: PositiveInt | None = None
@@ -163,8 +192,8 @@ class Additive(Score):
         return Dense((self.width or key.shape[-1],), bias=False, name="key")(key)
 
     @nn.compact
-    def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
-        """Return [..., T, S] for the query [..., T, Q] and the prepared key [..., S, W]."""
+    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
+        """Queries [..., T, Q] and prepared keys [..., S, W] -> [..., T, S]."""
         width = key.shape[-1]
         projected = Dense((width,), bias=False, name="query")(query)
         v = self.param("v", nn.initializers.normal(width**-0.5), (width,))
@@ -172,14 +201,17 @@ class Additive(Score):
 
 
 class Location(Score, LengthLimited):
-    """`location` as a part; its matrix W is [Q, max_length]; the keys' content is not looked at.
+    """`location` as a part: its matrix W, [Q, max_length], has one column for each key position.
+
+    A key at a position past `max_length` has the logit NaN.
 
     Attributes:
-        max_length: how many places have a column; fewer keys use the first ones, as in the paper.
+        max_length: the number of key positions that have a column.
 
     Raises:
-        UserError: there are more keys than that. Of keys in another order the number says nothing:
-            a position that has no column gives NaN.
+        UserError: there are more than `max_length` keys.
+
+    Source: Luong et al. 2015, eq. 8.
     """
 
     max_length: PositiveInt = 512
@@ -188,19 +220,23 @@ class Location(Score, LengthLimited):
     def length_limit(self) -> MaxLength:
         return MaxLength(self.max_length, "max_length")
 
-    def __call__(self, query: jax.Array, key: jax.Array) -> jax.Array:
-        """Return [..., T, S]."""
-        keys = key.shape[-2]
-        if keys > self.max_length:
-            raise UserError(f"a location score has places for {self.max_length} keys; got {keys}")
-        return location(query, self._weight(query.shape[-1])[:, :keys])
-
-    def at(self, query: jax.Array, key: jax.Array, key_position: jax.Array) -> jax.Array:
-        logits = location(query, self._weight(query.shape[-1]))
-        column = jnp.broadcast_to(key_position[..., None, :], (*logits.shape[:-1], key.shape[-2]))
-        return jnp.take_along_axis(logits, column, axis=-1, mode="fill")
+    def prepare(self, key: jax.Array) -> jax.Array:
+        """The keys themselves, whose number must not exceed `max_length`."""
+        if key.shape[-2] > self.max_length:
+            raise UserError(
+                f"a location score with max_length {self.max_length} takes at most as many keys; "
+                f"got {key.shape[-2]}"
+            )
+        return key
 
     @nn.compact
-    def _weight(self, width: int) -> jax.Array:
-        """W."""
-        return self.param("weight", nn.initializers.lecun_normal(), (width, self.max_length))
+    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
+        """Return [..., T, S]."""
+        shape = (query.shape[-1], self.max_length)
+        weight = self.param("weight", nn.initializers.lecun_normal(), shape)
+        column = jnp.asarray(positions.key)
+        if column.size == column.shape[-1]:  # the same positions in every example
+            return location(query, jnp.take(weight, column.reshape(-1), axis=1))
+        logits = location(query, weight)
+        column = jnp.broadcast_to(column[..., None, :], (*logits.shape[:-1], key.shape[-2]))
+        return jnp.take_along_axis(logits, column, axis=-1, mode="fill")

@@ -10,6 +10,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from attnjax.attention.attention import Attention
+from attnjax.attention.fused import dispatch
 from attnjax.config.walk import field_names, is_part, walk
 from attnjax.data.batching import Batch
 from attnjax.data.corpus import Corpus
@@ -25,7 +26,7 @@ def describe(experiment: Experiment) -> Iterator[RenderableType]:
     yield tree(experiment)
     for path, part in walk(experiment):
         if isinstance(part, Attention):
-            yield Text(f"{path}: {part.where_formed()}")
+            yield Text(f"{path}: {dispatch.describe(part)}")
     try:
         corpus = experiment.task.load()
         resolved = experiment.resolve(corpus)

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from attnjax.attention.mask import DenseMask
+from attnjax.attention.position import Positions
 
 
 class BeamCache(NamedTuple):
@@ -20,14 +21,12 @@ class BeamCache(NamedTuple):
     Attributes:
         mask: the entries of each hypothesis up to the present step, [B, K, L * K].
         first: the index of the first of the present step's K entries, a scalar.
-        query_position: the present step, [1, K].
-        key_position: the step of each entry, [1, L * K].
+        positions: of the K queries, the present step, [1, K]; of the entries, [1, L * K].
     """
 
     mask: DenseMask
     first: jax.Array
-    query_position: jax.Array
-    key_position: jax.Array
+    positions: Positions
 
 
 def append_self(back_pointers: jax.Array, step: jax.Array) -> jax.Array:
@@ -51,8 +50,7 @@ def beam_cache(back_pointers: jax.Array, step: jax.Array) -> BeamCache:
     return BeamCache(
         mask=DenseMask(own.reshape(*own.shape[:2], length * beams)),
         first=step * beams,
-        query_position=jnp.broadcast_to(step, (1, beams)),
-        key_position=jnp.repeat(steps, beams)[None],
+        positions=Positions(jnp.broadcast_to(step, (1, beams)), jnp.repeat(steps, beams)[None]),
     )
 
 

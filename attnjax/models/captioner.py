@@ -9,6 +9,7 @@ from flax import linen as nn
 
 from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.mask import Padding
+from attnjax.attention.position import Positions
 from attnjax.attention.score import Additive
 from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.data.vocabularies import Side
@@ -228,7 +229,7 @@ class Captioner(SequenceModel):
             before[:, None],
             memory,
             mask,
-            query_position=position[:, None],
+            positions=Positions(position[:, None]),
             deterministic=deterministic,
         )[:, 0]
         context = nn.sigmoid(self.beta(before)) * found

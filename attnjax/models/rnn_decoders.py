@@ -10,6 +10,7 @@ from flax import linen as nn
 
 from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.mask import Padding
+from attnjax.attention.position import Positions
 from attnjax.attention.score import Additive, General
 from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.errors import UserError
@@ -170,7 +171,7 @@ class LuongDecoder(RNNDecoder):
                 hidden[:, None],
                 memory,
                 mask,
-                query_position=position[:, None],
+                positions=Positions(position[:, None]),
                 deterministic=deterministic,
             )[:, 0]
             hidden = jnp.tanh(self.merge(jnp.concatenate([context, hidden], axis=-1)))
@@ -236,7 +237,7 @@ class BahdanauDecoder(RNNDecoder):
             before[:, None],
             memory,
             mask,
-            query_position=position[:, None],
+            positions=Positions(position[:, None]),
             deterministic=deterministic,
         )[:, 0]
         carry, _ = self.unit(carry, projected + self.context(context))

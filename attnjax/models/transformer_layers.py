@@ -11,6 +11,7 @@ from flax import linen as nn
 from attnjax.attention.attention import AttentionBase
 from attnjax.attention.mask import Causal, Mask
 from attnjax.attention.multihead import MultiHead
+from attnjax.attention.position import Positions
 from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.models.beam_cache import BeamCache, grow_cache, write_cache
 from attnjax.nn.dropout import Dropout
@@ -181,8 +182,7 @@ class DecoderLayer(nn.Module):
             seen,
             cache,
             beams.mask,
-            query_position=beams.query_position,
-            key_position=beams.key_position,
+            positions=beams.positions,
             deterministic=True,
         )
         return self._rest(
@@ -190,7 +190,7 @@ class DecoderLayer(nn.Module):
             change,
             source,
             source_mask,
-            query_position=beams.query_position,
+            positions=Positions(beams.positions.query),
             deterministic=True,
         ), cache
 
@@ -201,14 +201,14 @@ class DecoderLayer(nn.Module):
         source: Any,
         source_mask: Mask,
         *,
-        query_position: jax.Array | None = None,
+        positions: Positions = Positions(),
         deterministic: bool,
     ) -> jax.Array:
         """The layer from the self-attention's change on, for one word and for all words."""
         x = self.self_attention_residual.post(x, self.drop(change, deterministic=deterministic))
         seen = self.cross_attention_residual.pre(x)
         change = self.cross_attention.attend(
-            seen, source, source_mask, query_position=query_position, deterministic=deterministic
+            seen, source, source_mask, positions=positions, deterministic=deterministic
         )
         x = self.cross_attention_residual.post(x, self.drop(change, deterministic=deterministic))
         seen = self.feed_forward_residual.pre(x)

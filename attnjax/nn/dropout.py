@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
 
+from attnjax.config.constraints import DropoutRate
 from attnjax.errors import UserError
 from attnjax.nn.counter_hash import bits
 
@@ -35,7 +36,7 @@ class Dropout(nn.Module):
         rate: in [0, 1).
     """
 
-    rate: float
+    rate: DropoutRate
 
     def __call__(self, x: jax.Array, *, deterministic: bool) -> jax.Array:
         """Return x itself when deterministic."""

@@ -57,6 +57,12 @@ def inherited(part: nn.Module, name: str) -> Any:
     return value
 
 
+def sow(module: nn.Module, collection: str, name: str, value: Any) -> None:
+    """Sow a value, except while the module initializes: later calls would read a stale value."""
+    if not module.is_initializing():
+        module.sow(collection, name, value)
+
+
 def vmap_heads(function: Callable, in_axes: Any, out_axes: Any) -> Callable:
     """`nn.vmap` over the axis "heads": each head has its own parameters, keys and sown values.
 

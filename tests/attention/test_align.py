@@ -19,6 +19,7 @@ from attnjax.attention.align import (
 from attnjax.attention.attention import Attention
 from attnjax.attention.kernel_score import SquaredExponential
 from attnjax.attention.mask import Padding
+from attnjax.attention.position import Positions
 from attnjax.attention.score import General
 from tests.attention import oracle
 
@@ -140,7 +141,7 @@ def test_a_mask_is_a_subset(align):
             {"params": parameters},
             *inputs,
             mask,
-            key_position=position,
+            positions=Positions(key=position),
             deterministic=True,
             mutable=["attention"],
         )

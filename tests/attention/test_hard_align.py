@@ -21,7 +21,9 @@ from attnjax.attention.hard_align import (
 )
 from attnjax.attention.mask import DenseMask
 from attnjax.attention.multihead import MultiHead
+from attnjax.attention.position import Positions
 from attnjax.attention.score import Dot
+from attnjax.config.constraints import check_fields
 from attnjax.errors import UserError
 from attnjax.nn.lift import scan_time
 from tests.attention import oracle
@@ -73,8 +75,8 @@ def test_the_draw_depends_on_the_example_and_not_on_the_batch():
 
 def test_what_nobody_would_teach_is_not_drawn():
     logits = jnp.zeros((B, T, S))
-    asked = AlignContext(logits, jnp.arange(T)[None], jnp.arange(S)[None])
-    with pytest.raises(UserError, match="Hard learns by the objective Reinforce alone"):
+    asked = AlignContext(logits, Positions(jnp.arange(T)[None], jnp.arange(S)[None]))
+    with pytest.raises(UserError, match="Hard is trained by the objective Reinforce only"):
         Hard().apply({}, logits, None, asked, rngs=KEYS)
 
 
@@ -240,8 +242,7 @@ def test_log_softmax_is_finite_and_right_where_it_is_allowed():
 
 
 def test_fields_out_of_range():
-    logits = jnp.zeros((1, 2, 3))
-    with pytest.raises(UserError, match=r"soft_probability must lie in \[0, 1\]; got 1.5"):
-        look(Hard(1.5), logits)
-    with pytest.raises(UserError, match="a temperature must be above 0; got 0"):
-        look(StraightThrough(0.0), logits)
+    with pytest.raises(UserError, match="soft_probability: wanted float at least 0 and at most 1"):
+        check_fields(Hard(1.5))
+    with pytest.raises(UserError, match="the temperature must be above 0; got 0"):
+        look(StraightThrough(0.0), jnp.zeros((1, 2, 3)))

@@ -21,6 +21,7 @@ from attnjax.attention.kernel_score import (
     squared_distance,
 )
 from attnjax.attention.mask import ExcludeSelf
+from attnjax.attention.position import Positions
 from attnjax.attention.score import Dot, dot
 from attnjax.errors import UserError
 from tests.attention import oracle
@@ -46,7 +47,7 @@ def points(T: int, S: int, K: int, seed: int = 0) -> tuple[jax.Array, jax.Array]
 
 
 def logits(score, query, key):
-    return score.init_with_output(jax.random.key(0), query, key)[0]
+    return score.init_with_output(jax.random.key(0), query, key, Positions())[0]
 
 
 def attended(score, align, query, key, value, mask=None, params=None):
@@ -83,10 +84,10 @@ def test_equals_the_kernel_of_each_distance(kind, K, float64):
 def test_gradients(kind, float64):
     query, key = points(3, 5, 2)
     query = query.at[0].add(0.2)  # the triangle has no derivative at its peak
-    variables = kind(bandwidth=WIDTH).init(jax.random.key(0), query, key)
+    variables = kind(bandwidth=WIDTH).init(jax.random.key(0), query, key, Positions())
 
     def read(variables, query, key):
-        return kind(bandwidth=WIDTH).apply(variables, query, key)
+        return kind(bandwidth=WIDTH).apply(variables, query, key, Positions())
 
     check_grads(read, (variables, query, key), order=1, modes=("fwd", "rev"))
 
@@ -101,10 +102,12 @@ def test_the_gradient_at_distance_zero_is_zero(kind):
 def test_the_width_of_a_kernel_is_learned_through_its_logarithm(float64):
     query, key = points(3, 5, 2)
     score = LearnedGaussian(bandwidth=WIDTH)
-    params = score.init(jax.random.key(0), query, key)["params"]
+    params = score.init(jax.random.key(0), query, key, Positions())["params"]
     assert jax.tree.map(float, params) == {"log_bandwidth": pytest.approx(math.log(WIDTH))}
     for moved in (-3.0, 0.4):
-        found = score.apply({"params": {"log_bandwidth": jnp.asarray(moved)}}, query, key)
+        found = score.apply(
+            {"params": {"log_bandwidth": jnp.asarray(moved)}}, query, key, Positions()
+        )
         np.testing.assert_allclose(found, gaussian(query, key, math.exp(moved)), rtol=1e-14)
 
 
@@ -163,13 +166,13 @@ def test_without_end_it_is_the_mean(kind):
 
 
 def test_what_is_no_kernel_is_not_normalised():
-    with pytest.raises(UserError, match="wants a kernel for a score.*; got Dot"):
+    with pytest.raises(UserError, match="wants a score that is a kernel.*; got Dot"):
         attended(Dot(), Normalise(), *points(2, 3, 4), jnp.ones((3, 1)))
 
 
 @pytest.mark.parametrize("compare", [dot, squared_distance], ids=["a dot product", "a distance"])
 def test_query_and_key_are_of_one_width(compare):
-    with pytest.raises(UserError, match="wants a query and a key of one width; got 4 and 3"):
+    with pytest.raises(UserError, match="wants queries and keys of equal width; got 4 and 3"):
         compare(jnp.ones((2, 4)), jnp.ones((5, 3)))
 
 

@@ -64,6 +64,7 @@ def test_a_row_that_may_attend_to_nothing_is_zero(readers, float64):
 def test_sits_in_heads():
     heads = MultiHead(head=FixedVector(), heads=2)
     x = jnp.asarray(VALUE, jnp.float32)
-    out, variables = heads.init_with_output(jax.random.key(0), x, x, x, deterministic=True)
+    params = heads.init(jax.random.key(0), x, x, x, deterministic=True)
+    out, seen = heads.apply(params, x, x, x, deterministic=True, mutable=["attention"])
     assert out.shape == x.shape
-    assert variables["attention"]["head"]["weights"][0].shape == (2, 2, 4, 4)
+    assert seen["attention"]["head"]["weights"][0].shape == (2, 2, 4, 4)

@@ -20,6 +20,7 @@ from attnjax.attention.align import (
 from attnjax.attention.attention import Attention
 from attnjax.attention.mask import Causal, DenseMask, Segments
 from attnjax.attention.multihead import MultiHead
+from attnjax.attention.position import Positions
 from attnjax.errors import UserError
 from tests.attention import oracle
 
@@ -182,7 +183,7 @@ def test_a_window_without_an_allowed_key_is_zero(predictive):
         if predictive:
             weights = local_predictive(logits, None, centre, keys, reach=2, sigma=1.0)
         else:
-            weights = local_monotonic(logits, None, centre, keys, reach=2)
+            weights = local_monotonic(logits, None, Positions(centre, keys), reach=2)
         return weights[0, 2], weights
 
     (_, weights), slopes = jax.value_and_grad(read, (0, 1), has_aux=True)(logits, far)
@@ -226,7 +227,7 @@ def test_one_step_at_a_time_equals_all_at_once(align):
     together = show(attention, parameters, (query, key, value), Causal())
     for t in range(T):
         row = query[:, t : t + 1], key, value
-        alone = show(attention, parameters, row, Causal(), query_position=jnp.array([[t]]))
+        alone = show(attention, parameters, row, Causal(), positions=Positions(jnp.array([[t]])))
         chex.assert_trees_all_close(
             alone, jax.tree.map(lambda x, t=t: x[:, t : t + 1], together), rtol=0, atol=1e-6
         )
@@ -250,8 +251,7 @@ def test_packed_sentences_are_as_each_alone(align):
         parameters,
         packed,
         Segments(*whose),
-        query_position=positions[0],
-        key_position=positions[1],
+        positions=Positions(*positions),
     )
     for start, alone in ((0, one), (1, other)):
         rows, columns = (slice(start * n, (start + 1) * n) for n in (T, S))
@@ -268,8 +268,8 @@ def test_packed_sentences_are_as_each_alone(align):
     [
         (LocalMonotonic(reach=-1), "at least 0; got -1"),
         (LocalPredictive(reach=-1, sigma=1.0), "at least 0; got -1"),
-        (LocalPredictive(reach=0), "sigma of a local attention must be above 0; got 0.0"),
-        (LocalPredictive(sigma=-2.0), "sigma of a local attention must be above 0; got -2.0"),
+        (LocalPredictive(reach=0), "sigma of local attention must be above 0; got 0.0"),
+        (LocalPredictive(sigma=-2.0), "sigma of local attention must be above 0; got -2.0"),
     ],
 )
 def test_windows_that_are_none_are_refused(align, message):

@@ -22,6 +22,7 @@ from attnjax.attention.mask import (
     Segments,
     Window,
 )
+from attnjax.attention.position import Positions
 from attnjax.attention.score import Dot, ScaledDot
 
 # Few shapes, so that XLA compiles few programs: leading dimensions, T, S, K.
@@ -77,7 +78,7 @@ def test_a_conjunction_is_the_and_of_its_rules(data):
     shape = data.draw(SHAPES)
     first = data.draw(st.integers(0, 2))
     mask, said = conjunction(data, shape)
-    dense = mask.dense(*positions(shape, first))
+    dense = mask.dense(Positions(*positions(shape, first)))
     table = looped(said, shape, first)
     np.testing.assert_array_equal(np.broadcast_to(dense, table.shape), table)
 
@@ -154,15 +155,14 @@ def test_the_order_of_keys_does_not_matter(data):
         query,
         key[..., order, :],
         value[..., order, :],
-        query_position=at,
-        key_position=of[..., order],
+        positions=Positions(at, of[..., order]),
     )
     np.testing.assert_allclose(moved, attend(Causal(), query, key, value)[0], atol=1e-5)
 
 
 def test_a_mask_is_a_value():
     mask = Padding(jnp.ones((1, 3), bool)) & Causal() & Window(1, 0)
-    dense = jax.jit(lambda mask, at: mask.dense(at, at))(mask, jnp.arange(3)[None])
+    dense = jax.jit(lambda mask, at: mask.dense(Positions(at, at)))(mask, jnp.arange(3)[None])
     np.testing.assert_array_equal(dense[0], [[1, 0, 0], [1, 1, 0], [0, 1, 1]])
     assert Causal() & Window(1, 0) == And((Causal(), Window(1, 0)))
 
@@ -192,7 +192,7 @@ BLOCKED: tuple[Mask, ...] = (
 def test_a_tile_that_is_called_empty_or_whole_is(rows, columns, first):
     query, key = np.arange(first, first + 15), np.arange(15)
     for mask in BLOCKED:
-        table = np.broadcast_to(mask.dense(query, key), (15, 15))
+        table = np.broadcast_to(mask.dense(Positions(query, key)), (15, 15))
         pairs = table.reshape(15 // rows, rows, 15 // columns, columns)
         found = mask.block(BlockRange.of(query, rows), BlockRange.of(key, columns))
         some, whole = (np.broadcast_to(said, pairs.shape[::2]) for said in found)

@@ -160,7 +160,7 @@ def test_heads_that_do_not_divide_the_width_are_refused():
 class ByHead(Score):
     """No parameters, and in each head another scale."""
 
-    def __call__(self, query, key):
+    def __call__(self, query, key, positions):
         return dot(query, key) * 2.0 ** -jax.lax.axis_index("heads")
 
 

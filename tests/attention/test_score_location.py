@@ -9,6 +9,7 @@ import pytest
 from attnjax.attention.attention import Attention
 from attnjax.attention.mask import DenseMask
 from attnjax.attention.multihead import MultiHead
+from attnjax.attention.position import Positions
 from attnjax.attention.score import Additive, Location, location
 from attnjax.errors import UserError
 from tests.attention import oracle
@@ -83,10 +84,12 @@ def test_location_looks_at_no_key_and_at_no_later_place():
     (query, key, _), _, _ = arrays()
     query, key = jnp.asarray(query, jnp.float32), jnp.asarray(key, jnp.float32)
     score = Location(max_length=S)
-    logits, variables = score.init_with_output(jax.random.key(0), query, key)
+    at = Positions().filled(query, key)
+    logits, variables = score.init_with_output(jax.random.key(0), query, key, at)
     assert variables["params"]["weight"].shape == (Q, S)
-    np.testing.assert_array_equal(score.apply(variables, query, -key), logits)
-    shorter = score.apply(variables, query, key[:, : S - 1])
+    np.testing.assert_array_equal(score.apply(variables, query, -key, at), logits)
+    fewer = key[:, : S - 1]
+    shorter = score.apply(variables, query, fewer, Positions().filled(query, fewer))
     np.testing.assert_allclose(shorter, logits[..., : S - 1], atol=1e-6)
 
 
@@ -107,6 +110,6 @@ def test_every_head_has_places_of_its_own():
 
 def test_more_keys_than_places_are_refused():
     score = Location(max_length=S - 1)
-    (query, key, _), _, _ = arrays()
-    with pytest.raises(UserError, match="has places for 3 keys; got 4"):
-        score.init(jax.random.key(0), jnp.asarray(query), jnp.asarray(key))
+    inputs = map(jnp.asarray, arrays()[0])
+    with pytest.raises(UserError, match="max_length 3 takes at most as many keys; got 4"):
+        Attention(score=score).init(jax.random.key(0), *inputs, deterministic=True)

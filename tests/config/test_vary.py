@@ -183,7 +183,7 @@ def test_none_is_no_string_and_values_that_fit_only_together_are_made_together()
 
 def test_a_newcomers_part_can_be_chosen_at_once():
     class Newcomer(Score):
-        def __call__(self, query, key):
+        def __call__(self, query, key, positions):
             return query @ key.mT
 
     assert type(changed(f"{SCORE}:newcomer")[SCORE][1]) is Newcomer

@@ -19,8 +19,8 @@ from attnjax.training.step import initial_state, train_step
 WORDS, SMOOTHING, STEPS = 50, 0.1, 200
 
 
-def model(route: str) -> Transformer:
-    heads = MultiHead(heads=2, head=Attention(route=route))
+def model(implementation: str) -> Transformer:
+    heads = MultiHead(heads=2, head=Attention(implementation=implementation))
     feed_forward = FeedForward(width=16)
     return Transformer(
         vocabulary=WORDS,

@@ -1,8 +1,8 @@
-"""Softmax attention tile by tile, without its weights: memory linear in length, on any platform.
+"""Blockwise softmax attention: memory linear in length, on any platform.
 
-A tile is a block of queries against a block of keys. Its logits and weights live only while it is
-read, small enough for a core's cache. What the mask empties is not read: where positions are known
-before compiling such tiles are not in the program, otherwise they are passed over as it runs.
+Logits and weights are computed one tile at a time, a block of queries against a block of keys that
+fits in a core's cache. Tiles without an allowed pair are skipped: left out of the program if the
+positions are known before compiling, else passed over while it runs.
 """
 
 from functools import reduce
@@ -15,18 +15,19 @@ from jax.tree_util import Partial
 
 from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.fused.tiles import TilePlan, Where, attend
-from attnjax.attention.mask import Array, BlockRange, Mask, Padding
+from attnjax.attention.mask import BlockRange, Mask, Padding
+from attnjax.attention.position import Array, Positions
 
 
 def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
-    """The context [..., T, V] in the value's dtype; 0 where a query may attend to nothing.
+    """Context [..., T, V] in the value's dtype; 0 where a query may attend to nothing.
 
     Args:
         inputs: any.
-        tile: how many queries and keys to read at once; None chooses by their number.
+        tile: the numbers of queries and of keys in a tile; None chooses them by the length.
 
     Raises:
-        UserError: a rule of the mask cannot be read tile by tile.
+        UserError: a rule of the mask has no method `block`.
 
     Source: Rabe and Staats 2021; the backward pass, Dao et al. 2022, algorithm 4.
     """
@@ -37,11 +38,11 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
         return jnp.zeros((*leading, T, value.shape[-1]), value.dtype)
     rows, columns = tile or (_side(T), _side(S))
     rows, columns = min(rows, T), min(columns, S)
-    # An axis is filled up to whole blocks: rows that nobody reads, keys that nobody may.
+    # Axes are padded to whole blocks: the added rows are cut off, the added keys are masked.
     axes = {"query": (T, -T % rows), "key": (S, -S % columns), "width": (0, 0)}
 
     def flat(x: jax.Array, names: tuple[str, ...]) -> jax.Array:
-        """[..., *names] -> [N, *names], filled up; where all examples share it, [1, *names]."""
+        """[..., *names] -> [N, *names], padded; [1, *names] if all examples share the array."""
         before, own = x.shape[: -len(names)], x.shape[-len(names) :]
         own = tuple(max(size, axes[name][0]) for size, name in zip(own, names, strict=True))
         x = jnp.broadcast_to(x, (*before, *own))
@@ -58,8 +59,8 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
         jnp.broadcast_to(x, (*leading, *x.shape[-2:])) for x in (query, key, value)
     )
     arrays = flat(query, ("query", "width")), *(flat(x, ("key", "width")) for x in (key, value))
-    at = position(inputs.query_position, "query")
-    of = position(inputs.key_position, "key")
+    at = position(inputs.positions.query, "query")
+    of = position(inputs.positions.key, "key")
     rules = tuple(rule.map_arrays(flat) for rule in inputs.rules())
     some, whole, passed = _tiles(rules, BlockRange.of(at, rows), BlockRange.of(of, columns))
     if axes["key"][1]:
@@ -76,28 +77,28 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
     if bias is not None and not isinstance(bias, Partial):
         bias = Partial(bias)
     shares = jax.tree.map(lambda x: x.reshape(-1, *x.shape[len(leading) :]), bias)
-    where = Where(rules, jnp.asarray(at), jnp.asarray(of), passed)
+    where = Where(rules, Positions(jnp.asarray(at), jnp.asarray(of)), passed)
     context = attend(plan, *arrays, shares, where)
     return context[:, :T].reshape(*leading, T, -1)
 
 
 ENTRIES = 8 * 512 * 512
-"""Logits of all examples that are read at once. A product of many examples is one for each core;
-a product of one is cut in two, and the cores wait for one another."""
+"""The number of logits computed at once. Examples are read in groups, so that each core multiplies
+examples of its own: on one example the cores would wait for one another."""
 
 
 def _side(length: int) -> int:
-    """How many rows or columns: fewer read less beyond a diagonal, more cost less a tile."""
+    """The side of a tile: small tiles skip more, large ones have less overhead."""
     return 256 if length <= 1024 else 512
 
 
 def _places(table: Array) -> tuple[tuple[int, int], ...]:
-    """Where a table of tiles says yes."""
+    """The indices (i, j) of the true entries of a table of tiles."""
     return tuple((i, j) for i, j in np.argwhere(table).tolist())
 
 
 def _group(examples: int, entries: int) -> int:
-    """How many examples to read at once: a divisor of their number."""
+    """The number of examples to read at once, a divisor of their number."""
     most = max(1, ENTRIES // entries)
     return max(number for number in range(1, most + 1) if examples % number == 0)
 
@@ -105,9 +106,11 @@ def _group(examples: int, entries: int) -> int:
 def _tiles(
     rules: tuple[Mask, ...], query: BlockRange, key: BlockRange
 ) -> tuple[Array, Array, Array | None]:
-    """What may hold an allowed pair and what surely is whole, as is known before compiling.
+    """Tables of the tiles that may hold an allowed pair, and of those that hold allowed pairs only.
 
-    And [N, query blocks, key blocks]: what may hold one, as the rules' own arrays say.
+    The first two, [query blocks, key blocks], are known before compiling. The third, [N, query
+    blocks, key blocks], says which tiles may hold an allowed pair by the rules' own arrays; None:
+    no rule holds an array.
     """
     tables = [rule.block(query, key) for rule in rules]
     early = [table for table in tables if isinstance(table.any, np.ndarray)]

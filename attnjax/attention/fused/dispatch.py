@@ -1,99 +1,237 @@
-"""Softmax attention that never forms its weights: one signature, and the route to it.
+"""The choice of a kernel for softmax attention: the only place that knows which one computes it.
 
-    blockwise   anywhere, every rule, any bias of positions      `attnjax.attention.fused.blockwise`
+    dense       anywhere; computes the [T, S] weights            `attnjax.attention.attention`
+    blockwise   anywhere, every mask, any bias of positions      `attnjax.attention.fused.blockwise`
     cudnn       NVIDIA GPUs, half precision, padding or causal   `attnjax.attention.fused.cudnn`
     splash      TPUs, causal, windows, segments and padding      `attnjax.attention.fused.splash`
 
-A route that cannot honour a rule raises and names it; it never leaves one out.
+All but dense are fused: they never hold the weights. All give the same results. A kernel that
+cannot honour a mask raises and names it.
 """
 
 from collections.abc import Callable
-from typing import Literal
+from functools import partial
+from typing import Literal, Protocol
 
 import jax
+import jax.numpy as jnp
+from jax.extend.backend import backends
 
+from attnjax.attention.align import Align, softmax
 from attnjax.attention.fused.blockwise import blockwise
 from attnjax.attention.fused.cudnn import cudnn, cudnn_refuses
 from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.fused.splash import splash, splash_refuses
-from attnjax.attention.mask import Mask
+from attnjax.attention.mask import Mask, MaskLike, as_mask
+from attnjax.attention.pool import pool
+from attnjax.attention.position import Positions
+from attnjax.attention.score import Score, dot
 from attnjax.errors import UserError
 
-type Route = Literal["auto", "blockwise", "cudnn", "splash"]
-"""What computes a context without weights."""
+type Fused = Literal["auto", "blockwise", "cudnn", "splash"]
+"""A fused kernel; auto is the best one for the platform that is compiled for."""
+
+type Implementation = Literal["auto", "dense", "blockwise", "cudnn", "splash"]
+"""What computes an attention; auto is dense for short sequences, else the best fused kernel."""
+
+type Kernel = Callable[[Inputs], jax.Array]
+"""From the inputs to the context."""
+
+
+class Configuration(Protocol):
+    """The fields of an `Attention` that the choice depends on."""
+
+    score: Score
+    align: Align
+    dropout: float
+    implementation: Implementation
+
 
 REFUSES = {"cudnn": cudnn_refuses, "splash": splash_refuses}
-"""What says in words which of its inputs a route cannot honour."""
+"""For each kernel of one platform, the function that says what of its inputs it cannot compute."""
 
-WANTS = {"cudnn": "gpu", "splash": "tpu"}
-"""The platform of a route that is of one."""
+PLATFORM = {"cudnn": "cuda", "splash": "tpu"}
+"""The platform of a kernel that has only one."""
 
-PAYS_FROM = {"cpu": 256, "gpu": 4096, "tpu": 4096}
-"""Queries and keys from which on blockwise is the faster (CPU, measured), or dense would take
-memory that matters (elsewhere): at 4,096 the weights of one float32 head are 64 MiB.
+FUSED_FROM = {"cpu": 256, "cuda": 4096, "rocm": 4096, "tpu": 4096}
+"""The number of queries and of keys from which `Attention` uses a fused kernel, by platform: from
+there blockwise is faster (CPU, measured), or the weights take much memory (elsewhere): at 4,096 the
+weights of one float32 head take 64 MiB.
 
-CPU time of the dense path over blockwise's, gradients included, causal and padded, on two cores:
-128 sentences of 4 heads of 32, at 32, 64, 128 words 0.97, 0.98, 1.07; 64 at 256 words 1.66, 16 at
-512 words 2.07; 4 of 8 heads of 64 at 256, 512 words 1.16, 1.37; one of them 1.13, 1.25."""
+CPU time of dense over blockwise, gradients included, causal and padded, on two cores: 128 sentences
+of 4 heads of 32, at 32, 64, 128 words 0.97, 0.98, 1.07; 64 at 256 words 1.66, 16 at 512 words 2.07;
+4 of 8 heads of 64 at 256, 512 words 1.16, 1.37; one of them 1.13, 1.25."""
 
 
 def fused(
     query: jax.Array,
     key: jax.Array,
     value: jax.Array,
-    mask: Mask | None = None,
+    mask: MaskLike = None,
     *,
-    query_position: jax.Array | None = None,
-    key_position: jax.Array | None = None,
+    positions: Positions = Positions(),
     bias: Callable[..., jax.Array] | None = None,
-    scale: float = 1.0,
-    route: Route = "auto",
+    scale: float | None = None,
+    implementation: Fused = "auto",
 ) -> jax.Array:
     """context[t] = sum over allowed s of softmax_s(scale query[t] . key[s] + bias[t, s]) value[s].
+
+    It computes what `jax.nn.dot_product_attention` does, with two differences: heads are a leading
+    axis, [B, H, T, K], where that function has [B, T, H, K]; and a row that may attend to nothing
+    gives 0, where that function gives the mean of the values.
 
     Args:
         query: [..., T, K].
         key: [..., S, K].
         value: [..., S, V].
-        mask: what is allowed; None means everything.
-        query_position: absolute, integers that broadcast to [..., T]; None means 0, 1, ..., and
-            lets what the mask empties be left out before compiling.
-        key_position: the same, [..., S].
+        mask: a mask, or booleans [..., T, S], True = attend; None allows everything.
+        positions: absolute, integers that broadcast to [..., T] and [..., S]. None means 0, 1, ...:
+            then tiles that the mask empties are left out of the program.
         bias: a function of positions (see `Inputs`).
-        scale: of the products.
-        route: what computes it; auto means cuDNN or splash where there is one that can, else
-            blockwise. Splash cannot be cut over several devices, unless `shard_map` or `pmap` cuts
-            around it: auto takes it where there is one TPU.
+        scale: of the dot products; None means 1 / sqrt(K).
+        implementation: the kernel. auto takes cudnn or splash if the program is compiled for their
+            platform and they can compute the inputs, else blockwise. Splash cannot be partitioned
+            over several devices, so auto takes it only if there is one TPU.
 
     Returns:
         [..., T, V] in the value's dtype; 0 where a query may attend to nothing.
 
     Raises:
-        UserError: the route cannot honour a rule of the mask, or whatever else it names; or it is
-            of another platform.
+        UserError: the kernel cannot compute the inputs, or needs a platform that JAX does not have
+            here; the mask is an array of another dtype or rank.
 
     Source: Vaswani et al. 2017, eq. 1; Rabe and Staats 2021; Dao et al. 2022.
     """
-    inputs = Inputs(query, key, value, mask, query_position, key_position, bias, scale)
-    platform = jax.default_backend()
-    if route == "auto":
-        route = _best(inputs)
-    elif route in REFUSES and (refused := REFUSES[route](inputs)):
-        raise UserError(f"the route {route} cannot honour {refused}; choose blockwise or dense")
-    elif WANTS.get(route, platform) != platform:
-        raise UserError(f"the route {route} wants a {WANTS[route].upper()}; JAX runs on {platform}")
-    return {"blockwise": blockwise, "cudnn": cudnn, "splash": splash}[route](inputs)
+    factor = query.shape[-1] ** -0.5 if scale is None else scale
+    inputs = Inputs(query, key, value, as_mask(mask, query), positions, bias, factor)
+    if implementation == "auto":
+        return _by_platform(inputs, _best_fused)
+    return _run(implementation, inputs)
 
 
-def _best(inputs: Inputs) -> Route:
-    """The platform's own route, if it can do it all."""
-    if jax.default_backend() == "gpu" and not cudnn_refuses(inputs):
-        return "cudnn"
-    if jax.default_backend() == "tpu" and jax.device_count() == 1 and not splash_refuses(inputs):
-        return "splash"
-    return "blockwise"
+def choose(
+    attention: Configuration,
+    query: jax.Array,
+    key: jax.Array,
+    mask: Mask | None,
+    *,
+    shown: bool,
+    training: bool,
+    deterministic: bool,
+) -> Callable[..., jax.Array] | None:
+    """The fused kernel for an attention; None: compute the weights.
+
+    Args:
+        attention: what the user configured.
+        query: [..., T, any].
+        key: [..., S, any].
+        mask: None allows everything.
+        shown: whether the collection "attention" is requested.
+        training: cudnn and splash are used in training only; elsewhere auto replaces them, since
+            they can compute neither the masks of a search nor all dtypes.
+        deterministic: no dropout.
+
+    Returns:
+        A function of query, key, value, mask and positions.
+
+    Raises:
+        UserError: a fused kernel was configured, and some part needs the weights.
+    """
+    implementation = attention.implementation
+    if implementation == "dense" or shown:
+        return None
+    scale = attention.score.dot_product_scale(query.shape[-1])
+    needed = needs_weights(attention, deterministic=deterministic)
+    if needed and implementation != "auto":
+        raise UserError(
+            f"{needed} needs the [T, S] weights, which implementation {implementation} does not "
+            "compute; choose implementation auto or dense"
+        )
+    if scale is None or needed:
+        return None
+    if implementation == "blockwise" or (implementation in PLATFORM and training):
+        run = partial(_run, implementation)
+    elif (mask is None or mask.has_blocks()) and _length(query, key) >= min(FUSED_FROM.values()):
+        run = partial(_by_platform, kernel=_best)
+    else:
+        return None
+    return lambda *arrays: run(Inputs(*arrays, scale=scale))
 
 
-def pays_from() -> int:
-    """The number of queries and of keys from which on no weights are better, on this platform."""
-    return PAYS_FROM.get(jax.default_backend(), PAYS_FROM["gpu"])
+def needs_weights(attention: Configuration, *, deterministic: bool) -> str | None:
+    """The part of an attention that no fused kernel can compute, in words; None: there is none."""
+    if attention.score.dot_product_scale(1) is None:
+        return f"the score {type(attention.score).__name__}"
+    if not attention.align.is_softmax:
+        return f"the align {type(attention.align).__name__}"
+    return "dropout of weights" if attention.dropout and not deterministic else None
+
+
+def describe(attention: Configuration) -> str:
+    """What computes an attention in training, in words."""
+    implementation = attention.implementation
+    needed = needs_weights(attention, deterministic=False)
+    if needed or implementation == "dense":
+        return f"dense, computes its weights{f' for {needed}' if needed else ''}"
+    if implementation != "auto":
+        return f"{implementation}, computes its weights only if they are requested"
+    lengths = ", ".join(f"{length:,} ({name})" for name, length in FUSED_FROM.items())
+    return f"auto, computes its weights below a length of {lengths}"
+
+
+def _run(implementation: Implementation, inputs: Inputs) -> jax.Array:
+    """The context by the kernel that the user chose."""
+    if implementation == "blockwise":
+        return blockwise(inputs)
+    if refused := REFUSES[implementation](inputs):
+        raise UserError(
+            f"implementation {implementation} cannot compute {refused}; choose blockwise or dense"
+        )
+    if PLATFORM[implementation] not in backends():
+        raise UserError(
+            f"implementation {implementation} needs the platform {PLATFORM[implementation]}; "
+            f"JAX has {', '.join(backends())} here"
+        )
+    return {"cudnn": cudnn, "splash": splash}[implementation](inputs)
+
+
+def _by_platform(inputs: Inputs, kernel: Callable[[Inputs, str], Kernel]) -> jax.Array:
+    """The context by the kernel of the platform that the program is compiled for.
+
+    A branch is traced for each platform of this process, and only one of them is compiled. Programs
+    exported to a platform that this process does not have compute blockwise.
+    """
+    kernels = {name: kernel(inputs, name) for name in FUSED_FROM if name in backends()}
+    if len({*kernels.values()}) == 1:
+        return next(iter(kernels.values()))(inputs)
+    branches = {name: partial(run, inputs) for name, run in kernels.items()}
+    return jax.lax.platform_dependent(**branches, default=partial(blockwise, inputs))
+
+
+def _best(inputs: Inputs, platform: str) -> Kernel:
+    """Dense below the platform's length, else the best fused kernel."""
+    short = _length(inputs.query, inputs.key) < FUSED_FROM[platform]
+    return _dense if short else _best_fused(inputs, platform)
+
+
+def _best_fused(inputs: Inputs, platform: str) -> Kernel:
+    """The platform's own kernel if it can compute the inputs, else blockwise."""
+    if platform == "cuda" and not cudnn_refuses(inputs):
+        return cudnn
+    if platform == "tpu" and jax.device_count("tpu") == 1 and not splash_refuses(inputs):
+        return splash
+    return blockwise
+
+
+def _dense(inputs: Inputs) -> jax.Array:
+    """The context by way of the weights, for inputs without a bias."""
+    logits, allowed = inputs.scale * dot(inputs.query, inputs.key), None
+    if inputs.mask is not None:
+        positions = inputs.positions.filled(inputs.query, inputs.key)
+        allowed = jnp.broadcast_to(inputs.mask.dense(positions), logits.shape)
+    return pool(softmax(logits, allowed), inputs.value)
+
+
+def _length(query: jax.Array, key: jax.Array) -> int:
+    """The smaller of T and S."""
+    return min(query.shape[-2], key.shape[-2])

@@ -1,4 +1,4 @@
-"""What attention without weights is asked for: one value, which every route reads."""
+"""The arguments of a fused kernel, as one value that every kernel reads."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from attnjax.attention.mask import Mask, Padding
+from attnjax.attention.position import Positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,21 +20,19 @@ class Inputs:
         query: [..., T, K].
         key: [..., S, K].
         value: [..., S, V].
-        mask: what is allowed; None means everything.
-        query_position: absolute, integers that broadcast to [..., T]; None means 0, 1, ...
-        key_position: the same, [..., S].
-        bias: called as bias(query_position [T], key_position [S]) -> [T, S] on a part of one
-            example. A `jax.tree_util.Partial` gets its example's share of its arrays first; they
+        mask: None allows everything.
+        positions: absolute, integers that broadcast to [..., T] and [..., S]; None: 0, 1, ...
+        bias: a function of `Positions`, [T] and [S], that returns [T, S]; it is called on tiles of
+            one example. A `jax.tree_util.Partial` gets its example's part of its arrays first; they
             lead with the query's leading axes, and have gradients.
-        scale: of the products.
+        scale: of the dot products.
     """
 
     query: jax.Array
     key: jax.Array
     value: jax.Array
     mask: Mask | None = None
-    query_position: jax.Array | None = None
-    key_position: jax.Array | None = None
+    positions: Positions = Positions()
     bias: Callable[..., jax.Array] | None = None
     scale: float = 1.0
 
@@ -42,11 +41,11 @@ class Inputs:
         return () if self.mask is None else self.mask.rules()
 
     def numbered(self) -> bool:
-        """Whether positions are other than 0, 1, ..., as far as is known."""
-        return self.query_position is not None or self.key_position is not None
+        """Whether queries and keys are known to stand at 0, 1, ..."""
+        return self.positions.query is None and self.positions.key is None
 
     def present(self) -> jax.Array | None:
-        """The keys that no padding forbids, [..., S]; None where no rule is of padding."""
+        """The keys that no rule `Padding` forbids, [..., S]; None without such a rule."""
         shape = self.key.shape[:-1]
         padding = [rule.present for rule in self.rules() if isinstance(rule, Padding)]
         return reduce(and_, (jnp.broadcast_to(x, shape) for x in padding)) if padding else None

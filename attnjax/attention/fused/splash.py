@@ -1,4 +1,4 @@
-"""Softmax attention without its weights on a TPU, by the splash kernel that JAX ships with."""
+"""Fused softmax attention on a TPU, by the splash kernel that ships with JAX."""
 
 from typing import Any
 
@@ -11,44 +11,45 @@ from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.mask import Causal, Mask, Padding, Segments, Window
 
 LANES = 128
-"""The kernel reads queries and keys by multiples of that many."""
+"""The kernel takes numbers of queries and keys that are multiples of this."""
 
 FORBIDDEN = -0.7 * float(np.finfo(np.float32).max)
-"""The logit of a forbidden pair: finite, as the kernel wants it."""
+"""The logit of a forbidden pair: the kernel wants a finite number."""
 
 
 def splash_refuses(inputs: Inputs) -> str | None:
-    """What splash cannot honour; None if it can do it all."""
+    """The part of the inputs that splash cannot compute, in words; None if it can compute all."""
     for x in (inputs.query, inputs.key, inputs.value):
         if x.dtype not in (jnp.dtype("float32"), jnp.dtype("bfloat16")):
-            return f"the dtype {x.dtype}; it wants float32 or bfloat16"
+            return f"the dtype {x.dtype}: it must be float32 or bfloat16"
     if inputs.bias is not None:
         return "a bias that is a function of positions"
     rules = inputs.rules()
     for rule in rules:
         if isinstance(rule, Padding | Segments):
             continue
-        if not (isinstance(rule, Causal) or (isinstance(rule, Window) and rule.reach())):
-            return f"the rule {type(rule).__name__}"
-        if inputs.numbered():
-            return f"the rule {type(rule).__name__} on positions other than 0, 1, ..."
+        if not isinstance(rule, Causal | Window):
+            return f"the mask {type(rule).__name__}"
+        if not inputs.numbered():
+            return f"the mask {type(rule).__name__} on positions other than 0, 1, ..."
     if sum(isinstance(rule, Segments) for rule in rules) > 1:
-        return "two rules Segments together"
+        return "two masks Segments together"
     return None
 
 
 def splash(inputs: Inputs) -> jax.Array:
-    """The context [..., T, V] of what splash does not refuse; 0 where nothing may be attended to.
+    """Context [..., T, V]; 0 where a query may attend to nothing.
 
-    What causality and windows empty is not read; segments and padding are compared in every tile.
+    Tiles that causality and windows empty are skipped; segments and padding are compared in every
+    other tile.
 
     Args:
-        inputs: in float32 or bfloat16, with any of `Causal`, `Window` on 0, 1, ..., `Padding`, and
-            one `Segments`.
+        inputs: what `splash_refuses` does not refuse: float32 or bfloat16, `Causal` and `Window` on
+            positions 0, 1, ..., `Padding`, and one `Segments`.
 
     Source: Dao et al. 2022, as `jax.experimental.pallas.ops.tpu.splash_attention`.
     """
-    # Imported where it is used: Pallas' TPU half takes a second that no other route should pay.
+    # Imported here: importing Pallas for TPUs takes a second, which other kernels need not pay.
     from jax.experimental.pallas.ops.tpu import splash_attention as kernels
 
     query, key, value = inputs.query, inputs.key, inputs.value
@@ -66,40 +67,40 @@ def splash(inputs: Inputs) -> jax.Array:
         block_sizes=kernels.BlockSizes(**dict.fromkeys(blocks, side)),
         mask_value=FORBIDDEN,
     )
-    # One more key, of value 0 and of a logit below every allowed and above every forbidden one:
-    # next to an allowed key it weighs 0, and a row without any gives 0 and has no gradient.
+    # One more key, with value 0 and a logit below all allowed and above all forbidden ones: beside
+    # an allowed key its weight is 0; in a row without one its weight is 1, so the context is 0.
     nobody = jnp.full((1,), FORBIDDEN / 2, jnp.float32)
 
     def one(example: tuple[Any, ...]) -> jax.Array:
-        """[T, K], [S, K], [S, V] and its numbers: an example is the one head of its own."""
+        """The context of one example, [T, K], [S, K], [S, V] and its segments, as one head."""
         *arrays, ids = example
         own = None if ids is None else kernels.SegmentIds(*ids)
         return attend(*(x[None] for x in arrays), own, nobody)[0]
 
-    # One after the other: under `vmap` the kernel's grid has an axis that it does not expect.
+    # `vmap` would add an axis to the kernel's grid that the kernel does not expect.
     context = lax.map(one, (*given, segments))
     return context[:, :T].astype(value.dtype).reshape(*query.shape[:-1], -1)
 
 
 def _static(rules: tuple[Mask, ...], rows: int, columns: int):
-    """Causality and windows, as the kernel wants them: it leaves out what they empty."""
+    """Causality and windows as the kernel's own mask, of which it skips the empty tiles."""
     from jax.experimental.pallas.ops.tpu import splash_attention as kernels
 
     behind, ahead = rows + columns, rows + columns
     for rule in rules:
         if isinstance(rule, Causal):
             ahead = 0
-        elif isinstance(rule, Window) and (reach := rule.reach()):
-            behind, ahead = min(behind, reach[0]), min(ahead, reach[1])
+        elif isinstance(rule, Window):
+            behind, ahead = min(behind, rule.before), min(ahead, rule.after)
     if behind == ahead == rows + columns:
         return kernels.FullMask((rows, columns))
     return kernels.LocalMask((rows, columns), (behind, ahead), 0)
 
 
 def _segments(inputs: Inputs, sizes: tuple[int, int]) -> tuple[jax.Array, jax.Array] | None:
-    """Numbers [N, T] and [N, S], the same where a pair is allowed; None where all are.
+    """Segment numbers [N, T] and [N, S], equal if a pair is allowed; None: all pairs are allowed.
 
-    A key that nobody may read has a number that no query has.
+    A key that no query may attend to has a number that no query has.
     """
     shapes, present = [x.shape[:-1] for x in (inputs.query, inputs.key)], inputs.present()
     packed = [rule for rule in inputs.rules() if isinstance(rule, Segments)]

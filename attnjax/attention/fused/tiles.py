@@ -1,7 +1,8 @@
-"""The two passes of attention over tiles: a running softmax forwards, the weights anew backwards.
+"""Forward and backward pass of blockwise attention over tiles.
 
-N examples, batch and heads alike, are read in groups of G. A group's results are carried from tile
-to tile, at most [G, T, V]; logits, [G, rows, columns], live as long as their tile.
+The forward pass keeps a running softmax; the backward pass computes the weights again. N examples,
+batch and heads alike, are read in groups of G. A group's results, at most [G, T, V], are carried
+from tile to tile; logits, [G, rows, columns], exist for one tile at a time.
 """
 
 from collections.abc import Callable
@@ -15,21 +16,22 @@ from jax import lax
 from jax.tree_util import Partial
 
 from attnjax.attention.mask import Mask
+from attnjax.attention.position import Positions
 
 type Number = Any
-"""A tile's or a group's number, which a loop counts."""
+"""The index of a tile or a group, a Python or a traced integer."""
 
 
 class TilePlan(NamedTuple):
-    """What is known before compiling.
+    """What is known of the tiles before compiling.
 
     Attributes:
         rows: queries in a tile.
         columns: keys in a tile.
         group: G, how many examples are read at once.
         whole: tiles (i, j) without a forbidden pair.
-        partial: the others that may hold an allowed pair.
-        scale: what products are multiplied by.
+        partial: the other tiles that may hold an allowed pair.
+        scale: of the dot products.
     """
 
     rows: int
@@ -45,15 +47,13 @@ class Where(NamedTuple):
 
     Attributes:
         rules: single rules, with arrays [N, T] or [N, S].
-        query_position: [N, T].
-        key_position: [N, S].
-        some: which tiles may hold an allowed pair, [N, query blocks, key blocks]; None where the
-            plan says it all.
+        positions: [N, T] and [N, S].
+        some: which tiles may hold an allowed pair, [N, query blocks, key blocks]; None: the plan
+            says which.
     """
 
     rules: tuple[Mask, ...]
-    query_position: jax.Array
-    key_position: jax.Array
+    positions: Positions
     some: jax.Array | None
 
 
@@ -68,7 +68,7 @@ def attend(
 ) -> jax.Array:
     """Queries [N, T, K], keys [N, S, K], values [N, S, V] -> context [N, T, V].
 
-    T and S are whole blocks. The bias' arrays lead with N; it is called on one example's tile.
+    T and S are multiples of the block sizes. The arrays of the bias lead with N.
     """
     return _forward(plan, query, key, value, bias, where)[0]
 
@@ -81,7 +81,7 @@ def _forward(
     bias: Partial | None,
     where: Where,
 ) -> tuple[jax.Array, Any]:
-    """The context, and what the backward pass needs: besides it log sum exp of each row."""
+    """The context, and what the backward pass needs: the inputs, and log sum exp of each row."""
 
     def group(number: Number) -> tuple[jax.Array, jax.Array]:
         own, share = _of_group(plan, where, number), partial(_share, plan, number)
@@ -96,7 +96,7 @@ def _forward(
             if masked:
                 logits = _forbid(logits, _allowed(plan, own, i, j))
             higher = jnp.maximum(highest, logits.max(-1, keepdims=True))
-            # A row without a key so far has no highest logit; any finite number does.
+            # A row without a key so far has no highest logit; any finite number will do.
             level = jnp.where(higher == -jnp.inf, 0, higher)
             weights, decay = jnp.exp(logits - level), jnp.exp(highest - level)
             more = jnp.einsum("gts,gsv->gtv", weights, _wide(column(v)))
@@ -109,7 +109,7 @@ def _forward(
         highest, total, context = _over(plan, own, update, start, [("query", 1)] * 3)
         empty = total == 0
         context = context / jnp.where(empty, 1, total)
-        # Minus this, every logit of an empty row is -inf, and its weight 0.
+        # For an empty row the level is inf, so that the backward pass computes weights of 0.
         level = jnp.where(empty, jnp.inf, highest + jnp.log(jnp.where(empty, 1, total)))
         return context.astype(value.dtype), level
 
@@ -120,9 +120,10 @@ def _forward(
 def _backward(plan: TilePlan, kept: Any, slope: jax.Array) -> tuple[Any, ...]:
     """The gradients of query, key, value and bias.
 
-    Its tiles are turned, [G, columns, rows]: two of three products that read a turned tile then
-    have it on their left, as it lies, and the third has queries' gradients as [G, K, T]. On the
-    right a tile is laid out anew before each product, which costs half as much again.
+    Tiles are transposed, [G, columns, rows]. Two of the three products that read a transposed tile
+    then have it on their left in the order in which it is stored; the third computes the queries'
+    gradients as [G, K, T]. A tile on the right would be copied before each product, which takes
+    half as long again.
     """
     query, key, value, bias, where, context, level = kept
 
@@ -170,13 +171,13 @@ attend.defvjp(_forward, _backward)
 
 
 def _each_group(plan: TilePlan, group: Callable[[Number], Any], query: jax.Array) -> Any:
-    """What each group of examples gives, one after the other: leaves [N, ...]."""
+    """The results of all groups, computed one group after the other: leaves [N, ...]."""
     numbers = jnp.arange(query.shape[0] // plan.group)
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), lax.map(group, numbers))
 
 
 def _over(plan: TilePlan, own: Where, update: Callable[..., Any], carry: Any, slots: Any) -> Any:
-    """Carry results over all tiles: of each, `update` sees the part that its slot says."""
+    """Carry results over all tiles; `update` gets the part of each result that its slot names."""
 
     def step(masked: bool, carry: list[Any], place: Any) -> tuple[list[Any], None]:
         i, j = place
@@ -208,7 +209,7 @@ def _cut(x: jax.Array, number: Number, size: int, axis: int = 1) -> jax.Array:
 
 
 def _cutters(plan: TilePlan, i: Number, j: Number) -> tuple[Callable[..., jax.Array], ...]:
-    """What takes a tile's queries, and what takes its keys."""
+    """Functions that cut a tile's queries and a tile's keys out of an array."""
     row, column = (
         partial(_cut, number=i, size=plan.rows),
         partial(_cut, number=j, size=plan.columns),
@@ -225,31 +226,34 @@ def _wide(x: jax.Array) -> jax.Array:
 
 
 def _share(plan: TilePlan, number: Number, tree: Any) -> Any:
-    """One group's part of arrays [N or 1, ...]: [G or 1, ...]."""
+    """The part of arrays [N or 1, ...] that belongs to one group: [G or 1, ...]."""
     return jax.tree.map(lambda x: x if x.shape[0] == 1 else _cut(x, number, plan.group, 0), tree)
 
 
 def _of_group(plan: TilePlan, where: Where, number: Number) -> Where:
-    """What is allowed in one group; `some` is then [query blocks, key blocks], of any example."""
+    """Which pairs are allowed in one group; `some` is then [query blocks, key blocks]."""
     share = partial(_share, plan, number)
     rules = tuple(rule.map_arrays(lambda x, _: share(x)) for rule in where.rules)
     some = None if where.some is None else share(where.some).any(0)
-    return Where(rules, share(where.query_position), share(where.key_position), some)
+    return Where(rules, share(where.positions), some)
 
 
-def _positions(plan: TilePlan, own: Where, i: Number, j: Number) -> tuple[jax.Array, jax.Array]:
-    """Those of a tile: [G or 1, rows], [G or 1, columns]."""
-    return _cut(own.query_position, i, plan.rows), _cut(own.key_position, j, plan.columns)
+def _positions(plan: TilePlan, own: Where, i: Number, j: Number) -> Positions:
+    """The positions of a tile: [G or 1, rows], [G or 1, columns]."""
+    query, key = own.positions
+    return Positions(_cut(query, i, plan.rows), _cut(key, j, plan.columns))
 
 
 def _bias(plan: TilePlan, own: Where, bias: Partial, i: Number, j: Number) -> jax.Array:
     """The bias on a tile: [G, rows, columns]."""
-    places = (jnp.broadcast_to(x, (plan.group, x.shape[1])) for x in _positions(plan, own, i, j))
-    return jax.vmap(lambda bias, at, of: bias(at, of))(bias, *places)
+    positions = jax.tree.map(
+        lambda x: jnp.broadcast_to(x, (plan.group, x.shape[1])), _positions(plan, own, i, j)
+    )
+    return jax.vmap(lambda bias, positions: bias(positions))(bias, positions)
 
 
 def _allowed(plan: TilePlan, own: Where, i: Number, j: Number) -> jax.Array:
-    """Which pairs of a tile are: booleans that broadcast to [G, rows, columns]."""
+    """Which pairs of a tile are allowed: booleans that broadcast to [G, rows, columns]."""
     sizes = {"query": (i, plan.rows), "key": (j, plan.columns)}
 
     def tile(x: jax.Array, axes: tuple[str, ...]) -> jax.Array:
@@ -257,11 +261,11 @@ def _allowed(plan: TilePlan, own: Where, i: Number, j: Number) -> jax.Array:
             x = _cut(x, *sizes[side], axis)
         return x
 
-    places = _positions(plan, own, i, j)
-    return reduce(and_, (rule.map_arrays(tile).dense(*places) for rule in own.rules))
+    positions = _positions(plan, own, i, j)
+    return reduce(and_, (rule.map_arrays(tile).dense(positions) for rule in own.rules))
 
 
 def _forbid(logits: jax.Array, allowed: jax.Array) -> jax.Array:
-    """-inf where a pair is forbidden."""
-    # Fused into the exponential, the comparison would take it twice as long as both apart.
+    """The logits, with -inf where a pair is forbidden."""
+    # Without the barrier XLA fuses the comparison into the exponential, which takes twice as long.
     return lax.optimization_barrier(jnp.where(allowed, logits, -jnp.inf))

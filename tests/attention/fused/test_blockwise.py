@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from jax.tree_util import Partial
 
 from attnjax.attention.align import softmax
-from attnjax.attention.attention import pool
 from attnjax.attention.fused.blockwise import blockwise
 from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.mask import Causal, DenseMask, ExcludeSelf, Padding, Segments, Window
+from attnjax.attention.pool import pool
+from attnjax.attention.position import Positions
 from attnjax.attention.score import dot
 from attnjax.training.flops import product_flops
 
@@ -48,7 +49,7 @@ def dense(query, key, value, mask, at, of, bias=None):
         logits += bias
     allowed = None
     if mask is not None:
-        allowed = jnp.broadcast_to(mask.dense(at, of), logits.shape)
+        allowed = jnp.broadcast_to(mask.dense(Positions(at, of)), logits.shape)
     return pool(softmax(logits, allowed), value)
 
 
@@ -92,7 +93,7 @@ def test_equals_the_dense_path_with_gradients(mask, float64):
     chex.assert_trees_all_close(found, expected, rtol=0, atol=1e-13)
     empty = np.zeros((B, H, T), bool)
     if mask is not None:
-        empty = ~np.broadcast_to(mask.dense(at, of), (B, H, T, S)).any(-1)
+        empty = ~np.broadcast_to(mask.dense(Positions(at, of)), (B, H, T, S)).any(-1)
     ((_, context), slopes) = found
     assert (np.asarray(context)[empty] == 0).all()
     assert (np.asarray(slopes[0])[empty] == 0).all()
@@ -103,15 +104,15 @@ def test_positions_that_restart_under_packing(float64):
     at, of, mask = PLACES[..., :T], PLACES, Causal() & PACKED & Window(3, 0)
     expected = with_gradients(lambda *x: dense(*x, mask, at, of), direction)(arrays)
     found = with_gradients(
-        lambda *x: blockwise(Inputs(*x, mask, at, of, scale=0.5), TILE),
+        lambda *x: blockwise(Inputs(*x, mask, Positions(at, of), scale=0.5), TILE),
         direction,
     )(arrays)
     chex.assert_trees_all_close(found, expected, rtol=0, atol=1e-13)
 
 
-def alibi(slope, query_position, key_position):
+def alibi(slope, positions):
     """Press et al. 2022: the farther, the less."""
-    distance = abs(query_position[:, None] - key_position[None, :])
+    distance = abs(positions.query[:, None] - positions.key[None, :])
     return -slope * distance
 
 
@@ -119,20 +120,22 @@ def alibi(slope, query_position, key_position):
 def test_a_bias_of_positions_and_its_gradient(packed, float64):
     arrays, direction = inputs()
     slopes = jnp.broadcast_to(jnp.array([0.5, 0.125]), (B, H))
-    mask, places = None, positions(T, S)
+    mask, places = None, Positions(*positions(T, S))
     if packed:
         present = PRESENT & (WORDS[None, None] > 1)
-        mask, places = Causal() & Padding(present) & PACKED, (PLACES[..., :T], PLACES)
-        assert not mask.dense(*places).any(-1).all()
+        mask = Causal() & Padding(present) & PACKED
+        places = Positions(PLACES[..., :T], PLACES)
+        assert not mask.dense(places).any(-1).all()
     at, of = (jnp.broadcast_to(x, (B, H, x.shape[-1])) for x in places)
 
     def by_tiles(query, key, value, slopes):
         bias = Partial(alibi, slopes)
-        given = places if packed else (None, None)
-        return blockwise(Inputs(query, key, value, mask, *given, bias, 0.5), TILE)
+        given = places if packed else Positions()
+        return blockwise(Inputs(query, key, value, mask, given, bias, 0.5), TILE)
 
     def by_weights(query, key, value, slopes):
-        return dense(query, key, value, mask, *places, jax.vmap(jax.vmap(alibi))(slopes, at, of))
+        bias = jax.vmap(jax.vmap(alibi))(slopes, Positions(at, of))
+        return dense(query, key, value, mask, *places, bias)
 
     found, expected = (
         with_gradients(run, direction)((*arrays, slopes)) for run in (by_tiles, by_weights)
@@ -146,7 +149,7 @@ def test_one_word_at_a_time():
     whole = blockwise(Inputs(*arrays, Causal()), TILE)
     step = jax.jit(
         lambda query, t: blockwise(
-            Inputs(query, *arrays[1:], Causal(), query_position=t[None, None, None]), TILE
+            Inputs(query, *arrays[1:], Causal(), Positions(t[None, None, None])), TILE
         )
     )
     for t in range(S):
@@ -182,7 +185,7 @@ def test_any_mask(shape, seed):
     segments = [jnp.asarray(np.sort(random.integers(0, 3, (B, 1, n)), -1)) for n in (queries, keys)]
     mask = (
         Padding(jnp.asarray(random.random((B, 1, keys)) < random.random()))
-        & Window(*(jnp.asarray(n) for n in random.integers(0, keys, 2)))
+        & Window(*random.integers(0, keys, 2).tolist())
         & Segments(*segments)
         & DenseMask(jnp.asarray(random.random((1, 1, queries, keys)) < 0.8))
     )

@@ -1,4 +1,4 @@
-"""Attention without weights: which route leads to it, what each refuses, what a module takes."""
+"""Fused attention: which kernel is chosen, what each refuses, and that results are the same."""
 
 from functools import partial
 
@@ -11,10 +11,11 @@ import pytest
 from attnjax.attention.attention import Attention
 from attnjax.attention.fused.blockwise import blockwise
 from attnjax.attention.fused.cudnn import cudnn
-from attnjax.attention.fused.dispatch import PAYS_FROM, fused
+from attnjax.attention.fused.dispatch import FUSED_FROM, describe, fused
 from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.mask import Causal, ExcludeSelf, Mask, Padding, Segments, Window
 from attnjax.attention.multihead import MultiHead
+from attnjax.attention.position import Positions
 from attnjax.attention.score import Dot, General, ScaledDot
 from attnjax.errors import UserError
 
@@ -57,40 +58,40 @@ def with_gradients(attend):
 
 
 class Stranger(Mask):
-    """A rule that says nothing of blocks."""
+    """A mask without the method `block`."""
 
-    def dense(self, query_position, key_position):
-        return key_position[..., None, :] <= query_position[..., :, None]
+    def dense(self, positions):
+        return positions.key[..., None, :] <= positions.query[..., :, None]
 
 
 def test_a_rule_that_cannot_be_honoured_is_named():
     query = key = value = jnp.zeros((2, 4, K))
-    with pytest.raises(UserError, match="the rule Stranger"):
+    with pytest.raises(UserError, match="the mask Stranger has no method block"):
         fused(query, key, value, Causal() & Stranger())
     half = [jnp.zeros((2, 16, 8), jnp.bfloat16)] * 3
     refused = {
         "Segments": Segments(jnp.zeros((1, 16), int), jnp.zeros((1, 16), int)),
         "ExcludeSelf": ExcludeSelf(),
         "Causal and Padding together": Causal() & Padding(jnp.ones((1, 16), bool)),
-        "Window to the right": Window(3, 2),
+        "Window with keys after the query": Window(3, 2),
     }
     for name, mask in refused.items():
-        with pytest.raises(UserError, match=f"cudnn cannot honour the rules? {name}"):
-            fused(*half, mask, route="cudnn")
+        with pytest.raises(UserError, match=f"cudnn cannot compute the masks? {name}"):
+            fused(*half, mask, implementation="cudnn")
     with pytest.raises(UserError, match="other than 0, 1"):
-        fused(*half, Causal(), query_position=jnp.zeros((1, 16), int), route="cudnn")
+        fused(*half, Causal(), positions=Positions(jnp.zeros((1, 16), int)), implementation="cudnn")
     wider = [*half[:2], jnp.zeros((2, 16, 16), jnp.bfloat16)]
     with pytest.raises(UserError, match="values of width 16 where keys have 8"):
-        fused(*wider, route="cudnn")
+        fused(*wider, implementation="cudnn")
     with pytest.raises(UserError, match="keys or values that several examples share"):
-        fused(half[0], half[1][:1], half[2], route="cudnn")
+        fused(half[0], half[1][:1], half[2], implementation="cudnn")
     mixed = [half[0], half[1].astype(jnp.float16), half[2]]
-    with pytest.raises(UserError, match="the dtypes bfloat16, float16; it wants"):
-        fused(*mixed, route="cudnn")
+    with pytest.raises(UserError, match="the dtypes bfloat16, float16: all must be"):
+        fused(*mixed, implementation="cudnn")
     with pytest.raises(UserError, match="the dtypes float32"):
-        fused(query, key, value, route="cudnn")
+        fused(query, key, value, implementation="cudnn")
     with pytest.raises(UserError, match="a bias"):
-        fused(*half, bias=jnp.subtract, route="cudnn")
+        fused(*half, bias=jnp.subtract, implementation="cudnn")
 
 
 @pytest.mark.parametrize(
@@ -125,13 +126,13 @@ def test_what_cudnn_is_told_means_the_same(mask):
 
 @pytest.mark.parametrize("score", [Dot(), ScaledDot()])
 def test_a_module_forms_its_weights_if_they_are_asked_for(score):
-    """The same parameters and results either way; the largest array tells which route it was."""
-    D, long = 8, 2 * PAYS_FROM["cpu"]
+    """The same parameters and results either way; the largest array tells which kernel it was."""
+    D, long = 8, 2 * FUSED_FROM["cpu"]
     draw = np.random.default_rng(0).normal
     x = jnp.asarray(draw(size=(1, long, D)), jnp.float32)
     mask = Padding(jnp.arange(long)[None] < long - 9) & Causal()
     module = MultiHead(head=Attention(score=score), heads=2)
-    forced = MultiHead(head=Attention(score=score, route="blockwise"), heads=2)
+    forced = MultiHead(head=Attention(score=score, implementation="blockwise"), heads=2)
     initial = jax.jit(lambda x: module.init(jax.random.key(0), x, x, x, mask, deterministic=True))
     parameters = {"params": initial(x)["params"]}
 
@@ -150,64 +151,59 @@ def test_a_module_forms_its_weights_if_they_are_asked_for(score):
 
     mask = Causal()
     assert forms(module, x, mutable=["attention"])
-    assert forms(MultiHead(head=Attention(score=score, route="dense"), heads=2), x)
+    assert forms(MultiHead(head=Attention(score=score, implementation="dense"), heads=2), x)
     assert not forms(module, x)
-    assert forms(module, x[:, : PAYS_FROM["cpu"] - 1])
-    # Several at once are one route: lifted, or one head alone.
+    assert forms(module, x[:, : FUSED_FROM["cpu"] - 1])
+    # One head alone is fused too.
     one = Attention(score=score)
     alone = jax.make_jaxpr(lambda x: one.apply({}, x, x, x, mask, deterministic=True))(x)
     assert (1, long, long) not in set(shapes(alone.jaxpr))
 
 
-@pytest.mark.parametrize("route", ["dense", "blockwise"])
-def test_heads_know_where_packed_words_stand(route):
+@pytest.mark.parametrize("implementation", ["dense", "blockwise"])
+def test_heads_know_where_packed_words_stand(implementation):
     """Two sentences in a row are each alone, under a mask that knows positions only."""
     x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 7, 8)), jnp.float32)
     places, rows = jnp.asarray([[0, 1, 2, 0, 1, 2, 3]]), jnp.asarray([[0, 0, 0, 1, 1, 1, 1]])
-    module = MultiHead(head=Attention(route=route), heads=2)
+    module = MultiHead(head=Attention(implementation=implementation), heads=2)
     initial = module.init(jax.random.key(0), x, x, x, deterministic=True, mutable=["params"])
 
     def read(x, mask, **positions):
         return module.apply(initial, x, x, x, mask, **positions, deterministic=True)
 
     window = Causal() & Window(1, 0)
-    at = {"query_position": places, "key_position": places}
-    packed = read(x, window & Segments(rows, rows), **at)
+    at = Positions(places, places)
+    packed = read(x, window & Segments(rows, rows), positions=at)
     alone = [read(part, window) for part in (x[:, :3], x[:, 3:])]
     np.testing.assert_allclose(packed, jnp.concatenate(alone, 1), atol=1e-6)
     # the fourth word stands first in its sentence: shifted by one it would see another
-    moved = read(x, window, query_position=places + 1, key_position=places)
+    moved = read(x, window, positions=Positions(places + 1, places))
     assert not np.allclose(moved[:, 3:], packed[:, 3:], atol=1e-3)
 
 
-def test_what_needs_the_weights_is_named_on_a_route_without():
+def test_what_needs_the_weights_is_named():
     x = jnp.zeros((1, 4, 2))
     for part, name in (
         ({"score": General()}, "the score General"),
         ({"dropout": 0.1}, "dropout of weights"),
     ):
-        attention = Attention(**part, route="blockwise")
-        parameters = attention.init(jax.random.key(0), x, x, x, deterministic=True)
-        parameters = {"params": parameters.get("params", {})}
-        with pytest.raises(UserError, match=f"{name} needs the weights"):
-            attention.apply(
-                parameters, x, x, x, deterministic=False, rngs={"dropout": jax.random.key(0)}
-            )
-    assert f"from length {PAYS_FROM['cpu']} on not" in Attention().where_formed()
-    assert "dropout" in Attention(dropout=0.1).where_formed()
+        attention = Attention(**part, implementation="blockwise")
+        keys = {"params": jax.random.key(0), "dropout": jax.random.key(0)}
+        with pytest.raises(UserError, match=rf"{name} needs the \[T, S\] weights"):
+            attention.init(keys, x, x, x, deterministic=False)
+    assert "below a length of 256 (cpu), 4,096 (cuda)" in describe(Attention())
+    assert "for dropout of weights" in describe(Attention(dropout=0.1))
+    assert describe(Attention(implementation="blockwise")).startswith("blockwise")
 
 
-def test_a_person_reads_from_which_length_on_this_platform(monkeypatch):
-    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    assert f"from length {PAYS_FROM['gpu']} on not" in Attention().where_formed()
-
-
-@pytest.mark.parametrize("route", ["cudnn", "splash"])
-def test_a_devices_own_route_is_for_training_on_that_device(route):
+@pytest.mark.parametrize("implementation", ["cudnn", "splash"])
+def test_a_kernel_of_one_platform_is_for_training_there(implementation):
     """First parameters, evaluation and search take what there is, and are the same."""
     draw = np.random.default_rng(0).normal
     x = jnp.asarray(draw(size=(1, 16, 8)), jnp.bfloat16)
-    forced, free = (MultiHead(head=Attention(route=name), heads=1) for name in (route, "auto"))
+    forced, free = (
+        MultiHead(head=Attention(implementation=name), heads=1) for name in (implementation, "auto")
+    )
     first = [
         jax.eval_shape(
             lambda module=module: module.init(
@@ -224,6 +220,8 @@ def test_a_devices_own_route_is_for_training_on_that_device(route):
         for module in (forced, free)
     ]
     np.testing.assert_array_equal(*found)
-    wanted = {"cudnn": "GPU", "splash": "TPU"}[route]
-    with pytest.raises(UserError, match=f"the route {route} wants a {wanted}; JAX runs on cpu"):
+    wanted = {"cudnn": "cuda", "splash": "tpu"}[implementation]
+    with pytest.raises(
+        UserError, match=f"{implementation} needs the platform {wanted}; JAX has cpu here"
+    ):
         forced.apply(parameters, x, x, x, Causal(), deterministic=False)

@@ -10,12 +10,13 @@ import pytest
 from jax.experimental.pallas.ops.tpu import splash_attention as kernels
 
 from attnjax.attention.align import softmax
-from attnjax.attention.attention import pool
-from attnjax.attention.fused import dispatch as routes
+from attnjax.attention.fused import dispatch
 from attnjax.attention.fused.dispatch import fused
 from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.fused.splash import splash, splash_refuses
 from attnjax.attention.mask import Causal, DenseMask, ExcludeSelf, Padding, Segments, Window
+from attnjax.attention.pool import pool
+from attnjax.attention.position import Positions
 from attnjax.attention.score import dot
 from attnjax.errors import UserError
 
@@ -57,7 +58,7 @@ def test_equals_the_dense_path_with_gradients(mask, monkeypatch):
     *given, direction = (jnp.asarray(draw(size=(B, H, *shape)), jnp.float32) for shape in shapes)
     allowed = jnp.ones((B, H, T, S), bool)
     if mask is not None:
-        allowed &= mask.dense(jnp.arange(T)[None, None], jnp.arange(S)[None, None])
+        allowed &= mask.dense(Positions(jnp.arange(T)[None, None], jnp.arange(S)[None, None]))
 
     def dense(query, key, value):
         return pool(softmax(dot(query, key) / 2, allowed), value)
@@ -76,32 +77,39 @@ def test_what_it_cannot_honour_is_named():
     query = key = value = jnp.zeros((2, 4, K))
     packed = Segments(jnp.zeros((1, 4), int), jnp.zeros((1, 4), int))
     refused = {
-        "the rule ExcludeSelf": ExcludeSelf(),
-        "the rule DenseMask": DenseMask(jnp.ones((4, 4), bool)),
-        "the rule Window": Window(jnp.array(1), 0),
-        "two rules Segments": packed & packed,
+        "the mask ExcludeSelf": ExcludeSelf(),
+        "the mask DenseMask": DenseMask(jnp.ones((4, 4), bool)),
+        "two masks Segments": packed & packed,
     }
     for name, mask in refused.items():
-        with pytest.raises(UserError, match=f"splash cannot honour {name}"):
-            fused(query, key, value, Causal() & mask, route="splash")
+        with pytest.raises(UserError, match=f"splash cannot compute {name}"):
+            fused(query, key, value, Causal() & mask, implementation="splash")
     with pytest.raises(UserError, match="other than 0, 1"):
-        fused(query, key, value, Causal(), query_position=jnp.zeros((1, 4), int), route="splash")
+        fused(
+            query,
+            key,
+            value,
+            Causal(),
+            positions=Positions(jnp.zeros((1, 4), int)),
+            implementation="splash",
+        )
     with pytest.raises(UserError, match="the dtype float16"):
-        fused(query, key, value.astype(jnp.float16), route="splash")
+        fused(query, key, value.astype(jnp.float16), implementation="splash")
     with pytest.raises(UserError, match="a bias"):
-        fused(query, key, value, bias=jnp.subtract, route="splash")
+        fused(query, key, value, bias=jnp.subtract, implementation="splash")
     assert (
-        splash_refuses(Inputs(query, key, value, packed, query_position=jnp.zeros((1, 4)))) is None
+        splash_refuses(Inputs(query, key, value, packed, positions=Positions(jnp.zeros((1, 4)))))
+        is None
     )
 
 
 def test_a_tpu_takes_it_where_it_can(monkeypatch):
     query = key = value = jnp.zeros((2, 4, K))
-    monkeypatch.setattr(jax, "default_backend", lambda: "tpu")
-    monkeypatch.setattr(jax, "device_count", lambda: 1)
+    monkeypatch.setattr(dispatch, "backends", lambda: ["tpu"])
+    monkeypatch.setattr(jax, "device_count", lambda platform: 1)
     for name in ("splash", "blockwise"):
-        monkeypatch.setattr(routes, name, lambda *_, name=name, **__: name)
+        monkeypatch.setattr(dispatch, name, lambda *_, name=name, **__: name)
     assert fused(query, key, value, Causal()) == "splash"
     assert fused(query, key, value, Causal() & ExcludeSelf()) == "blockwise"
-    monkeypatch.setattr(jax, "device_count", lambda: 8)
+    monkeypatch.setattr(jax, "device_count", lambda platform: 8)
     assert fused(query, key, value, Causal()) == "blockwise"
