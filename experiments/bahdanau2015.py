@@ -34,7 +34,8 @@ from attnjax.models.rnn_decoders import BahdanauDecoder
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.training.objectives.base import CrossEntropy
-from attnjax.training.optimizers import Adadelta, Adam, Constant
+from attnjax.training.optimizers import Adadelta, Adam
+from attnjax.training.schedules import Constant
 from attnjax.training.settings import Training
 
 base = Experiment(

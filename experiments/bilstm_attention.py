@@ -25,7 +25,8 @@ from attnjax.experiment import Ablation, Claim, Difference, Experiment, Value, f
 from attnjax.models.classifier import Classifier
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.training.objectives.base import CrossEntropy
-from attnjax.training.optimizers import Adam, Constant
+from attnjax.training.optimizers import Adam
+from attnjax.training.schedules import Constant
 from attnjax.training.settings import Training
 
 words = SplitWords(min_count=2)

@@ -28,7 +28,8 @@ from attnjax.experiment import Ablation, Experiment, Setting, figures, gains, va
 from attnjax.models.rnn_decoders import LuongDecoder, NoInputFeeding
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
-from attnjax.training.optimizers import Adam, Constant, GradientDescent, Halving
+from attnjax.training.optimizers import Adam, GradientDescent
+from attnjax.training.schedules import Constant, Halving
 from attnjax.training.settings import Training
 
 general = Experiment(

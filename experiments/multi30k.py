@@ -31,7 +31,8 @@ from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
 from attnjax.training.objectives.base import CrossEntropy
-from attnjax.training.optimizers import Adam, Cosine, InverseSquareRoot
+from attnjax.training.optimizers import Adam
+from attnjax.training.schedules import Cosine, InverseSquareRoot
 from attnjax.training.settings import Training
 
 heads = MultiHead(heads=4)

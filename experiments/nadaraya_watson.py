@@ -30,7 +30,8 @@ from attnjax.evaluation.measures.regression import RegressionError
 from attnjax.experiment import Ablation, Claim, Difference, Experiment, vary
 from attnjax.models.kernel_regression import KernelRegression
 from attnjax.training.objectives.squared_error import SquaredError
-from attnjax.training.optimizers import Adam, Constant
+from attnjax.training.optimizers import Adam
+from attnjax.training.schedules import Constant
 from attnjax.training.settings import Training
 
 base = Experiment(

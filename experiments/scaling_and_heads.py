@@ -23,7 +23,8 @@ from attnjax.evaluation.measures.base import Alignment, Saturation
 from attnjax.experiment import Ablation, Claim, Difference, Experiment, Slope, vary
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
-from attnjax.training.optimizers import Adam, InverseSquareRoot
+from attnjax.training.optimizers import Adam
+from attnjax.training.schedules import InverseSquareRoot
 from attnjax.training.settings import Training
 
 one_head, feed_forward = MultiHead(heads=1), FeedForward(width=128)

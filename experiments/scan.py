@@ -24,7 +24,8 @@ from attnjax.models.rnn_decoders import BahdanauDecoder, LuongDecoder
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.training.objectives.base import CrossEntropy
-from attnjax.training.optimizers import Adam, Constant
+from attnjax.training.optimizers import Adam
+from attnjax.training.schedules import Constant
 from attnjax.training.settings import Training
 
 overall_best = Seq2Seq(

@@ -28,7 +28,8 @@ from attnjax.models.rnn_decoders import LuongDecoder
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.training.objectives.base import CrossEntropy
-from attnjax.training.optimizers import Adam, Constant, GradientDescent, Halving
+from attnjax.training.optimizers import Adam, GradientDescent
+from attnjax.training.schedules import Constant, Halving
 from attnjax.training.settings import Training
 
 base = Experiment(

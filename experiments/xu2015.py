@@ -42,7 +42,8 @@ from attnjax.experiment import (
 from attnjax.models.captioner import Captioner, Convolutions
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.objectives.show_attend_tell import DoublyStochastic, Reinforce
-from attnjax.training.optimizers import Adam, Constant
+from attnjax.training.optimizers import Adam
+from attnjax.training.schedules import Constant
 from attnjax.training.settings import Training
 
 base = Experiment(

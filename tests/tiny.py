@@ -19,7 +19,8 @@ from attnjax.evaluation.measures.base import Alignment, Saturation
 from attnjax.experiment import Ablation, Claim, Experiment, Published, Setting, Value
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
-from attnjax.training.optimizers import Adam, Constant
+from attnjax.training.optimizers import Adam
+from attnjax.training.schedules import Constant
 from attnjax.training.settings import Training
 
 

@@ -20,7 +20,8 @@ from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedFo
 from attnjax.training import sharding
 from attnjax.training.flops import product_flops
 from attnjax.training.objectives.base import CrossEntropy
-from attnjax.training.optimizers import Adam, Constant
+from attnjax.training.optimizers import Adam
+from attnjax.training.schedules import Constant
 from attnjax.training.settings import Precision, Recipe, Training
 from attnjax.training.step import initial_state, train_step
 

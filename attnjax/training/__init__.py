@@ -1,1 +1,50 @@
-"""Objectives, optimizers, the pure step, devices, checkpoints, and the loop around them."""
+"""Training: objectives, optimizers, schedules, the pure step; the loop is in `training.trainer`.
+
+What stands here needs JAX, Flax and optax alone. The trainer, checkpoints and logs are imported
+from their own modules: `from attnjax.training.trainer import TrainSetup, train`.
+"""
+
+from attnjax.training.objectives import (
+    CrossEntropy,
+    DoublyStochastic,
+    Objective,
+    Reinforce,
+    SquaredError,
+    Totals,
+)
+from attnjax.training.optimizers import Adadelta, Adam, GradientDescent, Optimizer
+from attnjax.training.schedules import (
+    Constant,
+    Cosine,
+    Halving,
+    InverseSquareRoot,
+    Noam,
+    Schedule,
+)
+from attnjax.training.settings import Recipe, Training
+from attnjax.training.step import State, evaluation_step, initial_state, train_step
+
+__all__ = [
+    "Adadelta",
+    "Adam",
+    "Constant",
+    "Cosine",
+    "CrossEntropy",
+    "DoublyStochastic",
+    "GradientDescent",
+    "Halving",
+    "InverseSquareRoot",
+    "Noam",
+    "Objective",
+    "Optimizer",
+    "Recipe",
+    "Reinforce",
+    "Schedule",
+    "SquaredError",
+    "State",
+    "Totals",
+    "Training",
+    "evaluation_step",
+    "initial_state",
+    "train_step",
+]

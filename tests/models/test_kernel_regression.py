@@ -15,7 +15,8 @@ from attnjax.data.generated.regression import NoisyFunction
 from attnjax.errors import UserError
 from attnjax.models.kernel_regression import KernelRegression
 from attnjax.training.objectives.squared_error import SquaredError
-from attnjax.training.optimizers import Adam, Constant
+from attnjax.training.optimizers import Adam
+from attnjax.training.schedules import Constant
 from attnjax.training.settings import Recipe, Training
 from attnjax.training.step import State, train_step
 from tests.attention import oracle

@@ -15,7 +15,8 @@ from attnjax.experiment import Experiment
 from attnjax.models.classifier import Classifier
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.training.objectives.base import CrossEntropy
-from attnjax.training.optimizers import Adam, Constant
+from attnjax.training.optimizers import Adam
+from attnjax.training.schedules import Constant
 from attnjax.training.settings import Training
 
 experiment = Experiment(

@@ -23,7 +23,8 @@ from attnjax.evaluation.unknown_words import CopyUnknown
 from attnjax.experiment import Ablation, Claim, Experiment, LengthGain
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
 from attnjax.models.transformer import Transformer
-from attnjax.training.optimizers import Adam, Constant
+from attnjax.training.optimizers import Adam
+from attnjax.training.schedules import Constant
 from attnjax.training.settings import Training
 from attnjax.config.vary import vary
 

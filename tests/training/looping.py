@@ -13,8 +13,9 @@ from rich.console import Console
 
 from attnjax.data.batching import Batching, BatchPlan
 from attnjax.training.objectives.base import CrossEntropy
-from attnjax.training.optimizers import Adam, Constant, Schedule
+from attnjax.training.optimizers import Adam
 from attnjax.training.run_state import Run, TrainResult
+from attnjax.training.schedules import Constant, Schedule
 from attnjax.training.settings import Recipe, Training
 from attnjax.training.trainer import TrainSetup, train
 from tests.training.toy import Toy, pairs

@@ -12,7 +12,8 @@ from attnjax.data.special_tokens import PAD
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
 from attnjax.training.objectives.base import CrossEntropy, shifted
-from attnjax.training.optimizers import Adam, Constant
+from attnjax.training.optimizers import Adam
+from attnjax.training.schedules import Constant
 from attnjax.training.settings import Recipe, Training
 from attnjax.training.step import initial_state, train_step
 

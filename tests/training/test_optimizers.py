@@ -2,16 +2,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.training.optimizers import (
-    Adadelta,
-    Adam,
-    Constant,
-    Cosine,
-    GradientDescent,
-    Halving,
-    InverseSquareRoot,
-    Noam,
-)
+from attnjax.training.optimizers import Adadelta, Adam, GradientDescent
+from attnjax.training.schedules import Constant, Cosine, Halving, InverseSquareRoot, Noam
 
 
 @pytest.mark.parametrize("step", [1, 3, 399, 400, 401, 10_000])

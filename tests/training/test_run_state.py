@@ -15,7 +15,7 @@ from attnjax.data.special_tokens import START
 from attnjax.errors import Interrupted
 from attnjax.training import metrics_log, trainer
 from attnjax.training.checkpoint import Checkpoints
-from attnjax.training.optimizers import Constant, InverseSquareRoot
+from attnjax.training.schedules import Constant, InverseSquareRoot
 from tests.training.looping import BATCHING, CORPUS, PER_EPOCH, go, interrupt, same
 from tests.training.toy import Toy
 

@@ -19,7 +19,8 @@ from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedFo
 from attnjax.training import sharding
 from attnjax.training.objectives import cross_entropy
 from attnjax.training.objectives.base import CrossEntropy
-from attnjax.training.optimizers import Adam, InverseSquareRoot
+from attnjax.training.optimizers import Adam
+from attnjax.training.schedules import InverseSquareRoot
 from attnjax.training.settings import Recipe, Training
 from attnjax.training.step import initial_state, train_step
 from tests.training.toy import WORDS, Toy, ragged

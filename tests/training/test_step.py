@@ -11,7 +11,8 @@ import pytest
 from attnjax.data.special_tokens import PAD, START
 from attnjax.training.metrics_log import RunningMean
 from attnjax.training.objectives.base import CrossEntropy
-from attnjax.training.optimizers import GradientDescent, InverseSquareRoot
+from attnjax.training.optimizers import GradientDescent
+from attnjax.training.schedules import InverseSquareRoot
 from attnjax.training.settings import Recipe, Training
 from attnjax.training.step import State, evaluation_step, initial_state, train_step
 from tests.training.toy import Toy, ragged

@@ -20,8 +20,8 @@ import pytest
 from attnjax.data.batching import BatchPlan
 from attnjax.errors import Interrupted, UserError
 from attnjax.training import checkpoint, console, metrics_log, trainer
-from attnjax.training.optimizers import Schedule
 from attnjax.training.run_state import RunState
+from attnjax.training.schedules import Schedule
 from tests.training.looping import PER_EPOCH, go, interrupt, same
 
 pytestmark = pytest.mark.usefixtures("compiled_once")

@@ -1,1 +1,14 @@
-"""What training minimizes."""
+"""Objectives: what a training minimizes."""
+
+from attnjax.training.objectives.base import CrossEntropy, Objective, Totals
+from attnjax.training.objectives.show_attend_tell import DoublyStochastic, Reinforce
+from attnjax.training.objectives.squared_error import SquaredError
+
+__all__ = [
+    "CrossEntropy",
+    "DoublyStochastic",
+    "Objective",
+    "Reinforce",
+    "SquaredError",
+    "Totals",
+]

@@ -1,5 +1,6 @@
 """What a training minimises, as sums over tokens that add up over devices and batches."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,34 +18,37 @@ type Totals = dict[str, tuple[jax.Array, jax.Array]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Objective:
+class Objective(ABC):
     """What is minimised. A part: subclasses are chosen on the command line."""
 
     def check(self, model: Any) -> None:
-        """Refuse, before anything is trained, a model that it cannot train.
+        """Refuse a model that this objective cannot train, before anything is trained.
 
         Raises:
-            UserError: the model gives something else than it takes.
+            UserError: the model predicts something else than the objective compares.
         """
         del model
 
     def initial(self) -> Any:
-        """What it keeps from update to update, a pytree of arrays that checkpoints hold."""
+        """The state before the first update: a pytree of arrays, saved in checkpoints."""
         return ()
 
+    @abstractmethod
     def __call__(
         self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
     ) -> Totals:
-        """The batch's sums.
+        """The sums of a batch; they add up over devices and batches.
 
         Args:
             model: see `attnjax.models`.
             params: its parameters.
-            state: what it keeps.
+            state: what `initial` and `update_state` returned.
             batch: see `attnjax.data.batching`.
-            key: of the dropout and of all that is sampled; None: there is none.
+            key: of dropout and of all that is sampled; None: neither happens.
+
+        Returns:
+            "loss", whose sum is minimised, and any other metrics.
         """
-        raise NotImplementedError
 
     def update_state(self, state: Any, totals: Totals) -> Any:
         """The state after an update with these sums over all devices."""

@@ -32,7 +32,8 @@ from attnjax.training.objectives.show_attend_tell import (
     _over_words,
     coverage,
 )
-from attnjax.training.optimizers import Adam, Constant
+from attnjax.training.optimizers import Adam
+from attnjax.training.schedules import Constant
 from attnjax.training.settings import Recipe, Training
 from attnjax.training.step import State, train_step
 from tests.attention import oracle
