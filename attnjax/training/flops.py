@@ -5,6 +5,7 @@ from math import prod
 from typing import Any
 
 import jax
+from jax.extend.core import ClosedJaxpr, Jaxpr  # pyright: ignore[reportPrivateImportUsage]
 
 
 def product_flops(function: Callable[..., Any], *arguments: Any) -> int:
@@ -43,7 +44,9 @@ def _of(equation: Any) -> int:
 def _jaxprs(values: Any) -> Iterator[Any]:
     """The programs inside an equation, closed over constants or not."""
     for value in values:
-        if hasattr(value, "eqns"):
-            yield getattr(value, "jaxpr", value)
+        if isinstance(value, ClosedJaxpr):
+            yield value.jaxpr
+        elif isinstance(value, Jaxpr):
+            yield value
         elif isinstance(value, tuple | list):
             yield from _jaxprs(value)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from attnjax.errors import UserError
+from attnjax.models.base import SequenceModel
 from attnjax.training.objectives.base import Objective, Totals, streams
 
 
@@ -36,7 +37,7 @@ class SquaredError(Objective):
     """
 
     def check(self, model: Any) -> None:
-        if hasattr(model, "features"):
+        if isinstance(model, SequenceModel):
             raise UserError(
                 f"SquaredError wants a model that predicts numbers; got {type(model).__name__}, "
                 "a model of sequences"
