@@ -1,12 +1,12 @@
 """What was measured, as a person reads it, and what moved since a kept report."""
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
+from attnjax.config.serialize import parse_json
 from attnjax.errors import UserError
 
 
@@ -17,7 +17,7 @@ def kept(path: Path) -> dict[str, Any]:
         UserError: there is none.
     """
     try:
-        content = json.loads(path.read_text("utf-8"))
+        content = parse_json(path.read_text("utf-8"))
     except OSError as error:
         raise UserError(
             f"--against wants a file that --json wrote; got {path} ({error.strerror})"

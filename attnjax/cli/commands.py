@@ -5,7 +5,6 @@ import json as json_format
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +13,9 @@ from rich.table import Table
 
 from attnjax.cli.catalog import catalog, find
 from attnjax.config.override import Override, override
-from attnjax.errors import UserError
+from attnjax.errors import UserError, warn
 
 if TYPE_CHECKING:
-    from attnjax.decoding.search import Search
     from attnjax.runs.run_folder import Trained
 
 
@@ -58,8 +56,6 @@ def run(
     overrides: Sequence[Override],
 ) -> None:
     """Run an experiment, then put its runs together."""
-    if seeds is not None and seeds < 1:
-        raise UserError(f"--seeds must be at least 1, got {seeds}")
     _keep_compiled()
     from attnjax.experiment.load import load
     from attnjax.runs.run_ablation import Sweep, sweep
@@ -78,12 +74,12 @@ def run(
     _report(folder, loaded, [*again, *(word for one in overrides for word in one.words)])
 
 
-def report(*, runs: Path) -> None:
+def report(*, runs: Path, trust: bool) -> None:
     """Put finished runs together again."""
     from attnjax.runs.summary import experiments, reload
 
     for folder in experiments(runs):
-        _report(folder, reload(folder), None)
+        _report(folder, reload(folder, trust=trust), None)
 
 
 def _report(folder: Path, loaded: Any, command: Sequence[str] | None) -> None:
@@ -104,6 +100,8 @@ def evaluate(
     source: Path | None,
     reference: Path | None,
     beam: int | None,
+    max_symbols: int,
+    trust: bool,
     json: bool,
 ) -> None:
     """Score a trained run on a split of its task, or on files."""
@@ -112,30 +110,15 @@ def evaluate(
     if source is not None and split is not None:
         raise UserError("--split and --source exclude each other")
     _keep_compiled()
-    from attnjax.data.corpora.parallel_text import read_pairs
-    from attnjax.evaluation.decode_corpus import score
+    from attnjax.runs import evaluate as runs
 
-    trained = _open(run)
-    task, vocabulary = trained.experiment.task, trained.text("target")
-    if task.metric is None:
-        raise UserError(f"{run} answers no sentences: its figures are in its result.json")
+    trained = _open(run, trust)
     if source is not None and reference is not None:
-        examples = read_pairs(source, reference)
-        written = [example.source for example in examples]
-        sources = [task.ids(text, trained.text("source")) for text in written]
-        references = [vocabulary.plain(example.target) for example in examples]
-        what = str(source)
+        found = runs.evaluate_files(trained, source, reference, beam=beam, max_symbols=max_symbols)
     else:
-        what = split or "test"
-        corpus = task.load(trained.vocabularies)
-        if not corpus.splits.get(what):
-            raise UserError(f"the task has no split {what}; there is {', '.join(corpus.splits)}")
-        written = corpus.sources.get(what, [])
-        sources = [example.source for example in corpus.splits[what]]
-        references = corpus.references[what]
-    answers = _answers(trained, written, sources, _search(trained, beam), what)
-    metrics, made = score(task.metric, vocabulary, answers, references)
-    content = {"run": str(run), "on": what, "sentences": len(sources), **metrics, **made}
+        found = runs.evaluate(trained, split="test" if split is None else split, beam=beam)
+    content = {"run": str(run), "on": found.on, "sentences": found.sentences}
+    content |= found.metrics | found.made
     if json:
         print(json_format.dumps(content, ensure_ascii=False))
         return
@@ -143,25 +126,26 @@ def evaluate(
         _out().print(f"{name}: {value}", highlight=False, soft_wrap=True, markup=False)
 
 
-def predict(*, run: Path, beam: int | None) -> None:
+def predict(*, run: Path, beam: int | None, max_symbols: int, trust: bool) -> None:
     """Answer each line of standard input by a line."""
     _keep_compiled()
     if sys.stdin is None:
         raise UserError("predict reads standard input, and that is closed")
-    trained = _open(run)
+    from attnjax.runs import evaluate as runs
+
+    trained = _open(run, trust)
     lines = _lines(sys.stdin.buffer.read())
-    # an empty line asks nothing
-    asked = [line for line in lines if line.strip()]
-    vocabulary = trained.text("source")
-    sources = [trained.experiment.task.ids(line, vocabulary) for line in asked]
-    answers = iter(_answers(trained, asked, sources, _search(trained, beam), "standard input"))
-    for line in lines:
-        print(next(answers) if line.strip() else "")
+    answers = runs.predict(
+        trained, lines, beam=beam, max_symbols=max_symbols, origin="standard input"
+    )
+    for answer in answers:
+        print(answer)
 
 
 def _lines(content: bytes) -> Sequence[str]:
+    """The lines of UTF-8 text, without a byte order mark."""
     lines = []
-    content = content.removeprefix(codecs.BOM_UTF8)  # as of files
+    content = content.removeprefix(codecs.BOM_UTF8)
     for number, line in enumerate(content.removesuffix(b"\n").split(b"\n"), start=1):
         try:
             lines.append(line.decode("utf-8").removesuffix("\r"))
@@ -173,48 +157,14 @@ def _lines(content: bytes) -> Sequence[str]:
     return lines if content else []
 
 
-def _open(run: Path) -> "Trained":
+def _open(run: Path, trust: bool) -> "Trained":
     """A run, with a warning where its training is under way or was cut off."""
     from attnjax.runs.run_folder import open_trained
 
-    trained = open_trained(run)
+    trained = open_trained(run, trust=trust)
     if not trained.finished:
-        print(f"attnjax: {run} is not trained to its end; so far:", file=sys.stderr)
+        warn(f"{run} is not trained to its end; so far:")
     return trained
-
-
-def _search(trained: "Trained", beam: int | None) -> "Search":
-    """The run's own search, or one with a beam of this size.
-
-    Raises:
-        UserError: the run searches for no sentences.
-    """
-    from attnjax.decoding.label import Label
-    from attnjax.decoding.search import Beam, Greedy
-
-    own = trained.experiment.search
-    if beam is None:
-        return own
-    if isinstance(own, Label):
-        raise UserError("--beam is for sentences; this run answers with one label")
-    if isinstance(own, Beam):
-        return replace(own, size=beam)
-    return Greedy() if beam == 1 else Beam(size=beam)
-
-
-def _answers(
-    trained: "Trained",
-    written: Sequence[str],
-    sources: Sequence[Any],
-    search: "Search",
-    what: str,
-) -> Sequence[str]:
-    """The answers to sources, as text."""
-    experiment = trained.experiment
-    if trained.vocabularies.source is not None:
-        experiment.model.check_lengths(sources, f"of {what}", "source")
-    found = replace(experiment, search=search).answers(trained.params, sources)
-    return experiment.texts(trained.params, trained.vocabularies, written, sources, found)
 
 
 def bench(*, workloads: Sequence[str], peer: Path | None, json: bool, against: Path | None) -> None:

@@ -7,7 +7,7 @@ import argparse
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -27,12 +27,39 @@ NO_MEMORY = (
 )
 
 
+NOT_USABLE = (
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
+    errno.EINVAL,
+)
+"""What a path may be refused for by the system."""
+
+
 class Parser(argparse.ArgumentParser):
     """One sentence for a mistake, instead of the usage and a sentence."""
 
     def error(self, message: str) -> NoReturn:
         """Raise a UserError."""
         raise UserError(f"{message}; see {self.prog} --help")
+
+
+def whole_number(most: int) -> Callable[[str], int]:
+    """The reader of an option's value: a whole number from 1 to `most`."""
+
+    def read(text: str) -> int:
+        number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
+        if not 1 <= number <= most:
+            raise argparse.ArgumentTypeError(
+                f"wanted a whole number from 1 to {most:,}; got {text[:40]!r}"
+            )
+        return number
+
+    return read
 
 
 class Version(argparse.Action):
@@ -82,7 +109,10 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
     show.add_argument("--variant", help="one of its variants; the base if not given")
     run.add_argument("--variant", action="append", default=[], help="run this one; may be repeated")
     run.add_argument(
-        "--seeds", type=int, metavar="N", help="runs of each variant; default: as the file says"
+        "--seeds",
+        type=whole_number(10_000),
+        metavar="N",
+        help="runs of each variant; default: as the file says",
     )
     run.add_argument(
         "--runs", type=Path, default=Path("runs"), metavar="DIR", help="for results; default: runs"
@@ -100,9 +130,23 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
 
     predict = add("predict", "Answer the lines of standard input.")
     path(predict, "RUN", "a run's folder")
+    for command in (report, evaluate, predict):
+        command.add_argument(
+            "--trust", action="store_true", help="run an experiment.py that is somebody else's"
+        )
     for command in (evaluate, predict):
         command.add_argument(
-            "--beam", type=int, metavar="N", help="hypotheses; 1 is greedy; default: the run's own"
+            "--max-symbols",
+            type=whole_number(10**9),
+            default=1_000,
+            metavar="N",
+            help="refuse a line of more words or subwords; default: 1000",
+        )
+        command.add_argument(
+            "--beam",
+            type=whole_number(10_000),
+            metavar="N",
+            help="hypotheses; 1 is greedy; default: the run's own",
         )
 
     bench = add("bench", "Time it, beside PyTorch and CTranslate2 if there are; takes minutes.")
@@ -155,6 +199,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(arguments: list[str]) -> int:
     from attnjax.config.override import split
 
+    for word in arguments:
+        if any("\udc80" <= letter <= "\udcff" for letter in word):
+            raise UserError(f"an argument must be UTF-8; got {ascii(word)[:100]}")
     words, overrides = split(arguments)
     top, commands = parser()
     if words and not words[0].startswith("-") and words[0] not in commands:
@@ -188,8 +235,8 @@ def _mendable(error: OSError) -> str | None:
     where = f" of {error.filename}" if error.filename else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"the disk{where} is full; make room and repeat the command"
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR):
-        return f"{error.filename}: {error.strerror}"
+    if error.filename and error.errno in NOT_USABLE:
+        return f"{str(error.filename)[:100]}: {error.strerror}"
     return None
 
 

@@ -6,6 +6,7 @@ of the experiment file ("experiment.MyScore"), so that reading a record runs no 
 
 import dataclasses
 import importlib
+import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -44,21 +45,40 @@ def to_json(value: Any, own: Mapping[str, type] | None = None) -> Any:
     return {TYPE: _name(type(value), own), **content}
 
 
+def parse_json(text: str) -> Any:
+    """The data that a JSON text holds.
+
+    Raises:
+        ValueError: the text is not JSON, or is nested too deeply.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
 def from_json(data: Any, own: Mapping[str, type] | None = None) -> Any:
     """What `to_json` made the data of: equal to it, and of the same hash.
 
     Raises:
-        UserError: a name that is none of a known dataclass, or fields that the class has not.
+        UserError: a name that is none of a known dataclass, fields that the class has not, or data
+            nested too deeply.
     """
-    own = own or {}
+    try:
+        return _from_json(data, own or {})
+    except RecursionError as error:
+        raise UserError("the record is damaged: it is nested too deeply") from error
+
+
+def _from_json(data: Any, own: Mapping[str, type]) -> Any:
     if isinstance(data, list):
-        return tuple(from_json(item, own) for item in data)
+        return tuple(_from_json(item, own) for item in data)
     if not isinstance(data, dict):
         return data
     if data.get(TYPE) == FLOAT:
         return float(data["value"])
     kind = _find(data.get(TYPE), own)
-    values = {name: from_json(item, own) for name, item in data.items() if name != TYPE}
+    values = {name: _from_json(item, own) for name, item in data.items() if name != TYPE}
     try:
         return kind(**values)
     except TypeError as error:

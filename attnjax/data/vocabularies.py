@@ -1,9 +1,9 @@
 """The vocabularies of a corpus, kept in a run's folder and read back from it."""
 
-import json
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from attnjax.config.serialize import parse_json
 from attnjax.data.moses import MosesVocabulary
 from attnjax.data.sentencepiece import SentencePieceVocabulary
 from attnjax.data.vocabulary import (
@@ -87,7 +87,7 @@ def load_vocabularies(folder: Path, digest: str | None = None) -> Vocabularies:
 def _load(folder: Path) -> Vocabulary:
     path = folder / FILE
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_text(encoding="utf-8"))
         kind = {kind.__name__: kind for kind in KINDS}[content["kind"]]
         vocabulary = kind.restore(folder, content)
         whole = vocabulary.digest == content["digest"]

@@ -10,11 +10,12 @@ The hypotheses of a sentence have at most `limit` words, END counted: the word a
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from annotated_types import Le
 
 from attnjax.config.constraints import NonNegativeInt, PositiveInt, check_fields
 from attnjax.data.special_tokens import END, PAD, START
@@ -209,7 +210,7 @@ class Beam(Search):
         UserError: `max_words` is below `min_words`.
     """
 
-    size: PositiveInt = 5
+    size: Annotated[PositiveInt, Le(10_000)] = 5
     length_penalty: LengthPenalty = field(default_factory=Power)
     min_words: NonNegativeInt = 0
     max_words: NonNegativeInt | None = None

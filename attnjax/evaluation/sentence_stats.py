@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from attnjax.config.serialize import parse_json
 from attnjax.data.vocabulary import Vocabulary
 from attnjax.errors import UserError
 from attnjax.evaluation.bleu import Protocol, protocol
@@ -114,7 +115,7 @@ def read(folder: Path) -> Sentences | None:
     """
     path = folder / FILE
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_text(encoding="utf-8"))
         made, lengths = content["protocol"], content["lengths"]
         return Sentences(
             metric=content["metric"],

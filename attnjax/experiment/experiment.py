@@ -3,9 +3,10 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Le
 
 from attnjax.config.constraints import NonNegativeInt, PositiveInt, check_fields
 from attnjax.config.vary import vary
@@ -204,7 +205,7 @@ class Ablation:
 
     base: Experiment
     variants: Mapping[str, Experiment]
-    seeds: PositiveInt = 1
+    seeds: Annotated[PositiveInt, Le(10_000)] = 1
     first_seed: NonNegativeInt = 0
     claims: tuple[Claim, ...] = ()
     published: tuple[Published, ...] = ()

@@ -1,6 +1,5 @@
 """What the page reads from the runs' folders: learning curves and attention pictures."""
 
-import json
 import math
 import statistics
 import unicodedata
@@ -8,6 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from attnjax.config.serialize import parse_json
 from attnjax.data.special_tokens import END
 from attnjax.data.vocabulary import SPECIAL
 from attnjax.training.metrics_log import FILE, read
@@ -53,7 +53,7 @@ def picture(runs: list[Path]) -> dict[str, Any] | None:
     for run in runs:
         path = run / "attention.json"
         if path.exists():
-            pictures = json.loads(path.read_text(encoding="utf-8"))
+            pictures = parse_json(path.read_text(encoding="utf-8"))
             if pictures:
                 return pictures[0]
     return None

@@ -4,7 +4,6 @@ Everything is read from the runs' folders, so it can be made again at any time. 
 described in `attnjax.reporting.page`.
 """
 
-import json
 import math
 import shlex
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from attnjax.config.serialize import parse_json
 from attnjax.errors import UserError
 from attnjax.evaluation import sentence_stats
 from attnjax.experiment.claims import Claim, Verdict
@@ -190,7 +190,7 @@ def _command(
 
 def _before(folder: Path, loaded: ExperimentFile) -> str:
     try:
-        return json.loads((folder / FILE).read_text(encoding="utf-8"))["command"]
+        return parse_json((folder / FILE).read_text(encoding="utf-8"))["command"]
     except (OSError, ValueError, KeyError):
         setting = "" if loaded.setting is None else f" --setting {loaded.setting}"
         return f"attnjax run {loaded.name}{setting}"

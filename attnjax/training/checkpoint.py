@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import itertools
+import logging
 import os
 import shutil
 from collections.abc import Iterator
@@ -58,6 +59,18 @@ class RunProgress:
     log: LogEnd = LogEnd()
 
 
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Leave out what Orbax warns of when a folder is opened for reading only."""
+    logger = logging.getLogger("absl")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
 class Checkpoints:
     """The checkpoints of the run in `folder`, by Orbax; every call is finished when it returns.
 
@@ -75,12 +88,12 @@ class Checkpoints:
         self.folder = Path(folder).resolve() / FOLDER
         if not only_read:
             self._set_corrupt_aside()
-        options = ocp.CheckpointManagerOptions(
-            enable_async_checkpointing=False,
-            cleanup_tmp_directories=not only_read,
-            read_only=only_read,
-        )
-        with full_disk(self.folder):
+        with full_disk(self.folder), _without_warnings():
+            options = ocp.CheckpointManagerOptions(
+                enable_async_checkpointing=False,
+                cleanup_tmp_directories=not only_read,
+                read_only=only_read,
+            )
             self._manager = ocp.CheckpointManager(self.folder, options=options)
 
     def close(self) -> None:

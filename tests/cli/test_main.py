@@ -72,8 +72,11 @@ def sentence(capsys, *words: str, code: int = 2) -> str:
             "wanted None (the part around it sets the value); got",
         ),
         (f"run {TINY} --model.position learned", "a part is chosen by model.position:learned"),
-        (f"run {TINY} --seeds three", "argument --seeds: invalid int value: 'three'"),
-        (f"run {TINY} --seeds 0", "--seeds must be at least 1, got 0"),
+        (
+            f"run {TINY} --seeds three",
+            "argument --seeds: wanted a whole number from 1 to 10,000; got 'three'",
+        ),
+        (f"run {TINY} --seeds 0", "from 1 to 10,000; got '0'"),
         (f"run {TINY} --model.encoder_layer.self_attention.head_s 3", f"did you mean {HEADS}?"),
         (f"show {TINY} --{HEADS} three", f"--{HEADS}: wanted int above 0; got 'three'"),
         (f"run {TINY} search:bean", "unknown part for search: 'bean'; did you mean beam?"),
@@ -191,7 +194,7 @@ def test_evaluate_repeats_the_runs_own_score(capsys, run):
     assert (found["on"], found["sentences"]) == ("test", 8)
     assert main(["evaluate", str(run), "--split", "valid", "--beam", "2"]) == 0
     assert "exact_match" in capsys.readouterr().out
-    assert "no split nothing; there is train, valid, test" in sentence(
+    assert "unknown split 'nothing'; choose from test, train, valid" in sentence(
         capsys, "evaluate", str(run), "--split", "nothing"
     )
 
@@ -213,6 +216,106 @@ def test_evaluate_on_files(capsys, run, tmp_path, monkeypatch):
     assert json.loads(capsys.readouterr().out)["exact_match"] == 1
     reference.write_text("1\n" * (len(pairs) + 1))
     assert "as many lines" in sentence(capsys, *words)
+
+
+def predicted(monkeypatch, content: bytes, run: Path, *words: str) -> int:
+    """The exit code of predict with this standard input."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    return main(["predict", str(run), *words])
+
+
+def test_a_long_line_is_refused_by_its_number(capsys, run, tmp_path, monkeypatch):
+    long = "1\n\n" + "1 " * 500_000
+    expected = "line 3 of standard input has 500,001 symbols (END counted); at most 1,000 are"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(long.encode())))
+    said = sentence(capsys, "predict", str(run))
+    assert expected in said
+    assert "--max-symbols raises the limit" in said
+    source, reference = tmp_path / "source", tmp_path / "reference"
+    source.write_text("1 2\n1 2 3\n")
+    reference.write_text("1\n1\n")
+    words = ["evaluate", str(run), "--source", str(source), "--reference", str(reference)]
+    said = sentence(capsys, *words, "--max-symbols", "3")
+    assert f"line 2 of {source} has 4 symbols" in said
+    assert main([*words, "--max-symbols", "4"]) == 0
+
+
+def test_files_are_looked_for_under_attnjax_data(capsys, run, tmp_path, monkeypatch):
+    (tmp_path / "corpus").mkdir()
+    for name in ("test.1", "test.2"):
+        # a byte order mark is no word
+        (tmp_path / "corpus" / name).write_text("\ufeff1 2\n", encoding="utf-8")
+    monkeypatch.setenv("ATTNJAX_DATA", str(tmp_path))
+    capsys.readouterr()
+    words = ["--source", "corpus/test.1", "--reference", "corpus/test.2", "--json"]
+    assert main(["evaluate", str(run), *words]) == 0
+    assert json.loads(capsys.readouterr().out)["sentences"] == 1
+    said = sentence(capsys, "evaluate", str(run), "--source", "none", "--reference", "none")
+    assert "there is no file none, nor one under ATTNJAX_DATA=" in said
+
+
+def test_nothing_is_logged_beside_the_answers(capsys, run, monkeypatch, caplog):
+    assert predicted(monkeypatch, b"1\n", run) == 0
+    assert main(["evaluate", str(run)]) == 0
+    assert not caplog.records
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["evaluate", "RUN", "--split", ""], "unknown split ''; choose from test, train, valid"),
+        (["evaluate", "RUN", "--beam", "99999999999999999999"], "from 1 to 10,000; got '9999"),
+        (["evaluate", "RUN", "--beam", "0"], "wanted a whole number from 1 to 10,000; got '0'"),
+        (["predict", "RUN", "--max-symbols", "-1"], "wanted a whole number from 1 to"),
+        (["evaluate", "x" * 5000], "File name too long"),
+        (["evaluate", "~nobody/run"], "~nobody/run is not the folder of a run"),
+        (
+            ["evaluate", "RUN", "--source", "~no-such-user/x", "--reference", "y"],
+            "is not a usable path",
+        ),
+        (["evaluate", "RUN", "--source", "x" * 5000, "--reference", "y"], "is not a usable path"),
+        (["report", "x" * 5000], "File name too long"),
+        (["run", "x" * 5000], "File name too long"),
+        (["run", "~nobody/x.py"], "there is no experiment file ~nobody/x.py"),
+        (["run", TINY, "--runs", "x" * 5000], "File name too long"),
+        (["run", "\udcff.py"], "an argument must be UTF-8; got '\\udcff.py'"),
+    ],
+    ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
+)
+def test_odd_names_and_numbers_are_one_sentence(capsys, run, words, expected):
+    assert expected in sentence(capsys, *(str(run) if word == "RUN" else word for word in words))
+
+
+@pytest.mark.parametrize("name", ["config.json", "result.json", "vocabulary/vocabulary.json"])
+def test_json_that_is_nested_too_deeply(capsys, damaged, name):
+    (damaged / name).write_text("[" * 100_000 + "]" * 100_000)
+    assert f"{name} is damaged" in sentence(capsys, "evaluate", str(damaged))
+
+
+def test_a_record_that_is_nested_too_deeply(capsys, damaged):
+    config = json.loads((damaged / "config.json").read_text())
+    deep: list = []
+    for _ in range(400):
+        deep = [deep]
+    (damaged / "config.json").write_text(json.dumps({**config, "settings": deep}))
+    assert "is damaged" in sentence(capsys, "evaluate", str(damaged))
+
+
+def test_somebody_elses_program_is_run_when_trusted_only(capsys, damaged, monkeypatch, tmp_path):
+    """Another user's key has not signed it."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "another"))
+    for command in (["evaluate", str(damaged)], ["report", str(damaged.parents[1])]):
+        assert "add --trust to run it" in sentence(capsys, *command)
+        assert main([*command, "--trust"]) == 0
+    assert predicted(monkeypatch, b"1\n", damaged, "--trust") == 0
+
+
+def test_a_byte_order_mark_before_an_experiment_file(capsys, tmp_path):
+    path = tmp_path / "marked.py"
+    path.write_text("\ufeff" + Path(TINY).read_text(), encoding="utf-8")
+    assert main(["show", str(path)]) == 0
+    assert "variants: scaled, cosine" in capsys.readouterr().out
 
 
 def test_predict_answers_in_order(capsys, run, monkeypatch):
