@@ -11,6 +11,7 @@ import pytest
 
 from attnjax.cli.catalog import catalog
 from attnjax.cli.main import main
+from attnjax.runs.sealed import read_sealed, write_sealed
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 HEADS = "model.encoder_layer.self_attention.heads"
@@ -92,7 +93,7 @@ def sentence(capsys, *words: str, code: int = 2) -> str:
         ),
         (
             f"run {TINY} model.position:learned --model.position.max_length 3",
-            "symbols (its end counted), and the model 3 positions (model.position.max_length)",
+            "symbols (END counted); the model takes at most 3 (model.position.max_length)",
         ),
         ("evaluate nowhere", "nowhere is not the folder of a run: it has no config.json"),
         ("predict nowhere", "nowhere is not the folder of a run"),
@@ -144,8 +145,8 @@ def test_a_folder_of_other_settings(capsys, damaged, tmp_path):
     # a variant that was run is in the same table as the one that is asked for
     other = [*command[:-1], "scaled", "--training.steps", "7"]
     assert "cosine/seed-0 was run with training.steps 6, not 7" in sentence(capsys, *other)
-    config = json.loads((damaged / "config.json").read_text())
-    (damaged / "config.json").write_text(json.dumps({**config, "experiment": "other"}))
+    config = read_sealed(damaged / "config.json")
+    write_sealed(damaged / "config.json", {**config, "experiment": "other"})
     said = sentence(capsys, *command)
     assert "is a run of experiment other, not tiny: choose another --runs" in said
 
@@ -154,7 +155,7 @@ def test_a_changed_file_with_parts_of_its_own(capsys, damaged, tmp_path):
     path = damaged.parents[2] / "tiny.py"
     path.write_text(Path(TINY).read_text().replace("clip(1e-6)", "clip(1e-5)"))
     said = sentence(capsys, "run", str(path), "--runs", str(tmp_path), "--variant", "cosine")
-    assert "was run with another text of tiny.py" in said
+    assert "was run with another text of Cosine in tiny.py" in said
 
 
 def test_damaged_folders(capsys, damaged):
@@ -177,7 +178,8 @@ def test_damaged_folders(capsys, damaged):
     assert "has no checkpoints" in sentence(capsys, *evaluate)
 
     config = damaged / "config.json"
-    config.write_text(config.read_text().replace("experiment.Cosine", "os.system"))
+    record = json.dumps(read_sealed(config)).replace("experiment.Cosine", "os.system")
+    write_sealed(config, json.loads(record))
     assert "no part of attnjax nor of the experiment file" in sentence(capsys, *evaluate)
     config.write_text("{")
     assert "config.json is damaged" in sentence(capsys, *evaluate)
@@ -294,11 +296,11 @@ def test_json_that_is_nested_too_deeply(capsys, damaged, name):
 
 
 def test_a_record_that_is_nested_too_deeply(capsys, damaged):
-    config = json.loads((damaged / "config.json").read_text())
+    config = read_sealed(damaged / "config.json")
     deep: list = []
     for _ in range(400):
         deep = [deep]
-    (damaged / "config.json").write_text(json.dumps({**config, "settings": deep}))
+    write_sealed(damaged / "config.json", {**config, "settings": deep})
     assert "is damaged" in sentence(capsys, "evaluate", str(damaged))
 
 
