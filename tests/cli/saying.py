@@ -1,0 +1,17 @@
+"""The tiny experiment, and what a command says of it when it fails."""
+
+from pathlib import Path
+
+from attnjax.cli.main import main
+
+TINY = str(Path(__file__).parents[1] / "tiny.py")
+
+
+def sentence(capsys, *words: str, code: int = 2) -> str:
+    """What a command says when it fails: one line, no traceback."""
+    capsys.readouterr()
+    assert main(list(words)) == code
+    said = capsys.readouterr().err
+    assert said.startswith("attnjax: ")
+    assert said.count("\n") == 1, said
+    return said

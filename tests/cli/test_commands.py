@@ -1,0 +1,217 @@
+"""The commands that look at a finished run."""
+
+import io
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from attnjax.cli.main import main
+from attnjax.runs.sealed import read_sealed, write_sealed
+from tests.cli.saying import TINY, sentence
+
+
+def test_a_folder_of_other_settings(capsys, damaged, tmp_path):
+    command = ["run", TINY, "--runs", str(tmp_path), "--variant", "cosine"]
+    said = sentence(capsys, *command, "--model.dropout", "0.2")
+    assert "was run with model.dropout 0.1, not 0.2: choose another --runs" in said
+    said = sentence(capsys, *command, "model.residual:pre-norm")
+    assert "was run with model.residual PostNorm, not PreNorm" in said
+    # a variant that was run is in the same table as the one that is asked for
+    other = [*command[:-1], "scaled", "--training.steps", "7"]
+    assert "cosine/seed-0 was run with training.steps 6, not 7" in sentence(capsys, *other)
+    config = read_sealed(damaged / "config.json")
+    write_sealed(damaged / "config.json", {**config, "experiment": "other"})
+    said = sentence(capsys, *command)
+    assert "is a run of experiment other, not tiny: choose another --runs" in said
+
+
+def test_a_changed_file_with_parts_of_its_own(capsys, damaged, tmp_path):
+    path = damaged.parents[2] / "tiny.py"
+    path.write_text(Path(TINY).read_text().replace("clip(1e-6)", "clip(1e-5)"))
+    said = sentence(capsys, "run", str(path), "--runs", str(tmp_path), "--variant", "cosine")
+    assert "was run with another text of Cosine in tiny.py" in said
+
+
+def test_damaged_folders(capsys, damaged):
+    evaluate = ["evaluate", str(damaged)]
+    vocabulary = damaged / "vocabulary" / "vocabulary.json"
+    whole = vocabulary.read_text()
+    vocabulary.write_text(whole[:20])
+    assert "is damaged" in sentence(capsys, *evaluate)
+    from attnjax.data.generated.sequences import Copy
+
+    Copy(symbols=7).load().vocabularies.save(damaged / "vocabulary")
+    assert "the vocabulary of another run" in sentence(capsys, *evaluate)
+    vocabulary.write_text(whole)
+
+    for path in (damaged / "checkpoints").rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"")
+    assert "checkpoint" in sentence(capsys, *evaluate)
+    shutil.rmtree(damaged / "checkpoints")
+    assert "has no checkpoints" in sentence(capsys, *evaluate)
+
+    config = damaged / "config.json"
+    record = json.dumps(read_sealed(config)).replace("experiment.Cosine", "os.system")
+    write_sealed(config, json.loads(record))
+    assert "no part of attnjax nor of the experiment file" in sentence(capsys, *evaluate)
+    config.write_text("{")
+    assert "config.json is damaged" in sentence(capsys, *evaluate)
+    shutil.rmtree(damaged)
+    assert "is not the folder of a run" in sentence(capsys, *evaluate)
+
+
+def test_evaluate_repeats_the_runs_own_score(capsys, run):
+    capsys.readouterr()
+    assert main(["evaluate", str(run), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    result = json.loads((run / "result.json").read_text())
+    assert found["exact_match"] == result["metrics"]["exact_match"]
+    assert (found["on"], found["sentences"]) == ("test", 8)
+    assert main(["evaluate", str(run), "--split", "valid", "--beam", "2"]) == 0
+    assert "exact_match" in capsys.readouterr().out
+    assert "unknown split 'nothing'; choose from test, train, valid" in sentence(
+        capsys, "evaluate", str(run), "--split", "nothing"
+    )
+
+
+def test_evaluate_on_files(capsys, run, tmp_path, monkeypatch):
+    source, reference = tmp_path / "source", tmp_path / "reference"
+    asked = [f"{n} {m}" for n in range(6) for m in range(6)]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(asked).encode())))
+    capsys.readouterr()
+    assert main(["predict", str(run)]) == 0
+    answers = capsys.readouterr().out.split("\n")
+    # hardly trained, it answers some by nothing
+    pairs = [pair for pair in zip(asked, answers, strict=False) if pair[1]]
+    assert pairs
+    source.write_text("".join(f"{line}\n" for line, _ in pairs))
+    reference.write_text("".join(f"{answer}\n" for _, answer in pairs))
+    words = ["evaluate", str(run), "--source", str(source), "--reference", str(reference)]
+    assert main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["exact_match"] == 1
+    reference.write_text("1\n" * (len(pairs) + 1))
+    assert "as many lines" in sentence(capsys, *words)
+
+
+def predicted(monkeypatch, content: bytes, run: Path, *words: str) -> int:
+    """The exit code of predict with this standard input."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    return main(["predict", str(run), *words])
+
+
+def test_a_long_line_is_refused_by_its_number(capsys, run, tmp_path, monkeypatch):
+    long = "1\n\n" + "1 " * 500_000
+    expected = "line 3 of standard input has 500,001 symbols (END counted); at most 1,000 are"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(long.encode())))
+    said = sentence(capsys, "predict", str(run))
+    assert expected in said
+    assert "--max-symbols raises the limit" in said
+    source, reference = tmp_path / "source", tmp_path / "reference"
+    source.write_text("1 2\n1 2 3\n")
+    reference.write_text("1\n1\n")
+    words = ["evaluate", str(run), "--source", str(source), "--reference", str(reference)]
+    said = sentence(capsys, *words, "--max-symbols", "3")
+    assert f"line 2 of {source} has 4 symbols" in said
+    assert main([*words, "--max-symbols", "4"]) == 0
+
+
+def test_files_are_looked_for_under_attnjax_data(capsys, run, tmp_path, monkeypatch):
+    (tmp_path / "corpus").mkdir()
+    for name in ("test.1", "test.2"):
+        # a byte order mark is no word
+        (tmp_path / "corpus" / name).write_text("\ufeff1 2\n", encoding="utf-8")
+    monkeypatch.setenv("ATTNJAX_DATA", str(tmp_path))
+    capsys.readouterr()
+    words = ["--source", "corpus/test.1", "--reference", "corpus/test.2", "--json"]
+    assert main(["evaluate", str(run), *words]) == 0
+    assert json.loads(capsys.readouterr().out)["sentences"] == 1
+    said = sentence(capsys, "evaluate", str(run), "--source", "none", "--reference", "none")
+    assert "there is no file none, nor one under ATTNJAX_DATA=" in said
+
+
+def test_nothing_is_logged_beside_the_answers(capsys, run, monkeypatch, caplog):
+    assert predicted(monkeypatch, b"1\n", run) == 0
+    assert main(["evaluate", str(run)]) == 0
+    assert not caplog.records
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["evaluate", "RUN", "--split", ""], "unknown split ''; choose from test, train, valid"),
+        (["evaluate", "RUN", "--beam", "99999999999999999999"], "from 1 to 10,000; got '9999"),
+        (["evaluate", "RUN", "--beam", "0"], "wanted a whole number from 1 to 10,000; got '0'"),
+        (["predict", "RUN", "--max-symbols", "-1"], "wanted a whole number from 1 to"),
+        (["evaluate", "x" * 5000], "File name too long"),
+        (["evaluate", "~nobody/run"], "~nobody/run is not the folder of a run"),
+        (
+            ["evaluate", "RUN", "--source", "~no-such-user/x", "--reference", "y"],
+            "is not a usable path",
+        ),
+        (["evaluate", "RUN", "--source", "x" * 5000, "--reference", "y"], "is not a usable path"),
+        (["report", "x" * 5000], "File name too long"),
+        (["run", "x" * 5000], "File name too long"),
+        (["run", "~nobody/x.py"], "there is no experiment file ~nobody/x.py"),
+        (["run", TINY, "--runs", "x" * 5000], "File name too long"),
+        (["run", "\udcff.py"], "an argument must be UTF-8; got '\\udcff.py'"),
+    ],
+    ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
+)
+def test_odd_names_and_numbers_are_one_sentence(capsys, run, words, expected):
+    assert expected in sentence(capsys, *(str(run) if word == "RUN" else word for word in words))
+
+
+@pytest.mark.parametrize("name", ["config.json", "result.json", "vocabulary/vocabulary.json"])
+def test_json_that_is_nested_too_deeply(capsys, damaged, name):
+    (damaged / name).write_text("[" * 100_000 + "]" * 100_000)
+    assert f"{name} is damaged" in sentence(capsys, "evaluate", str(damaged))
+
+
+def test_a_record_that_is_nested_too_deeply(capsys, damaged):
+    config = read_sealed(damaged / "config.json")
+    deep: list = []
+    for _ in range(400):
+        deep = [deep]
+    write_sealed(damaged / "config.json", {**config, "settings": deep})
+    assert "is damaged" in sentence(capsys, "evaluate", str(damaged))
+
+
+def test_somebody_elses_program_is_run_when_trusted_only(capsys, damaged, monkeypatch, tmp_path):
+    """Another user's key has not signed it."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "another"))
+    for command in (["evaluate", str(damaged)], ["report", str(damaged.parents[1])]):
+        assert "add --trust to run it" in sentence(capsys, *command)
+        assert main([*command, "--trust"]) == 0
+    assert predicted(monkeypatch, b"1\n", damaged, "--trust") == 0
+
+
+def test_predict_answers_in_order(capsys, run, monkeypatch):
+    lines = [(" ".join(map(str, range(n)))) for n in (4, 1, 0, 3, 2)]
+    answers = []
+    for given in (lines, *([line] for line in lines)):
+        text = "".join(line + "\n" for line in given).encode()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+        capsys.readouterr()
+        assert main(["predict", str(run)]) == 0
+        answers.append(capsys.readouterr().out.split("\n")[:-1])
+    assert len(answers[0]) == 5
+    assert answers[0][2] == ""
+    assert answers[0] == [answer for (answer,) in answers[1:]]
+    # a byte order mark is no word
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbf0\n")))
+    assert main(["predict", str(run)]) == 0
+    assert capsys.readouterr().out == answers[0][1] + "\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"1\n2 \xff\n")))
+    assert "line 2 of standard input has the byte 0xff" in sentence(capsys, "predict", str(run))
+
+
+def test_one_seed_has_no_spread(run):
+    summary = json.loads((run.parents[1] / "summary.json").read_text())
+    (row,) = summary["rows"]
+    assert row["n"] == 1
+    assert set(row["standard_deviation"].values()) == {None}
