@@ -6,11 +6,11 @@ without attention, trained on sentences of up to 30 and of up to 50 words, 21.50
 
 Here sequences of 2 to 16 symbols are reversed.
 
-The paper's settings have the paper's model, vocabularies, lengths, batches of 80 sentences,
-Adadelta, and for each network its updates of Table 2. What differs: 12 million pairs, about as many
-as the paper's, are drawn by chance, not selected; a sentence's loss counts by its words, so that
-Adadelta's constants and the norm 1, for means over sentences, are scaled to means over words, 30
-times smaller (a test shows that the updates are the same).
+The paper's settings have the paper's model, initial values, vocabularies, lengths, batches of 80
+sentences, Adadelta, and for each network its updates of Table 2. What differs: 12 million pairs,
+about as many as the paper's, are drawn by chance, not selected; a sentence's loss counts by its
+words, so that Adadelta's constants and the norm 1, for means over sentences, are scaled to means
+over words, 30 times smaller (a test shows that the updates are the same).
 
     attnjax run bahdanau2015
     attnjax run bahdanau2015 --setting paper    # WMT 2014 English-French, through TFDS
@@ -33,6 +33,7 @@ from attnjax.models.rnn_cells import GRUResetBefore
 from attnjax.models.rnn_decoders import BahdanauDecoder
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
+from attnjax.nn.initializers import InitByName, InitRule, NormalInit, OrthogonalInit, ZerosInit
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adadelta, Adam
 from attnjax.training.schedules import Constant
@@ -52,6 +53,15 @@ base = Experiment(
     search=Beam(),
     measures=(ByLength(), Alignment()),
 )
+first_values = (
+    InitRule(parameters="*.recurrent", initializer=OrthogonalInit()),
+    InitRule(parameters="*bias", initializer=ZerosInit()),
+    InitRule(parameters="*", initializer=NormalInit(std=0.01)),
+)
+alignment_values = (
+    InitRule(parameters="*.score.v", initializer=ZerosInit()),
+    InitRule(parameters="*.score.*", initializer=NormalInit(std=0.001)),
+)
 paper = {
     "task": Translation(
         name="wmt14_translate/fr-en",
@@ -61,6 +71,7 @@ paper = {
         vocabulary=MosesWords(language="en", max_size=30_000),
         target_vocabulary=MosesWords(language="fr", max_size=30_000),
     ),
+    "model.initializer": InitByName(rules=first_values),
     "model.width": 620,
     "model.encoder.width": 1000,
     "model.decoder.width": 1000,
@@ -77,7 +88,11 @@ def trained(words: int, *, search: int, encdec: int) -> dict[str, Any]:
     """A setting's sentences of at most so many words, and the updates of each network."""
     changes = paper | {"task.max_length": words}
     own = {
-        "search": {"training.steps": search, "model.decoder.attention.score.width": 1000},
+        "search": {
+            "training.steps": search,
+            "model.decoder.attention.score.width": 1000,
+            "model.initializer": InitByName(rules=alignment_values + first_values),
+        },
         "encdec": {"training.steps": encdec},
     }
     networks = {name: vary(variants[name], changes | own[name]) for name in variants}

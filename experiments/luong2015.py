@@ -7,11 +7,11 @@ local attention (19.0) and copied unknown words (20.9); Table 4 crosses scores a
 Here dates as people write them in two languages become yyyy-mm-dd, character by character. The
 variant `forward` is the paper's "Base".
 
-The paper's setting has the paper's model, vocabularies, sentences of at most 50 words, batches of
-128 sentences, epochs and learning rates. What differs: newstest2014 has 3,003 sentences, the paper
-scores 2,737 of them; a backward encoder reads the end symbol first; a sentence's loss counts by its
-words, so that the rate 1 and the norm 5, for means over sentences, are 30 times larger and smaller
-for means over words.
+The paper's setting has the paper's model, initial values, vocabularies, sentences of at most 50
+words, batches of 128 sentences, epochs and learning rates. What differs: newstest2014 has 3,003
+sentences, the paper scores 2,737 of them; a backward encoder reads the end symbol first; a
+sentence's loss counts by its words, so that the rate 1 and the norm 5, for means over sentences,
+are 30 times larger and smaller for means over words.
 
     attnjax run luong2015
     attnjax run luong2015 --setting paper    # WMT 2014 English-German, through TFDS
@@ -28,6 +28,7 @@ from attnjax.experiment import Ablation, Experiment, Setting, figures, gains, va
 from attnjax.models.rnn_decoders import LuongDecoder, NoInputFeeding
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
+from attnjax.nn.initializers import UniformInit
 from attnjax.training.optimizers import Adam, GradientDescent
 from attnjax.training.schedules import Constant, Halving
 from attnjax.training.settings import Training
@@ -52,6 +53,7 @@ paper = {
         target_vocabulary=MosesWords(language="de", max_size=50_000),
         max_length=50,
     ),
+    "model.initializer": UniformInit(scale=0.1),
     "model.width": 1000,
     "model.encoder.width": 1000,
     "model.decoder.width": 1000,

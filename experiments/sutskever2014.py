@@ -8,10 +8,11 @@ of 12 rose from 26.17 to 30.59 (Table 1).
 Here sequences of 4 to 12 symbols are copied. An encoder that reads backward is one that reads the
 text reversed, its end first (a test shows it), so the variants differ in a word.
 
-The paper's setting has the paper's model, vocabularies, beam, batches of 128 sentences and learning
-rates. What differs: 12 million pairs are drawn by chance, not selected; pairs of over 400 words are
-left out (the paper leaves out none); a sentence's loss counts by its words, so that the rate 0.7
-and the norm 5, for means over sentences, are 30 times larger and smaller for means over words.
+The paper's setting has the paper's model, initial values, vocabularies, beam, batches of 128
+sentences and learning rates. What differs: 12 million pairs are drawn by chance, not selected;
+pairs of over 400 words are left out (the paper leaves out none); a sentence's loss counts by its
+words, so that the rate 0.7 and the norm 5, for means over sentences, are 30 times larger and
+smaller for means over words.
 
     attnjax run sutskever2014
     attnjax run sutskever2014 --setting paper    # WMT 2014 English-French, through TFDS
@@ -27,6 +28,7 @@ from attnjax.experiment import Ablation, Experiment, Setting, figures, gains, va
 from attnjax.models.rnn_decoders import LuongDecoder
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
+from attnjax.nn.initializers import UniformInit
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam, GradientDescent
 from attnjax.training.schedules import Constant, Halving
@@ -55,6 +57,7 @@ paper = {
         target_vocabulary=MosesWords(language="fr", max_size=80_000),
         max_length=400,
     ),
+    "model.initializer": UniformInit(scale=0.08),
     "model.width": 1000,
     "model.encoder.width": 1000,
     "model.decoder.width": 1000,

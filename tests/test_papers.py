@@ -8,12 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import traverse_util
 
 from attnjax.config.vary import vary
 from attnjax.data import MosesWords
 from attnjax.experiment import Ablation, Experiment
 from attnjax.experiment.load import load
-from attnjax.training.optimizers import Adadelta, Constant
+from attnjax.nn.initializers import UniformInit
+from attnjax.training.optimizers import Adadelta
+from attnjax.training.schedules import Constant
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 WORDS = 30
@@ -31,6 +34,7 @@ NUMBERS = {
             "model.decoder.layers": 4,
             "model.decoder.width": 1000,
             "model.decoder.attention": None,
+            "model.initializer": UniformInit(scale=0.08),
             "optimizer.schedule.value": 0.7 * WORDS,
             "optimizer.schedule.after": 5 * 12_000_000 // 128,
             "optimizer.schedule.every": 12_000_000 // 128 // 2,
@@ -50,6 +54,7 @@ NUMBERS = {
             "model.encoder.layers": 4,
             "model.decoder.layers": 4,
             "model.decoder.width": 1000,
+            "model.initializer": UniformInit(scale=0.1),
             "optimizer.schedule.value": 1.0 * WORDS,
             "optimizer.schedule.every": 4_500_000 // 128,
             "optimizer.clip": 5 / WORDS,
@@ -136,6 +141,27 @@ def test_a_paper_batch_holds_its_number_of_the_longest_training_sentences():
             rows = batching.max_tokens // (limit + 1)
             assert rows >= batching.batch_size_multiple
             assert limit > 50 or rows >= (batching.batch_size or 0)
+
+
+def test_bahdanaus_first_values():
+    """Appendix B.1: recurrent matrices orthogonal, V_a and biases 0, N(0, 0.001^2) and 0.01^2."""
+    ablation = open_setting("bahdanau2015", "paper")
+    text = jnp.full((2, 5), 4)
+    for variant, experiment in ablation.variants.items():
+        small = dict.fromkeys(("width", "encoder.width", "decoder.width", "decoder.maxout"), 64)
+        if variant == "search":
+            small["decoder.attention.score.width"] = 64
+        model = vary(experiment.model, small).with_vocabularies(50, 60)
+        params = model.init(jax.random.key(0), text, text, deterministic=True)["params"]
+        for name, array in traverse_util.flatten_dict(params, sep=".").items():
+            if name.endswith((".recurrent", "bias", "score.v")):
+                gates = array.reshape(64, -1, 64)[:, 0] if name.endswith("recurrent") else array
+                wanted = np.eye(64) if gates.ndim == 2 else 0 * gates
+                found = gates @ gates.T if gates.ndim == 2 else gates
+                np.testing.assert_allclose(found, wanted, atol=1e-5, err_msg=name)
+            else:
+                std = 0.001 if ".score." in name else 0.01
+                assert array.std() == pytest.approx(std, rel=0.1), (variant, name)
 
 
 def test_adadelta_for_means_over_words_is_the_papers_for_means_over_sentences():
