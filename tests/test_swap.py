@@ -8,7 +8,8 @@ import pytest
 
 from attnjax.attention.align import Align
 from attnjax.attention.score import Score
-from attnjax.config.override import override, parts, split
+from attnjax.config.override import override, split
+from attnjax.config.parts import parts
 from attnjax.models.rnn_decoders import LuongDecoder
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq

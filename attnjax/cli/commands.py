@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from attnjax.cli.catalog import catalog, find
 from attnjax.config.override import Override, override
@@ -44,6 +45,32 @@ def show(
             _out().print(f"settings: {', '.join(ablation.settings)}")
         each = "1 seed" if ablation.seeds == 1 else f"{ablation.seeds} seeds"
         _out().print(f"variants: {', '.join(ablation.variants)}; {each} each")
+
+
+def parts(*, path: str, experiment: str | None) -> None:
+    """Print the parts that can be chosen for a field, or what values it takes."""
+    from attnjax.config.constraints import describe, shown
+    from attnjax.config.parts import first_line
+    from attnjax.config.parts import parts as choices
+    from attnjax.config.vary import field_at
+    from attnjax.data.generated.sequences import Copy
+    from attnjax.experiment import Experiment, load
+    from attnjax.models.transformer import Transformer
+
+    if experiment is None:
+        base = Experiment(task=Copy(), model=Transformer())
+    else:
+        base = load(find(experiment)).ablation.base
+    hint, now = field_at(base, path)
+    options = choices(hint)
+    if not options:
+        _out().print(f"{path} is a value: {describe(hint)}; now {shown(now)}", highlight=False)
+        return
+    drawn = Table("part", "what it is", "", box=None, pad_edge=False)
+    for name, kind in options.items():
+        chosen = kind is (None if now is None else type(now))
+        drawn.add_row(name, Text(first_line(kind)), "now" if chosen else "")
+    _out().print(drawn)
 
 
 def run(

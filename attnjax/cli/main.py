@@ -118,6 +118,19 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
         "--runs", type=Path, default=Path("runs"), metavar="DIR", help="for results; default: runs"
     )
 
+    parts = add("parts", "Print what can be chosen for a field: the parts, or the values it takes.")
+    parts.add_argument(
+        "path",
+        metavar="PATH",
+        help="a field, such as model.encoder_layer.self_attention.head.score",
+    )
+    parts.add_argument(
+        "experiment",
+        metavar="EXPERIMENT",
+        nargs="?",
+        help="a shipped one's name, or a file; default: a Transformer that copies",
+    )
+
     report = add("report", "Make the table and report.html of finished runs again.")
     path(report, "RUNS", "an experiment's folder, or the one that --runs named")
 

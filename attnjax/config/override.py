@@ -1,16 +1,12 @@
 """Changes from the command line: `search:greedy` is a part, `--training.steps 100` a value."""
 
-import dataclasses
-import inspect
-import pkgutil
 import re
 from collections.abc import Callable, Sequence
-from functools import cache
-from importlib import import_module
 from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from attnjax.config.constraints import alternatives, check_value, describe
+from attnjax.config.parts import parts
 from attnjax.config.vary import change
 from attnjax.errors import UserError, unknown
 
@@ -30,9 +26,6 @@ class Override(NamedTuple):
     def __str__(self) -> str:
         return " ".join(self.words)
 
-
-ROOMS_OF_PARTS = ("attention", "data", "decoding", "evaluation", "models", "training")
-"""The packages whose parts can be chosen, by name: nothing here knows what is in them."""
 
 CHOICE = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([\w-]+)")
 VALUE = re.compile(r"--([A-Za-z_][\w-]*(?:\.[\w-]+)+)(?:=(.*))?", re.DOTALL)
@@ -157,44 +150,3 @@ def _read(kind: Any, text: str) -> list[Any]:
         items = [_read(item_kind, item) for item in text.split(",") if item]
         return [tuple(item[0] for item in items)] if all(items) else []
     return [text] if kind is str else []
-
-
-def parts(hint: Any) -> dict[str, type | None]:
-    """The parts that a field may hold, by name: the subclasses of its type, a user's too."""
-    _import_parts()
-    kinds = [kind for kind, _ in alternatives(hint)]
-    found: dict[str, type | None] = {
-        _kebab(kind.__name__): kind
-        for base in kinds
-        if isinstance(base, type) and dataclasses.is_dataclass(base)
-        for kind in _below(base)
-    }
-    return found | ({"none": None} if found and NoneType in kinds else {})
-
-
-@cache
-def _import_parts() -> None:
-    """A part in a module that nothing has imported would not be known to be one."""
-    for room in ROOMS_OF_PARTS:
-        package = import_module(f"attnjax.{room}")
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            import_module(module.name)
-
-
-def _below(base: type) -> list[type]:
-    """The class and its subclasses that can be used: those that leave nothing to be written."""
-    deeper = [kind for sub in base.__subclasses__() for kind in _below(sub)]
-    return deeper if _open(base) else [base, *deeper]
-
-
-def _open(kind: type) -> bool:
-    """Whether a class says what a part is and leaves a method to be written."""
-    methods = (inspect.unwrap(method) for _, method in inspect.getmembers(kind, callable))
-    codes = (getattr(method, "__code__", None) for method in methods)
-    left = any(code and "NotImplementedError" in code.co_names for code in codes)
-    return left or bool(getattr(kind, "__abstractmethods__", ()))
-
-
-def _kebab(name: str) -> str:
-    """ScaledDot -> scaled-dot."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()

@@ -73,6 +73,20 @@ def change[T](base: T, path: str, make: Callable[[Any, Any], Any]) -> T:
     return rebuilt(base, path.split("."))
 
 
+def field_at(base: Any, path: str) -> tuple[Any, Any]:
+    """The annotation of the field that a path leads to, and its value.
+
+    Raises:
+        UserError: no field has that path.
+    """
+    part, hint = base, None
+    for name in path.split("."):
+        if name not in field_names(type(part)):
+            raise UserError(_no_field(base, part, path, name))
+        hint, part = field_types(type(part))[name], getattr(part, name)
+    return hint, part
+
+
 def _no_field(base: Any, part: Any, path: str, name: str) -> str:
     """What to say of a path that leads nowhere: `part` is where it breaks off, at `name`."""
     if not field_names(type(part)):

@@ -6,6 +6,7 @@ behind it is the one with the largest weight, in one pass over the finished answ
 Source: Jean et al. 2015; the "unk replace" of Luong, Pham & Manning 2015, Table 1.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,16 +26,16 @@ from attnjax.models.base import Model
 
 
 @dataclass(frozen=True, kw_only=True)
-class Replacement:
+class Replacement(ABC):
     """What takes an unknown word's place. A part: subclasses are chosen on the command line."""
 
+    @abstractmethod
     def translations(self) -> Mapping[str, str]:
         """Of source words; a word that has none is copied.
 
         Raises:
             UserError: they cannot be read.
         """
-        raise NotImplementedError
 
     def check(self, model: Model, corpus: Corpus) -> None:
         """Refuse, before anything is trained, what cannot be replaced so.

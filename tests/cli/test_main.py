@@ -182,3 +182,18 @@ def test_nobody_reads_to_the_end():
     )
     assert done.stderr == ""
     assert done.returncode == 0
+
+
+def test_parts_lists_what_can_be_chosen(capsys):
+    score = "model.encoder_layer.self_attention.head.score"
+    assert main(["parts", score]) == 0
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert {"dot", "scaled-dot", "additive"} <= lines.keys()
+    assert "score" not in lines, "it is abstract"
+    assert lines["scaled-dot"].endswith("now")
+    assert len(lines["additive"].split()) > 2, "the first line of its docstring"
+    assert main(["parts", score, TINY]) == 0
+    assert "A newcomer's own: logits[t, s] = sharpness cos" in capsys.readouterr().out
+    assert main(["parts", "model.width"]) == 0
+    assert capsys.readouterr().out == "model.width is a value: int above 0; now int 512\n"
+    assert "did you mean model.width?" in sentence(capsys, "parts", "model.widht")

@@ -169,16 +169,16 @@ def test_a_wrong_override_is_one_sentence(words, sentence):
 
 
 def test_none_is_no_string_and_values_that_fit_only_together_are_made_together():
-    base = Experiment(task=ParallelText(), model=Transformer(), search=Beam(least=5))
-    for words in (("--search.most", "3", "--search.least", "0"), ("--task.valid", "none")):
+    base = Experiment(task=ParallelText(), model=Transformer(), search=Beam(min_words=5))
+    for words in (("--search.max_words", "3", "--search.min_words", "0"), ("--task.valid", "none")):
         for order in (words, words[2:] + words[:2]):
             made = override(base, split(order)[1])
             assert {path: new for path, (_, new) in differences(base, made).items()} in (
-                {"search.most": 3, "search.least": 0},
+                {"search.max_words": 3, "search.min_words": 0},
                 {"task.valid": None},
             )
-    with pytest.raises(UserError, match="most 3"):
-        override(base, split(["--search.most", "3"])[1])
+    with pytest.raises(UserError, match="max_words 3"):
+        override(base, split(["--search.max_words", "3"])[1])
 
 
 def test_a_newcomers_part_can_be_chosen_at_once():
@@ -200,9 +200,15 @@ def test_each_shipped_variant_differs_in_exactly_what_it_names(path):
     ablation = load(path).ablation
     module = {}
     exec(compile(path.read_text(), str(path), "exec"), module)
+    tree = ast.parse(path.read_text())
+    named_values = {
+        ast.unparse(node.targets[0]): node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+    }
     literal = {
-        keyword.value
-        for node in ast.walk(ast.parse(path.read_text()))
+        named_values.get(ast.unparse(keyword.value), keyword.value)
+        for node in ast.walk(tree)
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "Ablation"
         for keyword in node.keywords
         if keyword.arg == "variants"
