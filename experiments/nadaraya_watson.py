@@ -15,7 +15,7 @@ result is the mean squared distance to the truth.
 
 from functools import partial
 
-from attnjax.attention.align import Normalise, Uniform
+from attnjax.attention.align import Normalize, Uniform
 from attnjax.attention.attention import Attention
 from attnjax.attention.kernel_score import (
     Boxcar,
@@ -52,9 +52,9 @@ ablation = Ablation(
         "average": vary(base, {"model.attention.align": Uniform()}),
         "fixed_width": base,
         "learned_width": vary(base, {"model.attention.score": LearnedGaussian(bandwidth=1.0)}),
-        "boxcar": vary(base, {attention: Attention(score=Boxcar(), align=Normalise())}),
-        "epanechnikov": vary(base, {attention: Attention(score=Epanechnikov(), align=Normalise())}),
-        "triangular": vary(base, {attention: Attention(score=Triangular(), align=Normalise())}),
+        "boxcar": vary(base, {attention: Attention(score=Boxcar(), align=Normalize())}),
+        "epanechnikov": vary(base, {attention: Attention(score=Epanechnikov(), align=Normalize())}),
+        "triangular": vary(base, {attention: Attention(score=Triangular(), align=Normalize())}),
     },
     seeds=10,
     claims=(

@@ -41,7 +41,7 @@ CHOICES = [
 )
 def test_by_one_override(model, attention, choice):
     # what normalises wants a kernel beside it
-    kernel = [f"{attention}.score:squared-exponential"] if choice == "align:normalise" else []
+    kernel = [f"{attention}.score:squared-exponential"] if choice == "align:normalize" else []
     rest, overrides = split([f"{attention}.{choice}", *kernel])
     assert not rest
     swapped = override(model, overrides).with_vocabularies(WORDS, WORDS)

@@ -1,1 +1,124 @@
-"""The mathematics: score, align, pool; masks, positions, heads. Imports jax and flax only."""
+"""Attention: scores, aligns, masks, positions, heads.
+
+    logits  = score(query, key, positions)     [..., T, S]
+    weights = align(logits, mask)              [..., T, S]
+    context = weights @ value                  [..., T, V]
+
+Scores, aligns and attentions are Linen modules over pure functions. `attnjax.attention.fused` has
+softmax attention without the weights.
+"""
+
+from attnjax.attention.align import (
+    Align,
+    AlignContext,
+    LocalMonotonic,
+    LocalPredictive,
+    Normalize,
+    Softmax,
+    Uniform,
+    local_monotonic,
+    local_predictive,
+    normalize,
+    softmax,
+    uniform,
+)
+from attnjax.attention.attention import Attention, AttentionBase, Memory
+from attnjax.attention.hard_align import Hard, StraightThrough, hard, straight_through
+from attnjax.attention.kernel_score import (
+    Boxcar,
+    Epanechnikov,
+    Gaussian,
+    Kernel,
+    LearnedGaussian,
+    SquaredExponential,
+    Triangular,
+)
+from attnjax.attention.last_state import FixedVector
+from attnjax.attention.mask import (
+    And,
+    Causal,
+    DenseMask,
+    ExcludeSelf,
+    Mask,
+    Padding,
+    Segments,
+    Window,
+)
+from attnjax.attention.multihead import MultiHead
+from attnjax.attention.position import (
+    Learned,
+    NoPosition,
+    Position,
+    Positions,
+    Sinusoidal,
+    sinusoidal,
+)
+from attnjax.attention.score import (
+    Additive,
+    Dot,
+    General,
+    Location,
+    ScaledDot,
+    Score,
+    additive,
+    dot,
+    general,
+    location,
+    scaled_dot,
+)
+
+__all__ = [
+    "Additive",
+    "Align",
+    "AlignContext",
+    "And",
+    "Attention",
+    "AttentionBase",
+    "Boxcar",
+    "Causal",
+    "DenseMask",
+    "Dot",
+    "Epanechnikov",
+    "ExcludeSelf",
+    "FixedVector",
+    "Gaussian",
+    "General",
+    "Hard",
+    "Kernel",
+    "Learned",
+    "LearnedGaussian",
+    "LocalMonotonic",
+    "LocalPredictive",
+    "Location",
+    "Mask",
+    "Memory",
+    "MultiHead",
+    "NoPosition",
+    "Normalize",
+    "Padding",
+    "Position",
+    "Positions",
+    "ScaledDot",
+    "Score",
+    "Segments",
+    "Sinusoidal",
+    "Softmax",
+    "SquaredExponential",
+    "StraightThrough",
+    "Triangular",
+    "Uniform",
+    "Window",
+    "additive",
+    "dot",
+    "general",
+    "hard",
+    "local_monotonic",
+    "local_predictive",
+    "location",
+    "normalize",
+    "scaled_dot",
+    "sinusoidal",
+    "softmax",
+    "straight_through",
+    "uniform",
+]

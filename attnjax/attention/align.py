@@ -37,7 +37,7 @@ def softmax(logits: jax.Array, mask: jax.Array | None = None) -> jax.Array:
     return jax.nn.softmax(logits, axis=-1, where=mask)
 
 
-def normalise(kernel: jax.Array, mask: jax.Array | None = None) -> jax.Array:
+def normalize(kernel: jax.Array, mask: jax.Array | None = None) -> jax.Array:
     """Divide by the sum: weights[t, s] = kernel[t, s] / sum over allowed s' of kernel[t, s'].
 
     Rows sum to 1. A row is 0 if the kernel reaches no allowed key: if all its values are below the
@@ -97,7 +97,7 @@ def local_monotonic(
 def local_predictive(
     logits: jax.Array,
     mask: jax.Array | None,
-    centre: jax.Array,
+    center: jax.Array,
     key_position: jax.Array,
     reach: int,
     sigma: float,
@@ -111,7 +111,7 @@ def local_predictive(
     Args:
         logits: [..., T, S].
         mask: as in `softmax`.
-        centre: p_t, a real position, [..., T].
+        center: p_t, a real position, [..., T].
         key_position: s, absolute, integers [..., S].
         reach: D.
         sigma: in positions.
@@ -125,14 +125,14 @@ def local_predictive(
         raise UserError(
             f"the sigma of local attention must be above 0; got {sigma} (None means reach / 2)"
         )
-    distance = key_position[..., None, :] - centre[..., :, None]
+    distance = key_position[..., None, :] - center[..., :, None]
     gaussian = jnp.exp(-(distance**2) / (2 * sigma**2))
-    window = softmax(logits, _near(mask, Positions(centre, key_position), reach))
+    window = softmax(logits, _near(mask, Positions(center, key_position), reach))
     return window * gaussian.astype(logits.dtype)
 
 
-def predicted_centre(hidden: jax.Array, v: jax.Array, length: jax.Array | int) -> jax.Array:
-    """Predicted window centre: p_t = length[t] sigmoid(v . tanh(hidden[t])), a real position.
+def predicted_center(hidden: jax.Array, v: jax.Array, length: jax.Array | int) -> jax.Array:
+    """Predicted window center: p_t = length[t] sigmoid(v . tanh(hidden[t])), a real position.
 
     Args:
         hidden: W h_t, already projected, [..., T, W].
@@ -202,8 +202,8 @@ class Softmax(Align):
         return softmax(logits, mask)
 
 
-class Normalise(Align):
-    """`normalise` as a part, for scores that are kernels.
+class Normalize(Align):
+    """`normalize` as a part, for scores that are kernels.
 
     Rows sum to 1, or to 0 if the kernel reaches no allowed key.
     """
@@ -212,7 +212,7 @@ class Normalise(Align):
         self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
     ) -> jax.Array:
         """Return [..., T, S]; the logits are the kernel's values, >= 0."""
-        return normalise(logits, mask)
+        return normalize(logits, mask)
 
 
 class Uniform(Align):
@@ -242,15 +242,15 @@ class LocalMonotonic(Align):
 
 
 class LocalPredictive(Align):
-    """`local_predictive` around the centre that `predicted_centre` computes from the query.
+    """`local_predictive` around the center that `predicted_center` computes from the query.
 
     Rows sum to at most 1, and to 0 if no allowed key is in reach. The length S of a row is the
-    number of keys that the mask allows, so padding does not move the centre. The window's edge has
+    number of keys that the mask allows, so padding does not move the center. The window's edge has
     no
     gradient: W and v learn through the Gaussian alone, and not at all if sigma is infinite.
 
     Attributes:
-        reach: D, the largest distance of a key from the centre.
+        reach: D, the largest distance of a key from the center.
         width: of the hidden layer; None means the query's width.
         sigma: in positions; None means D / 2, as in the paper.
     """
@@ -268,6 +268,6 @@ class LocalPredictive(Align):
         hidden = Dense((width,), bias=False, name="hidden")(context.query)
         v = self.param("v", nn.initializers.normal(width**-0.5), (width,))
         length = logits.shape[-1] if mask is None else mask.sum(-1)
-        centre = predicted_centre(hidden, v, length)
+        center = predicted_center(hidden, v, length)
         sigma = self.reach / 2 if self.sigma is None else self.sigma
-        return local_predictive(logits, mask, centre, context.positions.key, self.reach, sigma)
+        return local_predictive(logits, mask, center, context.positions.key, self.reach, sigma)

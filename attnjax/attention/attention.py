@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from attnjax.attention.align import Align, AlignContext, Normalise, Softmax
+from attnjax.attention.align import Align, AlignContext, Normalize, Softmax
 from attnjax.attention.fused import dispatch
 from attnjax.attention.fused.dispatch import Implementation
 from attnjax.attention.kernel_score import Kernel
@@ -99,7 +99,7 @@ class Attention(AttentionBase):
 
     Raises:
         UserError: a fused kernel was chosen and cannot compute what is asked; the mask holds an
-            array; the align is `Normalise` and the score no kernel, so weights could be negative.
+            array; the align is `Normalize` and the score no kernel, so weights could be negative.
     """
 
     score: Score = field(default_factory=ScaledDot)
@@ -110,9 +110,9 @@ class Attention(AttentionBase):
 
     def setup(self) -> None:
         """Refuse parts that do not fit each other."""
-        if isinstance(self.align, Normalise) and not isinstance(self.score, Kernel):
+        if isinstance(self.align, Normalize) and not isinstance(self.score, Kernel):
             raise UserError(
-                "the align Normalise wants a score that is a kernel, which is never negative "
+                "the align Normalize wants a score that is a kernel, which is never negative "
                 f"(squared-exponential, boxcar, ...); got {type(self.score).__name__}"
             )
         if self.mask is not None and any(rule.axes for rule in self.mask.rules()):

@@ -2,7 +2,7 @@
 
 The Nadaraya-Watson estimator predicts f(q) = sum over s of K(q - k[s]) v[s] / sum over s of K(q -
 k[s]). `Gaussian` and `LearnedGaussian` compute log K, for the align `Softmax`. The others compute K
-itself, for the align `Normalise`: a kernel that is 0 beyond some distance has no logarithm there.
+itself, for the align `Normalize`: a kernel that is 0 beyond some distance has no logarithm there.
 Constant factors of K cancel and are left out.
 """
 
@@ -152,11 +152,11 @@ class LearnedGaussian(Score):
 
 
 class Kernel(Score):
-    """A score that is a kernel K >= 0 itself, not its logarithm, as the align `Normalise` wants."""
+    """A score that is a kernel K >= 0 itself, not its logarithm, as the align `Normalize` wants."""
 
 
 class SquaredExponential(Kernel):
-    """`squared_exponential` as a part, for `Normalise`; no parameters.
+    """`squared_exponential` as a part, for `Normalize`; no parameters.
 
     Attributes:
         bandwidth: the kernel's standard deviation, in the units of query and key.
@@ -170,7 +170,7 @@ class SquaredExponential(Kernel):
 
 
 class Boxcar(Kernel):
-    """`boxcar` as a part, for `Normalise`: the mean of all values in reach; no parameters.
+    """`boxcar` as a part, for `Normalize`: the mean of all values in reach; no parameters.
 
     Attributes:
         bandwidth: how far it reaches, in the units of query and key.
@@ -184,7 +184,7 @@ class Boxcar(Kernel):
 
 
 class Epanechnikov(Kernel):
-    """`epanechnikov` as a part, for `Normalise`; no parameters.
+    """`epanechnikov` as a part, for `Normalize`; no parameters.
 
     Attributes:
         bandwidth: how far it reaches, in the units of query and key.
@@ -198,7 +198,7 @@ class Epanechnikov(Kernel):
 
 
 class Triangular(Kernel):
-    """`triangular` as a part, for `Normalise`; no parameters.
+    """`triangular` as a part, for `Normalize`; no parameters.
 
     Attributes:
         bandwidth: how far it reaches, in the units of query and key.

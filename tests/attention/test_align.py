@@ -9,10 +9,10 @@ import pytest
 from attnjax.attention.align import (
     LocalMonotonic,
     LocalPredictive,
-    Normalise,
+    Normalize,
     Softmax,
     Uniform,
-    normalise,
+    normalize,
     softmax,
     uniform,
 )
@@ -23,7 +23,7 @@ from attnjax.attention.position import Positions
 from attnjax.attention.score import General
 from tests.attention import oracle
 
-ALIGNS = (Softmax(), Normalise(), Uniform(), LocalMonotonic(reach=1), LocalPredictive(reach=3))
+ALIGNS = (Softmax(), Normalize(), Uniform(), LocalMonotonic(reach=1), LocalPredictive(reach=3))
 
 
 def nadaraya_watson(kernel, mask):
@@ -54,7 +54,7 @@ def test_softmax_does_not_see_a_shift():
     np.testing.assert_array_equal(softmax(logits), softmax(logits, jnp.ones((3, 4), bool)))
 
 
-@pytest.mark.parametrize("align", [softmax, normalise, uniform])
+@pytest.mark.parametrize("align", [softmax, normalize, uniform])
 def test_masked_logits_may_be_anything(align):
     allowed = jnp.array([[True, False, True, False, False]])
     odd = jnp.array([[1.0, jnp.inf, 2.0, jnp.nan, -jnp.inf]])
@@ -64,7 +64,7 @@ def test_masked_logits_may_be_anything(align):
         np.testing.assert_array_equal(found, expected)
 
 
-def test_normalise_equals_the_oracle_with_gradients(float64):
+def test_normalize_equals_the_oracle_with_gradients(float64):
     random = np.random.default_rng(0)
     kernel, direction = random.random((5, 6)), random.normal(size=(5, 6))
     allowed = random.random((5, 6)) < 0.6
@@ -73,7 +73,7 @@ def test_normalise_equals_the_oracle_with_gradients(float64):
     kernel[2, allowed[2]] = 0
 
     def read(kernel):
-        weights = normalise(kernel, jnp.asarray(allowed))
+        weights = normalize(kernel, jnp.asarray(allowed))
         return (weights * direction).sum(), weights
 
     (_, weights), slope = jax.value_and_grad(read, has_aux=True)(kernel)
@@ -95,12 +95,12 @@ def test_normalised_exponentials_are_the_softmax_also_where_they_are_tiny(shift)
         return weighted(logits + shift)
 
     chex.assert_trees_all_close(
-        read(lambda x: normalise(jnp.exp(x))), read(softmax), rtol=0, atol=2e-5
+        read(lambda x: normalize(jnp.exp(x))), read(softmax), rtol=0, atol=2e-5
     )
 
 
 def test_a_kernel_that_is_no_number_is_seen():
-    assert jnp.isnan(normalise(jnp.array([[1.0, jnp.nan]]))).all()
+    assert jnp.isnan(normalize(jnp.array([[1.0, jnp.nan]]))).all()
 
 
 def test_uniform_is_the_mean_of_what_is_allowed(float64):
@@ -128,7 +128,7 @@ def test_a_mask_is_a_subset(align):
     query, key, value, direction = (
         jnp.asarray(draw(size=(1, n, 3)), jnp.float32) for n in (3, 6, 6, 3)
     )
-    score = SquaredExponential() if isinstance(align, Normalise) else General()
+    score = SquaredExponential() if isinstance(align, Normalize) else General()
     attention = Attention(score=score, align=align)
     parameters = jax.jit(
         lambda *inputs: attention.init(

@@ -1,5 +1,8 @@
 """One head against the oracle, in every score, values and gradients, both precisions."""
 
+import inspect
+from functools import partial
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -7,9 +10,24 @@ import numpy as np
 import pytest
 
 from attnjax.attention import score as scores
-from attnjax.attention.attention import Attention
-from attnjax.attention.mask import DenseMask
-from attnjax.attention.score import Additive, Dot, General, ScaledDot, additive, dot, scaled_dot
+from attnjax.attention.align import Align
+from attnjax.attention.attention import Attention, AttentionBase
+from attnjax.attention.fused.dispatch import fused
+from attnjax.attention.last_state import FixedVector
+from attnjax.attention.mask import DenseMask, Mask
+from attnjax.attention.multihead import MultiHead
+from attnjax.attention.position import Position, Positions
+from attnjax.attention.score import (
+    Additive,
+    Dot,
+    General,
+    ScaledDot,
+    Score,
+    additive,
+    dot,
+    scaled_dot,
+)
+from attnjax.errors import UserError
 from tests.attention import oracle
 
 SCORES = (Dot(), ScaledDot(), General(), Additive(width=5))
@@ -141,3 +159,67 @@ def test_weights_are_shown_only_when_asked_and_before_dropout():
         np.testing.assert_allclose(weights.sum(-1), sums, atol=1e-6)
         np.testing.assert_allclose(logits, scaled_dot(inputs["query"], inputs["key"]), atol=1e-6)
     assert not np.allclose(attend(deterministic=True), attend(deterministic=False))
+
+
+def test_booleans_are_a_dense_mask():
+    inputs, allowed, _ = arrays()
+    given = (inputs["query"], inputs["key"], inputs["value"])
+    for attention in (Attention(), Attention(implementation="blockwise"), FixedVector()):
+        expected = attention.apply({}, *given, DenseMask(allowed), deterministic=True)
+        for mask in (allowed, np.asarray(allowed)):
+            found = attention.apply({}, *given, mask, deterministic=True)
+            np.testing.assert_array_equal(found, expected)
+    expected = fused(*given, DenseMask(allowed))
+    np.testing.assert_array_equal(fused(*given, allowed), expected)
+    for wrong in (allowed.astype(jnp.float32), allowed[0]):
+        with pytest.raises(UserError, match=r"wants booleans with 3 axes, \[..., T, S\]"):
+            Attention().apply({}, *given, wrong, deterministic=True)
+
+
+@pytest.mark.parametrize("head", [Attention(), Attention(score=General()), FixedVector()])
+def test_initializing_sows_nothing(head):
+    x = jnp.ones((1, 3, 4))
+    for attention in (head, MultiHead(head=head, heads=2)):
+        assert set(attention.init(jax.random.key(0), x, deterministic=True)) <= {"params"}
+
+
+class Seen(Score):
+    """Logits that tell which positions the score was told."""
+
+    def __call__(self, query, key, positions):
+        both = 100 * positions.query[..., :, None] + positions.key[..., None, :]
+        return dot(query, key) * 0 + both
+
+
+@pytest.mark.parametrize(
+    "positions, query, key",
+    [
+        (Positions(), [0, 1], [0, 1, 2]),
+        (Positions(jnp.array([[5, 6]])), [5, 6], [0, 1, 2]),
+        (Positions(jnp.array([[5, 6]]), jnp.array([[4, 0, 9]])), [5, 6], [4, 0, 9]),
+    ],
+)
+def test_a_score_is_told_both_positions(positions, query, key):
+    q, k = jnp.ones((1, 2, 4)), jnp.ones((1, 3, 4))
+    expected = 100 * np.array(query)[:, None] + np.array(key)
+    for attention in (Attention(score=Seen()), MultiHead(head=Attention(score=Seen()), heads=2)):
+        params = attention.init(jax.random.key(0), q, k, deterministic=True)
+        _, seen = attention.apply(
+            params, q, k, positions=positions, deterministic=True, mutable=["attention"]
+        )
+        (logits,) = seen["attention"].get("head", seen["attention"])["logits"]
+        np.testing.assert_array_equal(logits.reshape(-1, 2, 3)[0], expected)
+
+
+def test_the_key_defaults_to_the_query_and_the_value_to_the_key():
+    x, y = arrays()[0]["query"], arrays(seed=1)[0]["key"]
+    call = partial(Attention().apply, {}, deterministic=True)
+    np.testing.assert_array_equal(call(x), call(x, x, x))
+    np.testing.assert_array_equal(call(x, y), call(x, y, y))
+
+
+@pytest.mark.parametrize("kind", [Score, Align, Mask, Position, AttentionBase])
+def test_an_abstract_part_cannot_be_made(kind):
+    assert inspect.isabstract(kind)
+    with pytest.raises(TypeError, match="abstract"):
+        kind()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 
-from attnjax.attention.align import Normalise, Softmax, Uniform
+from attnjax.attention.align import Normalize, Softmax, Uniform
 from attnjax.attention.attention import Attention
 from attnjax.attention.kernel_score import (
     Boxcar,
@@ -123,7 +123,7 @@ def test_softmax_of_the_gaussian_is_the_normalised_exponential(K, float64):
     value = jnp.asarray(np.random.default_rng(1).normal(size=(6, 2)))
     for mask in (None, ExcludeSelf()):
         one = attended(Gaussian(bandwidth=WIDTH), Softmax(), query, key, value, mask)
-        other = attended(SquaredExponential(bandwidth=WIDTH), Normalise(), query, key, value, mask)
+        other = attended(SquaredExponential(bandwidth=WIDTH), Normalize(), query, key, value, mask)
         frozen = {"log_bandwidth": jnp.log(WIDTH)}
         learned = attended(LearnedGaussian(), Softmax(), query, key, value, mask, frozen)
         for first, second, third in zip(one, other, learned, strict=True):
@@ -144,7 +144,7 @@ def test_nothing_in_reach_has_no_weight_and_no_gradient(kind):
     value = jnp.array([[1.0], [3.0], [7.0]])
 
     def read(query, key, value):
-        return attended(kind(), Normalise(), query, key, value)
+        return attended(kind(), Normalize(), query, key, value)
 
     context, weights = read(query, key, value)
     np.testing.assert_allclose(weights, [[0.5, 0.5, 0], [0, 0, 0], [0, 0, 1]], atol=1e-7)
@@ -159,7 +159,7 @@ def test_without_end_it_is_the_mean(kind):
     query, key = (x.astype(jnp.float32) for x in points(4, 6, 2))
     value = jnp.arange(6.0)[:, None]
     for mask in (None, ExcludeSelf()):
-        context, weights = attended(kind(bandwidth=math.inf), Normalise(), query, key, value, mask)
+        context, weights = attended(kind(bandwidth=math.inf), Normalize(), query, key, value, mask)
         mean, same = attended(Gaussian(), Uniform(), query, key, value, mask)
         np.testing.assert_allclose(weights, same, rtol=1e-6)
         np.testing.assert_allclose(context, mean, rtol=1e-6)
@@ -167,7 +167,7 @@ def test_without_end_it_is_the_mean(kind):
 
 def test_what_is_no_kernel_is_not_normalised():
     with pytest.raises(UserError, match="wants a score that is a kernel.*; got Dot"):
-        attended(Dot(), Normalise(), *points(2, 3, 4), jnp.ones((3, 1)))
+        attended(Dot(), Normalize(), *points(2, 3, 4), jnp.ones((3, 1)))
 
 
 @pytest.mark.parametrize("compare", [dot, squared_distance], ids=["a dot product", "a distance"])

@@ -14,7 +14,7 @@ from attnjax.attention.align import (
     Softmax,
     local_monotonic,
     local_predictive,
-    predicted_centre,
+    predicted_center,
     softmax,
 )
 from attnjax.attention.attention import Attention
@@ -66,7 +66,7 @@ def show(module, parameters, given, mask=None, **positions):
     return context, weights
 
 
-def centres(own, query, mask):
+def centers(own, query, mask):
     """Luong et al. 2015, eq. 9; S is what the mask allows."""
     return [
         sum(row) / (1 + np.exp(-(own["v"] @ np.tanh(own["hidden"]["kernel"].T @ q))))
@@ -74,14 +74,14 @@ def centres(own, query, mask):
     ]
 
 
-def around(logits, mask, centre, reach, sigma):
+def around(logits, mask, center, reach, sigma):
     """Luong et al. 2015, eq. 10; keys stand at 0, 1, ..."""
     near = [
         [allowed and abs(s - p.real) <= reach for s, allowed in enumerate(row)]
-        for p, row in zip(centre, mask, strict=True)
+        for p, row in zip(center, mask, strict=True)
     ]
     gaussian = [
-        [np.exp(-((s - p) ** 2) / (2 * sigma**2)) for s in range(logits.shape[1])] for p in centre
+        [np.exp(-((s - p) ** 2) / (2 * sigma**2)) for s in range(logits.shape[1])] for p in center
     ]
     return oracle.softmax(logits, np.array(near)) * np.array(gaussian)
 
@@ -91,7 +91,7 @@ def weights_of(align, own, query, logits, mask):
     if isinstance(align, LocalMonotonic):
         return around(logits, mask, np.arange(len(query)), align.reach, math.inf)
     sigma = align.sigma or align.reach / 2
-    return around(logits, mask, centres(own, query, mask), align.reach, sigma)
+    return around(logits, mask, centers(own, query, mask), align.reach, sigma)
 
 
 @pytest.mark.parametrize(
@@ -143,15 +143,15 @@ def test_a_window_as_long_as_the_sentence_is_the_softmax(align):
 
 def test_with_an_infinite_sigma_only_the_window_is_left():
     logits = jnp.asarray(np.random.default_rng(0).normal(size=(T, S)), jnp.float32)
-    allowed, centre = jnp.asarray(masked()[1]), jnp.array([0.4, 2.0, 3.7, 5.9])
+    allowed, center = jnp.asarray(masked()[1]), jnp.array([0.4, 2.0, 3.7, 5.9])
     keys = jnp.arange(S)
-    window = jnp.abs(keys[None] - centre[:, None]) <= 1
+    window = jnp.abs(keys[None] - center[:, None]) <= 1
 
-    def read(logits, centre):
-        weights = local_predictive(logits, allowed, centre, keys, reach=1, sigma=math.inf)
+    def read(logits, center):
+        weights = local_predictive(logits, allowed, center, keys, reach=1, sigma=math.inf)
         return weights[:, 2].sum(), weights
 
-    (_, weights), (_, by_centre) = jax.value_and_grad(read, (0, 1), has_aux=True)(logits, centre)
+    (_, weights), (_, by_centre) = jax.value_and_grad(read, (0, 1), has_aux=True)(logits, center)
     np.testing.assert_array_equal(weights, softmax(logits, allowed & window))
     assert (by_centre == 0).all()
 
@@ -165,13 +165,13 @@ def test_the_gaussian_takes_from_the_rows_sum():
     np.testing.assert_allclose(rows, expected, atol=1e-7)
 
 
-def test_the_centre_stays_within_the_allowed_length():
+def test_the_center_stays_within_the_allowed_length():
     hidden = jnp.array([[-9.0], [0.0], [9.0]], jnp.bfloat16)
     length = jnp.array([1000, 600, 1000])
-    centre = predicted_centre(hidden, jnp.full((1,), 90, jnp.bfloat16), length)
-    assert centre.dtype == jnp.float32
-    np.testing.assert_allclose(centre, [0, 300, 1000], atol=1e-4)
-    odd = predicted_centre(hidden[1:2], jnp.ones((1,), jnp.bfloat16), 601)
+    center = predicted_center(hidden, jnp.full((1,), 90, jnp.bfloat16), length)
+    assert center.dtype == jnp.float32
+    np.testing.assert_allclose(center, [0, 300, 1000], atol=1e-4)
+    odd = predicted_center(hidden[1:2], jnp.ones((1,), jnp.bfloat16), 601)
     np.testing.assert_array_equal(odd, [300.5])
 
 
@@ -179,11 +179,11 @@ def test_the_centre_stays_within_the_allowed_length():
 def test_a_window_without_an_allowed_key_is_zero(predictive):
     logits, far, keys = jnp.ones((1, 3)), jnp.array([9.0]), jnp.arange(3)
 
-    def read(logits, centre):
+    def read(logits, center):
         if predictive:
-            weights = local_predictive(logits, None, centre, keys, reach=2, sigma=1.0)
+            weights = local_predictive(logits, None, center, keys, reach=2, sigma=1.0)
         else:
-            weights = local_monotonic(logits, None, Positions(centre, keys), reach=2)
+            weights = local_monotonic(logits, None, Positions(center, keys), reach=2)
         return weights[0, 2], weights
 
     (_, weights), slopes = jax.value_and_grad(read, (0, 1), has_aux=True)(logits, far)
@@ -191,7 +191,7 @@ def test_a_window_without_an_allowed_key_is_zero(predictive):
         assert (array == 0).all()
 
 
-def test_every_head_predicts_its_own_centre():
+def test_every_head_predicts_its_own_center():
     given, _ = inputs()
     align = LocalPredictive(reach=3, width=W)
     module, allowed = MultiHead(head=Attention(align=align), heads=2), masked()
@@ -211,7 +211,7 @@ def test_every_head_predicts_its_own_centre():
             logits = oracle.scaled_dot(query[b], key[b])
             expected = weights_of(align, mine, query[b], logits, allowed[b])
             np.testing.assert_allclose(weights[b, head], expected, atol=1e-6)
-        found.append(centres(mine, query[1], allowed[1]))
+        found.append(centers(mine, query[1], allowed[1]))
     assert not np.allclose(*found, atol=0.1)
 
 

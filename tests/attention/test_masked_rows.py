@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.align import LocalMonotonic, LocalPredictive, Normalise, Uniform
+from attnjax.attention.align import LocalMonotonic, LocalPredictive, Normalize, Uniform
 from attnjax.attention.attention import Attention
 from attnjax.attention.kernel_score import (
     Boxcar,
@@ -23,7 +23,7 @@ B, T, S, D = 3, 4, 5, 4
 SCORES = (Dot(), ScaledDot(), General(), Additive(), Location(max_length=S))
 ALIGNED = (
     *(
-        Attention(score=kind(bandwidth=9.0), align=Normalise())
+        Attention(score=kind(bandwidth=9.0), align=Normalize())
         for kind in (SquaredExponential, Boxcar, Epanechnikov, Triangular)
     ),
     *(Attention(score=kind(bandwidth=2.0)) for kind in (Gaussian, LearnedGaussian)),

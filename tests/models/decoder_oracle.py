@@ -50,8 +50,8 @@ def weights(attention, own, h, states, t):
     if attention == "general":
         return softmax(general)
     v, hidden = own["align"]["v"], own["align"]["hidden"]["kernel"]
-    centre = len(states) / (1 + np.exp(-(v @ np.tanh(h @ hidden))))
-    near, gaussian = abs(places - centre) <= 2, np.exp(-((places - centre) ** 2) / 2)
+    center = len(states) / (1 + np.exp(-(v @ np.tanh(h @ hidden))))
+    near, gaussian = abs(places - center) <= 2, np.exp(-((places - center) ** 2) / 2)
     return np.where(near, gaussian * softmax(np.where(near, general, -np.inf)), 0)
 
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.align import Normalise
+from attnjax.attention.align import Normalize
 from attnjax.attention.attention import Attention
 from attnjax.attention.kernel_score import Epanechnikov, Gaussian, LearnedGaussian
 from attnjax.data.batching import Batch
@@ -105,7 +105,7 @@ def test_in_training_every_point_is_predicted_from_the_others(D, float64):
     assert not np.allclose(found[:6], predict(MODEL, given, given)[0, :6])
     # the same as taking the point away, also where nothing else is in reach
     compact = KernelRegression(
-        attention=Attention(score=Epanechnikov(bandwidth=WIDTH), align=Normalise())
+        attention=Attention(score=Epanechnikov(bandwidth=WIDTH), align=Normalize())
     )
     left_out = predict(compact, given, given, deterministic=False)[0]
     for i in range(6):

@@ -33,8 +33,8 @@ ALIGN = "model.decoder_layer.cross_attention.head.align"
             "a dot product wants a query and a key of one width; got 64 and 32",
         ),
         (
-            "luong2015 model.decoder.attention.align:normalise",
-            "the align Normalise wants a kernel for a score",
+            "luong2015 model.decoder.attention.align:normalize",
+            "the align Normalize wants a kernel for a score",
         ),
     ],
 )

@@ -8,7 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnjax.attention.align import Softmax, softmax
 from attnjax.attention.attention import Attention
+from attnjax.attention.fused import dispatch
 from attnjax.attention.fused.blockwise import blockwise
 from attnjax.attention.fused.cudnn import cudnn
 from attnjax.attention.fused.dispatch import FUSED_FROM, describe, fused
@@ -16,7 +18,7 @@ from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.mask import Causal, ExcludeSelf, Mask, Padding, Segments, Window
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions
-from attnjax.attention.score import Dot, General, ScaledDot
+from attnjax.attention.score import Dot, General, ScaledDot, dot
 from attnjax.errors import UserError
 
 K = 4
@@ -225,3 +227,63 @@ def test_a_kernel_of_one_platform_is_for_training_there(implementation):
         UserError, match=f"{implementation} needs the platform {wanted}; JAX has cpu here"
     ):
         forced.apply(parameters, x, x, x, Causal(), deterministic=False)
+
+
+def test_the_scale_is_that_of_jax():
+    draw = np.random.default_rng(0).normal
+    inputs = [jnp.asarray(draw(size=(2, 3, 5, K)), jnp.float32) for _ in range(3)]
+    theirs = jax.nn.dot_product_attention(*(jnp.swapaxes(x, 1, 2) for x in inputs))
+    np.testing.assert_allclose(fused(*inputs), jnp.swapaxes(theirs, 1, 2), atol=1e-6)
+
+
+class Doubled(Dot):
+    """A subclass that computes logits of its own."""
+
+    def __call__(self, query, key, positions):
+        return 2 * dot(query, key)
+
+
+class Halved(Softmax):
+    """A subclass that computes weights of its own."""
+
+    def __call__(self, logits, mask, context):
+        return softmax(logits, mask) / 2
+
+
+def test_a_subclass_does_not_inherit_what_its_parent_declares():
+    assert "for the score Doubled" in describe(Attention(score=Doubled()))
+    assert "for the align Halved" in describe(Attention(align=Halved()))
+    x = jnp.ones((1, 2 * FUSED_FROM["cpu"], K))
+    found = Attention(align=Halved()).apply({}, x, x, x, deterministic=True)
+    np.testing.assert_allclose(found, x / 2, atol=1e-5)
+
+
+def context(x):
+    return Attention().apply({}, x, x, x, Causal(), deterministic=True)
+
+
+def scanned(x):
+    return jax.lax.scan(lambda carry, _: (context(carry), None), x, None, length=2)[0]
+
+
+@pytest.mark.parametrize(
+    "run, shape",
+    [
+        (context, (1,)),
+        (jax.grad(lambda x: context(x).sum()), (1,)),
+        (jax.vmap(context), (2, 1)),
+        (scanned, (1,)),
+    ],
+    ids=["alone", "grad", "vmap", "scan"],
+)
+def test_the_platform_that_is_compiled_for_decides(run, shape, monkeypatch):
+    """One traced program: at this length a CPU gets blockwise, a GPU the weights."""
+    monkeypatch.setattr(dispatch, "backends", lambda: ["cpu", "cuda"])
+    x = jax.ShapeDtypeStruct((*shape, FUSED_FROM["cpu"], K), jnp.float32)
+    traced = jax.jit(run).trace(x)
+    on_cpu, on_gpu = (
+        traced.lower(lowering_platforms=(name,)).as_text() for name in ("cpu", "cuda")
+    )
+    # Of the two only blockwise has a barrier.
+    assert "stablehlo.optimization_barrier" in on_cpu
+    assert "stablehlo.optimization_barrier" not in on_gpu
