@@ -10,6 +10,7 @@ from attnjax.training.objectives import (
     Objective,
     Reinforce,
     SquaredError,
+    TeacherForcing,
     Totals,
 )
 from attnjax.training.optimizers import Adadelta, Adam, GradientDescent, Optimizer
@@ -42,6 +43,7 @@ __all__ = [
     "Schedule",
     "SquaredError",
     "State",
+    "TeacherForcing",
     "Totals",
     "Training",
     "evaluation_step",

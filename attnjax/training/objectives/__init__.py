@@ -3,6 +3,7 @@
 from attnjax.training.objectives.base import CrossEntropy, Objective, Totals
 from attnjax.training.objectives.show_attend_tell import DoublyStochastic, Reinforce
 from attnjax.training.objectives.squared_error import SquaredError
+from attnjax.training.objectives.teacher_forcing import TeacherForcing
 
 __all__ = [
     "CrossEntropy",
@@ -10,5 +11,6 @@ __all__ = [
     "Objective",
     "Reinforce",
     "SquaredError",
+    "TeacherForcing",
     "Totals",
 ]

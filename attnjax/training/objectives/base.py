@@ -78,7 +78,7 @@ class CrossEntropy(Objective):
         self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
     ) -> Totals:
         del state
-        hidden, table = features(model, params, batch, streams(key))
+        hidden, table = features(model, params, batch.source, shifted(batch.target), streams(key))
         return self.totals(hidden, table, batch.target)
 
     def totals(self, hidden: jax.Array, table: jax.Array, target: jax.Array) -> Totals:
@@ -94,23 +94,25 @@ class CrossEntropy(Objective):
 def features(
     model: Any,
     params: Any,
-    batch: Any,
+    source: jax.Array,
+    decoder_input: jax.Array,
     rngs: dict[str, jax.Array],
     mutable: list[str] | Literal[False] = False,
 ) -> Any:
-    """The model's `features` of a batch under teacher forcing, and what it sows if that is asked.
+    """The model's `features` of a batch, and the collections that it sows if they are asked for.
 
     Args:
         model: see `attnjax.models`.
         params: its parameters.
-        batch: see `attnjax.data.batching`.
+        source: [B, S, ...].
+        decoder_input: [B, T]; under teacher forcing `shifted` targets.
         rngs: the streams of all that is random; none: nothing is.
         mutable: the collections asked for; they come second then.
     """
     return model.apply(
         {"params": params},
-        batch.source,
-        shifted(batch.target),
+        source,
+        decoder_input,
         deterministic=not rngs,
         rngs=rngs,
         method="features",

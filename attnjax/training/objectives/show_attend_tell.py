@@ -13,7 +13,7 @@ from attnjax.config.constraints import DropoutRate, NonNegativeFloat
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
 from attnjax.models.base import logits, sown
-from attnjax.training.objectives.base import CrossEntropy, Totals, features, streams
+from attnjax.training.objectives.base import CrossEntropy, Totals, features, shifted, streams
 
 
 def coverage(weights: jax.Array, present: jax.Array) -> jax.Array:
@@ -70,7 +70,9 @@ class DoublyStochastic(CrossEntropy):
         self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
     ) -> Totals:
         del state
-        (hidden, table), seen = features(model, params, batch, streams(key), ["attention"])
+        (hidden, table), seen = features(
+            model, params, batch.source, shifted(batch.target), streams(key), ["attention"]
+        )
         totals = self.totals(hidden, table, batch.target)
         loss, tokens = totals["loss"]
         present = batch.target != PAD
@@ -120,7 +122,9 @@ class Reinforce(CrossEntropy):
         keys = streams(key)
         if key is not None:
             keys["coin"] = jax.random.fold_in(key, 2)
-        (hidden, table), seen = features(model, params, batch, keys, ["objective"])
+        (hidden, table), seen = features(
+            model, params, batch.source, shifted(batch.target), keys, ["objective"]
+        )
         totals = self.totals(hidden, table, batch.target)
         loss, tokens = totals["loss"]
         present = batch.target != PAD

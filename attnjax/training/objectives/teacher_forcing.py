@@ -1,0 +1,81 @@
+"""Teacher forcing in a part of the examples; the others are fed what the model itself predicts."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from attnjax.config.constraints import DropoutRate, Probability
+from attnjax.data.special_tokens import PAD, START
+from attnjax.nn.counter_hash import uniform
+from attnjax.training.objectives.base import CrossEntropy, Totals, features, shifted, streams
+
+
+def predicted_inputs(model: Any, params: Any, source: jax.Array, length: int) -> jax.Array:
+    """The decoder's inputs where it is fed its own predictions: START, y_1, ..., y_(length - 1).
+
+    y_t is the most probable word after START, y_1, ..., y_(t - 1), without dropout. It is never PAD
+    or START. A prediction of END does not stop it: the target says how many words there are.
+
+    Args:
+        model: see `attnjax.models.base.SequenceModel`.
+        params: its parameters.
+        source: [B, S, ...].
+        length: T, at least 1.
+
+    Returns:
+        int32 [B, T].
+    """
+
+    def call(method: str, *arguments: Any, **options: Any) -> Any:
+        return model.apply({"params": params}, *arguments, method=method, **options)
+
+    memory, mask = call("encode", source, deterministic=True)
+    constants, cache, state = call("start", memory, mask, length=length, beams=1)
+    first = jnp.full((source.shape[0], 1), START, jnp.int32)
+
+    def step(carry: Any, number: jax.Array) -> tuple[Any, jax.Array]:
+        cache, state, word = carry
+        logits, cache, state = call("step", constants, cache, state, word, number)
+        never = jnp.zeros(logits.shape[-1], bool).at[jnp.array((PAD, START))].set(True)
+        word = jnp.where(never, -jnp.inf, logits).argmax(-1).astype(jnp.int32)
+        return (cache, state, word), word[:, 0]
+
+    _, words = jax.lax.scan(step, (cache, state, first), jnp.arange(length - 1))
+    return jnp.concatenate([first, words.T], axis=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeacherForcing(CrossEntropy):
+    """The cross entropy, with teacher forcing in a part of the examples.
+
+    An example's decoder is fed the target's words with probability `probability`, drawn anew at
+    every update; else the words that the model predicts itself, see `predicted_inputs`. Either way
+    it is to predict the target. Validation is under teacher forcing. With probability 1 it is
+    `CrossEntropy`, number for number.
+
+    Attributes:
+        smoothing: see `CrossEntropy`.
+        probability: of teacher forcing.
+
+    Source: Williams and Zipser 1989 name teacher forcing; Lake and Baroni 2018, section 3, use it
+    in half of the trials.
+    """
+
+    smoothing: DropoutRate = 0.0
+    probability: Probability = 0.5
+
+    def __call__(
+        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
+    ) -> Totals:
+        del state
+        decoder_input = shifted(batch.target)
+        if key is not None:
+            own = predicted_inputs(
+                model, jax.lax.stop_gradient(params), batch.source, batch.target.shape[1]
+            )
+            drawn = uniform(jax.random.fold_in(key, 3), (len(own), 1))
+            decoder_input = jnp.where(drawn < self.probability, decoder_input, own)
+        hidden, table = features(model, params, batch.source, decoder_input, streams(key))
+        return self.totals(hidden, table, batch.target)
