@@ -60,17 +60,18 @@ ablation = Ablation(
     claims=(
         Claim(
             text="a kernel of width 1 is nearer than average pooling",
-            quantity=gain("fixed_width", "average"),
+            estimand=gain("fixed_width", "average"),
             high=-0.05,
+            source='d2l.ai 0.17, section 10.2.3: "closer to the ground-truth"',
         ),
         Claim(
             text="so is the plain mean of what is no farther than 1",
-            quantity=gain("boxcar", "average"),
+            estimand=gain("boxcar", "average"),
             high=-0.05,
         ),
         Claim(
             text="a learned width is nearer than width 1",
-            quantity=gain("learned_width", "fixed_width"),
+            estimand=gain("learned_width", "fixed_width"),
             high=-0.01,
         ),
     ),

@@ -19,8 +19,9 @@ from attnjax.attention.score import Additive, Dot
 from attnjax.data.batching import Batching
 from attnjax.data.generated.dates import Dates
 from attnjax.decoding.search import Greedy
-from attnjax.evaluation.measures.base import Alignment, Saturation
-from attnjax.experiment import Ablation, Claim, Difference, Experiment, Slope, vary
+from attnjax.evaluation.measures.alignment import Alignment
+from attnjax.evaluation.measures.saturation import Saturation
+from attnjax.experiment import Ablation, Claim, Difference, Experiment, MetricKey, Slope, vary
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
 from attnjax.training.optimizers import Adam
@@ -49,16 +50,16 @@ base = Experiment(
 score, key_width = "model.**.score", "model.**.key_width"
 widths = (("unscaled_16", 16), ("unscaled_64", 64), ("unscaled_256", 256), ("unscaled_1024", 1024))
 gain = partial(Difference, "exact_match")
-scaling, narrow = gain("scaled_1024", "unscaled_1024"), gain("scaled_16", "unscaled_16")
-adding = gain("additive_1024", "unscaled_1024")
-variance, gradient = Slope("logit_variance_initial", widths), Slope("jacobian_norm_initial", widths)
-trained = Slope("logit_variance_trained", widths)
+initial, trained = partial(MetricKey, moment="initial"), partial(MetricKey, moment="trained")
+slope = partial(Slope, over=widths, axis="key width")
+section = 'section 3.2.1: "{}"'.format
 
 ablation = Ablation(
     base=base,
     variants={
         "scaled_16": vary(base, {key_width: 16}),
         "unscaled_16": vary(base, {key_width: 16, score: Dot()}),
+        "additive_16": vary(base, {key_width: 16, score: Additive(width=32)}),
         "unscaled_64": vary(base, {key_width: 64, score: Dot()}),
         "unscaled_256": vary(base, {key_width: 256, score: Dot()}),
         "unscaled_1024": vary(base, {key_width: 1024, score: Dot()}),
@@ -69,12 +70,52 @@ ablation = Ablation(
     },
     seeds=5,
     claims=(
-        Claim(text="wide keys: scaled beats unscaled", quantity=scaling, low=0.02),
-        Claim(text="wide keys: additive beats unscaled", quantity=adding, low=0.02),
-        Claim(text="narrow keys: scaled and unscaled alike", quantity=narrow, low=-0.05, high=0.05),
-        Claim(text="four heads beat one", quantity=gain("four_heads", "one_head"), low=0.02),
-        Claim(text="logits' variance grows as d_k", quantity=variance, low=0.95, high=1.05),
-        Claim(text="the same after training", quantity=trained, low=0.95, high=1.05),
-        Claim(text="softmax's gradient shrinks with d_k", quantity=gradient, high=-0.05),
+        Claim(
+            text="wide keys: scaled beats unscaled",
+            estimand=gain("scaled_1024", "unscaled_1024"),
+            low=0.02,
+            source=section("To counteract this effect, we scale the dot products"),
+        ),
+        Claim(
+            text="wide keys: additive beats unscaled",
+            estimand=gain("additive_1024", "unscaled_1024"),
+            low=0.02,
+            source=section(
+                "additive attention outperforms dot product attention without scaling for larger "
+                "values of d_k"
+            ),
+        ),
+        Claim(
+            text="narrow keys: additive and dot product alike",
+            estimand=gain("additive_16", "unscaled_16"),
+            low=-0.05,
+            high=0.05,
+            source=section("for small values of d_k the two mechanisms perform similarly"),
+        ),
+        Claim(
+            text="four heads beat one",
+            estimand=gain("four_heads", "one_head"),
+            low=0.02,
+            source='section 3.2.2: "With a single attention head, averaging inhibits this"',
+        ),
+        Claim(
+            text="logits' variance grows as d_k",
+            estimand=slope(initial("logit_variance")),
+            low=0.95,
+            high=1.05,
+            source="footnote 4, of independent queries and keys",
+        ),
+        Claim(
+            text="logits' variance grows as d_k after training",
+            estimand=slope(trained("logit_variance")),
+            low=0.95,
+            high=1.05,
+        ),
+        Claim(
+            text="softmax's gradient shrinks with d_k",
+            estimand=slope(initial("jacobian_norm")),
+            high=-0.05,
+            source=section("regions where it has extremely small gradients"),
+        ),
     ),
 )

@@ -65,8 +65,19 @@ ablation = Ablation(
     },
     seeds=3,
     claims=(
-        Claim(text="simple: nearly all commands right", quantity=simple, low=0.99),
-        Claim(text="longer commands: 10 to 25 % right", quantity=length, low=0.10, high=0.25),
+        Claim(
+            text="simple: nearly all commands right",
+            estimand=simple,
+            low=0.99,
+            source="Experiment 1: 99.7 % by the overall best network, 99.8 % at best",
+        ),
+        Claim(
+            text="longer commands: few are right",
+            estimand=length,
+            low=0.10,
+            high=0.25,
+            source="Experiment 2: 13.8 % by the overall best network, 20.8 % at best",
+        ),
     ),
     published=figures("Lake and Baroni 2018", "Experiment 1", "exact_match", {"simple": 0.997})
     + figures(

@@ -15,7 +15,8 @@ from attnjax.config.vary import vary
 from attnjax.data.batching import Batching
 from attnjax.data.generated.sequences import Copy
 from attnjax.decoding.search import Greedy
-from attnjax.evaluation.measures.base import Alignment, Saturation
+from attnjax.evaluation.measures.alignment import Alignment
+from attnjax.evaluation.measures.saturation import Saturation
 from attnjax.experiment import Ablation, Claim, Experiment, Published, Setting, Value
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
@@ -61,8 +62,8 @@ ablation = Ablation(
     },
     seeds=2,
     claims=(
-        Claim(text="It learns.", quantity=Value("exact_match", "scaled"), low=0.0),
-        Claim(text="Cosines learn.", quantity=Value("exact_match", "cosine"), low=0.9),
+        Claim(text="It learns.", estimand=Value("exact_match", "scaled"), low=0.0),
+        Claim(text="Cosines learn.", estimand=Value("exact_match", "cosine"), low=0.9),
     ),
     published=(
         Published(paper="Nobody", table="Table 0", variant="scaled", metric="bleu", value=1.0),
@@ -71,7 +72,7 @@ ablation = Ablation(
         "short": Setting(
             changes={"training.steps": 2},
             variants={"shorter": vary(base, {"training.steps": 1})},
-            claims=(Claim(text="It hurries.", quantity=Value("exact_match", "shorter"), low=0.0),),
+            claims=(Claim(text="It hurries.", estimand=Value("exact_match", "shorter"), low=0.0),),
         )
     },
 )

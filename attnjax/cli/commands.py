@@ -112,9 +112,9 @@ def report(*, runs: Path, trust: bool) -> None:
 def _report(folder: Path, loaded: Any, command: Sequence[str] | None) -> None:
     from attnjax.reporting.page import write
     from attnjax.reporting.table import table
-    from attnjax.runs.summary import summarise
+    from attnjax.runs.summary import summarize
 
-    summary = summarise(folder, loaded, command)
+    summary = summarize(folder, loaded, command)
     page = write(folder, summary)
     _out().print(table(summary))
     _out().print(f"report: {page}", soft_wrap=True, highlight=False, markup=False)
@@ -145,7 +145,7 @@ def evaluate(
     else:
         found = runs.evaluate(trained, split="test" if split is None else split, beam=beam)
     content = {"run": str(run), "on": found.on, "sentences": found.sentences}
-    content |= found.metrics | found.made
+    content |= {**found.metrics, **found.details}
     if json:
         print(json_format.dumps(content, ensure_ascii=False))
         return

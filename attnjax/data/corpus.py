@@ -1,5 +1,6 @@
 """Tasks and what they load: a corpus of examples, encoded as a model takes them."""
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -64,6 +65,18 @@ class Corpus:
     references: Mapping[str, list[str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
+    def digest(self, split: str) -> str:
+        """A digest of what a split asks and wants: equal for the same examples in one order."""
+        digest = hashlib.sha256()
+        for text in (*self.sources.get(split, ()), *self.references.get(split, ())):
+            digest.update(text.encode() + b"\n")
+        for example in self.splits.get(split, ()):
+            for side in (example.source, example.target):
+                # ids depend on the vocabulary; what is no text has none
+                if isinstance(side, np.ndarray):
+                    digest.update(side.tobytes())
+        return digest.hexdigest()[:16]
+
 
 def ids(text: str, vocabulary: Vocabulary) -> list[int]:
     """The ids of a text and END; a piece that the vocabulary lacks is UNKNOWN, and none is cut."""
@@ -113,8 +126,12 @@ class Task(ABC):
 
     @property
     @abstractmethod
-    def metric(self) -> Literal["exact_match", "bleu"] | None:
-        """What an answer is scored by; None: nothing is decoded, a measure gives the figures."""
+    def answers(self) -> Literal["exact", "text"] | None:
+        """The kind of answer, which decides the default metric.
+
+        "exact": one answer is right (exact match); "text": an answer may be good in part (BLEU);
+        None: nothing is decoded, and measures alone give the results.
+        """
 
     @abstractmethod
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:

@@ -1,8 +1,8 @@
-"""What a model answers to sentences, and how good that is."""
+"""Decoding of a whole split: the best answer of a search to each source."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -10,19 +10,16 @@ import numpy as np
 from attnjax.data.batching import Batching, in_order
 from attnjax.data.corpus import Encoded
 from attnjax.data.special_tokens import END
-from attnjax.data.vocabulary import Vocabulary
 from attnjax.decoding.generate import EXTRA, generate
 from attnjax.decoding.search import Search
-from attnjax.evaluation.accuracy import exact_match
-from attnjax.evaluation.bleu import protocol
 
 AT_ONCE = 2
-"""Batches under way side by side, each in a thread: while the host looks at what one has found, the
-device goes on with another, and small products keep two cores busy. On two cores beam search is
-1.36 times as fast as one batch after the other; three are no faster. They take twice the memory."""
+"""Batches that are decoded side by side, each in a thread: while the host reads the result of one,
+the device computes another. On two cores, two are 1.36 times as fast as one, three no faster than
+two; they take twice the memory."""
 
 SHAPES = 2
-"""Each shape is compiled once, and compiling a search takes longer than its padding."""
+"""Shapes of batches: each is compiled once, and compiling takes longer than the padding costs."""
 
 
 def answers(
@@ -42,7 +39,7 @@ def answers(
         sources: ids, each ended by END; or arrays of floats.
         search: how to search.
         batching: how many places a batch may have; more, if one sentence needs them.
-        max_length: the most that the model can have; None: any number.
+        max_length: the most words that the model can have; None: any number.
     """
     params = jax.device_put(params)
     found: list[list[int]] = [[] for _ in sources]
@@ -78,27 +75,3 @@ def _batches(
     examples = [Encoded(source, [END] * (len(source) + EXTRA)) for source in sources]
     batching = batching.with_room(examples, shapes=SHAPES)
     return [(indices, batch.source) for indices, batch in in_order(examples, batching)]
-
-
-class Scored(NamedTuple):
-    """A score by its metric's name, and how it was made (BLEU's signature and details)."""
-
-    metrics: dict[str, float]
-    made: dict[str, str]
-
-
-def score(
-    metric: Literal["exact_match", "bleu"],
-    vocabulary: Vocabulary,
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-) -> Scored:
-    """Score answers by the metric of their task, BLEU by the protocol of the target's vocabulary.
-
-    Raises:
-        UserError: on different counts, or nothing to score.
-    """
-    if metric == "exact_match":
-        return Scored({metric: exact_match(hypotheses, references)}, {})
-    value, signature, detail = protocol(vocabulary).score(hypotheses, references)
-    return Scored({metric: value}, {"signature": signature, "detail": detail})

@@ -1,10 +1,15 @@
-"""How sure a difference is: over seeds by Student's t, over sentences by the bootstrap."""
+"""Confidence intervals over seeds, and over seeds and sentences; seeds that lie far off.
+
+scipy.stats is imported when an interval is computed: importing this module costs nothing.
+"""
 
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+
+CONFIDENCE = 0.95
 
 
 class Interval(NamedTuple):
@@ -15,93 +20,139 @@ class Interval(NamedTuple):
     high: float
 
 
-def paired_interval(differences: Sequence[float], confidence: float = 0.95) -> Interval:
-    """The confidence interval of a mean, by Student's t.
+def t_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+    """The confidence interval of a mean by Student's t.
 
-        mean +- t((1 + confidence) / 2; n - 1) * s / sqrt(n),   s^2 = sum (x - mean)^2 / (n - 1)
+        mean +- t((1 + confidence) / 2; n - 1) s / sqrt(n),   s^2 = sum (x - mean)^2 / (n - 1)
 
-    One difference says nothing about the spread: its interval is (-inf, inf). So is that of
-    differences that are not all finite: a run that diverged settles nothing.
+    One value says nothing about the spread: its interval is (-inf, inf). So is that of values that
+    are not all finite: a run that diverged settles nothing.
 
     Args:
-        differences: one a seed; paired because both sides share the seed.
+        values: one per seed.
         confidence: the share of such intervals that hold the true mean.
 
     Raises:
-        ValueError: for no differences, or a confidence outside (0, 1).
+        ValueError: no values, or a confidence outside (0, 1).
 
     Source: Student 1908.
     """
-    if len(differences) == 0:
-        raise ValueError("an interval needs at least one difference; got none")
-    _check_confidence(confidence)
-    values = np.asarray(differences, np.float64)
-    mean = float(values.mean())
-    if len(values) == 1 or not np.isfinite(values).all():
-        return Interval(mean, -math.inf, math.inf)
-    # jax brings scipy along; only its special functions are loaded, and only here
-    from scipy.special import stdtrit
-
-    quantile = float(stdtrit(len(values) - 1, (1 + confidence) / 2))
-    half = quantile * float(values.std(ddof=1)) / math.sqrt(len(values))
-    return Interval(mean, mean - half, mean + half)
+    sample = _sample(values, confidence)
+    if len(sample) == 1 or not np.isfinite(sample).all():
+        return Interval(float(sample.mean()), -math.inf, math.inf)
+    variance = float(sample.var(ddof=1)) / len(sample)
+    return _interval(float(sample.mean()), variance, len(sample) - 1, confidence)
 
 
-def resampled(
+def bootstrap_variance(
     sizes: Sequence[int],
-    statistic: Callable[[list[np.ndarray]], float],
+    statistic: Callable[..., float],
     *,
     resamples: int = 1000,
     seed: int = 0,
-) -> np.ndarray:
-    """A statistic of sentences drawn with replacement, [R]: each group keeps its size.
+) -> float:
+    """The variance of a statistic when sentences are drawn again with replacement.
 
     Args:
-        sizes: how many sentences each group has.
-        statistic: of how often each sentence was drawn, int [N] a group.
-        resamples: R, how many samples are drawn.
+        sizes: the number of sentences of each group; groups are drawn from apart and keep their
+            sizes.
+        statistic: takes the places drawn from each group, int arrays, one argument per group.
+        resamples: how many samples are drawn.
         seed: the same seed draws the same samples.
 
     Raises:
-        ValueError: for no group, or an empty one.
+        ValueError: no group, or one of fewer than two sentences.
 
-    Source: Efron & Tibshirani 1993, chapter 8 (groups: the two-sample problem).
+    Source: Efron & Tibshirani 1993, chapter 8 (groups: the two-sample problem); Koehn 2004.
     """
-    if not sizes or min(sizes) < 1:
-        raise ValueError(f"groups of at least one sentence were wanted; got sizes {list(sizes)}")
-    generator = np.random.default_rng(seed)
-    return np.array(
-        [
-            statistic([np.bincount(generator.integers(n, size=n), minlength=n) for n in sizes])
-            for _ in range(resamples)
-        ]
+    from scipy.stats import bootstrap
+
+    if not sizes or min(sizes) < 2:
+        raise ValueError(f"groups of at least two sentences were wanted; got sizes {list(sizes)}")
+    found = bootstrap(
+        [np.arange(size) for size in sizes],
+        statistic,
+        n_resamples=resamples,
+        vectorized=False,
+        method="percentile",
+        rng=np.random.default_rng(seed),
     )
+    return float(found.standard_error) ** 2
 
 
-def bootstrap_interval(
-    sizes: Sequence[int],
-    statistic: Callable[[list[np.ndarray]], float],
-    *,
-    resamples: int = 1000,
-    confidence: float = 0.95,
-    seed: int = 0,
+def seeds_and_sentences_interval(
+    values: Sequence[float],
+    sentence_variance: float,
+    sentences: int,
+    confidence: float = CONFIDENCE,
 ) -> Interval:
-    """The statistic of the sentences as they are, and the percentile interval of `resampled`.
+    """The confidence interval of a mean over seeds that were tested on the same sentences.
+
+        mean +- t(...; d) sqrt(a + b),   a = s^2 / n,   b = sentence_variance,
+        d = (a + b)^2 / (a^2 / (n - 1) + b^2 / (N - 1))
+
+    It says what other seeds and other sentences would give: the variance over seeds and that over
+    sentences add, with Satterthwaite's degrees of freedom. A bootstrap that draws seeds too is too
+    narrow for the three to five that there are.
+
+    Args:
+        values: one per seed, each over all sentences.
+        sentence_variance: of their mean, see `bootstrap_variance`.
+        sentences: N, the number of sentences (of the smallest group).
+        confidence: the share of such intervals that hold the truth.
 
     Raises:
-        ValueError: as `resampled`, or for a confidence outside (0, 1).
+        ValueError: no values, or a confidence outside (0, 1).
 
-    A statistic that is a difference of two systems on the same sentences makes it paired.
-
-    Source: Efron & Tibshirani 1993, chapter 13; Koehn 2004.
+    Source: Satterthwaite 1946.
     """
-    _check_confidence(confidence)
-    found = resampled(sizes, statistic, resamples=resamples, seed=seed)
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(found, [tail, 1 - tail])
-    return Interval(statistic([np.ones(n, np.int64) for n in sizes]), float(low), float(high))
+    sample = _sample(values, confidence)
+    mean, count = float(sample.mean()), len(sample)
+    if count == 1 or not np.isfinite([*sample, sentence_variance]).all():
+        return Interval(mean, -math.inf, math.inf)
+    seeds = float(sample.var(ddof=1)) / count
+    total = seeds + sentence_variance
+    if total == 0:
+        return Interval(mean, mean, mean)
+    freedom = total**2 / (seeds**2 / (count - 1) + sentence_variance**2 / (sentences - 1))
+    return _interval(mean, total, freedom, confidence)
 
 
-def _check_confidence(confidence: float) -> None:
+DIXON = {3: 0.970, 4: 0.829, 5: 0.710, 6: 0.625, 7: 0.568, 8: 0.526, 9: 0.493, 10: 0.466}
+"""Critical values of Dixon's Q at 95 %, two-sided (Rorabacher 1991, Table 2); n = 10 beyond."""
+
+
+def far_off(values: Sequence[float]) -> int | None:
+    """The place of the value that lies far off the others; None: there is none.
+
+        Q = gap to the nearest other value / range of all values
+
+    The least or the greatest value lies far off if its Q exceeds Dixon's critical value: of normal
+    values, one is named wrongly in 5 % of the samples. Fewer than three values have no outlier.
+
+    Source: Dean & Dixon 1951.
+    """
+    order = np.argsort(values)
+    ordered = np.asarray(values, np.float64)[order]
+    spread = float(ordered[-1] - ordered[0]) if len(ordered) else 0.0
+    if len(ordered) < 3 or not 0 < spread < math.inf:
+        return None
+    gaps = {0: ordered[1] - ordered[0], -1: ordered[-1] - ordered[-2]}
+    end = max(gaps, key=lambda place: gaps[place])
+    critical = DIXON[min(len(ordered), max(DIXON))]
+    return int(order[end]) if gaps[end] / spread > critical else None
+
+
+def _sample(values: Sequence[float], confidence: float) -> np.ndarray:
+    if len(values) == 0:
+        raise ValueError("an interval needs at least one value; got none")
     if not 0 < confidence < 1:
         raise ValueError(f"a confidence lies between 0 and 1; got {confidence}")
+    return np.asarray(values, np.float64)
+
+
+def _interval(mean: float, variance: float, freedom: float, confidence: float) -> Interval:
+    from scipy.stats import t
+
+    half = float(t.ppf((1 + confidence) / 2, freedom)) * math.sqrt(variance)
+    return Interval(mean, mean - half, mean + half)

@@ -1,6 +1,7 @@
 """What an experiment file says: experiments, their variants, claims and published figures."""
 
 from attnjax.config.vary import vary
+from attnjax.evaluation.measurement import MetricKey
 from attnjax.experiment.claims import Claim, gains
 from attnjax.experiment.estimands import (
     Difference,
@@ -20,6 +21,7 @@ __all__ = [
     "Estimand",
     "Experiment",
     "LengthGain",
+    "MetricKey",
     "Published",
     "SentenceDifference",
     "Setting",

@@ -1,34 +1,67 @@
-"""Claims and what becomes of them: one rule, fixed before the run.
+"""Claims and their verdicts: one rule, fixed before the run.
 
-A claim is an estimand with its 95 % interval, and the region [low, high] in which the paper's
-statement would put it. The interval lies inside the region: "reproduced";
-disjoint from it: "not reproduced"; else "undecided".
+A claim is an estimand and the region [low, high] in which the statement would put it. Its verdict
+is "reproduced" if the 95 % interval lies inside the region, "not reproduced" if it lies outside,
+and "undecided" otherwise; also if there are fewer than three seeds, or if all of them gave the same
+value, because then the interval says nothing about other seeds.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
 
 from attnjax.config.constraints import check_fields
 from attnjax.errors import UserError
+from attnjax.evaluation.measurement import MetricKey
+from attnjax.evaluation.statistics import far_off
 from attnjax.experiment.estimands import Difference, Estimand, Results
+
+SEEDS = 3
+"""The fewest seeds that decide a claim."""
+
+MEANING = ("task", "model", "objective", "metric", "measures", "unknown")
+"""The fields of an experiment that say what a claim or a published figure is about.
+
+A claim or a published figure is about what is learned (task), by which network (model) and for what
+(objective), and about how the answers are judged (metric, measures, unknown). If a run differs from
+the experiment file in one of these, the statement is not about that run, and is left out. The other
+fields (optimizer, training, search) say how long and how well it is done: a statement keeps its
+meaning if they are changed, and the report says at its top what was changed.
+"""
+
+
+def changes_meaning(path: str) -> bool:
+    """Whether a run that differs from its file at this path is another run than the file's."""
+    return path.partition(".")[0] in MEANING
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """What a paper says, as a region that a quantity must lie in.
+    """A statement, as a region that an estimand must lie in.
 
     Attributes:
         text: the statement, in words.
-        quantity: what is looked at.
-        low: the least value that the statement allows: its smallest effect of interest.
-        high: the greatest.
+        estimand: the number that the statement is about.
+        low: the least value that the statement allows: the smallest effect of interest, set by us.
+        high: the greatest, likewise.
+        source: where the paper says it: section and sentence. None: the paper does not say it; the
+            question is our own.
+        exploratory: whether the design was changed after its results had been seen, so that the
+            verdict is no test.
+
+    Raises:
+        UserError: low is not below high, or both are infinite.
     """
 
     text: str
-    quantity: Estimand
+    estimand: Estimand
     low: float = -math.inf
     high: float = math.inf
+    source: str | None = None
+    exploratory: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -38,39 +71,81 @@ class Claim:
             raise UserError(f"the claim {self.text!r} allows everything: give its low or its high")
 
     def judge(self, results: Results) -> "Verdict | None":
-        """The verdict by the rule of this file; None: what it is about was not measured."""
-        interval = self.quantity.interval(results)
+        """The verdict by the rule of this file; None: the estimand was not measured."""
+        interval = self.estimand.interval(results)
         if interval is None:
             return None
+        seeds = self.estimand.values(results)
         estimate, low, high = interval
-        if self.low <= low and high <= self.high:
+        reason = _undecidable([*seeds.values()])
+        if not reason and self.low <= low and high <= self.high:
             verdict = "reproduced"
-        elif high < self.low or low > self.high:
+        elif not reason and (high < self.low or low > self.high):
             verdict = "not reproduced"
         else:
             verdict = "undecided"
-        return Verdict(estimate if math.isfinite(estimate) else None, low, high, verdict)
+        far = far_off([*seeds.values()])
+        return Verdict(
+            estimate=estimate,
+            low=low,
+            high=high,
+            verdict=verdict,
+            reason=reason,
+            seeds=seeds,
+            far_off=None if far is None else [*seeds][far],
+        )
 
 
-def gains(metric: str, pairs: Mapping[str, tuple[str, str]], *, low: float) -> tuple[Claim, ...]:
-    """A claim for each statement: of its two variants the first has at least `low` more.
-
-    Args:
-        metric: of what is more the better.
-        pairs: statement: the better variant and the worse.
-        low: the smallest effect of interest.
-    """
-    return tuple(
-        Claim(text=text, quantity=Difference(metric, better, worse), low=low)
-        for text, (better, worse) in pairs.items()
-    )
+def _undecidable(values: list[float]) -> str:
+    """Why values cannot decide a claim; "": they can."""
+    if len(values) < SEEDS:
+        return f"fewer than {SEEDS} seeds"
+    if not np.isfinite(values).all():
+        return "not every seed has a finite value"
+    if max(values) - min(values) <= 1e-12 * max(map(abs, values)):
+        return "all seeds gave the same value, so nothing is known of their spread"
+    return ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """A quantity's estimate, its 95 % interval, and what follows for the claim."""
+    """What became of a claim.
 
-    estimate: float | None
+    Attributes:
+        estimate: the mean over seeds.
+        low: the lower end of its 95 % interval.
+        high: the upper end.
+        verdict: by the rule of this file.
+        reason: why the claim cannot be decided; "": it can.
+        seeds: the value of each seed.
+        far_off: the seed whose value lies far off the others, see `statistics.far_off`.
+    """
+
+    estimate: float
     low: float
     high: float
-    verdict: str
+    verdict: Literal["reproduced", "not reproduced", "undecided"]
+    reason: str
+    seeds: Mapping[int, float]
+    far_off: int | None
+
+
+def gains(
+    metric: str | MetricKey,
+    pairs: Mapping[str, tuple[str, str]],
+    *,
+    low: float,
+    source: str | None = None,
+) -> tuple[Claim, ...]:
+    """One claim per statement: of its two variants the first has at least `low` more.
+
+    Args:
+        metric: of which more is better.
+        pairs: statement: the better variant and the worse.
+        low: the smallest effect of interest, set by us.
+        source: where the paper says it; None: our own question.
+    """
+    return tuple(
+        Claim(text=text, estimand=Difference(metric, better, worse), low=low, source=source)
+        for text, (better, worse) in pairs.items()
+    )

@@ -1,33 +1,39 @@
-"""What a claim is about: a number from the results of runs, and its 95 % interval.
+"""What a claim is about: a number computed from the results of runs, and its 95 % interval.
 
-A quantity of runs is a number for each seed, and its interval Student's t over seeds: what other
-seeds would give. A quantity of sentences is a mean over seeds, and its interval the bootstrap over
-the test split's sentences: what other sentences would give, of these trained models.
+Every estimand has one value per seed. Its interval is Student's t over seeds (what other seeds
+would give), or over seeds and sentences (what other seeds and other test sentences would give).
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from attnjax.config.constraints import PositiveFloat, check_fields
 from attnjax.errors import UserError
+from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.measures.by_length import Parts, by_length
 from attnjax.evaluation.sentence_stats import Sentences
-from attnjax.evaluation.statistics import Interval, bootstrap_interval, paired_interval
+from attnjax.evaluation.statistics import (
+    Interval,
+    bootstrap_variance,
+    seeds_and_sentences_interval,
+    t_interval,
+)
 
 
 class RunMetrics(NamedTuple):
     """What was measured of one run.
 
     Attributes:
-        metrics: numbers by name.
-        sentences: what the score of its answers is computed from; None: nothing was decoded.
+        metrics: the numbers.
+        sentences: the statistics of its answers to the test split; None: nothing was decoded.
     """
 
-    metrics: Mapping[str, float]
+    metrics: Mapping[MetricKey, float]
     sentences: Sentences | None = None
 
 
@@ -36,53 +42,60 @@ type Results = Mapping[str, Mapping[int, RunMetrics]]
 
 
 @dataclass(frozen=True)
-class Estimand:
-    """What a claim is about, computed from the results of one or more variants.
+class Estimand(ABC):
+    """A number that is computed from the results of one or more variants.
 
     Attributes:
-        metric: the name of what was measured.
+        metric: what was measured: a name ("bleu"), or the key of a part or a moment.
     """
 
-    metric: str
+    basis: ClassVar[str] = "seeds"
+    """What the interval ranges over."""
+
+    metric: str | MetricKey
 
     @property
+    def key(self) -> MetricKey:
+        """The key of what was measured."""
+        return MetricKey(self.metric) if isinstance(self.metric, str) else self.metric
+
+    @property
+    @abstractmethod
     def variants(self) -> tuple[str, ...]:
-        """The variants that it needs."""
-        raise NotImplementedError
+        """The variants that the number is computed from."""
+
+    @abstractmethod
+    def values(self, results: Results) -> dict[int, float]:
+        """The value of each seed that every variant was run and measured with."""
 
     def interval(self, results: Results) -> Interval | None:
-        """The quantity and its 95 % interval; None: it was not measured."""
-        raise NotImplementedError
-
-    def record(self) -> dict[str, Any]:
-        """Itself, for the summary."""
-        raise NotImplementedError
+        """The mean over seeds and its 95 % interval; None: it was not measured."""
+        values = self.values(results)
+        return t_interval([*values.values()]) if values else None
 
 
 @dataclass(frozen=True)
 class PerSeed(Estimand):
-    """A number for each seed."""
+    """An estimand that is a function of the variants' metrics, seed by seed."""
 
+    @abstractmethod
     def of(self, measured: Mapping[str, float]) -> float:
-        """The quantity from the metric of each variant, all of one seed."""
-        raise NotImplementedError
+        """The value of one seed, from the metric of each variant."""
 
-    def values(self, results: Results) -> list[float]:
-        """A number for each seed that every variant was run and measured with."""
+    def values(self, results: Results) -> dict[int, float]:
         columns = {
             variant: {
-                seed: metrics[self.metric]
+                seed: metrics[self.key]
                 for seed, (metrics, _) in results.get(variant, {}).items()
-                if self.metric in metrics
+                if self.key in metrics
             }
             for variant in self.variants
         }
         seeds = sorted(set.intersection(*(set(column) for column in columns.values())))
-        return [self.of({name: column[seed] for name, column in columns.items()}) for seed in seeds]
-
-    def interval(self, results: Results) -> Interval | None:
-        values = self.values(results)
-        return paired_interval(values) if values else None
+        return {
+            seed: self.of({name: column[seed] for name, column in columns.items()})
+            for seed in seeds
+        }
 
 
 @dataclass(frozen=True)
@@ -98,15 +111,12 @@ class Value(PerSeed):
     def of(self, measured: Mapping[str, float]) -> float:
         return measured[self.variant]
 
-    def record(self) -> dict[str, Any]:
-        return {"kind": "value", "metric": self.metric, "variant": self.variant}
-
 
 @dataclass(frozen=True)
 class Difference(PerSeed):
     """The metric of the variant that is said to be better minus that of the worse, by seed.
 
-    Where less of the metric is better, the difference that the claim expects is negative.
+    Where less of the metric is better, the claim expects a negative difference.
     """
 
     better: str
@@ -119,25 +129,28 @@ class Difference(PerSeed):
     def of(self, measured: Mapping[str, float]) -> float:
         return measured[self.better] - measured[self.worse]
 
-    def record(self) -> dict[str, Any]:
-        sides = {"better": self.better, "worse": self.worse}
-        return {"kind": "difference", "metric": self.metric, **sides}
-
 
 @dataclass(frozen=True)
 class Slope(PerSeed):
-    """The least-squares slope of log metric against log width, over variants of different width.
+    """The least-squares slope of log metric against log x, over variants of different x.
 
     Attributes:
-        over: (variant, its width), at least two of different width.
+        over: (variant, its x), of at least two different x.
+        axis: what x is, as "key width".
+
+    Raises:
+        UserError: fewer than two different x, or one that is not positive and finite.
     """
 
     over: tuple[tuple[str, PositiveFloat], ...]
+    axis: str
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if len({width for _, width in self.over}) < 2:
-            raise UserError(f"a slope needs at least two different widths; got {list(self.over)}")
+        if len({place for _, place in self.over}) < 2:
+            raise UserError(
+                f"a slope needs at least two different values of {self.axis}; got {list(self.over)}"
+            )
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -147,24 +160,23 @@ class Slope(PerSeed):
         values = [measured[variant] for variant in self.variants]
         if not all(math.isfinite(value) and value > 0 for value in values):
             return math.nan
-        return float(np.polyfit(np.log([width for _, width in self.over]), np.log(values), 1)[0])
-
-    def record(self) -> dict[str, Any]:
-        return {"kind": "slope", "metric": self.metric, "over": [list(pair) for pair in self.over]}
+        return float(np.polyfit(np.log([x for _, x in self.over]), np.log(values), 1)[0])
 
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceDifference(Estimand):
-    """The metric of the variant that is said to be better minus that of the worse, over sentences.
+    """The score of the better variant minus that of the worse, over seeds and sentences.
 
-        mean over seeds of metric(better) - metric(worse),   metric: of the corpus of test sentences
+        mean over seeds of score(better) - score(worse),   score: of the corpus of test sentences
 
-    Samples draw the same sentences for both variants and all seeds; it wants one seed or more.
+    Resamples draw the same sentences for both variants and all seeds; see
+    `statistics.seeds_and_sentences_interval`.
 
-    Source: Koehn 2004.
+    Source: Koehn 2004 (paired bootstrap); Satterthwaite 1946.
     """
 
-    metric: str = "bleu"
+    basis: ClassVar[str] = "seeds and sentences"
+
     better: str
     worse: str
 
@@ -173,70 +185,73 @@ class SentenceDifference(Estimand):
         return (self.better, self.worse)
 
     def groups(self, sentences: Sentences) -> list[np.ndarray]:
-        """The places of the sentences that are drawn together, a group after the other."""
+        """The places of the sentences that are resampled together, one array per group."""
         return [np.arange(len(sentences.statistics))]
 
     def of(self, differences: list[float]) -> float:
-        """The quantity from the mean difference in each group."""
+        """The estimand from the difference of the scores in each group."""
         return differences[0]
 
-    def record(self) -> dict[str, Any]:
-        sides = {"better": self.better, "worse": self.worse}
-        kind = {"kind": "sentence_difference", "metric": self.metric}
-        return {**kind, **sides, "interval": "sentences"}
-
-    def pairs(self, results: Results) -> list[tuple[Sentences, Sentences]]:
-        """Better and worse of each seed that both were run and scored with.
+    def pairs(self, results: Results) -> dict[int, tuple[Sentences, Sentences]]:
+        """The better and the worse variant's sentences, for each seed that has both.
 
         Raises:
-            UserError: they were tested on different sentences.
+            UserError: they were tested on different sentences, or scored differently.
         """
         better, worse = (
             {
                 seed: sentences
                 for seed, (_, sentences) in results.get(variant, {}).items()
-                if sentences is not None and sentences.metric == self.metric
+                if sentences is not None and MetricKey(sentences.metric.name) == self.key
             }
             for variant in self.variants
         )
-        pairs = [(better[seed], worse[seed]) for seed in sorted(better.keys() & worse.keys())]
-        if not all(pairs[0][0].comparable(one) for pair in pairs for one in pair):
+        pairs = {seed: (better[seed], worse[seed]) for seed in sorted(better.keys() & worse.keys())}
+        first = next(iter(pairs.values()), None)
+        if first and not all(first[0].comparable(one) for pair in pairs.values() for one in pair):
             raise UserError(
                 f"{self.better} and {self.worse} cannot be compared by sentence: "
                 "their test splits, or how these are scored, differ"
             )
         return pairs
 
+    def values(self, results: Results) -> dict[int, float]:
+        pairs = self.pairs(results)
+        if not pairs:
+            return {}
+        groups = self.groups(next(iter(pairs.values()))[0])
+        return {seed: self._value(pair, groups) for seed, pair in pairs.items()}
+
     def interval(self, results: Results) -> Interval | None:
         pairs = self.pairs(results)
         if not pairs:
             return None
-        groups = self.groups(pairs[0][0])
-        parts = [[(one.at(places), other.at(places)) for one, other in pairs] for places in groups]
+        groups = self.groups(next(iter(pairs.values()))[0])
 
-        def statistic(times: list[np.ndarray]) -> float:
-            return self.of(
-                [
-                    sum(better.value(drawn) - worse.value(drawn) for better, worse in part)
-                    / len(part)
-                    for part, drawn in zip(parts, times, strict=True)
-                ]
-            )
+        def mean(*drawn: np.ndarray) -> float:
+            places = [group[which] for group, which in zip(groups, drawn, strict=True)]
+            return sum(self._value(pair, places) for pair in pairs.values()) / len(pairs)
 
-        return bootstrap_interval([len(places) for places in groups], statistic)
+        sizes = [len(places) for places in groups]
+        values = [self._value(pair, groups) for pair in pairs.values()]
+        return seeds_and_sentences_interval(values, bootstrap_variance(sizes, mean), min(sizes))
+
+    def _value(self, pair: tuple[Sentences, Sentences], groups: list[np.ndarray]) -> float:
+        better, worse = pair
+        return self.of([better.at(places).value() - worse.at(places).value() for places in groups])
 
 
 @dataclass(frozen=True, kw_only=True)
 class LengthGain(SentenceDifference):
     """How much more the better variant gains on the longest sources than on the shortest.
 
-        mean over seeds of [metric(better) - metric(worse)] on the part of the longest sources
-            - the same on that of the shortest
+        mean over seeds of [score(better) - score(worse)] on the part with the longest sources
+            - the same on the part with the shortest
 
-    Samples draw from the longest and from the shortest apart. 0: length makes no difference.
+    Resamples draw from the two parts apart. 0: length makes no difference.
 
     Attributes:
-        parts: how many parts the test split is cut into: see `evaluation.by_length`.
+        parts: how many parts the test split is cut into: see `measures.by_length`.
 
     Source: the statement of Bahdanau et al. 2015, section 5.1 and Figure 2.
     """
@@ -245,13 +260,10 @@ class LengthGain(SentenceDifference):
 
     def groups(self, sentences: Sentences) -> list[np.ndarray]:
         if sentences.lengths is None:
-            raise UserError("a gain by length wants text as source; the test split has none")
+            raise UserError("a gain by length needs sources that are text; the test split has none")
         parts = by_length(sentences.lengths, self.parts)
         return [parts[0], parts[-1]]
 
     def of(self, differences: list[float]) -> float:
         shortest, longest = differences
         return longest - shortest
-
-    def record(self) -> dict[str, Any]:
-        return {**super().record(), "kind": "length_gain", "parts": self.parts}

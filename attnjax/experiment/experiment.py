@@ -12,10 +12,14 @@ from attnjax.config.constraints import NonNegativeInt, PositiveInt, check_fields
 from attnjax.config.vary import vary
 from attnjax.data.corpus import Corpus, Task
 from attnjax.data.vocabularies import SIDES, Side, Vocabularies
+from attnjax.data.vocabulary import WordVocabulary
 from attnjax.decoding.search import Beam, Search
 from attnjax.errors import UserError, unknown
+from attnjax.evaluation.bleu import Bleu
 from attnjax.evaluation.decode_corpus import answers
+from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.measures.base import Measure
+from attnjax.evaluation.metric import ExactMatch, Metric
 from attnjax.evaluation.unknown_words import Replacement, replace_unknown
 from attnjax.experiment.claims import Claim
 from attnjax.models.base import Model, SequenceModel
@@ -35,7 +39,10 @@ class Experiment:
         optimizer: by what.
         training: how long, and on which batches.
         search: how the test split is decoded.
-        measures: what is measured beside the task's own metric.
+        metric: what scores the answers. None: the default for the task's answers, which is exact
+            match where one answer is right, and BLEU for text (of text that comes split into words
+            by these words, as its published figures are; of other text by sacrebleu's tokenizer).
+        measures: what is measured beside the metric.
         unknown: what takes the place of unknown words in answers; None: they stay.
     """
 
@@ -45,6 +52,7 @@ class Experiment:
     optimizer: Optimizer = field(default_factory=Adam)
     training: Training = field(default_factory=Training)
     search: Search = field(default_factory=Beam)
+    metric: Metric | None = None
     measures: tuple[Measure, ...] = ()
     unknown: Replacement | None = None
 
@@ -62,7 +70,7 @@ class Experiment:
         )
 
     def resolve(self, corpus: Corpus) -> "Experiment":
-        """The experiment with the model's vocabularies filled in.
+        """The experiment with the vocabularies' sizes and the default metric filled in.
 
         Raises:
             UserError: a sentence is longer than the model has positions, the model cannot take
@@ -81,7 +89,22 @@ class Experiment:
         self.objective.check(model)
         if isinstance(model, SequenceModel):
             self.search.check(model)
-        return replace(self, model=model)
+        return self.with_vocabularies(corpus.vocabularies)
+
+    def with_vocabularies(self, vocabularies: Vocabularies) -> "Experiment":
+        """The experiment with the model's sizes and the default metric for these vocabularies."""
+        model = self.model.with_vocabularies(*vocabularies.sizes)
+        return replace(self, model=model, metric=self.metric or self._default(vocabularies))
+
+    def _default(self, vocabularies: Vocabularies) -> Metric | None:
+        """The metric for the task's kind of answers; None: nothing is decoded."""
+        if self.task.answers is None or vocabularies.target is None:
+            return None
+        if self.task.answers == "exact":
+            return ExactMatch()
+        if isinstance(vocabularies.target, WordVocabulary):
+            return Bleu(tokenize="none", smooth="none")
+        return Bleu()
 
     def answers(self, params: Any, sources: Sequence[list[int] | np.ndarray]) -> list[list[int]]:
         """What the search finds for each source, as ids; the experiment is a resolved one.
@@ -144,8 +167,8 @@ class Published:
     Attributes:
         paper: author and year.
         table: where in it.
-        variant: what it is compared with here.
-        metric: likewise.
+        variant: the variant here that the figure is compared with.
+        metric: the metric here that the figure is compared with.
         value: the figure.
         source: where it was read, word for word if that is short.
     """
@@ -153,9 +176,14 @@ class Published:
     paper: str
     table: str
     variant: str
-    metric: str
+    metric: str | MetricKey
     value: float
     source: str = ""
+
+    @property
+    def key(self) -> MetricKey:
+        """The key of the metric."""
+        return MetricKey(self.metric) if isinstance(self.metric, str) else self.metric
 
 
 def figures(
@@ -222,7 +250,7 @@ class Ablation:
                     "the name of a variant or setting is the name of a folder, of at most 100 "
                     f"letters, digits, _ - +, and . before a digit; got {name[:100]!r}"
                 )
-        named = {name for claim in self.claims for name in claim.quantity.variants}
+        named = {name for claim in self.claims for name in claim.estimand.variants}
         named |= {figure.variant for figure in self.published}
         for name in sorted(named):
             self.variant(name)

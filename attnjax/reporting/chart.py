@@ -1,24 +1,22 @@
-"""What all figures are made of: inline SVG from Vega-Lite specifications, in the page's colours.
+"""The pieces of all figures: inline SVG from Vega-Lite specifications, in the page's colors.
 
-Text stays text. Every colour is `currentColor` or a variable of style.css, so that a figure follows
-the page into the dark and onto paper. Fields have fixed names; the names of variants are only ever
-data.
+Text stays text. Every color is `currentColor` or a variable of style.css, so that a figure follows
+the page into dark mode and onto paper. Fields have fixed names; names of variants and tokens are
+only ever data, never part of an expression.
 """
 
 import re
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
 import vl_convert
-
-from attnjax.reporting.html import Markup
+from markupsafe import Markup, escape
 
 INK, FAINT = "currentColor", "var(--faint)"
 ACCENT, SECOND, THIRD = "var(--accent)", "var(--second)", "var(--third)"
 
-COLOURS = (ACCENT, SECOND, THIRD)
-"""More cannot be told apart, in the light, in the dark and in print."""
+COLORS = (ACCENT, SECOND, THIRD)
+"""More colors cannot be told apart in light mode, in dark mode and in print."""
 
 _CONFIG = {
     "aria": False,
@@ -40,6 +38,7 @@ _CONFIG = {
         "labelFlush": False,
     },
     "legend": {"labelColor": INK, "labelFontSize": 11, "labelLimit": 260},
+    "text": {"color": INK, "fontSize": 11, "limit": 160},
 }
 
 
@@ -56,10 +55,23 @@ def quantity(field: str, scale: dict[str, Any], axis: dict[str, Any]) -> dict[st
     return place | {"scale": {"zero": False} | scale, "axis": axis}
 
 
+def one_value(values: Sequence[float]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a scale and an axis need if all values are equal; nothing otherwise.
+
+    Vega gives such an axis a single tick labeled 0, whatever the value.
+    """
+    value = values[0]
+    if any(other != value for other in values):
+        return {}, {}
+    margin = 0.1 * abs(value) or 1.0
+    domain = {"domain": [value - margin, value + margin], "nice": False}
+    return domain, {"values": [value], "format": ".4~g"}
+
+
 def told_apart(
-    names: Sequence[str], colours: Sequence[str], dashes: Sequence[Sequence[int]]
+    names: Sequence[str], colors: Sequence[str], dashes: Sequence[Sequence[int]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The channels of colour and of dashes for lines of these series, with one legend for both."""
+    """The channels of color and of dashes for lines of these series, with one legend for both."""
     named = {
         "field": "series",
         "type": "nominal",
@@ -73,9 +85,9 @@ def told_apart(
             "symbolStrokeWidth": 2,
         },
     }
-    colour = {"color": named | {"scale": {"domain": names, "range": colours}}}
+    color = {"color": named | {"scale": {"domain": names, "range": colors}}}
     dash = {"strokeDash": named | {"scale": {"domain": names, "range": dashes}}}
-    return colour, dash
+    return color, dash
 
 
 def svg(chart: dict[str, Any], label: str) -> Markup:
@@ -85,4 +97,5 @@ def svg(chart: dict[str, Any], label: str) -> Markup:
     if size is None:
         raise ValueError(f"an SVG with width, height and viewBox was wanted; got {text[:200]}")
     body = text[text.index(">") + 1 :]
+    # what Vega made of text is escaped
     return Markup(f'<svg role="img" aria-label="{escape(label)}" {size.group()}>{body}')

@@ -1,51 +1,56 @@
 """The figures of the page."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from markupsafe import Markup
+
+from attnjax.evaluation.measures.base import Picture
 from attnjax.reporting.chart import (
     ACCENT,
-    COLOURS,
+    COLORS,
     FAINT,
     INK,
     SECOND,
     layer,
+    one_value,
     quantity,
     svg,
     told_apart,
 )
-from attnjax.reporting.html import Markup
-from attnjax.reporting.lengths import Line
-from attnjax.reporting.mechanism import Series
+from attnjax.reporting.lengths import Line, finite
+from attnjax.reporting.mechanism import Panel
 from attnjax.reporting.runs import Point, visible
+from attnjax.reporting.summary import ClaimRow
 
 _CELL = 13
 
 
-def forest(claim: Mapping[str, Any]) -> Markup | None:
-    """The interval as a bar, against the claim's region as a band.
+def forest(claim: ClaimRow) -> Markup | None:
+    """The interval as a bar and every seed as a small dot, over the claim's region as a band.
 
     None where there is nothing to draw: no finite estimate.
     """
-    estimate, region = claim["estimate"], claim["region"]
-    if estimate is None or not math.isfinite(estimate):
+    if not math.isfinite(claim.estimate):
         return None
-    ends = [claim["low"], claim["high"], *region, estimate]
-    finite = [end for end in ends if end is not None and math.isfinite(end)]
-    # a quantity that names two sides is a difference: 0 says that there is none
-    if "better" in (claim.get("quantity") or {}):
-        finite.append(0.0)
-    margin = 0.15 * (max(finite) - min(finite)) or 1.0
-    domain = [min(finite) - margin, max(finite) + margin]
-    low, high = _within(domain, claim["low"], claim["high"])
-    left, right = _within(domain, *region)
+    values = finite([value for _, value in claim.seeds])
+    ends = finite([claim.low, claim.high, *claim.region, claim.estimate, *values])
+    # of a difference, 0 says that there is none
+    if claim.difference:
+        ends.append(0.0)
+    margin = 0.15 * (max(ends) - min(ends)) or 1.0
+    domain = [min(ends) - margin, max(ends) + margin]
+    low, high = _within(domain, claim.low, claim.high)
+    left, right = _within(domain, *claim.region)
     x = quantity("left", {"domain": domain, "nice": False}, {"tickCount": 5, "grid": False})
     band = {"type": "rect", "color": ACCENT, "opacity": 0.2}
     bar = {"type": "rule", "color": INK, "strokeWidth": 2}
     point = {"type": "point", "color": INK, "filled": True, "size": 70, "opacity": 1}
-    record = {"left": left, "right": right, "low": low, "high": high, "estimate": estimate}
+    dot = {"type": "point", "color": ACCENT, "filled": True, "size": 22, "opacity": 0.9}
+    record = {"left": left, "right": right, "low": low, "high": high, "estimate": claim.estimate}
+    below = {"value": 23}
+    seeds = layer([{"left": value} for value in values], dot, {"x": x, "y": below})
     chart = {
         "width": 270,
         "height": 28,
@@ -56,25 +61,24 @@ def forest(claim: Mapping[str, Any]) -> Markup | None:
             {"mark": band, "encoding": {"x": x, "x2": {"field": "right"}}},
             {"mark": bar, "encoding": {"x": x | {"field": "low"}, "x2": {"field": "high"}}},
             {"mark": point, "encoding": {"x": x | {"field": "estimate"}}},
+            seeds,
         ],
     }
-    return svg(chart, f"Interval of: {claim['text']}")
+    return svg(chart, f"Interval of: {claim.text}")
 
 
 def seeds(metric: str, values: Mapping[str, Sequence[float | None]]) -> Markup | None:
     """A dot a seed and a stroke at the mean, a line a variant. None without a finite value."""
-    finite = {
-        variant: [v for v in column if v is not None and math.isfinite(v)]
-        for variant, column in values.items()
-    }
-    points = [{"variant": name, "value": v} for name, column in finite.items() for v in column]
-    means = [{"variant": k, "value": sum(v) / len(v)} for k, v in finite.items() if v]
+    columns = {variant: finite(column) for variant, column in values.items()}
+    points = [{"variant": name, "value": v} for name, column in columns.items() for v in column]
+    means = [{"variant": k, "value": sum(v) / len(v)} for k, v in columns.items() if v]
     if not points:
         return None
-    kind = _kind([point["value"] for point in points], ratio=100)
-    scale = {"type": kind, "zero": False, "nice": False, "padding": 8}
+    every = [point["value"] for point in points]
+    domain, ticks = one_value(every)
+    scale = {"type": _kind(every, ratio=100), "zero": False, "nice": False, "padding": 8} | domain
     places = {
-        "x": quantity("value", scale, {"tickCount": 4}),
+        "x": quantity("value", scale, {"tickCount": 4} | ticks),
         "y": {
             "field": "variant",
             "type": "nominal",
@@ -90,108 +94,112 @@ def seeds(metric: str, values: Mapping[str, Sequence[float | None]]) -> Markup |
     return svg(chart, f"{metric} by variant and seed")
 
 
-def learning(variant: str, curves: Mapping[str, Sequence[Point]]) -> Markup:
-    """One variant's validation loss with a band of one standard deviation, the others faint.
+def learning(
+    variant: str, train: Mapping[str, Sequence[Point]], valid: Mapping[str, Sequence[Point]]
+) -> Markup:
+    """One variant's training and validation loss over the seeds; the others' training loss faint.
 
-    Small multiples on the same axes, because more than a few colours cannot be told apart.
+    The line is the mean over the seeds, the band reaches from the least to the greatest. All
+    variants have the same axes.
     """
-    points = [point for curve in curves.values() for point in curve]
-    least, most = min(point.mean for point in points), max(point.mean for point in points)
-    kind = _kind([least, most], ratio=10)
+    points = [point for curves in (train, valid) for curve in curves.values() for point in curve]
+    every = [loss for point in points for loss in (point.low, point.high)]
+    kind = _kind(every, ratio=10)
+    domain, ticks = one_value(every)
+    scale = {"type": kind, "domain": [min(every), max(every)], "nice": kind == "linear"} | domain
     end = max(point.step for point in points)
     x = quantity("step", {"domain": [0, end]}, {"tickCount": 4, "grid": False})
-    loss_scale = {"type": kind, "domain": [least, most], "nice": kind == "linear"}
-    y = quantity("mean", loss_scale, {"tickCount": 4})
+    y = quantity("mean", scale, {"tickCount": 4} | ticks)
     others = [
         {"variant": name, "step": point.step, "mean": point.mean}
-        for name, curve in curves.items()
+        for name, curve in train.items()
         if name != variant
         for point in curve
     ]
-    own = [
-        {
-            "step": point.step,
-            "mean": point.mean,
-            # A logarithm has no place for a band below zero, nor the axis for one off its end.
-            "low": max(point.mean - point.deviation, least),
-            "high": min(point.mean + point.deviation, most),
-        }
-        for point in curves[variant]
-    ]
     apart = {"x": x, "y": y, "detail": {"field": "variant", "type": "nominal"}}
-    spread = {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}}
-    layers = [
-        layer(others, {"type": "line", "color": FAINT, "strokeWidth": 1}, apart),
-        layer(own, {"type": "area", "color": ACCENT, "opacity": 0.25}, spread),
-        layer(own, {"type": "line", "color": ACCENT, "strokeWidth": 2}, {"x": x, "y": y}),
-    ]
+    layers = [layer(others, {"type": "line", "color": FAINT, "strokeWidth": 1}, apart)]
+    for curve, color in ((train.get(variant), ACCENT), (valid.get(variant), SECOND)):
+        own = [point._asdict() for point in curve or ()]
+        spread = {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}}
+        line = {"type": "line", "color": color, "strokeWidth": 2, "point": False}
+        layers.append(layer(own, {"type": "area", "color": color, "opacity": 0.2}, spread))
+        layers.append(layer(own, line, {"x": x, "y": y}))
+        if len(own) < 10:
+            dot = {"type": "circle", "color": color, "size": 25, "opacity": 1}
+            layers.append(layer(own, dot, {"x": x, "y": y}))
     chart = {"width": 280, "height": 150, "layer": layers}
-    return svg(chart, f"Validation loss of {variant}")
+    return svg(chart, f"Training and validation loss of {variant}")
 
 
-def attention(variant: str, picture: Mapping[str, Any]) -> Markup:
+def attention(variant: str, picture: Picture) -> Markup:
     """The weights of one sentence: source across, target down, gold cells outlined."""
-    source, target = ([visible(token) for token in picture[side]] for side in ("source", "target"))
+    source, target = ([*map(visible, side)] for side in (picture.source, picture.target))
     cells = [
         {"x": x, "y": y, "weight": min(1.0, weight)}
-        for y, row in enumerate(picture["weights"][: len(target)])
+        for y, row in enumerate(picture.weights[: len(target)])
         for x, weight in enumerate(row[: len(source)])
-        if weight is not None and math.isfinite(weight) and weight > 0.01
+        if math.isfinite(weight) and weight > 0.01
     ]
     gold = [
         {"x": x, "y": y}
-        for y, row in enumerate(picture.get("gold") or [])
+        for y, row in enumerate(picture.gold)
         for x in row
         if y < len(target) and x < len(source)
     ]
-    short = all(len(token) <= 2 for token in source)
-    across = {"orient": "top", "labelAngle": 0 if short else -90}
-    places = {"x": _tokens("x", "source", source, across), "y": _tokens("y", "target", target, {})}
+    places = {"x": _places("x", len(source)), "y": _places("y", len(target))}
     weight = {"field": "weight", "type": "quantitative", "scale": None, "legend": None}
     outline = {"type": "rect", "filled": False, "stroke": SECOND, "strokeWidth": 1.5}
+    short = all(len(token) <= 2 for token in source)
+    upright = {"align": "center", "baseline": "bottom"}
+    turned = {"angle": 270, "align": "left", "baseline": "middle"}
+    above = {"type": "text"} | (upright if short else turned)
+    beside = {"type": "text", "align": "right", "baseline": "middle"}
+    label = {"text": {"field": "label", "type": "nominal"}}
     layers = [
         layer(cells, {"type": "rect", "color": ACCENT}, places | {"opacity": weight}),
         layer(gold, outline, places),
+        layer(_labels("x", source), above, label | {"x": places["x"], "y": {"value": -5}}),
+        layer(_labels("y", target), beside, label | {"y": places["y"], "x": {"value": -5}}),
     ]
     step = {"step": _CELL}
     chart = {"width": step, "height": step, "view": {"stroke": FAINT}, "layer": layers}
     return svg(chart, f"Attention of {variant}")
 
 
-def mechanism(title: str, series: Sequence[Series]) -> Markup:
-    """Values by key width on log-log axes, a dot a seed, the claimed slope as a dotted line."""
+def mechanism(panel: Panel) -> Markup:
+    """Values along the panel's axis, both logarithmic: a dot a seed, the claimed slope dotted."""
     points, lines, claimed = [], [], []
-    for one in series:
-        lines += [{"series": one.name, "width": w, "value": v} for w, v in one.means]
-        for width, column in zip(one.widths, one.values, strict=True):
-            points += [{"series": one.name, "width": width, "value": v} for v in column]
+    for one in panel.series:
+        lines += [{"series": one.name, "place": x, "value": v} for x, v in one.means]
+        for place, column in zip(one.places, one.values, strict=True):
+            points += [{"series": one.name, "place": place, "value": v} for v in column]
         if one.slope is not None:
             (first, start), (last, _) = one.means[0], one.means[-1]
             ends = [(first, start), (last, start * (last / first) ** one.slope)]
-            claimed += [{"series": one.name, "width": w, "value": v} for w, v in ends]
-    colour, dash = told_apart(
-        [one.name for one in series],
-        [COLOURS[one.group % len(COLOURS)] for one in series],
-        [[1, 0] if one.moment == 0 else [6, 3] for one in series],
+            claimed += [{"series": one.name, "place": x, "value": v} for x, v in ends]
+    color, dash = told_apart(
+        [one.name for one in panel.series],
+        [COLORS[one.group % len(COLORS)] for one in panel.series],
+        [[1, 0] if one.moment == 0 else [6, 3] for one in panel.series],
     )
-    widths = sorted({point["width"] for point in lines})
+    places = sorted({point["place"] for point in lines})
     ticks = _ticks([point["value"] for point in points])
     x_scale = {"type": "log", "base": 2, "nice": False}
-    x_axis = {"values": widths, "format": "d", "grid": False}
+    x_axis = {"values": places, "format": "~g", "grid": False}
     y_scale = {"type": "log", "nice": False, "padding": 8}
-    places = {
-        "x": quantity("width", x_scale, x_axis) | {"title": "key width"},
+    channels = {
+        "x": quantity("place", x_scale, x_axis) | {"title": panel.axis},
         "y": quantity("value", y_scale, {"values": ticks, "format": ",~r"}),
     }
     apart = {"detail": {"field": "series", "type": "nominal"}}
     dotted = {"type": "line", "color": INK, "strokeDash": [1, 4], "strokeWidth": 2}
     layers = [
-        layer(lines, {"type": "line", "strokeWidth": 2}, places | colour | dash),
-        layer(points, {"type": "circle", "size": 30, "opacity": 0.6}, places | colour),
-        layer(claimed, dotted, places | apart),
+        layer(lines, {"type": "line", "strokeWidth": 2}, channels | color | dash),
+        layer(points, {"type": "circle", "size": 30, "opacity": 0.6}, channels | color),
+        layer(claimed, dotted, channels | apart),
     ]
     chart = {"width": 270, "height": 200, "layer": layers}
-    return svg(chart, f"{title} by key width")
+    return svg(chart, f"{panel.title} by {panel.axis}")
 
 
 def by_length(title: str, drawn: Sequence[Line]) -> Markup:
@@ -202,29 +210,32 @@ def by_length(title: str, drawn: Sequence[Line]) -> Markup:
         for length, column in zip(line.lengths, line.values, strict=True):
             points += [{"series": line.variant, "length": length, "value": v} for v in column]
     dashes = ([1, 0], [6, 3], [2, 3])
-    colour, dash = told_apart(
+    color, dash = told_apart(
         [line.variant for line in drawn],
-        [COLOURS[number % len(COLOURS)] for number in range(len(drawn))],
-        [dashes[number // len(COLOURS) % len(dashes)] for number in range(len(drawn))],
+        [COLORS[number % len(COLORS)] for number in range(len(drawn))],
+        [dashes[number // len(COLORS) % len(dashes)] for number in range(len(drawn))],
     )
+    domain, ticks = one_value([point["value"] for point in points])
     places = {
         "x": quantity("length", {"nice": False, "padding": 8}, {"tickCount": 5, "grid": False})
         | {"title": "symbols of the source"},
-        "y": quantity("value", {"padding": 8}, {"tickCount": 5}),
+        "y": quantity("value", {"padding": 8} | domain, {"tickCount": 5} | ticks),
     }
     layers = [
-        layer(means, {"type": "line", "strokeWidth": 2}, places | colour | dash),
-        layer(points, {"type": "circle", "size": 30, "opacity": 0.6}, places | colour),
+        layer(means, {"type": "line", "strokeWidth": 2}, places | color | dash),
+        layer(points, {"type": "circle", "size": 30, "opacity": 0.6}, places | color),
     ]
     return svg({"width": 270, "height": 200, "layer": layers}, f"{title} by source length")
 
 
-def _tokens(field: str, title: str, tokens: Sequence[str], axis: dict[str, Any]) -> dict[str, Any]:
-    """A channel of positions, labelled by their tokens (a literal of Vega's is one of JSON's)."""
-    labels = {"labelExpr": f"{json.dumps(list(tokens))}[datum.value]"}
-    scale = {"domain": list(range(len(tokens))), "padding": 0}
-    place = {"field": field, "type": "ordinal", "title": title}
-    return place | {"scale": scale, "axis": axis | labels}
+def _places(field: str, count: int) -> dict[str, Any]:
+    """A channel of positions; their labels are marks, because tokens may repeat."""
+    scale = {"domain": list(range(count)), "padding": 0}
+    return {"field": field, "type": "ordinal", "title": None, "scale": scale, "axis": None}
+
+
+def _labels(field: str, tokens: Sequence[str]) -> list[dict[str, Any]]:
+    return [{field: place, "label": token} for place, token in enumerate(tokens)]
 
 
 def _ticks(values: Sequence[float]) -> list[float]:
@@ -240,8 +251,9 @@ def _kind(values: Sequence[float], *, ratio: float) -> str:
     return "log" if min(values) > 0 and max(values) / min(values) > ratio else "linear"
 
 
-def _within(domain: Sequence[float], low: float | None, high: float | None) -> tuple[float, float]:
-    """An interval cut to a domain; None is unbounded."""
-    ends = zip((low, high), domain, strict=True)
-    left, right = (end if value is None else value for value, end in ends)
+def _within(domain: Sequence[float], low: float, high: float) -> tuple[float, float]:
+    """An interval cut to a domain."""
+    left, right = (
+        end if math.isfinite(end) else math.copysign(math.inf, end) for end in (low, high)
+    )
     return max(left, domain[0]), min(right, domain[1])

@@ -1,15 +1,13 @@
-"""How the measured quantities change with the key width: what the mechanism figure shows."""
+"""How measurements change along an axis (the key width, say): the lines of the mechanism figure."""
 
-import math
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from attnjax.reporting.lengths import panel
-from attnjax.reporting.number import words
-from attnjax.reporting.table import metric_groups
+from attnjax.evaluation.measurement import MetricKey
+from attnjax.reporting.lengths import finite
+from attnjax.reporting.summary import SlopeLine, Summary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,15 +16,15 @@ class Series:
 
     Attributes:
         name: what the legend says.
-        widths: the key widths.
-        values: for each width, a number a seed.
-        moment: which of a quantity's moments (initial, trained) it is; decides the dashes.
-        group: which set of variants it is; decides the colour.
-        slope: the claimed slope on log-log axes, None where nothing is claimed.
+        places: the variants' places on the axis.
+        values: for each place, one number per seed.
+        moment: which of a metric's moments (initial, trained) it is; decides the dashes.
+        group: which set of variants it is; decides the color.
+        slope: the claimed slope on log-log axes; None: nothing is claimed.
     """
 
     name: str
-    widths: Sequence[float]
+    places: Sequence[float]
     values: Sequence[Sequence[float]]
     moment: int
     group: int
@@ -34,61 +32,82 @@ class Series:
 
     @property
     def means(self) -> list[tuple[float, float]]:
-        """(width, mean over seeds) where there is one."""
-        columns = zip(self.widths, self.values, strict=True)
-        return [(width, sum(column) / len(column)) for width, column in columns if column]
+        """(place, mean over seeds) where there is one."""
+        columns = zip(self.places, self.values, strict=True)
+        return [(place, sum(column) / len(column)) for place, column in columns if column]
 
 
-def panels(summary: dict[str, Any]) -> dict[str, list[Series]]:
-    """A panel a quantity, a line a set of variants that a claimed slope runs over.
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """One figure: a metric along an axis.
 
-    `logit_variance_initial` and `logit_variance_trained` share a panel. Drawn are the metrics of
-    the claimed slopes and those without a better direction, but for scores by length, which have a
-    figure of their own; the axes are logarithmic, so what is not positive is left out.
+    Attributes:
+        title: the metric.
+        axis: what the variants differ in.
+        series: its lines.
     """
-    slopes: dict[tuple[tuple[str, float], ...], dict[str, float | None]] = defaultdict(dict)
-    for claim in summary.get("claims") or ():
-        quantity = claim.get("quantity") or {}
-        if quantity.get("kind") == "slope":
-            over = tuple((variant, width) for variant, width in quantity["over"])
-            slopes[over][quantity["metric"]] = _middle(claim["region"])
-    rows = {row["variant"]: row for row in summary["rows"]}
-    drawn: dict[str, list[Series]] = {}
-    names = _names([[variant for variant, _ in over] for over in slopes])
-    for stem, metrics in _stems(summary, slopes.values()).items():
-        lines = []
-        for group, (over, claimed) in enumerate(slopes.items()):
-            for moment, (metric, label) in enumerate(metrics.items()):
-                values = [_positive(rows.get(variant, {}), metric) for variant, _ in over]
-                if sum(map(bool, values)) > 1:
-                    lines.append(
-                        Series(
-                            name=", ".join(part for part in (names[group], label) if part) or stem,
-                            widths=[width for _, width in over],
-                            values=values,
-                            moment=moment,
-                            group=group,
-                            slope=claimed.get(metric),
-                        )
+
+    title: str
+    axis: str
+    series: Sequence[Series]
+
+
+def panels(summary: Summary) -> list[Panel]:
+    """One panel per metric and axis, one line per set of variants that a slope is claimed over.
+
+    Both moments of a metric share a panel. Drawn are the metrics of the claimed slopes and those
+    that judge nothing; the axes are logarithmic, so values that are not positive are left out.
+    """
+    claimed: dict[SlopeLine, dict[MetricKey, float | None]] = defaultdict(dict)
+    for claim in summary.claims:
+        if claim.slope is not None:
+            claimed[claim.slope][claim.metric] = _middle(claim.region)
+    named = {key for regions in claimed.values() for key in regions}
+    observed = [key for key in summary.keys(judged=False) if key.part is None]
+    keys: dict[str, list[MetricKey]] = defaultdict(list)
+    for key in dict.fromkeys([*observed, *sorted(named, key=str)]):
+        keys[key.name].append(key)
+    found = []
+    for axis in dict.fromkeys(slope.axis for slope in claimed):
+        slopes = {slope: regions for slope, regions in claimed.items() if slope.axis == axis}
+        for name, moments in keys.items():
+            series = _series(summary, slopes, moments)
+            if series:
+                found.append(Panel(title=name.replace("_", " "), axis=axis, series=series))
+    return found
+
+
+def _series(
+    summary: Summary,
+    slopes: Mapping[SlopeLine, Mapping[MetricKey, float | None]],
+    moments: Sequence[MetricKey],
+) -> list[Series]:
+    """The lines of one metric: one per set of variants and moment."""
+    rows = {row.variant: row for row in summary.rows}
+    names = _names([[variant for variant, _ in slope.over] for slope in slopes])
+    lines = []
+    for group, (slope, regions) in enumerate(slopes.items()):
+        for moment, key in enumerate(moments):
+            columns = [
+                rows[variant].column(key) if variant in rows else None for variant, _ in slope.over
+            ]
+            values = [
+                [value for value in finite(column.values) if value > 0] if column else []
+                for column in columns
+            ]
+            if sum(map(bool, values)) > 1:
+                label = [names[group], key.moment if len(moments) > 1 else None]
+                lines.append(
+                    Series(
+                        name=", ".join(filter(None, label)) or key.name.replace("_", " "),
+                        places=[place for _, place in slope.over],
+                        values=values,
+                        moment=moment,
+                        group=group,
+                        slope=regions.get(key),
                     )
-        if lines:
-            drawn[words(stem)] = lines
-    return drawn
-
-
-def _stems(summary: dict[str, Any], claimed: Any) -> dict[str, dict[str, str]]:
-    """Estimand: its metrics, each with the name of its moment ("" where it has only one)."""
-    if not claimed:
-        return {}
-    named = {metric for metrics in claimed for metric in metrics}
-    _, observed = metric_groups(summary)
-    metrics = [m for m in summary["metrics"] if m in named or (m in observed and not panel(m))]
-    stems: dict[str, dict[str, str]] = defaultdict(dict)
-    for metric in metrics:
-        stem, _, moment = metric.rpartition("_")
-        alone = sum(other.rpartition("_")[0] == stem for other in metrics) == 1
-        stems[metric if alone or not stem else stem][metric] = "" if alone or not stem else moment
-    return stems
+                )
+    return lines
 
 
 def _names(sets: list[list[str]]) -> list[str]:
@@ -97,14 +116,9 @@ def _names(sets: list[list[str]]) -> list[str]:
     for variants in sets:
         parts = [re.split(r"[\s_/,-]+", variant) for variant in variants]
         names.append(" ".join(part for part in parts[0] if all(part in other for other in parts)))
-    return names if len(set(names)) == len(names) else [sets[i][0] for i in range(len(sets))]
+    return names if len(set(names)) == len(names) else [variants[0] for variants in sets]
 
 
-def _positive(row: dict[str, Any], metric: str) -> list[float]:
-    column = row.get("values", {}).get(metric, ())
-    return [v for v in column if v is not None and math.isfinite(v) and v > 0]
-
-
-def _middle(region: Sequence[float | None]) -> float | None:
-    low, high = region
-    return None if low is None or high is None else (low + high) / 2
+def _middle(region: tuple[float, float]) -> float | None:
+    (middle,) = finite([sum(region) / 2]) or [None]
+    return middle

@@ -21,8 +21,8 @@ def number(value: float | None, digits: int = 4) -> str:
 def measured(mean: float | None, deviation: float | None) -> str:
     """`mean ± deviation`: one significant digit of the deviation, two if the first is a 1.
 
-    The mean goes to the same place. A deviation of None (one seed) or one that is not finite
-    leaves the mean alone.
+    The mean is rounded to the same place. A deviation of None (one seed), or one that is not
+    finite, is left out.
     """
     if mean is None or deviation is None or not math.isfinite(mean) or not math.isfinite(deviation):
         return number(mean)
@@ -30,9 +30,15 @@ def measured(mean: float | None, deviation: float | None) -> str:
         return f"{number(mean)} ± 0"
     exponent = math.floor(math.log10(deviation))
     places = -exponent + (deviation < 2 * 10.0**exponent)
-    if places > 7 or abs(mean) >= 1e6:
+    if places > 7 or abs(mean) >= 1e9:
         return f"{number(mean)} ± {number(deviation, 2)}"
-    return f"{mean:.{max(0, places)}f} ± {deviation:.{max(0, places)}f}"
+    return f"{_rounded(mean, places)} ± {_rounded(deviation, places)}"
+
+
+def _rounded(value: float, places: int) -> str:
+    """A number to a decimal place; to tens, hundreds, ... for a negative one."""
+    shown = f"{round(value, places):,.{max(0, places)}f}"
+    return shown if abs(value) >= 10_000 else shown.replace(",", "")
 
 
 def estimate(value: float | None, low: float | None, high: float | None) -> tuple[str, str]:
@@ -53,8 +59,3 @@ def interval(low: float | None, high: float | None) -> str:
     if bounded_below:
         return f"at least {low:.4g}"
     return f"at most {high:.4g}" if bounded_above else "anything"
-
-
-def words(name: str) -> str:
-    """A metric's name as words: exact_match, exact match."""
-    return name.replace("_", " ")

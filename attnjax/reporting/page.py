@@ -1,274 +1,151 @@
-"""An experiment's report: one file that needs nothing else, in the light, in the dark, on paper.
+"""An experiment's report: one HTML file that needs nothing else, in light, in dark, and on paper.
 
-The summary of an experiment, `summary.json` in its folder, is
-
-    {"experiment": name, "title": the file's first line, "note": the rest of its docstring,
-     "metrics": [metric, ...], "better": {metric: "higher" | "lower"},
-     "rows": [{"variant", "n", "mean": {metric: x}, "standard_deviation": {metric: x},
-               "seconds", "parameters", "values": {metric: [x a seed]},
-               "runs": [a run's folder, relative to the experiment's, a seed]}],
-     "claims": [{"text", "quantity": {"kind": "difference" | "value" | "slope" |
-                     "sentence_difference" | "length_gain", "metric", ...},
-                 "estimate", "low", "high", "region": [low, high], "verdict"}],
-     "unjudged": [{"text", "missing": [variant that was not run, or metric that none has]}],
-     "published": [{"paper", "table", "variant", "metric", "value", "source"}],
-     "device": text, "versions": {package: version}, "command": text, "date": text}
-
-An end of a region that is null is unbounded, and so is null for `low` and `high` (one seed). A
-metric that a variant was not measured by is absent from its row or null. `better` names the
-metrics that say how good a variant is; the others describe it. A slope's quantity has
-"over": [[variant, width], ...], a difference's "better" and "worse"; its "interval" is "sentences"
-where it is not over seeds. "runs" may be absent: then <variant>/*/ is looked through; "command" and
-"date" may be too.
-
-A run's folder has metrics.jsonl (rows of step, epoch, split, loss, ...); attention.json, a list
-of {"source": [token], "target": [token], "weights": [[T rows of S]], "gold": [[position], ...]};
-and sentences.json, of which the lengths of the sources are read (see `evaluation.sentences`). What
-is missing leaves out its section.
+The page is the template report.html.jinja over a `Summary`, the learning curves (metrics.jsonl) and
+the attention pictures (attention.json) of the runs. A section without content is left out; a figure
+that cannot be drawn leaves out itself.
 """
 
-import datetime
-import math
-import shlex
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from attnjax.reporting import figure
-from attnjax.reporting.html import Markup, element, join
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from attnjax.reporting import evidence, figure
 from attnjax.reporting.lengths import lines
 from attnjax.reporting.mechanism import panels
-from attnjax.reporting.number import measured, number, words
-from attnjax.reporting.published import compare, deviation
+from attnjax.reporting.number import measured, number
 from attnjax.reporting.runs import curve, folders, picture
-from attnjax.reporting.table import (
-    COSTS,
-    MARKS,
-    count,
-    evidence,
-    heading,
-    measured_rows,
-    metric_groups,
-    unjudged,
-)
+from attnjax.reporting.summary import ClaimRow, Summary
+from attnjax.reporting.table import COSTS
 
 FILE = "report.html"
+TEMPLATE = "report.html.jinja"
 
 
-def write(folder: Path, summary: dict[str, Any]) -> Path:
-    """Writes the report of the experiment whose runs are under `folder`, and returns its path."""
-    runs = {row["variant"]: folders(folder, row) for row in summary["rows"]}
-    body = element(
-        "body",
-        _header(summary),
-        _section("Verdicts", *_verdicts(summary)),
-        _section("Results", *_results(summary)),
-        _section("By source length", *_by_length(summary, runs)),
-        _section("The mechanism", *_mechanism(summary)),
-        _section("Learning curves", *_learning(runs)),
-        _section("Attention", *_attention(runs)),
-        _section("Published beside ours", *_published(summary)),
-        _section("Run it again", *_again(summary)),
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A drawn figure.
+
+    Attributes:
+        title: what stands above it.
+        chart: its SVG; None: there is nothing to draw.
+        problem: why it could not be drawn; "": it could.
+    """
+
+    title: str
+    chart: Markup | None
+    problem: str = ""
+
+
+def write(folder: Path, summary: Summary) -> Path:
+    """Write the report of the experiment whose runs are under `folder`; returns its path."""
+    here = Path(__file__).parent
+    environment = Environment(
+        loader=FileSystemLoader(here),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
     )
-    style = Markup(Path(__file__).with_name("style.css").read_text(encoding="utf-8"))
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("title", summary["title"]),
-        element("style", style),
+    environment.filters |= {"minus": _minus}
+    runs = {row.variant: folders(folder, row) for row in summary.rows}
+    text = environment.get_template(TEMPLATE).render(
+        summary=summary,
+        say=evidence,
+        number=number,
+        measured=measured,
+        question=summary.title.partition("  ")[0],
+        whose=summary.title.partition("  ")[2].strip(),
+        note=_prose(summary.note),
+        forest=_forest,
+        costs=COSTS,
+        seeds=_seeds(summary),
+        by_length=_by_length(summary),
+        mechanism=_mechanism(summary),
+        learning=_learning(runs),
+        attention=_attention(runs),
+        style=Markup((here / "style.css").read_text(encoding="utf-8")),
     )
     path = folder / FILE
-    path.write_text(f"<!doctype html>\n{element('html', head, body, lang='en')}\n", "utf-8")
+    path.write_text(text, encoding="utf-8")
     return path
 
 
-def _section(title: str, *content: Markup) -> Markup | None:
-    return element("section", element("h2", title), *content) if content else None
-
-
-def _header(summary: dict[str, Any]) -> Markup:
-    # An experiment's first line is its question, two blanks, and whose question it was.
-    question, _, source = summary["title"].partition("  ")
-    title = element("h1", question)
-    whose = element("p", source.strip(), class_="source") if source else None
-    return element("header", title, whose, *_prose(summary.get("note") or ""))
-
-
-def _prose(note: str) -> list[Markup]:
-    """Paragraphs; a block that is indented is code."""
+def _prose(note: str) -> list[tuple[str, str]]:
+    """The note's blocks: ("p", paragraph), or ("pre", code) for one that is indented."""
     blocks = textwrap.dedent(note).strip("\n").split("\n\n")
     return [
-        element("pre", textwrap.dedent(block).strip("\n"))
-        if block.startswith("    ")
-        else element("p", block)
+        ("pre", textwrap.dedent(block).strip("\n")) if block.startswith("    ") else ("p", block)
         for block in blocks
         if block.strip()
     ]
 
 
-def _verdicts(summary: dict[str, Any]) -> list[Markup]:
-    items = []
-    for claim in summary.get("claims") or ():
-        verdict = claim["verdict"]
-        badge = f"{MARKS.get(verdict, '')} {verdict}".strip()
-        items.append(
-            element(
-                "li",
-                element("p", badge, class_=f"verdict {verdict.replace(' ', '-')}"),
-                element(
-                    "div",
-                    element("p", claim["text"]),
-                    element("p", _minus(evidence(claim)), class_="caption"),
-                ),
-                element("div", figure.forest(claim)),
-            )
-        )
-    left = unjudged(summary)
-    rest = [element("p", left, class_="caption")] if left else []
-    if not items:
-        return rest
-    rule = (
-        "Bar: the 95 % interval, over seeds where nothing else is said. Band: what the claim "
-        "allows. The bar inside the band is “reproduced”, clear of it “not reproduced”, anything "
-        "else “undecided”."
-    )
-    return [element("ul", *items, class_="verdicts"), element("p", rule, class_="caption"), *rest]
+def _drawn(title: str, draw: Callable[[], Markup | None]) -> Figure:
+    """A figure, whatever becomes of it: training took hours, and a chart is not worth them."""
+    try:
+        return Figure(title=title, chart=draw())
+    except Exception as error:
+        return Figure(title=title, chart=None, problem=f"{type(error).__name__}: {error}")
 
 
-def _results(summary: dict[str, Any]) -> list[Markup]:
-    judged, observed = metric_groups(summary)
-    tables = [_result_table(summary, judged, COSTS)]
-    if observed:
-        tables.append(_result_table(summary, observed, ()))
-    caption = "Mean ± standard deviation over n seeds; bold: the best mean."
-    charts = []
-    for metric in judged:
-        rows = measured_rows(summary, [metric])
-        columns = {row["variant"]: row.get("values", {}).get(metric, ()) for row in rows}
-        chart = figure.seeds(words(metric), columns)
-        if chart is not None:
-            charts.append(_figure(heading(summary, metric), chart))
-    if charts:
-        caption += " Below, a dot a seed and a stroke at the mean."
-    grid = element("div", *charts, class_="grid") if charts else None
-    return [join(*tables, element("p", caption, class_="caption"), grid)]
+def _shown(figures: Sequence[Figure]) -> list[Figure]:
+    """The figures that have something to show."""
+    return [one for one in figures if one.chart is not None or one.problem]
 
 
-def _result_table(summary: dict[str, Any], metrics: Sequence[str], costs: Sequence[str]) -> Markup:
-    names = ["variant", *(heading(summary, metric) for metric in metrics), *costs]
-    best = {metric: _best(summary, metric) for metric in metrics}
-    rows = []
-    for row in measured_rows(summary, metrics):
-        cells = [element("th", row["variant"], class_="text", scope="row")]
-        for metric in metrics:
-            mean = row["mean"].get(metric)
-            shown = _minus(measured(mean, deviation(row, metric)))
-            bold = mean is not None and mean == best[metric]
-            cells.append(element("td", shown, class_="best") if bold else element("td", shown))
-        cells += [element("td", count(row.get(name))) for name in costs]
-        rows.append(element("tr", *cells))
-    return _table(names, rows)
+def _forest(claim: ClaimRow) -> Figure:
+    return _drawn(claim.text, lambda: figure.forest(claim))
 
 
-def _best(summary: dict[str, Any], metric: str) -> float | None:
-    direction = (summary.get("better") or {}).get(metric)
-    means = [row["mean"].get(metric) for row in summary["rows"]]
-    finite = [mean for mean in means if mean is not None and math.isfinite(mean)]
-    if direction is None or len(means) < 2 or not finite:
-        return None
-    return max(finite) if direction == "higher" else min(finite)
+def _seeds(summary: Summary) -> list[Figure]:
+    found = []
+    for key in summary.keys(judged=True):
+        columns = {
+            row.variant: column.values
+            for row in summary.rows
+            if (column := row.column(key)) is not None
+        }
+        title = evidence.heading(summary, key)
+        found.append(_drawn(title, lambda key=key, c=columns: figure.seeds(str(key), c)))
+    return _shown(found)
 
 
-def _by_length(summary: dict[str, Any], runs: dict[str, list[Path]]) -> list[Markup]:
-    charts = [
-        _figure(title, figure.by_length(title, drawn))
-        for title, drawn in lines(summary, runs).items()
+def _by_length(summary: Summary) -> list[Figure]:
+    return [
+        _drawn(title, lambda title=title, drawn=drawn: figure.by_length(title, drawn))
+        for title, drawn in lines(summary).items()
     ]
-    caption = (
-        "The test split in parts by the length of the source, each scored as a corpus and drawn at "
-        "its mean length; a dot a seed, the line through the means."
-    )
-    return _grid(caption, charts)
 
 
-def _mechanism(summary: dict[str, Any]) -> list[Markup]:
-    charts = [
-        _figure(title, figure.mechanism(title, lines)) for title, lines in panels(summary).items()
+def _mechanism(summary: Summary) -> list[Figure]:
+    return [
+        _drawn(panel.title, lambda panel=panel: figure.mechanism(panel))
+        for panel in panels(summary)
     ]
-    caption = "By key width, both axes logarithmic; a dot a seed, dotted the slope that is claimed."
-    return _grid(caption, charts)
 
 
-def _learning(runs: dict[str, list[Path]]) -> list[Markup]:
-    curves = {name: points for name, own in runs.items() if (points := curve(own))}
-    charts = [_figure(name, figure.learning(name, curves)) for name in curves]
-    caption = (
-        "Validation loss by step: the mean over seeds and one standard deviation about it; "
-        "faint, the other variants."
-    )
-    return _grid(caption, charts)
-
-
-def _attention(runs: dict[str, list[Path]]) -> list[Markup]:
-    pictures = {name: found for name, own in runs.items() if (found := picture(own))}
-    charts = [_figure(name, figure.attention(name, found)) for name, found in pictures.items()]
-    caption = (
-        "The weights of one sentence of the first seed: the darker, the more; outlined, where the "
-        "target really comes from. ␣ is a blank, ∎ the end, ▫ a character without a shape."
-    )
-    return _grid(caption, charts, class_="pictures")
-
-
-def _published(summary: dict[str, Any]) -> list[Markup]:
-    names = ["paper", "variant", "metric", "theirs", "ours", "difference"]
-    compared = compare(summary)
-    sources = any(ours.source for ours in compared)
-    if sources:
-        names.append("published as")
-    rows = [
-        element(
-            "tr",
-            element("th", f"{ours.paper}, {ours.table}", class_="text", scope="row"),
-            element("td", ours.variant, class_="text"),
-            element("td", words(ours.metric), class_="text"),
-            element("td", _minus(f"{ours.value:.10g}")),
-            element("td", _minus(measured(ours.ours, ours.deviation))),
-            element("td", _minus(number(ours.difference, 3))),
-            element("td", ours.source, class_="text long") if sources else None,
-        )
-        for ours in compared
+def _learning(runs: Mapping[str, Sequence[Path]]) -> list[Figure]:
+    train = {name: points for name, own in runs.items() if (points := curve(own, "train"))}
+    valid = {name: points for name, own in runs.items() if (points := curve(own, "valid"))}
+    return [
+        _drawn(name, lambda name=name: figure.learning(name, train, valid))
+        for name in runs
+        if name in train or name in valid
     ]
-    return [_table(names, rows, text={"variant", "metric", "published as"})] if rows else []
 
 
-def _again(summary: dict[str, Any]) -> list[Markup]:
-    command = summary.get("command") or f"attnjax run {shlex.quote(summary['experiment'])}"
-    date = summary.get("date") or datetime.date.today().isoformat()
-    versions = ", ".join(f"{k} {v}" for k, v in (summary.get("versions") or {}).items())
-    made = "; ".join(part for part in (summary.get("device"), versions, date) if part)
-    return [element("pre", command), element("p", made, class_="caption")]
+def _attention(runs: Mapping[str, Sequence[Path]]) -> list[Figure]:
+    def draw(name: str, own: Sequence[Path]) -> Markup | None:
+        found = picture(own)
+        return None if found is None else figure.attention(name, found)
 
-
-def _figure(title: str, chart: Markup) -> Markup:
-    return element("figure", element("h3", title), chart)
-
-
-def _grid(caption: str, charts: Sequence[Markup], class_: str = "grid") -> list[Markup]:
-    if not charts:
-        return []
-    return [element("p", caption, class_="caption"), element("div", *charts, class_=class_)]
-
-
-def _table(names: Sequence[str], rows: Iterable[Markup], text: Iterable[str] = ()) -> Markup:
-    cells = [
-        element("th", name, scope="col", **({"class_": "text"} if name in text else {}))
-        for name in names
-    ]
-    head = element("thead", element("tr", *cells))
-    drawn = element("table", head, element("tbody", *rows))
-    return element("div", drawn, class_="scroll", tabindex="0")
+    return _shown(
+        [_drawn(name, lambda name=name, own=own: draw(name, own)) for name, own in runs.items()]
+    )
 
 
 def _minus(text: str) -> str:

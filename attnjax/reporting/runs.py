@@ -4,58 +4,68 @@ import math
 import statistics
 import unicodedata
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
-from attnjax.config.serialize import parse_json
+from attnjax.config.serialize import from_json, parse_json
 from attnjax.data.special_tokens import END
 from attnjax.data.vocabulary import SPECIAL
-from attnjax.training.metrics_log import FILE, read
+from attnjax.errors import UserError
+from attnjax.evaluation.measures.base import Picture
+from attnjax.reporting.summary import Row
+from attnjax.training.metrics_log import read
 
 _POINTS = 150
 """A curve is drawn a few hundred pixels wide; more points than this cannot be seen."""
 
 
 class Point(NamedTuple):
-    """Mean and standard deviation over the seeds that were validated at this step."""
+    """The loss at a step: the mean, the least and the greatest of the seeds."""
 
     step: int
     mean: float
-    deviation: float
+    low: float
+    high: float
 
 
-def folders(folder: Path, row: dict[str, Any]) -> list[Path]:
-    """The run folders of a variant, in the order of its seeds; those that are gone left out."""
-    named = row.get("runs")
-    if named is None:
-        named = sorted(path.parent for path in (folder / row["variant"]).glob(f"*/{FILE}"))
-    return [folder / name for name in named if (folder / name).is_dir()]
+def folders(folder: Path, row: Row) -> list[Path]:
+    """The run folders of a variant, in the order of its seeds; those that are gone are left out."""
+    return [folder / name for name in row.runs if (folder / name).is_dir()]
 
 
-def curve(runs: list[Path]) -> list[Point]:
-    """The validation loss of one variant, over its seeds."""
+def curve(runs: Sequence[Path], split: Literal["train", "valid"]) -> list[Point]:
+    """The loss of one variant on a split, over its seeds."""
     losses: dict[int, list[float]] = defaultdict(list)
     for run in runs:
         for row in read(run):
             loss = row.get("loss")
-            if row.get("split") == "valid" and loss is not None and math.isfinite(loss):
+            if row.get("split") == split and loss is not None and math.isfinite(loss):
                 losses[row["step"]].append(loss)
     points = [
-        Point(step, statistics.fmean(values), statistics.stdev(values) if values[1:] else 0.0)
+        Point(step, statistics.fmean(values), min(values), max(values))
         for step, values in sorted(losses.items())
     ]
-    stride = -(-len(points) // _POINTS)
-    return points[::-1][:: max(1, stride)][::-1]
+    stride = max(1, -(-len(points) // _POINTS))
+    return points[::-1][::stride][::-1]
 
 
-def picture(runs: list[Path]) -> dict[str, Any] | None:
-    """The first sentence's attention, of the first seed that kept one."""
+def picture(runs: Sequence[Path]) -> Picture | None:
+    """The first sentence's attention, of the first seed that kept one.
+
+    Raises:
+        UserError: the file is damaged.
+    """
     for run in runs:
         path = run / "attention.json"
         if path.exists():
-            pictures = parse_json(path.read_text(encoding="utf-8"))
-            if pictures:
-                return pictures[0]
+            try:
+                pictures = from_json(parse_json(path.read_text(encoding="utf-8")))
+            except ValueError as error:
+                raise UserError(f"{path} is damaged: {error}") from error
+            found = [one for one in pictures if isinstance(one, Picture)]
+            if found:
+                return found[0]
     return None
 
 

@@ -5,7 +5,7 @@ evaluate(trained, split="valid").metrics        {"exact_match": 0.98}
 predict(trained, ["1 2 3"])                     ["3 2 1"]
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ from attnjax.data.files import find_file
 from attnjax.decoding.label import Label
 from attnjax.decoding.search import Beam, Greedy, Search
 from attnjax.errors import UserError, unknown
-from attnjax.evaluation.decode_corpus import score
+from attnjax.evaluation.metric import Metric
+from attnjax.evaluation.sentence_stats import sentences
 from attnjax.runs.run_folder import Trained
 
 MAX_SYMBOLS = 1_000
@@ -31,13 +32,13 @@ class Evaluation:
         on: what was answered: a split's name, or the file of the sources.
         sentences: how many.
         metrics: each score by its name.
-        made: how the scores were computed, such as BLEU's signature.
+        details: how the scores came about, such as BLEU's signature.
     """
 
     on: str
     sentences: int
     metrics: dict[str, float]
-    made: dict[str, str]
+    details: Mapping[str, str]
 
 
 def evaluate(trained: Trained, *, split: str = "test", beam: int | None = None) -> Evaluation:
@@ -120,13 +121,13 @@ def predict(
     return [next(answers) if line.strip() else "" for line in lines]
 
 
-def _metric(trained: Trained) -> Any:
-    """The metric of a run's task.
+def _metric(trained: Trained) -> Metric:
+    """The metric of a run's answers.
 
     Raises:
         UserError: nothing is decoded.
     """
-    metric = trained.experiment.task.metric
+    metric = trained.experiment.metric
     if metric is None:
         raise UserError(
             f"{trained.folder} gives no sentences to be scored: its figures are in its result.json"
@@ -167,8 +168,14 @@ def _scored(
     beam: int | None,
 ) -> Evaluation:
     answers = _answers(trained, written, sources, beam)
-    metrics, made = score(_metric(trained), trained.text("target"), answers, references)
-    return Evaluation(on=on, sentences=len(answers), metrics=metrics, made=made)
+    metric = _metric(trained)
+    totals = sentences(metric, answers, references, None).totals
+    return Evaluation(
+        on=on,
+        sentences=len(answers),
+        metrics={metric.name: metric.value(totals)},
+        details=metric.details(totals),
+    )
 
 
 def _answers(

@@ -11,19 +11,19 @@ import datetime
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 from rich.console import Console
 
 from attnjax.config.override import Override, as_far_as, override
+from attnjax.config.serialize import to_json
 from attnjax.config.walk import differences
 from attnjax.data.corpus import Corpus, Task
 from attnjax.errors import UserError
-from attnjax.evaluation.decode_corpus import Scored, score
-from attnjax.evaluation.measures.base import EvalInputs
+from attnjax.evaluation.measurement import Measurement, MetricKey
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs
 from attnjax.evaluation.sentence_stats import Sentences, sentences
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile
@@ -41,7 +41,6 @@ from attnjax.runs.run_folder import (
     write_result,
 )
 from attnjax.runs.sealed import write_json
-from attnjax.runs.summary import BETTER
 from attnjax.runs.versions import installed
 from attnjax.training.run_state import Run, TrainResult
 from attnjax.training.trainer import TrainSetup, train
@@ -174,8 +173,8 @@ def _run(
         with console.status(f"{variant}: decoding and measuring seed {wanted.seed}"):
             found = _finish(folder, experiment, corpus, outcome, initial, seed=wanted.seed)
         write_result(folder, {"variant": variant, "seed": wanted.seed, **found})
-        judged = ((name, found["metrics"][name]) for name in BETTER if name in found["metrics"])
-        shown = ", ".join(f"{name} {number(value)}" for name, value in judged)
+        measured = map(Measurement.read, found["metrics"])
+        shown = ", ".join(f"{one.key} {number(one.value)}" for one in measured if one.better)
         console.print(f"{variant}, seed {wanted.seed}: {shown}", highlight=False, soft_wrap=True)
 
 
@@ -189,23 +188,25 @@ def _finish(
     seed: int,
 ) -> dict[str, Any]:
     """Decode, score and measure a trained run; what result.json says of it."""
-    scored, kept = _score(folder, experiment, corpus, outcome.params)
-    metrics = dict(scored.metrics)
+    answered = _answer(folder, experiment, corpus, outcome.params)
+    measurements, details = _score(experiment, answered)
+    kept = None if answered is None else answered.sentences
     pictures: list[Any] = []
 
-    def subject(params: Any) -> EvalInputs:
+    def inputs(params: Any) -> EvalInputs:
         batching = experiment.training.batching
         return EvalInputs(experiment.model, params, corpus, batching, kept, seed)
 
     for measure in experiment.measures:
-        metrics |= measure.initial(subject(initial))
-        metrics |= measure.trained(subject(outcome.params))
-        pictures += measure.pictures(subject(outcome.params))
+        measurements += measure.at_init(inputs(initial))
+        measurements += measure.after_training(inputs(outcome.params))
+        pictures += measure.pictures(inputs(outcome.params))
     if pictures:
-        write_json(folder / ATTENTION, pictures)
+        write_json(folder / ATTENTION, to_json(tuple(pictures)))
     return {
-        "metrics": {name: value if isfinite(value) else None for name, value in metrics.items()},
-        **scored.made,
+        "metrics": [one.record() for one in measurements],
+        **details,
+        "test_set": corpus.digest(SPLIT),
         "seconds": outcome.seconds,
         "parameters": sum(leaf.size for leaf in jax.tree.leaves(outcome.params)),
         "step": outcome.step,
@@ -218,27 +219,47 @@ def _finish(
     }
 
 
-def _score(
-    folder: Path, experiment: Experiment, corpus: Corpus, params: Any
-) -> tuple[Scored, Sentences | None]:
-    """Decode the test split, keep the answers, and score them; nothing without one to decode."""
-    metric, (source, target) = experiment.task.metric, corpus.vocabularies
-    examples = corpus.splits.get("test")
+class _Answered(NamedTuple):
+    """The answers to the test split as statistics; with unknown words left as they were, too."""
+
+    sentences: Sentences
+    unreplaced: Sentences | None
+
+
+def _answer(folder: Path, experiment: Experiment, corpus: Corpus, params: Any) -> _Answered | None:
+    """Decode the test split and keep the answers; None: there is nothing to decode."""
+    metric, (source, target) = experiment.metric, corpus.vocabularies
+    examples = corpus.splits.get(SPLIT)
     if metric is None or target is None or not examples:
-        return Scored({}, {}), None
-    sources, references = [example.source for example in examples], corpus.references["test"]
+        return None
+    sources, references = [example.source for example in examples], corpus.references[SPLIT]
     found = experiment.answers(params, sources)
-    written = corpus.sources.get("test", [])
+    written = corpus.sources.get(SPLIT, [])
     texts = experiment.texts(params, corpus.vocabularies, written, sources, found)
     (folder / HYPOTHESES).write_text("".join(text + "\n" for text in texts), encoding="utf-8")
-    scored = score(metric, target, texts, references)
-    if experiment.unknown is not None:
-        before = score(metric, target, [target.decode(answer) for answer in found], references)
-        scored.metrics[f"{metric}_before_replacement"] = before.metrics[metric]
     lengths = None if source is None else [len(sentence) - 1 for sentence in sources]
-    kept = sentences(metric, target, texts, references, lengths)
-    kept.write(folder)
-    return scored, kept
+    kept = sentences(metric, texts, references, lengths)
+    own = {type(metric).__name__: type(metric)}
+    kept.write(folder, own)
+    if experiment.unknown is None:
+        return _Answered(kept, None)
+    plain = [target.decode(answer) for answer in found]
+    return _Answered(kept, sentences(metric, plain, references, lengths))
+
+
+def _score(
+    experiment: Experiment, answered: _Answered | None
+) -> tuple[list[Measurement], Mapping[str, str]]:
+    """The scores of the answers, and how they came about."""
+    metric = experiment.metric
+    if metric is None or answered is None:
+        return [], {}
+    kept, unreplaced = answered
+    found = [Measurement(MetricKey(metric.name), kept.value(), metric.better)]
+    if unreplaced is not None:
+        key = MetricKey(f"{metric.name}_before_replacement")
+        found.append(Measurement(key, unreplaced.value(), metric.better))
+    return found, metric.details(kept.totals)
 
 
 def device() -> str:

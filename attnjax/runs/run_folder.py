@@ -14,7 +14,7 @@ import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
@@ -307,7 +307,7 @@ class Trained:
     Attributes:
         folder: the run's.
         manifest: what it is a run of.
-        experiment: resolved: its model has the sizes of the vocabularies.
+        experiment: resolved: with the sizes of the vocabularies and the default metric.
         vocabularies: the run's own.
         params: averaged.
         finished: whether it was trained to its end.
@@ -362,9 +362,7 @@ def open_trained(folder: Path, *, trust: bool = False) -> Trained:
     return Trained(
         folder=folder,
         manifest=found,
-        experiment=replace(
-            experiment, model=experiment.model.with_vocabularies(*vocabularies.sizes)
-        ),
+        experiment=experiment.with_vocabularies(vocabularies),
         vocabularies=vocabularies,
         params=average(folder, last=experiment.training.average),
         finished=done,

@@ -1,39 +1,47 @@
-"""What came of an experiment: its runs' results put together, in summary.json.
+"""What an experiment came to: the results of its finished runs put together, in summary.json.
 
-Everything is read from the runs' folders, so it can be made again at any time. The form is
-described in `attnjax.reporting.page`.
+Everything is read from the folders of the runs, so the summary can be made again at any time. Its
+form is `attnjax.reporting.summary`.
 """
 
-import math
+import json
 import shlex
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from attnjax.config.serialize import parse_json
+from attnjax.config.serialize import from_json, parse_json, record_differences, to_json
 from attnjax.errors import UserError
 from attnjax.evaluation import sentence_stats
-from attnjax.experiment.claims import Claim, Verdict
-from attnjax.experiment.estimands import Results, RunMetrics
+from attnjax.evaluation.measurement import Better, Measurement, MetricKey
+from attnjax.evaluation.measures.by_length import by_length
+from attnjax.evaluation.sentence_stats import Sentences
+from attnjax.experiment.claims import Claim, Verdict, changes_meaning
+from attnjax.experiment.estimands import Difference, RunMetrics, SentenceDifference, Slope
+from attnjax.experiment.experiment import Published
 from attnjax.experiment.load import ExperimentFile
-from attnjax.runs.run_folder import RESULT, experiment_file, result
+from attnjax.reporting.summary import (
+    Change,
+    ClaimRow,
+    Column,
+    LeftOut,
+    PublishedRow,
+    Row,
+    SlopeLine,
+    Summary,
+)
+from attnjax.runs.run_folder import RESULT, experiment_file, read, result
 from attnjax.runs.sealed import write_json
 
 FILE = "summary.json"
-BETTER = {
-    "exact_match": "higher",
-    "bleu": "higher",
-    "alignment_error": "lower",
-    "squared_error": "lower",
-}
-"""The metrics that say how good a variant is; the others describe it."""
 
 
 def experiments(folder: Path) -> list[Path]:
-    """The experiments' folders that have finished runs: this one, or those in it.
+    """The folders of experiments that have finished runs: this one, or those in it.
 
     Raises:
         UserError: there is none.
@@ -61,9 +69,36 @@ def reload(folder: Path, *, trust: bool = False) -> ExperimentFile:
     return experiment_file(run, trust=trust)
 
 
-def summarise(
-    folder: Path, loaded: ExperimentFile, command: Sequence[str] | None = None
-) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class _Variant:
+    """The finished runs of a variant, by seed, and in what they differ from the file.
+
+    Attributes:
+        results: what result.json holds.
+        measurements: the numbers.
+        sentences: of those runs that decoded answers.
+        changes: path: the file's value and the runs'.
+    """
+
+    results: Mapping[int, Mapping[str, Any]]
+    measurements: Mapping[int, Sequence[Measurement]]
+    sentences: Mapping[int, Sentences]
+    changes: Mapping[str, tuple[Any, Any]]
+
+    @property
+    def metrics(self) -> dict[int, RunMetrics]:
+        """What claims are judged by."""
+        return {
+            seed: RunMetrics({one.key: one.value for one in found}, self.sentences.get(seed))
+            for seed, found in self.measurements.items()
+        }
+
+
+def summarize(
+    folder: Path,
+    loaded: ExperimentFile,
+    command: Sequence[str] | None = None,
+) -> Summary:
     """Put the finished runs of an experiment together, and write summary.json.
 
     Args:
@@ -75,127 +110,213 @@ def summarise(
     Raises:
         UserError: a file is damaged, or a claim compares what was tested on different sentences.
     """
-    found = {name: _results(folder / name) for name in loaded.ablation.variants}
-    found = {name: results for name, results in found.items() if results}
-    measured = {
-        name: {
-            seed: _measured(folder / name / f"seed-{seed}", result)
-            for seed, result in results.items()
-        }
-        for name, results in found.items()
-    }
-    names = [
-        metric for runs in measured.values() for run in runs.values() for metric in run.metrics
-    ]
+    ablation = loaded.ablation
+    variants = {name: _variant(folder, loaded, name) for name in ablation.variants}
+    variants = {name: found for name, found in variants.items() if found.results}
+    rows = tuple(_row(name, found) for name, found in variants.items())
     latest = max(
-        (result for results in found.values() for result in results.values()),
-        key=lambda result: result["date"],
+        (content for found in variants.values() for content in found.results.values()),
+        key=lambda content: content["date"],
     )
-    rows = [_row(name, results, measured[name]) for name, results in found.items()]
-    judged = [(claim, claim.judge(measured)) for claim in loaded.ablation.claims]
-    summary = {
-        "experiment": loaded.folder,
-        "title": loaded.title or loaded.name,
-        "note": loaded.note,
-        "metrics": list(dict.fromkeys(names)),
-        "better": {metric: BETTER[metric] for metric in dict.fromkeys(names) if metric in BETTER},
-        "rows": rows,
-        "claims": [_claim(claim, verdict) for claim, verdict in judged if verdict],
-        # a claim about what was not run or not measured is neither decided nor undecided
-        "unjudged": [
-            {"text": claim.text, "missing": _missing(claim, measured)}
-            for claim, verdict in judged
-            if not verdict
-        ],
-        "published": [asdict(figure) for figure in loaded.ablation.published],
-        "device": latest["device"],
-        "versions": latest["versions"],
-        "date": latest["date"],
-        "command": _before(folder, loaded) if command is None else _command(command, loaded, rows),
-    }
-    write_json(folder / FILE, summary)
+    before = _before(folder)
+    claims, published, left_out = _statements(loaded, variants, rows)
+    summary = Summary(
+        experiment=loaded.folder,
+        title=loaded.title or loaded.name,
+        note=loaded.note,
+        changes=_changes(variants),
+        rows=rows,
+        claims=claims,
+        published=published,
+        left_out=left_out,
+        device=latest["device"],
+        versions=tuple(latest["versions"].items()),
+        date=latest["date"],
+        command=_command(command, loaded, rows) if command else _command_before(before, loaded),
+    )
+    write_json(folder / FILE, to_json(summary))
     return summary
 
 
-def _results(folder: Path) -> dict[int, dict[str, Any]]:
-    """The results of a variant's finished runs, by seed."""
-    found = {}
-    for path in folder.glob(f"seed-*/{RESULT}"):
+def _before(folder: Path) -> Summary | None:
+    """The summary that is there; None: there is none, or none of this version."""
+    try:
+        found = from_json(parse_json((folder / FILE).read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, Summary) else None
+
+
+def _variant(folder: Path, loaded: ExperimentFile, name: str) -> _Variant:
+    """What the folders of a variant's finished runs hold."""
+    runs = {}
+    for path in (folder / name).glob(f"seed-*/{RESULT}"):
         content = result(path.parent)
         if content is not None:
-            found[content["seed"]] = content
-    return dict(sorted(found.items()))
-
-
-def _measured(folder: Path, content: Mapping[str, Any]) -> RunMetrics:
-    """What was measured of a run; null is what was not finite."""
-    metrics = {
-        name: math.nan if value is None else value for name, value in content["metrics"].items()
-    }
-    return RunMetrics(metrics, sentence_stats.read(folder))
-
-
-def _row(
-    variant: str, results: Mapping[int, dict[str, Any]], measured: Mapping[int, RunMetrics]
-) -> dict[str, Any]:
-    names = list(dict.fromkeys(name for run in measured.values() for name in run.metrics))
-    # a run that an older version measured may lack one; its place is kept, a value a seed
-    values = {name: [run.metrics.get(name) for run in measured.values()] for name in names}
-    there = {name: [x for x in column if x is not None] for name, column in values.items()}
-    return {
-        "variant": variant,
-        "n": len(results),
-        "mean": {name: finite(float(np.mean(column))) for name, column in there.items()},
-        "standard_deviation": {
-            name: finite(float(np.std(column, ddof=1))) if len(column) > 1 else None
-            for name, column in there.items()
+            runs[content["seed"]] = path.parent, content
+    runs = dict(sorted(runs.items()))
+    changes: dict[str, tuple[Any, Any]] = {}
+    of_file = to_json(loaded.ablation.variants[name], loaded.own)
+    for run, _ in runs.values():
+        for path, ours, theirs in record_differences(of_file, read(run).settings):
+            changes[path] = ours, theirs
+    found = {seed: sentence_stats.read(run, loaded.own) for seed, (run, _) in runs.items()}
+    return _Variant(
+        results={seed: content for seed, (_, content) in runs.items()},
+        measurements={
+            seed: [Measurement.read(record) for record in content["metrics"]]
+            for seed, (_, content) in runs.items()
         },
-        "seconds": sum(content["seconds"] for content in results.values()),
-        "parameters": next(iter(results.values()))["parameters"],
-        "values": {name: list(map(finite, column)) for name, column in values.items()},
-        "runs": [f"{variant}/seed-{seed}" for seed in results],
+        sentences={seed: kept for seed, kept in found.items() if kept is not None},
+        changes=changes,
+    )
+
+
+def _row(name: str, found: _Variant) -> Row:
+    seeds = [*found.results]
+    directions: dict[MetricKey, Better | None] = {
+        one.key: one.better for measured in found.measurements.values() for one in measured
     }
+    tested = {content.get("test_set") for content in found.results.values()}
+    return Row(
+        variant=name,
+        seeds=tuple(seeds),
+        columns=tuple(
+            Column(
+                key=key,
+                better=better,
+                values=tuple(column),
+                mean=float(np.mean(there)),
+                deviation=float(np.std(there, ddof=1)) if len(there) > 1 else None,
+                length=_length(key, found.sentences),
+            )
+            for key, better in directions.items()
+            # a run that an older version measured may lack a metric; its place is kept
+            for column in [[found.metrics[seed].metrics.get(key) for seed in seeds]]
+            for there in [[value for value in column if value is not None]]
+        ),
+        parameters=found.results[seeds[0]]["parameters"],
+        seconds=sum(content["seconds"] for content in found.results.values()),
+        test_set=tested.pop() if len(tested) == 1 else None,
+        runs=tuple(f"{name}/seed-{seed}" for seed in seeds),
+    )
 
 
-def _missing(claim: Claim, measured: Results) -> list[str]:
-    """For want of what it has no verdict: variants, or the metric where they are all there."""
-    quantity = claim.quantity
-    return sorted(set(quantity.variants) - measured.keys()) or [quantity.metric]
+def _length(key: MetricKey, sentences: Mapping[int, Sentences]) -> float | None:
+    """The mean length of the sources of a part, by the first run that kept lengths."""
+    for kept in sentences.values():
+        if key.part is not None and kept.lengths is not None:
+            number, parts = key.part
+            return float(kept.lengths[by_length(kept.lengths, parts)[number - 1]].mean())
+    return None
 
 
-def _claim(claim: Claim, verdict: Verdict) -> dict[str, Any]:
-    return {
-        "text": claim.text,
-        "quantity": claim.quantity.record(),
-        "estimate": verdict.estimate,
-        "low": finite(verdict.low),
-        "high": finite(verdict.high),
-        "region": [finite(claim.low), finite(claim.high)],
-        "verdict": verdict.verdict,
-    }
+def _changes(variants: Mapping[str, _Variant]) -> tuple[Change, ...]:
+    """The fields in which runs differ from the file, each with the variants whose runs do."""
+    alike: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for name, found in variants.items():
+        for path, (ours, theirs) in found.changes.items():
+            alike[path, _shown(ours), _shown(theirs)].append(name)
+    return tuple(
+        Change(path=path, file=ours, run=theirs, variants=tuple(names))
+        for (path, ours, theirs), names in alike.items()
+    )
 
 
-def _command(
-    command: Sequence[str], loaded: ExperimentFile, rows: Sequence[Mapping[str, Any]]
-) -> str:
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _statements(
+    loaded: ExperimentFile, variants: Mapping[str, _Variant], rows: Sequence[Row]
+) -> tuple[tuple[ClaimRow, ...], tuple[PublishedRow, ...], tuple[LeftOut, ...]]:
+    """Claims and published figures; those that these runs say nothing about, with the reason."""
+    results = {name: found.metrics for name, found in variants.items()}
+    claims, published, left_out = [], [], []
+    for claim in loaded.ablation.claims:
+        reason = _another(claim.estimand.variants, variants)
+        verdict = None if reason else claim.judge(results)
+        if verdict is not None:
+            claims.append(_claim(claim, verdict))
+        else:
+            left_out.append(LeftOut(text=claim.text, reason=reason or _missing(claim, variants)))
+    for figure in loaded.ablation.published:
+        reason = _another([figure.variant], variants)
+        if reason:
+            shown = f"{figure.paper}, {figure.table}: {figure.variant}, {figure.key} {figure.value}"
+            left_out.append(LeftOut(text=shown, reason=reason))
+        else:
+            published.append(_published(figure, rows))
+    return tuple(claims), tuple(published), tuple(left_out)
+
+
+def _another(names: Sequence[str], variants: Mapping[str, _Variant]) -> str:
+    """In what a variant means something else here than in the file; "": in nothing."""
+    for name in names:
+        for path in variants[name].changes if name in variants else ():
+            if changes_meaning(path):
+                return f"{path} of {name} was changed"
+    return ""
+
+
+def _missing(claim: Claim, variants: Mapping[str, _Variant]) -> str:
+    """Why a claim has no verdict though nothing that it is about was changed."""
+    absent = [name for name in claim.estimand.variants if name not in variants]
+    if absent:
+        return f"{', '.join(dict.fromkeys(absent))} was not run"
+    return f"{claim.estimand.key} was not measured"
+
+
+def _claim(claim: Claim, verdict: Verdict) -> ClaimRow:
+    estimand = claim.estimand
+    slope = isinstance(estimand, Slope)
+    return ClaimRow(
+        text=claim.text,
+        source=claim.source,
+        exploratory=claim.exploratory,
+        metric=estimand.key,
+        basis=estimand.basis,
+        estimate=verdict.estimate,
+        low=verdict.low,
+        high=verdict.high,
+        region=(claim.low, claim.high),
+        verdict=verdict.verdict,
+        reason=verdict.reason,
+        seeds=tuple(verdict.seeds.items()),
+        far_off=verdict.far_off,
+        difference=isinstance(estimand, Difference | SentenceDifference),
+        slope=SlopeLine(axis=estimand.axis, over=estimand.over) if slope else None,
+    )
+
+
+def _published(figure: Published, rows: Sequence[Row]) -> PublishedRow:
+    row = next((row for row in rows if row.variant == figure.variant), None)
+    column = row.column(figure.key) if row else None
+    return PublishedRow(
+        paper=figure.paper,
+        table=figure.table,
+        variant=figure.variant,
+        metric=figure.key,
+        value=figure.value,
+        source=figure.source,
+        ours=column.mean if column else None,
+        deviation=column.deviation if column else None,
+    )
+
+
+def _command(command: Sequence[str], loaded: ExperimentFile, rows: Sequence[Row]) -> str:
     """What makes these rows: of all its variants those, and as many seeds."""
-    variants, words = [row["variant"] for row in rows], [*command]
-    if len(variants) < len(loaded.ablation.variants):
-        words += [word for name in variants for word in ("--variant", name)]
-    seeds = max(row["n"] for row in rows)
+    words = [*command]
+    if len(rows) < len(loaded.ablation.variants):
+        words += [word for row in rows for word in ("--variant", row.variant)]
+    seeds = max(len(row.seeds) for row in rows)
     if seeds != loaded.ablation.seeds:
         words += ["--seeds", str(seeds)]
     return shlex.join(words)
 
 
-def _before(folder: Path, loaded: ExperimentFile) -> str:
-    try:
-        return parse_json((folder / FILE).read_text(encoding="utf-8"))["command"]
-    except (OSError, ValueError, KeyError):
-        setting = "" if loaded.setting is None else f" --setting {loaded.setting}"
-        return f"attnjax run {loaded.name}{setting}"
-
-
-def finite(value: float | None) -> float | None:
-    """A number as JSON has them."""
-    return value if value is not None and math.isfinite(value) else None
+def _command_before(before: Summary | None, loaded: ExperimentFile) -> str:
+    if before is not None:
+        return before.command
+    setting = "" if loaded.setting is None else f" --setting {loaded.setting}"
+    return f"attnjax run {loaded.name}{setting}"

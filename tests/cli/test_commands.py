@@ -69,7 +69,8 @@ def test_evaluate_repeats_the_runs_own_score(capsys, run):
     assert main(["evaluate", str(run), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     result = json.loads((run / "result.json").read_text())
-    assert found["exact_match"] == result["metrics"]["exact_match"]
+    scored = {"name": "exact_match", "better": "higher", "value": found["exact_match"]}
+    assert scored in result["metrics"]
     assert (found["on"], found["sentences"]) == ("test", 8)
     assert main(["evaluate", str(run), "--split", "valid", "--beam", "2"]) == 0
     assert "exact_match" in capsys.readouterr().out
@@ -213,5 +214,5 @@ def test_predict_answers_in_order(capsys, run, monkeypatch):
 def test_one_seed_has_no_spread(run):
     summary = json.loads((run.parents[1] / "summary.json").read_text())
     (row,) = summary["rows"]
-    assert row["n"] == 1
-    assert set(row["standard_deviation"].values()) == {None}
+    assert row["seeds"] == [0]
+    assert {column["deviation"] for column in row["columns"]} == {None}

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from attnjax.evaluation.statistics import (
-    Interval,
-    bootstrap_interval,
-    paired_interval,
-    resampled,
+    bootstrap_variance,
+    far_off,
+    seeds_and_sentences_interval,
+    t_interval,
 )
 
 
@@ -17,100 +17,116 @@ from attnjax.evaluation.statistics import (
     "count, confidence, tabulated",
     [(5, 0.95, 2.776), (2, 0.95, 12.706), (11, 0.99, 3.169), (31, 0.90, 1.697)],
 )
-def test_interval_uses_the_tabulated_t(count, confidence, tabulated):
+def test_the_interval_uses_the_tabulated_t(count, confidence, tabulated):
     values = np.random.default_rng(0).normal(3, 2, count)
-    mean, low, high = paired_interval(values.tolist(), confidence)
+    mean, low, high = t_interval(values.tolist(), confidence)
     half = tabulated * np.std(values, ddof=1) / math.sqrt(count)
     assert mean == pytest.approx(values.mean())
     assert high - mean == pytest.approx(half, rel=2e-4)
     assert mean - low == pytest.approx(half, rel=2e-4)
 
 
-def test_interval_by_hand():
+def test_the_interval_by_hand():
     # mean 2, deviation 1, t(0.975; 2) = 4.303
-    assert paired_interval([1, 2, 3]) == pytest.approx(
-        (2, 2 - 4.303 / 3**0.5, 2 + 4.303 / 3**0.5), 1e-3
-    )
-    assert paired_interval([2.0, 2.0]) == (2.0, 2.0, 2.0)
+    assert t_interval([1, 2, 3]) == pytest.approx((2, 2 - 4.303 / 3**0.5, 2 + 4.303 / 3**0.5), 1e-3)
+    assert t_interval([2.0, 2.0]) == (2.0, 2.0, 2.0)
 
 
-def test_what_says_nothing_leaves_everything_open():
-    assert paired_interval([0.3]) == (0.3, -math.inf, math.inf)
+def test_values_that_say_nothing_leave_everything_open():
+    assert t_interval([0.3]) == (0.3, -math.inf, math.inf)
+    assert seeds_and_sentences_interval([0.3], 0.1, 100) == (0.3, -math.inf, math.inf)
     for bad in (math.nan, math.inf):
-        assert paired_interval([0.3, bad, 0.2])[1:] == (-math.inf, math.inf)
+        assert t_interval([0.3, bad, 0.2])[1:] == (-math.inf, math.inf)
+        assert seeds_and_sentences_interval([0.3, bad], 0.1, 9)[1:] == (-math.inf, math.inf)
     with pytest.raises(ValueError, match="at least one"):
-        paired_interval([])
+        t_interval([])
     with pytest.raises(ValueError, match="95"):
-        paired_interval([1, 2], 95)
+        t_interval([1, 2], 95)
 
 
-def mean(statistics) -> float:
-    return float(statistics[0] / statistics[1])
+def test_the_bootstraps_variance_is_that_of_a_mean():
+    sample = np.random.default_rng(1).normal(0.0, 2.0, 400)
+    found = bootstrap_variance([400], lambda places: float(sample[places].mean()))
+    assert found == pytest.approx(sample.var() / 400, rel=0.15)
+    again, other = (
+        bootstrap_variance([400], lambda places: float(sample[places].mean()), seed=s)
+        for s in (0, 1)
+    )
+    assert found == again != other
 
 
-def pair(first: np.ndarray, second: np.ndarray, **options) -> Interval:
-    """Of the difference of two systems on the same sentences."""
-
-    def difference(times: list[np.ndarray]) -> float:
-        return mean(times[0] @ second) - mean(times[0] @ first)
-
-    return bootstrap_interval([len(first)], difference, **options)
-
-
-def test_bootstrap_is_the_normal_interval_of_a_mean():
-    generator = np.random.default_rng(1)
-    first = np.stack([generator.normal(0.0, 1, 400), np.ones(400)], axis=1)
-    second = np.stack([first[:, 0] + generator.normal(0.1, 0.5, 400), np.ones(400)], axis=1)
-    found = pair(first, second, resamples=2000)
-    paired = second[:, 0] - first[:, 0]
-    half = 1.96 * paired.std() / 20
-    assert found.estimate == pytest.approx(paired.mean())
-    # unpaired samples would be three times as wide
-    assert found.high - found.low == pytest.approx(2 * half, rel=0.1)
-    assert found.low == pytest.approx(paired.mean() - half, abs=0.2 * half)
-    turned = pair(second, first, resamples=2000)
-    assert (turned.low, turned.high) == pytest.approx((-found.high, -found.low))
-
-
-def test_bootstrap_covers_the_truth_as_often_as_it_says():
-    generator = np.random.default_rng(2)
-    held = 0
-    for trial in range(200):
-        first, second = np.ones((2, 40, 2))
-        second[:, 0] = generator.normal(1.5, 1, 40)
-        found = pair(first, second, resamples=200, confidence=0.8, seed=trial)
-        held += found.low <= 0.5 <= found.high
-    # 160 expected, deviation 5.7, and a little less for the percentile method at n = 40
-    assert 135 <= held <= 178
-
-
-def test_bootstrap_is_repeatable_and_narrower_for_less_confidence():
-    first, second = np.random.default_rng(3).uniform(1, 2, (2, 10, 2))
-    same = [pair(first, second, resamples=20, seed=s) for s in (0, 0, 1)]
-    assert same[0] == same[1] != same[2]
-    wide, narrow = (pair(first, second, confidence=share) for share in (0.95, 0.5))
-    assert wide.low < narrow.low < narrow.high < wide.high
-
-
-def test_groups_keep_their_sizes():
+def test_groups_are_drawn_apart_and_keep_their_sizes():
     seen = []
 
-    def statistic(times: list[np.ndarray]) -> float:
-        seen.append([one.sum() for one in times])
-        assert [len(one) for one in times] == [3, 50]
-        return float(times[0][0])
+    def statistic(*groups: np.ndarray) -> float:
+        seen.append([len(group) for group in groups])
+        assert groups[0].max() < 3
+        return float(groups[0].mean() - groups[1].mean())
 
-    found = resampled([3, 50], statistic, resamples=500)
-    assert all(sums == [3, 50] for sums in seen)
-    # drawn three times with probability 1/3 each
-    assert found.mean() == pytest.approx(1, abs=0.15)
-    assert found.var() == pytest.approx(2 / 3, rel=0.2)
-    assert sorted(set(found)) == [0, 1, 2, 3]
+    found = bootstrap_variance([3, 50], statistic)
+    assert all(sizes == [3, 50] for sizes in seen)
+    # places 0, 1, 2 have variance 2/3; places 0 to 49 (50^2 - 1) / 12
+    assert found == pytest.approx(2 / 3 / 3 + (50**2 - 1) / 12 / 50, rel=0.15)
+    for sizes in ([], [4, 1]):
+        with pytest.raises(ValueError, match="groups of at least two sentences"):
+            bootstrap_variance(sizes, statistic)
 
 
-def test_groups_and_shares_are_checked():
-    for sizes in ([], [4, 0]):
-        with pytest.raises(ValueError, match="groups of at least one sentence"):
-            bootstrap_interval(sizes, lambda times: 0.0)
-    with pytest.raises(ValueError, match="95"):
-        bootstrap_interval([4], lambda times: 0.0, confidence=95)
+def test_either_variance_alone_gives_students_t():
+    values = [1.0, 2.0, 4.0]
+    assert seeds_and_sentences_interval(values, 0.0, 100) == pytest.approx(t_interval(values))
+    sentences_alone = seeds_and_sentences_interval([2.0, 2.0, 2.0], 0.25, 10)
+    # t(0.975; 9) = 2.262
+    assert sentences_alone.high - 2.0 == pytest.approx(2.262 * 0.5, rel=1e-3)
+
+
+def test_the_interval_over_seeds_and_sentences_covers_where_that_over_sentences_does_not():
+    """Three seeds that differ by as much as a mean over the sentences does."""
+    random = np.random.default_rng(0)
+    trials, count, n = 400, 60, 3
+    both = sentences_only = 0
+    for trial in range(trials):
+        sentence_effects = random.normal(0, 4.0, count)
+        seed_effects = random.normal(0, 1.2, n)
+        gains = seed_effects[:, None] + sentence_effects + random.normal(0, 2.0, (n, count))
+        variance = bootstrap_variance(
+            [count],
+            lambda places, gains=gains: float(gains[:, places].mean()),
+            resamples=100,
+            seed=trial,
+        )
+        mean, low, high = seeds_and_sentences_interval(gains.mean(1).tolist(), variance, count)
+        both += low <= 0 <= high
+        sentences_only += abs(mean) <= 1.96 * math.sqrt(variance)
+    # 380 expected, with a deviation of 4.4
+    assert 366 <= both <= 398
+    assert sentences_only < 330
+
+
+def test_a_failed_seed_is_named():
+    assert far_off([0.55, 0.004, 0.56]) == 1
+    assert far_off([0.98, 0.99, 0.97, 0.12, 0.99]) == 3
+    assert far_off([0.55, 0.30, 0.56]) is None
+    assert far_off([1.0, 2.0]) is None
+    assert far_off([3.0, 3.0, 3.0]) is None
+    assert far_off([]) is None
+    assert far_off([0.1, math.nan, 0.2]) is None
+
+
+@pytest.mark.parametrize("n", [3, 5, 10])
+def test_one_sample_in_twenty_is_accused_wrongly(n):
+    random = np.random.default_rng(n)
+    named = sum(far_off(random.normal(size=n)) is not None for _ in range(4_000))
+    # 200 expected, with a deviation of 14
+    assert 150 <= named <= 250
+
+
+def test_of_seeds_that_fail_outright_most_are_named():
+    random = np.random.default_rng(0)
+    named = 0
+    for _ in range(500):
+        values = random.normal(0.9, 0.01, 5)
+        failed = int(random.integers(5))
+        values[failed] = random.uniform(0.0, 0.3)
+        named += far_off(values) == failed
+    assert named > 490

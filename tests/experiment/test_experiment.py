@@ -26,7 +26,7 @@ BASE = Experiment(task=Copy(train=20, valid=4, test=4, longest=5), model=Transfo
 
 
 def test_what_an_ablation_names_must_be_there():
-    claim = Claim(text="", quantity=Value("x", "unscald"), low=0)
+    claim = Claim(text="", estimand=Value("x", "unscald"), low=0)
     figure = Published(paper="", table="", variant="unscald", metric="x", value=0)
     for wrong in ({"claims": (claim,)}, {"published": (figure,)}):
         with pytest.raises(UserError, match="unknown variant 'unscald'; did you mean unscaled"):
@@ -42,7 +42,7 @@ def test_what_an_ablation_names_must_be_there():
     with pytest.raises(UserError, match="wanted Experiment; got int 3"):
         Ablation(base=BASE, variants={"a": 3})  # pyright: ignore
     with pytest.raises(UserError, match="'it helps' allows everything: give its low or its high"):
-        Claim(text="it helps", quantity=Value("bleu", "a"))
+        Claim(text="it helps", estimand=Value("bleu", "a"))
 
 
 def test_resolving_fills_the_vocabulary_and_checks_the_lengths():
@@ -122,7 +122,7 @@ def test_columns_are_for_the_keys_side():
 
 
 def test_another_setting_changes_every_variant_and_may_claim_other_things():
-    claim, other = (Claim(text="", quantity=Value(name, "a"), low=0) for name in ("x", "y"))
+    claim, other = (Claim(text="", estimand=Value(name, "a"), low=0) for name in ("x", "y"))
     extra = vary(BASE, {"training.steps": 7})
     ablation = Ablation(
         base=BASE,

@@ -1,95 +1,171 @@
 """A summary and its runs, as an experiment leaves them."""
 
 import json
+import math
 import statistics
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+
+from attnjax.config.serialize import to_json
+from attnjax.evaluation.measurement import Better, MetricKey
+from attnjax.evaluation.measures.base import Picture
+from attnjax.reporting.summary import (
+    ClaimRow,
+    Column,
+    PublishedRow,
+    Row,
+    SlopeLine,
+    Summary,
+)
 
 WIDTHS = (16, 64)
-METRICS = ("exact_match", "alignment_error", "logit_variance_initial", "logit_variance_trained")
+EXACT, ERROR = MetricKey("exact_match"), MetricKey("alignment_error")
+INITIAL, TRAINED = (
+    MetricKey("logit_variance", moment="initial"),
+    MetricKey("logit_variance", moment="trained"),
+)
 
 
-def summary(seeds: int = 3) -> dict[str, Any]:
-    rows = [
-        _row(variant, width, seeds)
+def summary(seeds: int = 3) -> Summary:
+    rows = tuple(
+        row(variant, width, seeds)
         for variant, width in (*((f"unscaled_{w}", w) for w in WIDTHS), ('<b>&"x', 16))
-    ]
-    over = [[f"unscaled_{width}", width] for width in WIDTHS]
-    sides = {"better": "unscaled_16", "worse": "unscaled_64"}
-    slope = {"kind": "slope", "metric": "logit_variance_initial", "over": over}
-    difference = {"kind": "difference", "metric": "exact_match", **sides}
-    return {
-        "experiment": "scaling and heads",
-        "title": "Does <i>it</i> matter?  Somebody & others 2017.",
-        "note": 'The question "in full", a < b.\n\nMore.\n\n    attnjax run x  # <code>\n',
-        "metrics": list(METRICS),
-        "better": {"exact_match": "higher", "alignment_error": "lower"},
-        "rows": rows,
-        "claims": [
-            _claim("Variance <grows>.", slope, (1.003, 0.991, 1.015), [0.95, 1.05], "reproduced"),
-            _claim("It hurts.", difference, (0.1, 0.0, 0.2), [0.05, None], "undecided"),
-            _claim("It heals.", difference, (0.1, 0.06, 0.14), [None, -0.05], "not reproduced"),
-        ],
-        "published": [
-            _published("unscaled_64", 0.98, "<table> 3"),
+    )
+    over = tuple((f"unscaled_{width}", width) for width in WIDTHS)
+    return Summary(
+        experiment="scaling and heads",
+        title="Does <i>it</i> matter?  Somebody & others 2017.",
+        note='The question "in full", a < b.\n\nMore.\n\n    attnjax run x  # <code>\n',
+        rows=rows,
+        claims=(
+            ClaimRow(
+                text="Variance <grows>.",
+                metric=INITIAL,
+                estimate=1.003,
+                low=0.991,
+                high=1.015,
+                region=(0.95, 1.05),
+                verdict="reproduced",
+                seeds=((0, 1.0), (1, 1.002), (2, 1.007)),
+                slope=SlopeLine(axis="key width", over=over),
+            ),
+            ClaimRow(
+                text="It hurts.",
+                source='section 3: "it <hurts>"',
+                metric=EXACT,
+                estimate=0.1,
+                low=0.0,
+                high=0.2,
+                region=(0.05, math.inf),
+                verdict="undecided",
+                seeds=((0, 0.14), (1, 0.001), (2, 0.141)),
+                far_off=1,
+                difference=True,
+            ),
+            ClaimRow(
+                text="It heals.",
+                exploratory=True,
+                metric=EXACT,
+                basis="seeds and sentences",
+                estimate=0.1,
+                low=0.06,
+                high=0.14,
+                region=(-math.inf, -0.05),
+                verdict="not reproduced",
+                seeds=((0, 0.09), (1, 0.1), (2, 0.11)),
+                difference=True,
+            ),
+        ),
+        published=(
+            _published("unscaled_64", 0.98, "<table> 3", ours=rows[1].column(EXACT)),
             _published("never run", 41.02, "elsewhere"),
-        ],
-        "device": "2 <CPU> cores",
-        "versions": {"jax": "0.12.0"},
-        "date": "2026-01-31",
-    }
+        ),
+        device="2 <CPU> cores",
+        versions=(("jax", "0.12.0"),),
+        date="2026-01-31",
+        command="attnjax run 'scaling and heads'",
+    )
 
 
-def write_runs(folder: Path, fake: dict[str, Any]) -> None:
-    """metrics.jsonl and attention.json for every run; the last line is cut off."""
-    for row in fake["rows"]:
-        row["runs"] = []
-        for seed in range(row["n"]):
-            name = f"{len(row['runs'])}-{fake['rows'].index(row)}"
+def write_runs(folder: Path, fake: Summary) -> Summary:
+    """metrics.jsonl and attention.json for every run, whose folders the summary then names.
+
+    The last line of each metrics.jsonl is cut off.
+    """
+    rows = []
+    for number, one in enumerate(fake.rows):
+        names = tuple(f"{seed}-{number}" for seed in one.seeds)
+        for seed, name in enumerate(names):
             run = folder / name
             run.mkdir(parents=True)
-            row["runs"].append(name)
             lines = [
                 json.dumps({"step": step, "epoch": 1, "split": split, "loss": 9.0 / step + seed})
                 for step in (10, 20, 30)
                 for split in ("train", "valid")
             ]
             (run / "metrics.jsonl").write_text("\n".join([*lines, '{"step": 40, "spl']))
-            (run / "attention.json").write_text(json.dumps([picture()]), encoding="utf-8")
+            text = json.dumps(to_json((picture(),)))
+            (run / "attention.json").write_text(text, encoding="utf-8")
+        rows.append(replace(one, runs=names))
+    return replace(fake, rows=tuple(rows))
 
 
-def picture() -> dict[str, Any]:
-    source = ["<b>", "я", " ", "ا", "日", "ั", "\u200f", '"', "<end>"]
-    weights = [[1.0 / len(source)] * len(source), [0.0] * 8 + [1.0]]
-    return {"source": source, "target": ["&", "<end>"], "weights": weights, "gold": [[1, 2], []]}
+def picture(*words: str) -> Picture:
+    source = words or ("<b>", "я", " ", "ا", "日", "ั", "\u200f", '"', "<end>")
+    size = len(source)
+    weights = ((1.0 / size,) * size, (0.0,) * (size - 1) + (1.0,))
+    return Picture(source=source, target=("&", "<end>"), weights=weights, gold=((1, 2), ()))
 
 
-def _row(variant: str, width: int, seeds: int) -> dict[str, Any]:
-    values = {
-        "exact_match": [0.9 - width / 1000 + seed / 200 for seed in range(seeds)],
-        "alignment_error": [0.1 + width / 500 + seed / 50 for seed in range(seeds)],
-        "logit_variance_initial": [width * (1 + seed / 30) for seed in range(seeds)],
-        "logit_variance_trained": [3 * width * (1 + seed / 10) for seed in range(seeds)],
-    }
-    return {
-        "variant": variant,
-        "n": seeds,
-        "mean": {name: statistics.fmean(column) for name, column in values.items()},
-        "standard_deviation": {
-            name: statistics.stdev(column) if seeds > 1 else 0.0 for name, column in values.items()
-        },
-        "seconds": 40.0 + width,
-        "parameters": 100_000 + width,
-        "values": values,
-    }
+def column(key: MetricKey, values: Sequence[float], better: Better | None = None) -> Column:
+    return Column(
+        key=key,
+        better=better,
+        values=tuple(values),
+        mean=statistics.fmean(values),
+        deviation=statistics.stdev(values) if len(values) > 1 else None,
+    )
 
 
-def _claim(text: str, quantity: Any, ends: Any, region: Any, verdict: str) -> dict[str, Any]:
-    estimate, low, high = ends
-    bounds = {"estimate": estimate, "low": low, "high": high, "region": region}
-    return {"text": text, "quantity": quantity, "verdict": verdict, **bounds}
+def row(variant: str, width: int, seeds: int) -> Row:
+    some = range(seeds)
+    return Row(
+        variant=variant,
+        seeds=tuple(some),
+        columns=(
+            column(EXACT, [0.9 - width / 1000 + seed / 200 for seed in some], "higher"),
+            column(ERROR, [0.1 + width / 500 + seed / 50 for seed in some], "lower"),
+            column(INITIAL, [width * (1 + seed / 30) for seed in some]),
+            column(TRAINED, [3 * width * (1 + seed / 10) for seed in some]),
+        ),
+        seconds=40.0 + width,
+        parameters=100_000 + width,
+        test_set="one",
+    )
 
 
-def _published(variant: str, value: float, source: str) -> dict[str, Any]:
-    where = {"paper": "A & B 2017", "table": "Table <3>", "source": source}
-    return {"variant": variant, "metric": "exact_match", "value": value, **where}
+def changed_column(fake: Summary, number: int, key: MetricKey, **changes) -> Summary:
+    """The summary with one column of one row changed."""
+    rows = [*fake.rows]
+    columns = [
+        replace(column, **changes) if column.key == key else column
+        for column in rows[number].columns
+    ]
+    rows[number] = replace(rows[number], columns=tuple(columns))
+    return replace(fake, rows=tuple(rows))
+
+
+def _published(
+    variant: str, value: float, source: str, *, ours: Column | None = None
+) -> PublishedRow:
+    return PublishedRow(
+        paper="A & B 2017",
+        table="Table <3>",
+        variant=variant,
+        metric=EXACT,
+        value=value,
+        source=source,
+        ours=ours and ours.mean,
+        deviation=ours and ours.deviation,
+    )

@@ -1,13 +1,23 @@
-import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
-from attnjax.reporting import page
+from attnjax.reporting import figure, page
+from attnjax.reporting.chart import svg
 from attnjax.reporting.number import measured
-from attnjax.reporting.runs import curve, folders, picture, visible
-from tests.reporting.fake import summary, write_runs
+from attnjax.reporting.runs import Point, curve, folders, picture, visible
+from attnjax.reporting.summary import Change, LeftOut
+from tests.reporting.fake import (
+    ERROR,
+    EXACT,
+    INITIAL,
+    changed_column,
+    summary,
+    write_runs,
+)
+from tests.reporting.fake import picture as pictured
 
 VOID = {"meta", "br", "hr"}
 
@@ -45,9 +55,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("experiment")
-    fake = summary()
-    write_runs(folder, fake)
-    fake = json.loads(json.dumps(fake))
+    fake = write_runs(folder, summary())
     path = page.write(folder, fake)
     assert path == folder / "report.html"
     text = path.read_text(encoding="utf-8")
@@ -78,19 +86,22 @@ def test_every_text_is_escaped(written):
     assert "attnjax run 'scaling and heads'" in read.of("pre")
     assert "<table> 3" in read.of("td")
     assert "2 <CPU> cores; jax 0.12.0; 2026-01-31" in read.of("p")
+    assert 'section 3: "it <hurts>"' in read.of("p")
 
 
 def test_numbers_are_the_summary_s(written):
     fake, _, read = written
     cells = read.of("td")
-    for row in fake["rows"]:
-        for metric, mean in row["mean"].items():
-            assert measured(mean, row["standard_deviation"][metric]) in cells
-        assert f"{row['parameters']:,}" in cells
-    assert "1.003 (95 %: 0.991 to 1.015); claimed: 0.95 to 1.05" in read.of("p")
-    assert "0.100 (95 %: 0.060 to 0.140); claimed: at most −0.05" in read.of("p")
+    for row in fake.rows:
+        for column in row.columns:
+            assert measured(column.mean, column.deviation) in cells
+        assert f"{row.parameters:,}" in cells
+    said = read.of("p")
+    assert "1.003 (95 % over seeds: 0.991 to 1.015); wanted: 0.95 to 1.05, set by us" in said
+    assert "by seed: 0: 0.140, 1: 0.00100, 2: 0.141; seed 1 lies far off the others" in said
+    assert "our own question" in said
     assert {"0.98", "41.02", "elsewhere"} <= set(cells)
-    ours = fake["rows"][1]["mean"]["exact_match"]
+    ours = fake.rows[1].column(EXACT).mean
     assert f"−{0.98 - ours:.3f}" in cells
 
 
@@ -98,16 +109,16 @@ def test_best_is_the_best(written):
     fake, text, _ = written
     best = re.findall(r'<td class="best">([^<]*)</td>', text)
     wanted = set()
-    for metric, choose in (("exact_match", max), ("alignment_error", min)):
-        row = choose(fake["rows"], key=lambda row: row["mean"][metric])
-        wanted.add(measured(row["mean"][metric], row["standard_deviation"][metric]))
+    for key, choose in ((EXACT, max), (ERROR, min)):
+        column = choose((row.column(key) for row in fake.rows), key=lambda column: column.mean)
+        wanted.add(measured(column.mean, column.deviation))
     assert set(best) == wanted
 
 
 def test_verdicts_and_figures(written):
     _, _, read = written
     verdicts = [text for text in read.of("p") if text[:2] in ("✓ ", "✗ ", "? ")]
-    assert verdicts == ["✓ reproduced", "? undecided", "✗ not reproduced"]
+    assert verdicts == ["✓ reproduced", "? undecided", "✗ not reproduced, exploratory"]
     figures = [attributes["aria-label"] for tag, attributes in read.tags if tag == "svg"]
     # an interval a claim, dots for the two judged metrics, one quantity of the mechanism, and for
     # each variant a curve and a picture
@@ -139,42 +150,114 @@ def test_colours_are_the_page_s(written):
 
 
 def test_missing_parts_leave_out_their_section(tmp_path):
-    fake = summary(seeds=1)
-    for key in ("claims", "published", "versions", "device", "note", "better"):
-        del fake[key]
-    fake["rows"][0]["mean"]["exact_match"] = None
-    fake["rows"][1]["mean"] = {}
+    fake = replace(
+        summary(seeds=1), claims=(), published=(), versions=(), device="", note="", date=""
+    )
+    for number in range(3):
+        for key in (EXACT, ERROR):
+            fake = changed_column(fake, number, key, better=None)
     read = Page(page.write(tmp_path, fake).read_text(encoding="utf-8"))
     assert read.of("h2") == ["Results", "Run it again"]
     assert not [tag for tag, _ in read.tags if tag == "svg"]
-    assert "–" in read.of("td")
+
+
+def test_changes_and_what_is_left_out_are_said(tmp_path):
+    fake = summary()
+    names = tuple(row.variant for row in fake.rows)
+    change = Change(path="task.folder", file="a", run="b & c", variants=names)
+    gone = LeftOut(text="It <helps>.", reason="task.folder of x was changed")
+    fake = replace(fake, changes=(change,), left_out=(gone,))
+    said = Page(page.write(tmp_path, fake).read_text(encoding="utf-8")).of("li")
+    assert "task.folder: b & c (the file: a)" in said
+    assert "It <helps>.: task.folder of x was changed" in said
 
 
 def test_one_seed_and_what_is_not_finite(tmp_path):
     fake = summary(seeds=1)
-    del fake["claims"][1:]
-    fake["claims"][0].update(low=None, high=None, verdict="undecided")
-    fake["rows"][0]["values"]["exact_match"] = [float("nan")]
-    fake["rows"][0]["mean"]["exact_match"] = float("nan")
-    fake["claims"].append(fake["claims"][0] | {"estimate": float("nan")})
+    nan, inf = float("nan"), float("inf")
+    first = replace(fake.claims[0], low=-inf, high=inf, verdict="undecided")
+    fake = replace(fake, claims=(first, replace(first, estimate=nan)))
+    fake = changed_column(fake, 0, EXACT, values=(nan,), mean=nan)
     read = Page(page.write(tmp_path, fake).read_text(encoding="utf-8"))
     assert "not a number" in read.of("td")
-    assert "1.003 (95 %: anything); claimed: 0.95 to 1.05" in read.of("p")
+    assert "1.003 (95 % over seeds: anything); wanted: 0.95 to 1.05, set by us" in read.of("p")
     assert "NaN" not in "".join(str(attributes) for _, attributes in read.tags)
 
 
-def test_curve_is_the_mean_over_seeds(tmp_path):
-    fake = summary()
-    write_runs(tmp_path, fake)
-    runs = folders(tmp_path, fake["rows"][0])
+def test_a_curve_is_the_mean_over_seeds_and_their_range(tmp_path):
+    fake = write_runs(tmp_path, summary())
+    runs = folders(tmp_path, fake.rows[0])
     assert len(runs) == 3
-    first, *_, last = curve(runs)
-    assert (first.step, first.mean, first.deviation) == (10, pytest.approx(9 / 10 + 1), 1.0)
-    assert last.step == 30
+    for split in ("train", "valid"):
+        points = curve(runs, split)
+        assert points[0] == (10, pytest.approx(1.9), pytest.approx(0.9), pytest.approx(2.9))
+        assert points[-1].step == 30
     found = picture(runs)
     assert found is not None
-    assert found["gold"] == [[1, 2], []]
-    assert folders(tmp_path, {"variant": "x", "runs": ["gone"]}) == []
+    assert found.gold == ((1, 2), ())
+    assert folders(tmp_path, replace(fake.rows[0], runs=("gone",))) == []
+
+
+def test_the_band_of_a_curve_is_drawn_to_its_ends():
+    """Also where it reaches beyond every mean."""
+    points = [Point(1, 2.0, 1.0, 9.0), Point(2, 1.5, 0.5, 8.0)]
+    text = figure.learning("a", {"a": points}, {})
+    area, *_ = re.findall(r'mark-area[^>]*>.*?<path[^>]* d="([^"]*)"', text)
+    heights = [float(y) for _, y in re.findall(r"([\d.]+),([\d.]+)", area)]
+    assert min(heights) < 5, "the greatest loss is at the top"
+    assert max(heights) == pytest.approx(150), "and the least at the bottom"
+
+
+@pytest.mark.parametrize(
+    "words", [("if", "a", "b"), ("'];alert(1)//", "datum", "return", "\\u0022")]
+)
+def test_words_that_mean_something_to_vega_are_only_labels(words):
+    text = figure.attention("x", pictured(*words))
+    found = Page(text)
+    assert set(words) <= set(found.of("text"))
+
+
+def test_a_word_that_occurs_twice_stands_twice():
+    labels = Page(figure.attention("x", pictured("the", "cat", "the"))).of("text")
+    assert labels.count("the") == 2
+
+
+def test_a_single_value_stands_over_itself():
+    labels = Page(figure.seeds("x", {"a": [0.004, 0.004]})).of("text")
+    assert "0.004" in labels
+    assert "0" not in labels
+
+
+def test_a_figure_that_cannot_be_drawn_leaves_out_itself(tmp_path, monkeypatch):
+    def broken(*_: object) -> None:
+        raise ValueError("no such <mark>")
+
+    monkeypatch.setattr(figure, "seeds", broken)
+    fake = write_runs(tmp_path, summary())
+    read = Page(page.write(tmp_path, fake).read_text(encoding="utf-8"))
+    said = [text for text in read.of("p") if "could not be drawn" in text]
+    assert said == ["This figure could not be drawn: ValueError: no such <mark>"] * 2
+    assert len([tag for tag, _ in read.tags if tag == "svg"]) == 3 + 1 + 3 + 3
+
+
+def test_a_damaged_picture_leaves_out_its_figure(tmp_path):
+    fake = write_runs(tmp_path, summary())
+    (tmp_path / fake.rows[0].runs[0] / "attention.json").write_text("[{")
+    text = page.write(tmp_path, fake).read_text(encoding="utf-8")
+    assert "attention.json is damaged" in text
+
+
+def test_what_vega_refuses_is_a_value_error():
+    with pytest.raises(ValueError):  # noqa: PT011 - the words are Vega's
+        svg({"mark": "no such mark"}, "x")
+
+
+def test_the_axis_of_a_slope_is_its_own():
+    (panel,) = page.panels(summary())
+    wide = replace(panel, axis="sentence length")
+    assert "sentence length" in Page(figure.mechanism(wide)).of("text")
+    assert "key width" not in Page(figure.mechanism(wide)).of("text")
+    assert INITIAL.name.replace("_", " ") == panel.title
 
 
 def test_visible():

@@ -1,14 +1,17 @@
 import io
 import math
+from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from attnjax.config.serialize import from_json, to_json
+from attnjax.reporting.evidence import best
 from attnjax.reporting.number import estimate, interval, measured, number
-from attnjax.reporting.published import compare
+from attnjax.reporting.summary import Change, LeftOut
 from attnjax.reporting.table import plain, table
-from tests.reporting.fake import summary
+from tests.reporting.fake import EXACT, summary
 
 
 @pytest.mark.parametrize(
@@ -20,6 +23,9 @@ from tests.reporting.fake import summary
         (1.0, 0.0, "1.000 ± 0"),
         (0.5, None, "0.5000"),
         (41.02, math.nan, "41.02"),
+        (281306, 106426, "280,000 ± 110,000"),
+        (281306, 6426, "281,000 ± 6000"),
+        (1234.5, 300.0, "1200 ± 300"),
         (math.nan, 0.1, "not a number"),
         (None, None, "–"),
         (1e-9, 2e-10, "1.000e-09 ± 2.0e-10"),
@@ -43,29 +49,74 @@ def test_intervals():
     assert estimate(0.25, None, None) == ("0.2500", "anything")
 
 
-def test_a_claim_without_its_variants_says_so():
-    assert "not judged" not in plain(summary())
-    left = [{"text": "It helps.", "missing": ["b"]}, {"text": "It hurts.", "missing": ["b", "a"]}]
-    assert "2 claims are not judged, for want of a, b" in plain({**summary(), "unjudged": left})
+def test_what_is_left_out_is_named_with_its_reason():
+    assert "left out" not in plain(summary())
+    gone = LeftOut(text="It helps.", reason="b was not run")
+    text = plain(replace(summary(), left_out=(gone,)))
+    (line,) = [line for line in text.splitlines() if "It helps." in line]
+    assert "b was not run" in line
+
+
+def test_changes_stand_at_the_top():
+    fake = summary()
+    names = tuple(row.variant for row in fake.rows)
+    changes = (
+        Change(path="training.steps", file="6", run="2", variants=names),
+        Change(path="model.width", file="8", run="4", variants=names[:1]),
+    )
+    lines = plain(replace(fake, changes=changes)).splitlines()
+    assert lines[1:4] == [
+        "changed from the experiment file:",
+        "  training.steps: 2 (the file: 6)",
+        "  model.width: 4 (the file: 8), in unscaled_16",
+    ]
 
 
 def test_every_row_shows_the_summary_s_numbers():
     fake = summary()
     lines = plain(fake).splitlines()
-    for row in fake["rows"]:
-        line = next(line for line in lines if line.strip().startswith(row["variant"] + " "))
-        mean, deviation = row["mean"]["exact_match"], row["standard_deviation"]["exact_match"]
-        assert measured(mean, deviation) in line
-        assert f" {row['n']} " in line
-        assert f"{row['parameters']:,}" in line
-        assert f"{row['seconds']:.0f}" in line
-    for claim in fake["claims"]:
-        at = next(i for i, line in enumerate(lines) if claim["text"] in line)
-        assert claim["verdict"] in lines[at]
-        assert (
-            " ".join(estimate(claim["estimate"], claim["low"], claim["high"])[:1]) in lines[at + 1]
-        )
+    for row in fake.rows:
+        line = next(line for line in lines if line.strip().startswith(row.variant + " "))
+        column = row.column(EXACT)
+        assert column is not None
+        assert measured(column.mean, column.deviation) in line
+        assert f" {len(row.seeds)} " in line
+        assert f"{row.parameters:,}" in line
+        assert f"{row.seconds:.0f}" in line
     assert not any(line != line.rstrip() for line in lines)
+
+
+def test_a_claim_says_what_its_verdict_rests_on():
+    text = plain(summary())
+    for said in (
+        "✓ reproduced",
+        "1.003 (95 % over seeds: 0.991 to 1.015); wanted: 0.95 to 1.05, set by us",
+        "by seed: 0: 1.00, 1: 1.00, 2: 1.01",
+        "our own question",
+        'section 3: "it <hurts>"',
+        "by seed: 0: 0.140, 1: 0.00100, 2: 0.141; seed 1 lies far off the others",
+        "✗ not reproduced, exploratory",
+        "0.100 (95 % over seeds and sentences: 0.060 to 0.140); wanted: at most -0.05, set by us",
+    ):
+        assert said in text
+    fake = summary()
+    few = replace(fake.claims[1], reason="fewer than 3 seeds")
+    assert "undecided, because fewer than 3 seeds" in plain(replace(fake, claims=(few,)))
+
+
+def test_the_best_is_one_of_those_with_the_same_test_set():
+    fake = summary()
+    assert best(fake, EXACT) == {"unscaled_16", '<b>&"x'}
+    first, second, third = fake.rows
+    alone = replace(first, test_set="another")
+    assert best(replace(fake, rows=(alone, second, third)), EXACT) == {'<b>&"x'}
+    nobody = tuple(replace(row, test_set=None) for row in fake.rows)
+    assert best(replace(fake, rows=nobody), EXACT) == set()
+    assert best(fake, fake.rows[0].columns[2].key) == set(), "it describes, and judges nothing"
+
+
+def test_a_summary_is_written_and_read():
+    assert from_json(to_json(summary())) == summary()
 
 
 def test_eighty_columns_lose_no_digit():
@@ -76,27 +127,27 @@ def test_eighty_columns_lose_no_digit():
     text = capture.get()
     assert "…" not in text
     assert max(map(cell_len, text.splitlines())) <= 80
-    for row in fake["rows"]:
-        for metric, mean in row["mean"].items():
-            assert measured(mean, row["standard_deviation"][metric]) in text
+    for row in fake.rows:
+        for column in row.columns:
+            assert measured(column.mean, column.deviation) in text
 
 
 def test_markup_in_names_is_text():
     fake = summary()
-    fake["rows"][0]["variant"] = "[bold]x[/bold]"
-    assert "[bold]x[/bold]" in plain(fake)
+    named = replace(fake.rows[0], variant="[bold]x[/bold]")
+    assert "[bold]x[/bold]" in plain(replace(fake, rows=(named,)))
 
 
 def test_published_is_beside_ours():
-    fake = summary()
-    first, absent = compare(fake)
-    ours = fake["rows"][1]["mean"]["exact_match"]
-    assert (first.ours, first.difference) == (ours, ours - 0.98)
-    assert (absent.ours, absent.difference, absent.deviation) == (None, None, None)
+    first, absent = summary().published
+    assert first.ours is not None
+    assert first.difference == first.ours - 0.98
+    assert absent.difference is None
+    (line,) = [line for line in plain(summary()).splitlines() if "never run" in line]
+    assert line.split()[-3:] == ["41.02", "–", "–"]
 
 
 def test_one_seed_without_claims():
-    fake = summary(seeds=1)
-    fake["claims"] = fake["published"] = []
+    fake = replace(summary(seeds=1), claims=(), published=())
     assert "±" not in plain(fake)
     assert "verdict" not in plain(fake)

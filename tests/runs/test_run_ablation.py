@@ -14,15 +14,17 @@ from rich.console import Console
 
 from attnjax.cli.main import main
 from attnjax.config.override import split
+from attnjax.config.serialize import from_json
 from attnjax.data.batching import BatchPlan
 from attnjax.errors import UserError
-from attnjax.evaluation.measures import base as measures
-from attnjax.experiment import Claim, Value
+from attnjax.evaluation.measurement import Measurement, MetricKey
+from attnjax.evaluation.measures.alignment import PICTURES
+from attnjax.evaluation.measures.base import Picture
 from attnjax.experiment.load import load
+from attnjax.reporting.summary import LeftOut, Summary
 from attnjax.runs.run_ablation import Sweep, _check_all, sweep
-from attnjax.runs.run_folder import locked, manifest, write_result
+from attnjax.runs.run_folder import locked, manifest
 from attnjax.runs.sealed import write_sealed
-from attnjax.runs.summary import summarise
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 FILES = {
@@ -67,48 +69,62 @@ def test_a_run_leaves_what_is_promised(runs):
     assert parameters == {10 * 16 + 3 * 4 * 256 + 2 * (2 * 256 + 32) + 5 * 32}
 
 
+def summary_of(folder: Path) -> Summary:
+    return from_json(content(folder / "summary.json"))
+
+
+def measured(run: Path) -> dict[MetricKey, float]:
+    found = map(Measurement.read, content(run / "result.json")["metrics"])
+    return {one.key: one.value for one in found}
+
+
 def test_the_summary_is_of_the_runs(runs):
-    summary = content(runs / "tiny" / "summary.json")
-    assert [(row["variant"], row["n"]) for row in summary["rows"]] == [("scaled", 2), ("cosine", 2)]
-    row = summary["rows"][0]
-    values = [
-        content(runs / "tiny" / run / "result.json")["metrics"]["alignment_error"]
-        for run in row["runs"]
+    summary = summary_of(runs / "tiny")
+    assert [(row.variant, row.seeds) for row in summary.rows] == [
+        ("scaled", (0, 1)),
+        ("cosine", (0, 1)),
     ]
-    assert row["values"]["alignment_error"] == values
-    assert row["mean"]["alignment_error"] == pytest.approx(sum(values) / 2)
-    assert row["standard_deviation"]["alignment_error"] == pytest.approx(
-        abs(values[0] - values[1]) / 2**0.5
-    )
-    assert summary["better"] == {"exact_match": "higher", "alignment_error": "lower"}
-    assert {"logit_variance_initial", "logit_variance_trained"} <= set(summary["metrics"])
-    learns, cosines = summary["claims"]
-    assert learns["region"] == [0.0, None]
-    assert cosines["quantity"] == {"kind": "value", "metric": "exact_match", "variant": "cosine"}
-    assert cosines["verdict"] != "reproduced", "nothing is copied after 6 steps"
-    assert summary["title"].startswith("Can a tiny Transformer copy?")
-    assert summary["command"].startswith("attnjax run")
+    row, error = summary.rows[0], MetricKey("alignment_error")
+    values = [measured(runs / "tiny" / run)[error] for run in row.runs]
+    column = row.column(error)
+    assert column.values == tuple(values)
+    assert column.mean == pytest.approx(sum(values) / 2)
+    assert column.deviation == pytest.approx(abs(values[0] - values[1]) / 2**0.5)
+    assert column.better == "lower"
+    assert summary.keys(judged=True) == [MetricKey("exact_match"), error]
+    described = summary.keys(judged=False)
+    assert {one.moment for one in described if one.name == "logit_variance"} == {
+        "initial",
+        "trained",
+    }
+    assert len({row.test_set for row in summary.rows} - {None}) == 1
+    learns, cosines = summary.claims
+    assert learns.region == (0.0, float("inf"))
+    assert cosines.metric == MetricKey("exact_match")
+    assert (cosines.verdict, cosines.reason) == ("undecided", "fewer than 3 seeds")
+    assert summary.title.startswith("Can a tiny Transformer copy?")
+    assert summary.changes == ()
+    assert summary.command.startswith("attnjax run")
     assert (runs / "tiny" / "report.html").read_text().startswith("<!doctype html>")
 
 
 def test_seeds_differ_and_start_differently(runs):
-    zero, one = (
-        content(runs / "tiny" / "scaled" / f"seed-{seed}" / "result.json")["metrics"]
-        for seed in (0, 1)
-    )
-    assert zero["logit_variance_initial"] != one["logit_variance_initial"]
-    assert zero["logit_variance_initial"] != zero["logit_variance_trained"]
+    zero, one = (measured(runs / "tiny" / "scaled" / f"seed-{seed}") for seed in (0, 1))
+    initial, trained = (MetricKey("logit_variance", moment=m) for m in ("initial", "trained"))
+    assert zero[initial] != one[initial]
+    assert zero[initial] != zero[trained]
 
 
 def test_pictures_are_weights(runs):
-    pictures = json.loads((runs / "tiny" / "scaled" / "seed-0" / "attention.json").read_text())
-    assert len(pictures) == measures.PICTURES
+    pictures = from_json(content(runs / "tiny" / "scaled" / "seed-0" / "attention.json"))
+    assert len(pictures) == PICTURES
     for picture in pictures:
-        assert len(picture["weights"]) == len(picture["target"]) == len(picture["gold"])
-        assert picture["source"] == picture["target"], "a copy's symbols, the end among them"
-        assert picture["gold"] == [[place] for place in range(len(picture["source"]) - 1)] + [[]]
-        for row in picture["weights"]:
-            assert len(row) == len(picture["source"])
+        assert isinstance(picture, Picture)
+        assert len(picture.weights) == len(picture.target) == len(picture.gold)
+        assert picture.source == picture.target, "a copy's symbols, the end among them"
+        assert picture.gold == (*((place,) for place in range(len(picture.source) - 1)), ())
+        for row in picture.weights:
+            assert len(row) == len(picture.source)
             assert sum(row) == pytest.approx(1, abs=1e-3)
 
 
@@ -130,29 +146,6 @@ def test_an_override_may_be_of_a_part_that_only_the_variant_has(tmp_path):
     _, undoing = split(["model.encoder_layer.self_attention.head.score:dot"])
     with pytest.raises(UserError, match="conflicts with variant cosine, which is defined by model"):
         replace(plan, overrides=tuple(undoing)).chosen()
-
-
-def test_a_claim_about_what_nobody_measured_is_not_judged(runs):
-    loaded = load(Path(TINY))
-    claim = Claim(text="It sings.", quantity=Value("tone", "scaled"), low=0.5)
-    wondering = replace(loaded, ablation=replace(loaded.ablation, claims=(claim,)))
-    summary = summarise(runs / "tiny", wondering)
-    assert summary["claims"] == []
-    assert summary["unjudged"] == [{"text": "It sings.", "missing": ["tone"]}]
-    summarise(runs / "tiny", loaded)
-
-
-def test_what_an_old_run_lacks_keeps_its_place(runs, tmp_path):
-    shutil.copytree(runs / "tiny", tmp_path / "tiny")
-    path = tmp_path / "tiny" / "scaled" / "seed-0" / "result.json"
-    old, other = content(path), content(path.parents[1] / "seed-1" / "result.json")
-    del old["metrics"]["alignment_error"]
-    write_result(path.parent, {name: old[name] for name in old if name not in ("digest", "files")})
-    row = summarise(tmp_path / "tiny", load(Path(TINY)))["rows"][0]
-    kept = other["metrics"]["alignment_error"]
-    assert row["values"]["alignment_error"] == [None, kept]
-    assert row["mean"]["alignment_error"] == kept
-    assert row["standard_deviation"]["alignment_error"] is None
 
 
 def test_what_is_not_trained_to_its_end_says_so(runs, tmp_path, capsys):
@@ -197,7 +190,8 @@ def test_the_report_is_made_of_the_folders_alone(runs, capsys):
         (folder / name).rename(folder / f"{name}.before")
     assert main(["report", str(runs)]) == 0
     after = content(folder / "summary.json")
-    assert {**after, "command": None} == {**before, "command": None}
+    forgotten = {"command": None, "file": None}
+    assert {**after, **forgotten} == {**before, **forgotten}
     assert (folder / "report.html").exists()
     for name in ("summary.json", "report.html"):
         (folder / f"{name}.before").replace(folder / name)
@@ -209,13 +203,15 @@ def test_another_setting_is_reported_again_as_what_it_is(tmp_path, capsys):
     assert main(["run", TINY, *words]) == 0
     folder = tmp_path / "tiny-short"
     before = content(folder / "summary.json")
-    assert [row["variant"] for row in before["rows"]] == ["shorter"]
-    assert [claim["text"] for claim in before["claims"]] == ["It hurries."]
+    found = summary_of(folder)
+    assert [row.variant for row in found.rows] == ["shorter"]
+    assert [claim.text for claim in found.claims] == ["It hurries."]
     (folder / "summary.json").unlink()
     assert main(["report", str(tmp_path)]) == 0
     after = content(folder / "summary.json")
     assert after["command"] == "attnjax run tiny --setting short"
-    assert {**after, "command": None} == {**before, "command": None}
+    forgotten = {"command": None, "file": None}
+    assert {**after, **forgotten} == {**before, **forgotten}
     capsys.readouterr()
     assert main(["report", str(folder / "shorter" / "seed-0")]) == 2
     assert str(folder) in capsys.readouterr().err
@@ -251,15 +247,12 @@ def test_one_more_seed_joins_those_that_are_there(runs, tmp_path):
     assert main(["run", TINY, "--runs", str(tmp_path), "--variant", "scaled", "--seeds", "2"]) == 0
     kept = {path: at for path, at in before.items() if "seed-0" in path.parts}
     assert kept.items() <= stamps(tmp_path / "tiny").items()
-    alone, together = (
-        content(root / "tiny" / "scaled" / "seed-1" / "result.json")["metrics"]
-        for root in (tmp_path, runs)
-    )
+    alone, together = (measured(root / "tiny" / "scaled" / "seed-1") for root in (tmp_path, runs))
     assert alone == pytest.approx(together, rel=1e-3)
-    summary = content(tmp_path / "tiny" / "summary.json")
-    assert [row["n"] for row in summary["rows"]] == [2]
-    assert [claim["text"] for claim in summary["claims"]] == ["It learns."]
-    assert [claim["missing"] for claim in summary["unjudged"]] == [["cosine"]]
+    summary = summary_of(tmp_path / "tiny")
+    assert [row.seeds for row in summary.rows] == [(0, 1)]
+    assert [claim.text for claim in summary.claims] == ["It learns."]
+    assert summary.left_out == (LeftOut(text="Cosines learn.", reason="cosine was not run"),)
 
 
 def test_ctrl_c_keeps_what_is_done_and_the_next_call_goes_on(runs, tmp_path, capsys, monkeypatch):

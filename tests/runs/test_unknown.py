@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from attnjax.cli.main import main
+from attnjax.evaluation.measurement import Measurement, MetricKey
 from attnjax.evaluation.sentence_stats import read
 
 EXPERIMENT = '''
@@ -52,7 +53,7 @@ ablation = Ablation(
     claims=(
         Claim(
             text="It gains with length.",
-            quantity=LengthGain(better="copying", worse="keeping", parts=2),
+            estimand=LengthGain(metric="bleu", better="copying", worse="keeping", parts=2),
             low=0.0,
         ),
     ),
@@ -76,6 +77,11 @@ def content(path: Path) -> dict:
     return json.loads(path.read_text())
 
 
+def measured(run: Path) -> dict[MetricKey, float]:
+    found = map(Measurement.read, content(run / "result.json")["metrics"])
+    return {one.key: one.value for one in found}
+
+
 def test_the_answers_have_the_names_and_the_result_both_scores(runs):
     copying, keeping = (runs / name / "seed-0" for name in ("copying", "keeping"))
     kept = (keeping / "hypotheses.txt").read_text()
@@ -85,10 +91,11 @@ def test_the_answers_have_the_names_and_the_result_both_scores(runs):
     for line in copied.splitlines():
         assert set(line.split()) <= {"a", *(f"test{n}{m}" for n in range(6) for m in range(4))}
     # the same training: only the words differ
-    metrics, before = (content(run / "result.json")["metrics"] for run in (copying, keeping))
-    assert metrics["bleu_before_replacement"] == before["bleu"]
-    assert "bleu_before_replacement" not in before
-    assert {"bleu_half_1", "bleu_half_2"} <= metrics.keys()
+    metrics, before = map(measured, (copying, keeping))
+    replaced = MetricKey("bleu_before_replacement")
+    assert metrics[replaced] == before[MetricKey("bleu")]
+    assert replaced not in before
+    assert {MetricKey("bleu", part=(1, 2)), MetricKey("bleu", part=(2, 2))} <= metrics.keys()
 
 
 def test_the_sentences_give_the_score_again(runs):
@@ -97,16 +104,16 @@ def test_the_sentences_give_the_score_again(runs):
     assert kept is not None
     assert kept.lengths is not None
     assert kept.lengths.tolist() == [4, 5] * 3
-    assert kept.value() == pytest.approx(content(run / "result.json")["metrics"]["bleu"])
+    assert kept.value() == pytest.approx(measured(run)[MetricKey("bleu")])
 
 
 def test_the_claim_over_sentences_is_in_the_summary_and_the_report(runs, capsys):
     (claim,) = content(runs / "summary.json")["claims"]
-    assert claim["quantity"]["kind"] == "length_gain"
-    assert claim["estimate"] is not None
-    assert claim["low"] <= claim["estimate"] <= claim["high"]
+    assert claim["basis"] == "seeds and sentences"
+    # one seed decides nothing
+    assert (claim["verdict"], claim["reason"]) == ("undecided", "fewer than 3 seeds")
     assert main(["report", str(runs)]) == 0
-    assert "95 % over sentences" in capsys.readouterr().out
+    assert "95 % over seeds and sentences" in capsys.readouterr().out
     text = (runs / "report.html").read_text()
     assert "By source length" in text
     (again,) = content(runs / "summary.json")["claims"]
@@ -117,7 +124,7 @@ def test_evaluate_and_predict_replace_too(runs, capsys, monkeypatch):
     run = runs / "copying" / "seed-0"
     assert main(["evaluate", str(run), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["bleu"] == pytest.approx(content(run / "result.json")["metrics"]["bleu"])
+    assert found["bleu"] == pytest.approx(measured(run)[MetricKey("bleu")])
     asked = "a Rex Struppi Waldi\n"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(asked.encode())))
     assert main(["predict", str(run)]) == 0

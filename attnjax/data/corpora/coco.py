@@ -52,8 +52,8 @@ class Coco(Task):
     vocabulary: VocabularyPart = SplitWords(max_size=10_000)
 
     @property
-    def metric(self) -> Literal["bleu"]:
-        return "bleu"
+    def answers(self) -> Literal["text"]:
+        return "text"
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         builder = open_prepared(self.name, self.folder)

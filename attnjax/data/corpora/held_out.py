@@ -32,8 +32,8 @@ class WithHeldOut(Task):
     vocabulary: VocabularyPart = SplitWords()
 
     @property
-    def metric(self) -> Literal["exact_match"]:
-        return "exact_match"
+    def answers(self) -> Literal["exact"]:
+        return "exact"
 
     @abstractmethod
     def read(self) -> tuple[list[Example], list[Example]]:

@@ -134,8 +134,8 @@ class ParallelCorpus(Task):
     max_length: PositiveInt | None = None
 
     @property
-    def metric(self) -> Literal["bleu"]:
-        return "bleu"
+    def answers(self) -> Literal["text"]:
+        return "text"
 
     @abstractmethod
     def reader(self) -> Callable[[str], list[Example]]:

@@ -61,7 +61,7 @@ class NoisyFunction(Task):
     seed: NonNegativeInt = 0
 
     @property
-    def metric(self) -> None:
+    def answers(self) -> None:
         return None
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:

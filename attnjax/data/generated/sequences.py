@@ -32,8 +32,8 @@ class Generated(Task):
     seed: NonNegativeInt = 0
 
     @property
-    def metric(self) -> Literal["exact_match"]:
-        return "exact_match"
+    def answers(self) -> Literal["exact"]:
+        return "exact"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
-"""Whether attention looks where the translation comes from."""
+"""Attention over the source: its pictures, and its error against gold alignments."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -9,10 +10,80 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnjax.data.batching import Batch, Batching, in_order
-from attnjax.data.corpus import Encoded
+from attnjax.data.corpus import Corpus, Encoded
+from attnjax.data.vocabulary import Vocabulary
 from attnjax.errors import UserError
+from attnjax.evaluation.measurement import Measurement, MetricKey
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, Picture
 from attnjax.models.base import Model
 from attnjax.training.objectives.base import shifted
+
+PICTURES = 3
+"""How many test sentences are pictured."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heatmaps(Measure):
+    """Pictures of the weights behind the words of the first test sentences; no numbers.
+
+    The decoder is given the reference, not its own answer.
+    """
+
+    def check(self, model: Model, corpus: Corpus) -> None:
+        super().check(model, corpus)
+        check_shown(model, corpus.splits[SPLIT][0])
+
+    def pictures(self, inputs: EvalInputs) -> Sequence[Picture]:
+        source_vocabulary, target_vocabulary = inputs.corpus.vocabularies
+        examples = inputs.corpus.splits[SPLIT][:PICTURES]
+        drawn: dict[int, Picture] = {}
+        for index, weights in attention_of(inputs, examples):
+            source, target, alignment = examples[index]
+            drawn[index] = Picture(
+                source=_labels(source_vocabulary, source, weights.shape[1]),
+                target=_labels(target_vocabulary, target, weights.shape[0]),
+                weights=tuple(tuple(row) for row in weights.astype(float).round(4).tolist()),
+                gold=tuple(tuple(sorted(places)) for places in alignment or ()),
+            )
+        return [drawn[index] for index in sorted(drawn)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alignment(Heatmaps):
+    """The share of words whose strongest weight lies off the gold alignment: "alignment_error".
+
+    The weights are those of the model's `alignment` while the decoder is given the references; see
+    `corpus_alignment_error`. Lower is better.
+    """
+
+    def check(self, model: Model, corpus: Corpus) -> None:
+        super().check(model, corpus)
+        if not any(any(example.alignment or ()) for example in corpus.splits[SPLIT]):
+            raise UserError("an alignment error needs gold alignments; the corpus has none")
+
+    def after_training(self, inputs: EvalInputs) -> Sequence[Measurement]:
+        examples = inputs.corpus.splits[SPLIT]
+        pairs = (
+            (weights, alignment)
+            for index, weights in attention_of(inputs, examples)
+            if (alignment := examples[index].alignment)
+        )
+        error = corpus_alignment_error(pairs)
+        return [Measurement(MetricKey("alignment_error"), error, better="lower")]
+
+
+def attention_of(
+    inputs: EvalInputs, examples: Sequence[Encoded]
+) -> Iterator[tuple[int, np.ndarray]]:
+    """The `alignments` of examples while the decoder is given their references."""
+    # the forward pass alone is cheap; compiling it for each shape is not
+    batching = inputs.batching.with_room(examples, shapes=1)
+    return alignments(inputs.model, inputs.params, examples, batching)
+
+
+def _labels(vocabulary: Vocabulary | None, symbols: Any, count: int) -> tuple[str, ...]:
+    """The symbol at each place; its number, where there is no text."""
+    return (*map(str, range(count)),) if vocabulary is None else (*vocabulary.tokens(symbols),)
 
 
 def alignments(

@@ -1,31 +1,30 @@
-"""The score by the length of the source: what an encoder that keeps one vector is said to lose.
+"""The score by source length: an encoder that keeps one vector is said to lose on long sources.
 
 Bahdanau et al. 2015, Figure 2; Cho et al. 2014 (On the properties of neural machine translation).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge
 
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
+from attnjax.evaluation.measurement import Measurement, MetricKey
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure
 from attnjax.models.base import Model
 
-type Parts = Literal[2, 3, 4, 5, 10]
-
-NAMES = {2: "half", 3: "third", 4: "quartile", 5: "fifth", 10: "tenth"}
-"""What one of so many parts is called, in the names of metrics."""
+type Parts = Annotated[int, Ge(2)]
 
 
 def by_length(lengths: Sequence[int] | np.ndarray, parts: int) -> list[np.ndarray]:
-    """The places of the sentences of each part, the part of the shortest first.
+    """The places of the sentences of each part, the shortest sources first.
 
-    Sentences are sorted by length, equally long ones as the corpus has them, and cut where the
-    parts have as many as each other; the first ones have one more where it does not come out even.
-    The cuts depend on the corpus alone.
+    Sentences are sorted by length (equally long ones keep the corpus' order) and cut into parts of
+    equal size; where that does not come out even, the first parts have one sentence more. The cuts
+    depend on the corpus alone.
 
     Args:
         lengths: of each source, int [N].
@@ -36,7 +35,7 @@ def by_length(lengths: Sequence[int] | np.ndarray, parts: int) -> list[np.ndarra
     """
     if not 2 <= parts <= len(lengths):
         raise UserError(
-            f"2 parts by length at least, and a sentence for each, were wanted; "
+            "a score by length needs at least 2 parts, and a sentence in each; "
             f"got {parts} parts of {len(lengths)} sentences"
         )
     return np.array_split(np.argsort(np.asarray(lengths), kind="stable"), parts)
@@ -44,10 +43,12 @@ def by_length(lengths: Sequence[int] | np.ndarray, parts: int) -> list[np.ndarra
 
 @dataclass(frozen=True, kw_only=True)
 class ByLength(Measure):
-    """The task's metric for the short sentences and for the long ones: "bleu_quartile_1", ...
+    """The metric of the task on each of `parts` equal parts of the test split, by source length.
+
+    Measurements have the key `MetricKey("bleu", part=(i, parts))`; part 1 has the shortest sources.
 
     Attributes:
-        parts: how many parts, 1 being that of the shortest sources (see `by_length`).
+        parts: how many parts (see `by_length`).
     """
 
     parts: Parts = 4
@@ -55,14 +56,19 @@ class ByLength(Measure):
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
         if corpus.vocabularies.source is None or not corpus.references.get(SPLIT):
-            raise UserError("a score by length wants text as source, and answers that are scored")
+            raise UserError("a score by length needs sources that are text, and decoded answers")
         by_length([len(example.source) for example in corpus.splits[SPLIT]], self.parts)
 
-    def trained(self, subject: EvalInputs) -> dict[str, float]:
-        sentences = subject.sentences
+    def after_training(self, inputs: EvalInputs) -> Sequence[Measurement]:
+        sentences = inputs.sentences
         if sentences is None or sentences.lengths is None:
-            raise UserError("a score by length wants answers to text; nothing was decoded")
-        return {
-            f"{sentences.metric}_{NAMES[self.parts]}_{number}": sentences.at(places).value()
+            raise UserError("a score by length needs answers to text; nothing was decoded")
+        metric = sentences.metric
+        return [
+            Measurement(
+                MetricKey(metric.name, part=(number, self.parts)),
+                sentences.at(places).value(),
+                better=metric.better,
+            )
             for number, places in enumerate(by_length(sentences.lengths, self.parts), start=1)
-        }
+        ]

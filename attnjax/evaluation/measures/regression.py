@@ -1,6 +1,6 @@
-"""How far a regression is from the truth, and from which points it takes its values."""
+"""The error of a regression against the truth, and pictures of the points it averages over."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,24 +12,25 @@ import numpy as np
 from attnjax.data.batching import Batch, in_order
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
-from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure
+from attnjax.evaluation.measurement import Measurement, MetricKey
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, Picture
 from attnjax.models.base import Model
 from attnjax.models.kernel_regression import KernelRegression
 from attnjax.training.objectives.squared_error import squared_error
 
 CELLS = 10
-"""A picture has at most so many columns and rows; single weights of many points are too pale."""
+"""The most columns and rows of a picture: the single weights of many points are too pale to see."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RegressionError(Measure):
     """The mean of (prediction - truth)^2 over the test split: "squared_error", in y's unit squared.
 
-    Only those examples count that the run is about, see `Batching.examples_of_seed`.
+    Lower is better. Only the examples of the run's own seed count, see `Batching.examples_of_seed`.
 
-    Pictures have the points and the queries in their order, neighbours put together: a cell is the
-    weight that its queries give to all of its points, on average over the queries. Labels are the
-    mean first coordinate.
+    In the picture neighboring points share a column and neighboring queries a row: a cell is the
+    weight that its queries give to all of its points, averaged over the queries. Labels are the
+    mean first coordinates.
     """
 
     def check(self, model: Model, corpus: Corpus) -> None:
@@ -39,20 +40,21 @@ class RegressionError(Measure):
                 f"RegressionError wants a model that predicts numbers; got {type(model).__name__}"
             )
 
-    def trained(self, subject: EvalInputs) -> dict[str, float]:
-        sums = [_error(subject.model, subject.params, batch) for _, batch in _batches(subject)]
+    def after_training(self, inputs: EvalInputs) -> Sequence[Measurement]:
+        sums = [_error(inputs.model, inputs.params, batch) for _, batch in _batches(inputs)]
         total, count = np.sum(jax.device_get(sums), 0)
-        return {"squared_error": float(total / count)}
+        error = float(total / count)
+        return [Measurement(MetricKey("squared_error"), error, better="lower")]
 
-    def pictures(self, subject: EvalInputs) -> list[dict[str, Any]]:
-        _, batch = next(_batches(subject))
-        weights = _alignment(subject.model, subject.params, batch)
+    def pictures(self, inputs: EvalInputs) -> Sequence[Picture]:
+        _, batch = next(_batches(inputs))
+        weights = _alignment(inputs.model, inputs.params, batch)
         return [_picture(batch.source[0], batch.target[0], np.asarray(weights[0]))]
 
 
-def _batches(subject: EvalInputs) -> Iterator[tuple[np.ndarray, Batch]]:
-    examples = subject.batching.examples_of_seed(subject.corpus.splits[SPLIT], subject.seed)
-    return in_order(examples, subject.batching.with_room(examples, shapes=1))
+def _batches(inputs: EvalInputs) -> Iterator[tuple[np.ndarray, Batch]]:
+    examples = inputs.batching.examples_of_seed(inputs.corpus.splits[SPLIT], inputs.seed)
+    return in_order(examples, inputs.batching.with_room(examples, shapes=1))
 
 
 @partial(jax.jit, static_argnames=("model",))
@@ -66,15 +68,14 @@ def _alignment(model: Any, params: Any, batch: Batch) -> jax.Array:
     return model.alignment(params, batch.source, batch.target)
 
 
-def _picture(known: np.ndarray, asked: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
+def _picture(known: np.ndarray, asked: np.ndarray, weights: np.ndarray) -> Picture:
     """The weights [T, S] of points [S, D+1] for queries [T, D+1], put together."""
     columns, rows = (
         np.array_split(np.arange(len(points)), min(CELLS, len(points))) for points in (known, asked)
     )
     shares = [[weights[np.ix_(row, column)].sum(1).mean() for column in columns] for row in rows]
-    return {
-        "source": [f"{known[column, 0].mean():.1f}" for column in columns],
-        "target": [f"{asked[row, 0].mean():.1f}" for row in rows],
-        "weights": np.asarray(shares, float).round(4).tolist(),
-        "gold": [],
-    }
+    return Picture(
+        source=tuple(f"{known[column, 0].mean():.1f}" for column in columns),
+        target=tuple(f"{asked[row, 0].mean():.1f}" for row in rows),
+        weights=tuple(tuple(row) for row in np.asarray(shares, float).round(4).tolist()),
+    )

@@ -1,4 +1,4 @@
-"""How far a softmax is saturated: why dot products are divided by sqrt(d_k).
+"""How far softmaxes are saturated: why dot products are divided by sqrt(d_k).
 
 With components of query and key independent, of mean 0 and variance 1, their dot product has mean
 0 and variance d_k; large logits push the softmax to where its gradients are extremely small
@@ -11,8 +11,24 @@ allows nothing counts nowhere, so a mask can also leave out queries that are pad
 left the mean is NaN.
 """
 
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
 import jax
 import jax.numpy as jnp
+
+from attnjax.config.constraints import PositiveInt
+from attnjax.data.batching import Batch, Batching, in_order
+from attnjax.data.corpus import Corpus
+from attnjax.errors import UserError
+from attnjax.evaluation.measurement import Measurement, MetricKey, Moment
+from attnjax.evaluation.measures.alignment import shapes_of
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure
+from attnjax.models.base import Model, SequenceModel
+from attnjax.training.objectives.base import shifted
 
 
 def logit_variance(logits: jax.Array, mask: jax.Array | None = None) -> jax.Array:
@@ -64,3 +80,62 @@ def _prepare(array: jax.Array, mask: jax.Array | None) -> tuple[jax.Array, jax.A
 
 def _mean(rows: jax.Array, counted: jax.Array) -> jax.Array:
     return jnp.where(counted, rows, 0).sum() / counted.sum()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saturation(Measure):
+    """Saturation of the model's softmaxes, with the initial and with the trained parameters.
+
+    "logit_variance", "weight_entropy" (nats) and "jacobian_norm", each for both moments: the mean
+    over all attentions of the model (of the variance: over those that have logits). See the
+    functions of the same names.
+
+    Attributes:
+        examples: how many of the first test sentences are measured.
+    """
+
+    examples: PositiveInt = 64
+
+    def check(self, model: Model, corpus: Corpus) -> None:
+        super().check(model, corpus)
+        found = isinstance(model, SequenceModel) and shapes_of(
+            lambda *inputs: [attention.weights for attention in model.attentions(*inputs)],
+            model,
+            corpus.splits[SPLIT][0],
+        )
+        if not found:
+            raise UserError(
+                "Saturation needs a model that names its attentions; "
+                f"{type(model).__name__} names none"
+            )
+
+    def at_init(self, inputs: EvalInputs) -> Sequence[Measurement]:
+        return self._measure(inputs, "initial")
+
+    def after_training(self, inputs: EvalInputs) -> Sequence[Measurement]:
+        return self._measure(inputs, "trained")
+
+    def _measure(self, inputs: EvalInputs, moment: Moment) -> list[Measurement]:
+        examples = inputs.corpus.splits[SPLIT][: self.examples]
+        longest = max(max(len(example.source), len(example.target)) for example in examples)
+        multiple = inputs.batching.batch_size_multiple
+        rows = -(-len(examples) // multiple) * multiple
+        batching = Batching(max_tokens=rows * longest, shapes=1, batch_size_multiple=multiple)
+        ((_, batch),) = in_order(examples, batching)
+        means = jax.device_get(_saturation(inputs.model, inputs.params, batch))
+        return [
+            Measurement(MetricKey(name, moment=moment), float(value))
+            for name, value in means.items()
+        ]
+
+
+@partial(jax.jit, static_argnames=("model",))
+def _saturation(model: Any, params: Any, batch: Batch) -> dict[str, jax.Array]:
+    found: dict[str, list[jax.Array]] = defaultdict(list)
+    decoder_input = shifted(jnp.asarray(batch.target))
+    for attention in model.attentions(params, jnp.asarray(batch.source), decoder_input):
+        if attention.logits is not None:
+            found["logit_variance"].append(logit_variance(attention.logits, attention.mask))
+        found["weight_entropy"].append(entropy(attention.weights, attention.mask))
+        found["jacobian_norm"].append(jacobian_norm(attention.weights, attention.mask))
+    return {name: jnp.stack(values).mean() for name, values in found.items()}

@@ -3,8 +3,16 @@
 import numpy as np
 import pytest
 
+from attnjax.data.batching import Batching
+from attnjax.data.corpora.parallel_text import TabSeparated
 from attnjax.errors import UserError
-from attnjax.evaluation.measures.alignment import alignment_counts, corpus_alignment_error
+from attnjax.evaluation.measurement import Measurement, MetricKey
+from attnjax.evaluation.measures.alignment import (
+    Alignment,
+    alignment_counts,
+    corpus_alignment_error,
+)
+from tests.evaluation.measures.unbatched import alone
 
 WEIGHTS = np.asarray(
     [
@@ -37,3 +45,31 @@ def test_what_cannot_be_counted_is_refused():
         corpus_alignment_error([])
     with pytest.raises(ValueError, match=r"3 target tokens.*\[2, 2\]"):
         alignment_counts(np.eye(2), (frozenset({0}),) * 3)
+
+
+def test_the_alignment_is_the_last_layers_over_all_heads(inputs):
+    examples = inputs.corpus.splits["test"]
+    pairs = []
+    for index, example in enumerate(examples):
+        seen = alone(inputs, index)["decoder_layers_1"]["cross_attention"]["head"]
+        pairs.append((np.asarray(seen["weights"][0])[0].mean(0), example.alignment))
+    (measured,) = Alignment().after_training(inputs)
+    error = corpus_alignment_error(pairs)
+    assert measured == Measurement(MetricKey("alignment_error"), error, "lower")
+    assert 0 < error < 1
+    for picture, (weights, gold) in zip(Alignment().pictures(inputs), pairs, strict=False):
+        np.testing.assert_allclose(picture.weights, weights, atol=1e-4)
+        assert picture.gold == tuple(tuple(sorted(places)) for places in gold)
+
+
+def test_a_sentence_too_long_to_be_trained_on_is_looked_at(inputs):
+    narrow = inputs._replace(batching=Batching(max_tokens=4, batch_size_multiple=2))
+    assert Alignment().after_training(narrow) == Alignment().after_training(inputs)
+
+
+def test_a_corpus_without_gold_alignments_is_refused_early(inputs, tmp_path):
+    for split in ("train", "test"):
+        (tmp_path / f"{split}.tsv").write_text("a\tb\n")
+    corpus = TabSeparated(folder=str(tmp_path), valid=None).load()
+    with pytest.raises(UserError, match="gold alignments; the corpus has none"):
+        Alignment().check(inputs.model, corpus)

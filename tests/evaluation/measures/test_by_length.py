@@ -2,17 +2,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.config.constraints import check_fields
 from attnjax.data.batching import Batching
 from attnjax.data.corpus import Corpus, Encoded
 from attnjax.data.special_tokens import END
 from attnjax.data.vocabularies import Vocabularies, joint
 from attnjax.data.vocabulary import SplitWords
 from attnjax.errors import UserError
-from attnjax.evaluation.accuracy import exact_match
-from attnjax.evaluation.bleu import MULTI_BLEU
+from attnjax.evaluation.bleu import Bleu
+from attnjax.evaluation.measurement import Measurement, MetricKey
 from attnjax.evaluation.measures.base import EvalInputs
 from attnjax.evaluation.measures.by_length import ByLength, by_length
+from attnjax.evaluation.metric import ExactMatch, Metric
 from attnjax.evaluation.sentence_stats import sentences
 from attnjax.models.seq2seq import Seq2Seq
 
@@ -34,9 +34,9 @@ def corpus(sources: list[str] = SOURCES) -> Corpus:
     )
 
 
-def subject(metric) -> EvalInputs:
+def inputs(metric: Metric) -> EvalInputs:
     lengths = [len(source.split()) for source in SOURCES]
-    scored = sentences(metric, VOCABULARY, HYPOTHESES, REFERENCES, lengths)
+    scored = sentences(metric, HYPOTHESES, REFERENCES, lengths)
     return EvalInputs(Seq2Seq(), {}, corpus(), Batching(), scored)
 
 
@@ -55,24 +55,27 @@ def test_there_is_a_sentence_for_each_part(lengths, parts):
         by_length(lengths, parts)
 
 
-@pytest.mark.parametrize("metric", ["bleu", "exact_match"])
+@pytest.mark.parametrize("metric", [Bleu(tokenize="none", smooth="none"), ExactMatch()], ids=repr)
 def test_each_part_is_scored_as_a_corpus(metric):
-    def score(hypotheses, references) -> float:
-        if metric == "exact_match":
-            return exact_match(hypotheses, references)
-        return MULTI_BLEU.score(hypotheses, references).value
-
-    expected = {
-        f"{metric}_quartile_{number}": score(
-            [HYPOTHESES[place] for place in part], [REFERENCES[place] for place in part]
+    expected = [
+        Measurement(
+            MetricKey(metric.name, part=(number, 4)),
+            pytest.approx(
+                metric.score(
+                    [HYPOTHESES[place] for place in part], [REFERENCES[place] for place in part]
+                )
+            ),
+            "higher",
         )
         for number, part in enumerate(PARTS, start=1)
-    }
-    assert ByLength().trained(subject(metric)) == pytest.approx(expected)
-    assert len(set(expected.values())) > 2
-    assert ByLength().initial(subject(metric)) == {}
-    halves = ByLength(parts=2).trained(subject(metric))
-    assert list(halves) == [f"{metric}_half_1", f"{metric}_half_2"]
+    ]
+    found = ByLength().after_training(inputs(metric))
+    assert found == expected
+    assert len({one.value for one in found}) > 2
+    assert not ByLength().at_init(inputs(metric))
+    halves = ByLength(parts=2).after_training(inputs(metric))
+    assert [one.key.part for one in halves] == [(1, 2), (2, 2)]
+    assert len(ByLength(parts=7).after_training(inputs(metric))) == 7
 
 
 def test_what_has_no_length_is_refused_before_it_is_trained():
@@ -85,10 +88,8 @@ def test_what_has_no_length_is_refused_before_it_is_trained():
         splits={"test": [Encoded(np.zeros((2, 2, 1), np.float32), [END])] * 9},
         references={"test": REFERENCES},
     )
-    with pytest.raises(UserError, match="wants text as source"):
+    with pytest.raises(UserError, match="needs sources that are text"):
         measure.check(Seq2Seq(), images)
     nothing = EvalInputs(Seq2Seq(), {"x": jnp.ones(1)}, corpus(), Batching())
     with pytest.raises(UserError, match="nothing was decoded"):
-        measure.trained(nothing)
-    with pytest.raises(UserError, match="2 or 3 or 4 or 5 or 10; got int 7"):
-        check_fields(ByLength(parts=7))  # type: ignore[arg-type]
+        measure.after_training(nothing)

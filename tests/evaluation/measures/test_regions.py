@@ -42,36 +42,40 @@ def example(strongest: list[int], regions: tuple[frozenset[int], ...]) -> Encode
     return Encoded(weights, [4] * (len(regions) - 1) + [END], regions)
 
 
-def subject(*examples: Encoded) -> EvalInputs:
+def inputs(*examples: Encoded) -> EvalInputs:
     vocabulary = WordVocabulary((*SPECIAL, "word"))
     corpus = Corpus(vocabularies=Vocabularies(None, vocabulary), splits={"test": list(examples)})
     return EvalInputs(Given(), {}, corpus, Batching(max_tokens=60, batch_size_multiple=4))
 
 
 def test_a_word_is_right_where_its_strongest_weight_is_in_its_region():
-    measured = Regions().trained(
-        subject(
+    measured = Regions().after_training(
+        inputs(
             example([1, 2, 0], (SOMEWHERE, ELSEWHERE, NOWHERE)),  # right, wrong
             example([4, 3, 3], (NOWHERE, ELSEWHERE, NOWHERE)),  # right
             example([3, 0, 0], (SOMEWHERE, NOWHERE)),  # wrong
         )
     )
     # Four words, of two, one, one and two patches of five.
-    assert measured == pytest.approx({"region_accuracy": 0.5, "region_chance": 6 / 20})
+    assert [(one.key.name, one.better) for one in measured] == [
+        ("region_accuracy", "higher"),
+        ("region_chance", None),
+    ]
+    assert [one.value for one in measured] == pytest.approx([0.5, 6 / 20])
 
 
 def test_pictures_name_patches_by_number():
-    (picture,) = Regions().pictures(subject(example([1, 2, 0], (SOMEWHERE, NOWHERE))))
-    assert picture["source"] == ["0", "1", "2", "3", "4"]
-    assert picture["target"] == ["word", "<end>"]
-    assert picture["gold"] == [[0, 1], []]
+    (picture,) = Regions().pictures(inputs(example([1, 2, 0], (SOMEWHERE, NOWHERE))))
+    assert picture.source == ("0", "1", "2", "3", "4")
+    assert picture.target == ("word", "<end>")
+    assert picture.gold == ((0, 1), ())
 
 
 def test_what_cannot_be_measured_is_refused():
-    nothing = subject(Encoded(np.zeros((3, 5), np.float32), [4, END]))
+    nothing = inputs(Encoded(np.zeros((3, 5), np.float32), [4, END]))
     with pytest.raises(UserError, match="words with a known region; the corpus has none"):
         Regions().check(Given(), nothing.corpus)
-    outside = subject(example([1, 2, 0], (frozenset((5,)), NOWHERE)))
+    outside = inputs(example([1, 2, 0], (frozenset((5,)), NOWHERE)))
     with pytest.raises(UserError, match="names patch 5, and .* makes 5 patches"):
         Regions().check(Given(), outside.corpus)
-    Regions().check(Given(), subject(example([1, 2, 0], (SOMEWHERE, NOWHERE))).corpus)
+    Regions().check(Given(), inputs(example([1, 2, 0], (SOMEWHERE, NOWHERE))).corpus)

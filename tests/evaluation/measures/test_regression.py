@@ -21,7 +21,7 @@ from attnjax.models.transformer import Transformer
 TASK = NoisyFunction(train=25, test=23, sets=5)
 
 
-def subject(attention: Attention, tokens: int = 100) -> EvalInputs:
+def inputs(attention: Attention, tokens: int = 100) -> EvalInputs:
     batching = Batching(max_tokens=tokens, shapes=1, batch_size_multiple=2)
     return EvalInputs(KernelRegression(attention=attention), {}, TASK.load(), batching)
 
@@ -34,24 +34,28 @@ def test_the_error_is_the_mean_over_all_sets_in_batches_of_any_size():
     ]
     # what is trained on few points is tested on however many there are
     for tokens in (40, 100, 1_000):
-        found = regression.RegressionError().trained(subject(Attention(align=Uniform()), tokens))
-        assert found == {"squared_error": pytest.approx(np.mean(squares), rel=1e-5)}
+        found = regression.RegressionError().after_training(
+            inputs(Attention(align=Uniform()), tokens)
+        )
+        (one,) = found
+        assert (one.key.name, one.better) == ("squared_error", "lower")
+        assert one.value == pytest.approx(np.mean(squares), rel=1e-5)
 
 
 def test_a_run_with_an_example_of_its_own_is_tested_on_it():
-    given = subject(Attention(align=Uniform()))._replace(
+    given = inputs(Attention(align=Uniform()))._replace(
         batching=DatasetPerSeed(batch_size_multiple=1)
     )
     example = TASK.load().splits["test"][3]
     mean = example.source[:, -1].astype(float).mean()
-    found = regression.RegressionError().trained(given._replace(seed=3))
+    found = regression.RegressionError().after_training(given._replace(seed=3))
     expected = np.mean((mean - example.target[:, -1]) ** 2)
-    assert found == {"squared_error": pytest.approx(expected, rel=1e-5)}
+    assert [one.value for one in found] == [pytest.approx(expected, rel=1e-5)]
 
 
 def test_a_picture_has_neighbours_put_together():
     (picture,) = regression.RegressionError().pictures(
-        subject(Attention(score=Gaussian(bandwidth=0.3)))
+        inputs(Attention(score=Gaussian(bandwidth=0.3)))
     )
     example = TASK.load().splits["test"][0]
     keys, queries = np.array_split(np.arange(25), 10), np.array_split(np.arange(23), 10)
@@ -60,10 +64,10 @@ def test_a_picture_has_neighbours_put_together():
         for query in example.target[row, 0]:
             kernel = np.exp(-((example.source[:, 0].astype(float) - query) ** 2) / (2 * 0.3**2))
             shares[t] += [kernel[column].sum() / kernel.sum() / len(row) for column in keys]
-    np.testing.assert_allclose(picture["weights"], shares, atol=1e-4)
-    np.testing.assert_allclose(np.sum(picture["weights"], 1), 1, atol=1e-3)
+    np.testing.assert_allclose(picture.weights, shares, atol=1e-4)
+    np.testing.assert_allclose(np.sum(picture.weights, 1), 1, atol=1e-3)
     for side, points in (("source", example.source), ("target", example.target)):
-        labels = [*map(float, picture[side])]
+        labels = [*map(float, getattr(picture, side))]
         assert len(labels) == 10
         assert math.isclose(labels[0], points[:3, 0].mean(), abs_tol=0.06)
         assert labels == sorted(labels)

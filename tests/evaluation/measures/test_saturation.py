@@ -5,7 +5,33 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.evaluation.measures.saturation import entropy, jacobian_norm, logit_variance
+from attnjax.attention.last_state import FixedVector
+from attnjax.attention.multihead import MultiHead
+from attnjax.data.corpora.parallel_text import TabSeparated
+from attnjax.errors import UserError
+from attnjax.evaluation.measures.base import EvalInputs
+from attnjax.evaluation.measures.saturation import (
+    Saturation,
+    entropy,
+    jacobian_norm,
+    logit_variance,
+)
+from attnjax.models.rnn_decoders import LuongDecoder
+from attnjax.models.rnn_encoder import Encoder
+from attnjax.models.seq2seq import Seq2Seq
+from attnjax.models.transformer_layers import DecoderLayer, FeedForward
+from tests.evaluation.measures.unbatched import alone
+
+EXAMPLES = 7
+
+
+def measured(inputs: EvalInputs, moment: str) -> dict[str, float]:
+    """The numbers of the first test sentences, by name."""
+    measure = Saturation(examples=EXAMPLES)
+    found = measure.at_init(inputs) if moment == "initial" else measure.after_training(inputs)
+    assert {one.key.moment for one in found} == {moment}
+    assert not any(one.better for one in found)
+    return {one.key.name: one.value for one in found}
 
 
 def test_jacobian_norm_is_the_derivatives_by_finite_differences():
@@ -73,3 +99,102 @@ def test_masked_entries_and_rows_are_left_out(measure):
     for other in (1e9, -jnp.inf, jnp.nan):
         masked = jnp.where(allowed, array, other)
         assert float(jax.jit(measure)(masked, allowed)) == pytest.approx(np.mean(rows), rel=1e-5)
+
+
+def test_padding_has_no_part_in_saturation(inputs):
+    """Every row of every sentence, by its definition in NumPy."""
+    found: dict[str, list] = {}
+    for index in range(EXAMPLES):
+        for path, seen in jax.tree_util.tree_leaves_with_path(
+            alone(inputs, index), is_leaf=lambda node: "weights" in node
+        ):
+            name = jax.tree_util.keystr(path)
+            own = "decoder" in name and "cross_attention" not in name
+            for weights, logits in zip(
+                np.asarray(seen["weights"][0], np.float64).reshape(
+                    -1, *seen["weights"][0].shape[2:]
+                ),
+                np.asarray(seen["logits"][0], np.float64).reshape(-1, *seen["logits"][0].shape[2:]),
+                strict=True,
+            ):
+                for place, (row, scores) in enumerate(zip(weights, logits, strict=True)):
+                    p, s = (row[: place + 1], scores[: place + 1]) if own else (row, scores)
+                    variance = s.var(ddof=1) if len(s) > 1 else None
+                    norm = np.linalg.norm(np.diag(p) - np.outer(p, p))
+                    found.setdefault(name, []).append((variance, -(p * np.log(p)).sum(), norm))
+    assert len(found) == 1 + 2 * 2
+
+    def mean(column: int) -> float:
+        columns = [
+            [row[column] for row in rows if row[column] is not None] for rows in found.values()
+        ]
+        return float(np.mean([np.mean(column) for column in columns]))
+
+    expected = {"logit_variance": mean(0), "weight_entropy": mean(1), "jacobian_norm": mean(2)}
+    assert measured(inputs, "initial") == pytest.approx(expected, rel=1e-4)
+    assert measured(inputs, "trained") == pytest.approx(expected, rel=1e-4)
+
+
+def test_an_attention_without_logits_has_its_part_in_the_rest(inputs):
+    fixed = inputs.model.clone(
+        decoder_layer=DecoderLayer(
+            self_attention=MultiHead(heads=2),
+            cross_attention=FixedVector(),
+            feed_forward=FeedForward(width=8),
+        )
+    )
+    params = {**inputs.params}
+    for layer in ("decoder_layers_0", "decoder_layers_1"):
+        params[layer] = {
+            name: own for name, own in params[layer].items() if name != "cross_attention"
+        }
+    given = inputs._replace(model=fixed, params=params)
+    without = measured(given, "initial")
+    shown = [
+        jax.tree_util.keystr(path)
+        for path, _ in jax.tree_util.tree_leaves_with_path(alone(given, 0))
+    ]
+    with_logits, all_of_them = (
+        sum(f"'{name}'" in path for path in shown) for name in ("logits", "weights")
+    )
+    assert (with_logits, all_of_them) == (3, 5)
+    # a fixed vector's weights are sure: entropy and Jacobian 0, two of five
+    before = measured(inputs, "initial")
+    assert 0 < without["weight_entropy"] < before["weight_entropy"]
+    assert without["logit_variance"] > 0
+
+
+def test_a_recurrent_models_attention_is_measured_word_by_word(inputs):
+    size = inputs.corpus.vocabularies.target.size
+    model = Seq2Seq(
+        source_vocabulary=size,
+        vocabulary=size,
+        width=4,
+        encoder=Encoder(width=4),
+        decoder=LuongDecoder(width=8),
+    )
+    ids = jnp.ones((1, 3), jnp.int32)
+    params = model.init(jax.random.key(0), ids, ids, deterministic=True)["params"]
+    given = inputs._replace(model=model, params=params)
+    rows = []
+    for index in range(EXAMPLES):
+        # [1, T, 1, S], a step's one query before its keys
+        (weights,) = alone(given, index)["writer"]["attention"]["weights"]
+        rows += [-(p * np.log(p)).sum() for p in np.asarray(weights[0, :, 0], np.float64)]
+    entropies = measured(given, "initial")["weight_entropy"]
+    assert entropies == pytest.approx(np.mean(rows), rel=1e-4)
+
+
+def test_what_has_no_known_attentions_is_refused_early(inputs, tmp_path):
+    for split in ("train", "test"):
+        (tmp_path / f"{split}.tsv").write_text("a\tb\n")
+    corpus = TabSeparated(folder=str(tmp_path), valid=None).load()
+    Saturation().check(inputs.model, corpus)
+    recurrent = Seq2Seq(source_vocabulary=9, vocabulary=9)
+    Saturation().check(recurrent, corpus)
+    fixed = recurrent.clone(decoder=LuongDecoder(attention=None), encoder=Encoder(width=256))
+    with pytest.raises(UserError, match="names its attentions; Seq2Seq names none"):
+        Saturation().check(fixed, corpus)
+    without = TabSeparated(folder=str(tmp_path), valid=None, test=None).load()
+    with pytest.raises(UserError, match="Saturation needs a test split"):
+        Saturation().check(inputs.model, without)

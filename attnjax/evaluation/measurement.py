@@ -1,0 +1,71 @@
+"""A measured number, and the key that says what it is a number of."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+type Better = Literal["higher", "lower"]
+type Moment = Literal["initial", "trained"]
+
+
+@dataclass(frozen=True)
+class MetricKey:
+    """Which number of a run is meant.
+
+    Attributes:
+        name: the metric's, as "bleu".
+        part: (i, n): the i-th of n equal parts of the test split, sorted by source length (1 holds
+            the shortest); None: the whole split.
+        moment: "initial" or "trained" parameters; None: of the trained run, where nothing else is
+            measured.
+    """
+
+    name: str
+    part: tuple[int, int] | None = None
+    moment: Moment | None = None
+
+    def __str__(self) -> str:
+        """In words: "bleu, part 4 of 4"."""
+        words = [self.name.replace("_", " ")]
+        if self.part is not None:
+            words.append(f"part {self.part[0]} of {self.part[1]}")
+        if self.moment is not None:
+            words.append(self.moment)
+        return ", ".join(words)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One number of one run.
+
+    Attributes:
+        key: what it is a number of.
+        value: the number.
+        better: which direction is better; None: the number describes the run and judges nothing.
+    """
+
+    key: MetricKey
+    value: float
+    better: Better | None = None
+
+    def record(self) -> dict[str, Any]:
+        """The measurement as JSON: {"name": "bleu", "part": [4, 4], "value": 27.3, ...}.
+
+        A value that is not finite becomes null.
+        """
+        optional = {"part": self.key.part, "moment": self.key.moment, "better": self.better}
+        value = self.value if math.isfinite(self.value) else None
+        known = {name: item for name, item in optional.items() if item is not None}
+        return {"name": self.key.name, **known, "value": value}
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> Self:
+        """The measurement of a record; a value of null becomes NaN."""
+        part, value = record.get("part"), record["value"]
+        key = MetricKey(
+            record["name"],
+            part=None if part is None else (part[0], part[1]),
+            moment=record.get("moment"),
+        )
+        return cls(key, math.nan if value is None else float(value), record.get("better"))

@@ -1,0 +1,165 @@
+"""Metrics: parts that score decoded answers against references."""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from attnjax.config.constraints import PositiveFloat, PositiveInt
+from attnjax.errors import UserError
+from attnjax.evaluation.measurement import Better
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(ABC):
+    """A score of answers that is computed from sums over sentences.
+
+        score = value(sum over sentences of statistics)
+
+    Because the statistics add up, the score of any part of a corpus, and of any resample of its
+    sentences, needs no text.
+    """
+
+    better: ClassVar[Better] = "higher"
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The key of the score in results, tables and claims."""
+
+    @abstractmethod
+    def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
+        """What the score is computed from, one row per sentence: [N, C], additive over rows."""
+
+    @abstractmethod
+    def value(self, totals: np.ndarray) -> float:
+        """The score of summed statistics [C]."""
+
+    def details(self, totals: np.ndarray) -> Mapping[str, str]:
+        """How the score of summed statistics [C] came about, in words; kept beside the score."""
+        del totals
+        return {}
+
+    def score(self, hypotheses: Sequence[str], references: Sequence[str]) -> float:
+        """The score of a corpus with one reference per sentence.
+
+        Raises:
+            UserError: the counts differ, or there is nothing to score.
+        """
+        check_pairs(hypotheses, references)
+        return self.value(self.statistics(hypotheses, references).sum(0))
+
+
+def check_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:
+    """Refuse texts that cannot be compared one by one.
+
+    Raises:
+        UserError: the counts differ (both are named), or there is nothing at all.
+    """
+    if len(hypotheses) != len(references):
+        raise UserError(
+            "one hypothesis for each reference was wanted; "
+            f"got {len(hypotheses)} hypotheses and {len(references)} references"
+        )
+    if not references:
+        raise UserError("at least one hypothesis and its reference were wanted; got none")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExactMatch(Metric):
+    """The share of answers that equal their reference, in [0, 1]."""
+
+    @property
+    def name(self) -> str:
+        return "exact_match"
+
+    def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
+        pairs = zip(hypotheses, references, strict=True)
+        return np.asarray([(hypothesis == reference, 1) for hypothesis, reference in pairs], int)
+
+    def value(self, totals: np.ndarray) -> float:
+        right, count = totals.tolist()
+        return right / count
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accuracy(Metric):
+    """The share of words that are right at their place, in [0, 1].
+
+        sum of matches / sum of max(words of the answer, words of the reference)
+
+    Words stand between spaces. A missing word and a superfluous one count as wrong.
+    """
+
+    @property
+    def name(self) -> str:
+        return "accuracy"
+
+    def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
+        rows = []
+        for hypothesis, reference in zip(hypotheses, references, strict=True):
+            said, wanted = hypothesis.split(), reference.split()
+            right = sum(one == other for one, other in zip(said, wanted, strict=False))
+            rows.append((right, max(len(said), len(wanted))))
+        return np.asarray(rows, int)
+
+    def value(self, totals: np.ndarray) -> float:
+        right, count = totals.tolist()
+        return right / count if count else 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChrF(Metric):
+    """The F score of character n-grams, in [0, 100]; spaces are left out.
+
+        100 (1 + beta^2) P R / (beta^2 P + R)
+
+    P and R are the precision and the recall of n-grams, averaged over the orders n = 1, ..., order
+    of which both sides have any. Equal to sacrebleu's chrF2 with the default fields; hand-made,
+    because sacrebleu shows no statistics per sentence.
+
+    Attributes:
+        order: the length of the longest n-grams.
+        beta: how many times more recall weighs than precision.
+
+    Source: Popovic 2015.
+    """
+
+    order: PositiveInt = 6
+    beta: PositiveFloat = 2.0
+
+    @property
+    def name(self) -> str:
+        return "chrf"
+
+    def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
+        """Columns: n-grams of the answer, of the reference, and common ones, for each order."""
+        rows = []
+        for hypothesis, reference in zip(hypotheses, references, strict=True):
+            row: list[int] = []
+            for length in range(1, self.order + 1):
+                said, wanted = _ngrams(hypothesis, length), _ngrams(reference, length)
+                row += [said.total(), wanted.total(), (said & wanted).total()]
+            rows.append(row)
+        return np.asarray(rows, int)
+
+    def value(self, totals: np.ndarray) -> float:
+        counts = totals.reshape(self.order, 3).astype(float)
+        counts = counts[(counts[:, :2] > 0).all(1)]
+        if not len(counts):
+            return 0.0
+        precision, recall = (counts[:, 2:] / counts[:, :2]).mean(0)
+        if precision + recall == 0:
+            return 0.0
+        weight = self.beta**2
+        return float(100 * (1 + weight) * precision * recall / (weight * precision + recall))
+
+
+def _ngrams(text: str, length: int) -> Counter[str]:
+    characters = "".join(text.split())
+    return Counter(
+        characters[start : start + length] for start in range(len(characters) - length + 1)
+    )

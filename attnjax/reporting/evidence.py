@@ -1,0 +1,73 @@
+"""What the table and the page say of results, claims and changes, in the same words."""
+
+import math
+
+from attnjax.evaluation.measurement import MetricKey
+from attnjax.reporting.number import MISSING, estimate, interval, number
+from attnjax.reporting.summary import Change, ClaimRow, Row, Summary
+
+ARROWS = {"higher": "↑", "lower": "↓"}
+MARKS = {"reproduced": "✓", "not reproduced": "✗", "undecided": "?"}
+
+
+def heading(summary: Summary, key: MetricKey) -> str:
+    """The metric in words, and an arrow where one direction is better."""
+    better = summary.better(key)
+    return str(key) if better is None else f"{key} {ARROWS[better]}"
+
+
+def count(value: float | None) -> str:
+    """A whole number with its thousands apart."""
+    return MISSING if value is None else f"{value:,.0f}"
+
+
+def best(summary: Summary, key: MetricKey) -> set[str]:
+    """The variants with the best mean among those that were tested on the same test set.
+
+    A variant that no other shares its test set with is none: there is nothing to compare it with.
+    """
+    found: set[str] = set()
+    better = summary.better(key)
+    sets: dict[str | None, dict[str, float]] = {}
+    for row in summary.rows:
+        column = row.column(key)
+        if better and column is not None and math.isfinite(column.mean):
+            sets.setdefault(row.test_set, {})[row.variant] = column.mean
+    for test_set, means in sets.items():
+        if test_set is not None and len(means) > 1:
+            top = max(means.values()) if better == "higher" else min(means.values())
+            found |= {variant for variant, mean in means.items() if mean == top}
+    return found
+
+
+def verdict(claim: ClaimRow) -> str:
+    """The verdict with its mark, and that the claim is exploratory if it is."""
+    mark = f"{MARKS.get(claim.verdict, '')} {claim.verdict}".strip()
+    return f"{mark}, exploratory" if claim.exploratory else mark
+
+
+def evidence(claim: ClaimRow) -> str:
+    """What a verdict rests on: the estimate, its interval, and the region that we set."""
+    found, ends = estimate(claim.estimate, claim.low, claim.high)
+    region = interval(*claim.region)
+    return f"{found} (95 % over {claim.basis}: {ends}); wanted: {region}, set by us"
+
+
+def seeds(claim: ClaimRow) -> str:
+    """The value of each seed, and which one lies far off the others."""
+    said = "by seed: " + ", ".join(f"{seed}: {number(value, 3)}" for seed, value in claim.seeds)
+    if claim.far_off is not None:
+        said += f"; seed {claim.far_off} lies far off the others"
+    return f"{said}; undecided, because {claim.reason}" if claim.reason else said
+
+
+def origin(claim: ClaimRow) -> str:
+    """Where the paper says it, or that the question is ours."""
+    return claim.source or "our own question"
+
+
+def changed(change: Change, rows: tuple[Row, ...]) -> str:
+    """One change in words: the field, both values, and the variants, unless it is all of them."""
+    said = f"{change.path}: {change.run} (the file: {change.file})"
+    everyone = {row.variant for row in rows} == set(change.variants)
+    return said if everyone else f"{said}, in {', '.join(change.variants)}"

@@ -1,0 +1,33 @@
+"""A small Transformer, untrained, on sequences whose alignment is known."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from attnjax.attention.multihead import MultiHead
+from attnjax.data.batching import Batching
+from attnjax.data.generated.sequences import Reverse
+from attnjax.evaluation.measures.base import EvalInputs
+from attnjax.models.transformer import Transformer
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
+
+
+@pytest.fixture(scope="module")
+def inputs() -> EvalInputs:
+    corpus = Reverse(symbols=5, longest=5, train=20, valid=2, test=12).load()
+    heads, feed_forward = MultiHead(heads=2), FeedForward(width=8)
+    model = Transformer(
+        vocabulary=corpus.vocabularies.target.size,
+        width=8,
+        num_encoder_layers=1,
+        num_decoder_layers=2,
+        encoder_layer=EncoderLayer(self_attention=heads, feed_forward=feed_forward),
+        decoder_layer=DecoderLayer(
+            self_attention=heads, cross_attention=heads, feed_forward=feed_forward
+        ),
+    )
+    ids = jnp.ones((1, 3), jnp.int32)
+    variables = model.init(jax.random.key(0), ids, ids, deterministic=True, mutable=["params"])
+    return EvalInputs(
+        model, variables["params"], corpus, Batching(max_tokens=64, batch_size_multiple=2)
+    )

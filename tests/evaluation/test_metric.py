@@ -1,0 +1,66 @@
+"""Every metric is a function of sums over sentences."""
+
+import numpy as np
+import pytest
+
+from attnjax.errors import UserError
+from attnjax.evaluation.bleu import Bleu
+from attnjax.evaluation.metric import Accuracy, ChrF, ExactMatch, Metric
+
+METRICS = [ExactMatch(), Accuracy(), ChrF(), ChrF(order=2, beta=1.0), Bleu()]
+HYPOTHESES = ["the cat sat on the mat", "a dog", "", "it was the end of it all"]
+REFERENCES = ["the cat sat on a mat", "a dog ran", "he", "it was the end of it all"]
+
+
+def test_exact_match_is_the_share_of_equal_answers():
+    assert ExactMatch().score(["a b", "c", "d"], ["a b", "c ", "d"]) == pytest.approx(2 / 3)
+    assert ExactMatch().score([""], [""]) == 1.0
+
+
+def test_accuracy_counts_words_at_their_place():
+    # right: 5 of 6; 2 of 3, one is missing; 0 of 1; 7 of 7
+    assert Accuracy().score(HYPOTHESES, REFERENCES) == pytest.approx((5 + 2 + 0 + 7) / 17)
+    assert Accuracy().score(["a b c"], ["a"]) == pytest.approx(1 / 3)
+    assert Accuracy().score([""], [""]) == 1.0
+
+
+@pytest.mark.parametrize("order, beta", [(6, 2), (3, 1)])
+def test_chrf_is_sacrebleus(order, beta):
+    from sacrebleu.metrics.chrf import CHRF
+
+    whole = CHRF(char_order=order, beta=beta)
+    for size in (1, 2, 4):
+        texts = HYPOTHESES[-size:], REFERENCES[-size:]
+        expected = whole.corpus_score(texts[0], [texts[1]]).score
+        assert ChrF(order=order, beta=float(beta)).score(*texts) == pytest.approx(expected)
+    assert ChrF().score([""], ["a"]) == 0
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=repr)
+def test_the_score_of_repeated_sentences_is_that_of_repeated_rows(metric: Metric):
+    places = [0, 3, 3, 1]
+    statistics = metric.statistics(HYPOTHESES, REFERENCES)
+    assert len(statistics) == 4
+    texts = [[side[place] for place in places] for side in (HYPOTHESES, REFERENCES)]
+    assert metric.value(statistics[places].sum(0)) == pytest.approx(metric.score(*texts))
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=repr)
+def test_texts_without_a_partner_are_refused(metric: Metric):
+    with pytest.raises(UserError, match="got 2 hypotheses and 3 references"):
+        metric.score(["a", "b"], ["a", "b", "c"])
+    with pytest.raises(UserError, match="got none"):
+        metric.score([], [])
+
+
+def test_a_metric_without_its_methods_cannot_be_made():
+    class Half(Metric):
+        @property
+        def name(self) -> str:
+            return "half"
+
+        def statistics(self, hypotheses, references):
+            return np.ones((len(references), 1))
+
+    with pytest.raises(TypeError, match="value"):
+        Half()
