@@ -62,6 +62,10 @@ def experiments(folder: Path) -> list[Path]:
 def reload(folder: Path, *, trust: bool = False) -> ExperimentFile:
     """The experiment file of the latest of an experiment's runs, as it is now.
 
+    Args:
+        folder: the experiment's.
+        trust: run an experiment.py that is not the user's own.
+
     Raises:
         UserError: as `experiment_file`.
     """

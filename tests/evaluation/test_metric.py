@@ -63,4 +63,4 @@ def test_a_metric_without_its_methods_cannot_be_made():
             return np.ones((len(references), 1))
 
     with pytest.raises(TypeError, match="value"):
-        Half()
+        Half()  # pyright: ignore

@@ -190,9 +190,9 @@ def test_what_has_no_known_attentions_is_refused_early(inputs, tmp_path):
         (tmp_path / f"{split}.tsv").write_text("a\tb\n")
     corpus = TabSeparated(folder=str(tmp_path), valid=None).load()
     Saturation().check(inputs.model, corpus)
-    recurrent = Seq2Seq(source_vocabulary=9, vocabulary=9)
+    recurrent = Seq2Seq(source_vocabulary=9, vocabulary=9, encoder=Encoder(width=256))
     Saturation().check(recurrent, corpus)
-    fixed = recurrent.clone(decoder=LuongDecoder(attention=None), encoder=Encoder(width=256))
+    fixed = recurrent.clone(decoder=LuongDecoder(attention=None))
     with pytest.raises(UserError, match="names its attentions; Seq2Seq names none"):
         Saturation().check(fixed, corpus)
     without = TabSeparated(folder=str(tmp_path), valid=None, test=None).load()
