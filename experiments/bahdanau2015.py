@@ -110,8 +110,8 @@ def trained(words: int, *, search: int, encdec: int) -> dict[str, Any]:
 
 def claims(metric: str, low: float) -> tuple[Claim, ...]:
     """The statements of section 5.1, by the metric of a task."""
-    sides = {"better": "search", "worse": "encdec"}
-    more, longer = Difference(metric, **sides), LengthGain(metric=metric, **sides)
+    more = Difference(metric, better="search", worse="encdec")
+    longer = LengthGain(metric=metric, better="search", worse="encdec")
     beats = 'section 5.1: "the proposed RNNsearch outperforms the conventional RNNencdec"'
     drops = 'section 5.1: "dramatically drops as the length of the sentences increases"'
     return (
