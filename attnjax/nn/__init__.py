@@ -1,6 +1,15 @@
-"""Building blocks that are not attention: the linear map, dropout, templates and lifting."""
+"""Building blocks that are not attention: linear map, dropout, initializers, lifting."""
 
 from attnjax.nn.dropout import Dropout, dropout
+from attnjax.nn.initializers import (
+    InitByName,
+    Initializer,
+    InitRule,
+    NormalInit,
+    OrthogonalInit,
+    UniformInit,
+    ZerosInit,
+)
 from attnjax.nn.length_limit import LengthLimited, MaxLength
 from attnjax.nn.lift import clone_template, inherit, scan_time, sow, vmap_beams, vmap_heads
 from attnjax.nn.linear import Dense
@@ -8,8 +17,15 @@ from attnjax.nn.linear import Dense
 __all__ = [
     "Dense",
     "Dropout",
+    "InitByName",
+    "InitRule",
+    "Initializer",
     "LengthLimited",
     "MaxLength",
+    "NormalInit",
+    "OrthogonalInit",
+    "UniformInit",
+    "ZerosInit",
     "clone_template",
     "dropout",
     "inherit",

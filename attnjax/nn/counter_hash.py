@@ -1,8 +1,8 @@
-"""Random bits that depend on what an entry is, not on how the batch is laid out.
+"""Random bits that do not depend on how the batch is laid out over devices.
 
-The bits are a hash of (key, number of the example in the global batch, place within the example).
-The key already holds the step and the layer. So one device and eight devices, under a mesh or
-under pmap, draw the same; and since the hash is plain arithmetic, XLA fuses it into what uses it.
+The bits are a hash of (key, number of the example in the global batch, index within the example);
+the key holds the step and the layer. So one device and eight devices, under a mesh or under pmap,
+draw the same bits. The hash is plain arithmetic, which XLA fuses into the operation that uses it.
 """
 
 import jax
@@ -21,26 +21,25 @@ def bits(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     """
     high, low = jax.random.key_data(key).astype(jnp.uint32)[-2:]
     example = _hash(_hash(_examples(shape[0]) ^ high) ^ low)
-    places = int(np.prod(shape[1:]))
-    # The odd factor spreads neighbouring places, so that two examples never share a shifted row.
-    place = jnp.arange(places, dtype=jnp.uint32) * np.uint32(0x9E3779B9)
-    return _hash(example[:, None] ^ place[None, :]).reshape(shape)
+    # The odd factor spreads neighboring indices, so that two examples never share a shifted row.
+    index = jnp.arange(int(np.prod(shape[1:])), dtype=jnp.uint32) * np.uint32(0x9E3779B9)
+    return _hash(example[:, None] ^ index[None, :]).reshape(shape)
 
 
 def uniform(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Random numbers between 0 and 1, never one of the two: float32, from 23 bits each.
+    """Uniform random numbers above 0 and below 1: float32, from 23 bits each.
 
     Args:
         key: a jax.random key.
         shape: as for `bits`.
     """
-    # An odd number of 24 bits is exact in float32, and neither 0 nor 2^24.
+    # An odd number of 24 bits is exact in float32, above 0 and below 2^24.
     odd = (bits(key, shape) >> 9) * np.uint32(2) + np.uint32(1)
     return odd.astype(jnp.float32) * np.float32(2**-24)
 
 
 def _examples(count: int) -> jax.Array:
-    """The examples' numbers in the global batch: under pmap this device's share of them."""
+    """Numbers of the examples in the global batch; under pmap those of this device."""
     numbers = jnp.arange(count, dtype=jnp.uint32)
     try:
         return numbers + jax.lax.axis_index("data").astype(jnp.uint32) * np.uint32(count)

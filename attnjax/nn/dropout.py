@@ -1,4 +1,4 @@
-"""Dropout that one device and eight devices draw alike: see `attnjax.nn.counter_hash`."""
+"""Dropout whose draws do not depend on the number of devices: see `attnjax.nn.counter_hash`."""
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ from attnjax.nn.counter_hash import bits
 
 
 def dropout(x: jax.Array, key: jax.Array, rate: float) -> jax.Array:
-    """Keep each entry with probability 1 - rate, scaled by 1 / (1 - rate); else 0.
+    """Dropout: keep each entry with probability 1 - rate, times 1 / (1 - rate); else 0.
 
     Args:
         x: [B, ...]; the leading axis numbers the examples.
@@ -24,13 +24,13 @@ def dropout(x: jax.Array, key: jax.Array, rate: float) -> jax.Array:
     Source: Srivastava et al. 2014.
     """
     if not 0.0 <= rate < 1.0:
-        raise UserError(f"a dropout rate must lie in [0, 1); got {rate}")
+        raise UserError(f"a dropout rate must be at least 0 and below 1; got {rate}")
     kept = bits(key, x.shape) >= np.uint32(min(round(rate * 2**32), 2**32 - 1))
     return jnp.where(kept, x / (1.0 - rate), jnp.zeros((), x.dtype)).astype(x.dtype)
 
 
 class Dropout(nn.Module):
-    """`dropout` as a part, with a key of its own from the stream "dropout".
+    """`dropout` as a part; its random key comes from the stream "dropout".
 
     Attributes:
         rate: in [0, 1).
@@ -39,7 +39,7 @@ class Dropout(nn.Module):
     rate: DropoutRate
 
     def __call__(self, x: jax.Array, *, deterministic: bool) -> jax.Array:
-        """Return x itself when deterministic."""
+        """X itself if deterministic, else x with entries dropped; the same shape."""
         if deterministic or self.rate == 0.0:
             return x
         return dropout(x, self.make_rng("dropout"), self.rate)

@@ -1,4 +1,4 @@
-"""The one linear map everything shares."""
+"""The linear map, as one product of two matrices."""
 
 from math import prod
 
@@ -8,17 +8,15 @@ from flax import linen as nn
 
 
 class Dense(nn.Module):
-    """y = x W + b over the last axes, as one product of two matrices.
+    """Linear map y = x W + b over the last axes.
 
-    The leading axes are flattened first: left as they are, XLA's CPU backward pass takes
-    1.5 times as long.
-
-    W starts as `initializer` makes a [fan-in, fan-out] matrix, b as 0.
+    The leading axes are flattened before the product: otherwise XLA's backward pass on a CPU takes
+    1.5 times as long. W is initialized as a matrix [fan-in, fan-out], b as 0.
 
     Attributes:
-        features: the axes of the result that replace those of the input.
-        axes: how many of the input's last axes are summed over.
-        bias: whether there is a b.
+        features: the last axes of the result, which replace the input's.
+        axes: the number of the input's last axes that are summed over.
+        bias: whether to add b.
         initializer: of W; Glorot & Bengio 2010, eq. 16, by default.
     """
 

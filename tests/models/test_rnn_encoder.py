@@ -243,7 +243,7 @@ def test_an_encoder_that_cannot_be_is_refused():
     words, here = jnp.ones((1, 2, D)), jnp.ones((1, 2), bool)
     for changes, error, message in (
         ({"layers": 0}, UserError, "at least 1 layer; got 0"),
-        ({"dropout": None}, ValueError, "needs a dropout; got None"),
+        ({"dropout": None}, ValueError, "Encoder.dropout is None.*outside a model, give dropout"),
     ):
         with pytest.raises(error, match=message):
             encoder(LSTM(), **changes).init(jax.random.key(0), words, here, deterministic=True)

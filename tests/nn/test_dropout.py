@@ -94,9 +94,9 @@ def test_nothing_is_dropped_at_rate_0_or_when_deterministic():
 
 @pytest.mark.parametrize("rate", [-0.1, 1.0, 1.5, float("nan")])
 def test_a_rate_outside_its_range_is_refused(rate):
-    with pytest.raises(ValueError, match=rf"in \[0, 1\); got {rate}"):
+    with pytest.raises(ValueError, match=rf"at least 0 and below 1; got {rate}"):
         dropout(ONES, KEY, rate)
-    with pytest.raises(ValueError, match=rf"in \[0, 1\); got {rate}"):
+    with pytest.raises(ValueError, match=rf"at least 0 and below 1; got {rate}"):
         Dropout(rate).apply({}, ONES, deterministic=False, rngs={"dropout": KEY})
 
 
