@@ -7,8 +7,8 @@ actions and asked for more does not (20.8 % at best, a GRU of 50 units with atte
 best network 13.8 %).
 
 Here batches of commands shorten the training. The paper's setting trains as the paper does: on
-100,000 single commands. What differs: each command comes once an epoch, theirs are drawn with
-replacement.
+100,000 single commands, half of them under teacher forcing. What differs: each command comes once
+an epoch, theirs are drawn with replacement.
 
     attnjax run scan --task.folder path/to/SCAN    # a checkout of github.com/brendenlake/SCAN
     attnjax run scan --variant simple --task.split addprim_jump    # any of its splits
@@ -24,6 +24,7 @@ from attnjax.models.rnn_decoders import BahdanauDecoder, LuongDecoder
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.training.objectives.base import CrossEntropy
+from attnjax.training.objectives.teacher_forcing import TeacherForcing
 from attnjax.training.optimizers import Adam
 from attnjax.training.schedules import Constant
 from attnjax.training.settings import Training
@@ -50,9 +51,10 @@ base = Experiment(
 )
 longer = vary(base, {"task.split": "length", "training.steps": 2_500})
 paper = {
+    "objective": TeacherForcing(probability=0.5),
     "training": Training(
         steps=100_000, batching=Batching(max_tokens=64, batch_size=1, batch_size_multiple=1)
-    )
+    ),
 }
 simple, length = Value("exact_match", "simple"), Value("exact_match", "length")
 

@@ -15,6 +15,7 @@ from attnjax.data import MosesWords
 from attnjax.experiment import Ablation, Experiment
 from attnjax.experiment.load import load
 from attnjax.nn.initializers import UniformInit
+from attnjax.training.objectives import TeacherForcing
 from attnjax.training.optimizers import Adadelta
 from attnjax.training.schedules import Constant
 
@@ -84,6 +85,7 @@ NUMBERS = {
     # Lake and Baroni 2018, section 3
     ("scan", "paper"): {
         "simple length length_attention": {
+            "objective": TeacherForcing(smoothing=0.0, probability=0.5),
             "optimizer.schedule.value": 1e-3,
             "optimizer.clip": 5.0,
             "training.steps": 100_000,
