@@ -1,7 +1,6 @@
 """One label a text: every row by itself, and equal to a NumPy oracle of the whole forward pass."""
 
 from functools import partial
-from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +11,6 @@ from attnjax.attention.align import Uniform
 from attnjax.attention.attention import Attention
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Additive, Dot, ScaledDot
-from attnjax.cli.commands import _search
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.decoding.generate import generate
 from attnjax.decoding.label import Label
@@ -20,6 +18,7 @@ from attnjax.errors import UserError
 from attnjax.models.classifier import Classifier
 from attnjax.models.rnn_cells import GRU, LSTM
 from attnjax.models.rnn_encoder import Encoder
+from attnjax.runs.evaluate import _search
 from attnjax.training.objectives.cross_entropy import cross_entropy
 from tests.models import recurrence_oracle
 
@@ -220,9 +219,6 @@ def test_parameters():
 
 
 def test_a_beam_is_not_for_labels():
-    class Run:
-        experiment = SimpleNamespace(search=Label())
-
-    assert _search(Run(), None) == Label()  # pyright: ignore
+    assert _search(Label(), None) == Label()
     with pytest.raises(UserError, match="--beam is for sentences; this run answers with one label"):
-        _search(Run(), 5)  # pyright: ignore
+        _search(Label(), 5)
