@@ -1,1 +1,28 @@
-"""Runs on disk: folders, training of all variants and seeds, evaluation, the summary."""
+"""Runs on disk: folders, training of all variants and seeds, evaluation, the summary.
+
+What stands here is imported when it is used, so that `attnjax list` does not wait for JAX.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attnjax.runs.run_ablation import Sweep, sweep
+    from attnjax.runs.run_folder import Trained, open_trained
+    from attnjax.runs.summary import summarise
+
+__all__ = ["Sweep", "Trained", "open_trained", "summarise", "sweep"]
+
+_MODULES = {
+    "Sweep": "run_ablation",
+    "Trained": "run_folder",
+    "open_trained": "run_folder",
+    "summarise": "summary",
+    "sweep": "run_ablation",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,10 +1,10 @@
-"""An ablation, run: variants x seeds, each seed a folder, and what came of all in summary.json.
+"""Runs an ablation: every variant with every seed, each run in a folder of its own.
 
     <runs>/<experiment>/<variant>/seed-<n>/     see `attnjax.runs.run_folder`
     <runs>/<experiment>/summary.json            see `attnjax.runs.summary`
 
-What is finished is not run again, and what was cut off goes on. The seeds of a variant are trained
-together, in one program.
+A finished run is not run again, unless `training.steps` has grown; a run that was cut off goes on.
+The seeds of a variant are trained together, in one program.
 """
 
 import datetime
@@ -50,7 +50,7 @@ PACKAGES = ("attnjax", "jax", "jaxlib", "flax", "optax")
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """What is to be run.
+    """The runs of an experiment file that a command asks for.
 
     Attributes:
         loaded: the experiment file.
@@ -98,11 +98,11 @@ class Sweep:
 
 
 def sweep(plan: Sweep, console: Console) -> None:
-    """Run what is not finished yet.
+    """Train, decode and measure every run that is not finished yet.
 
     Raises:
         UserError: something the user can mend; what there was before is whole.
-        Interrupted: Ctrl-C; the same call goes on.
+        Interrupted: Ctrl-C or SIGTERM came; the same call goes on.
     """
     chosen = plan.chosen()
     _check_all(plan, chosen)

@@ -86,6 +86,7 @@ class Checkpoints:
         is: a training may be writing at that moment.
         """
         self.folder = Path(folder).resolve() / FOLDER
+        self._whole: set[int] = set()  # the steps whose digest was compared
         if not only_read:
             self._set_corrupt_aside()
         with full_disk(self.folder), _without_warnings():
@@ -131,6 +132,7 @@ class Checkpoints:
             unnamed = digest.with_name(f"{DIGEST}.tmp")
             unnamed.write_text(_digest(digest.parent))
             unnamed.replace(digest)  # at once, for whoever reads meanwhile
+        self._whole.add(step)
 
     def prune(self, *, keep: int) -> None:
         """Keep the last `keep` ends of epochs, and what training may have to go on from.
@@ -217,6 +219,7 @@ class Checkpoints:
         for step in sorted(_saved(self.folder), reverse=True):
             damage = corruption(self.folder / str(step))
             if damage is None:
+                self._whole.add(step)
                 return
             aside = self.folder / f"{step}.corrupt"
             shutil.rmtree(aside, ignore_errors=True)  # of the same step, earlier
@@ -231,13 +234,15 @@ class Checkpoints:
     def _readable(self, step: int) -> Iterator[None]:
         folder = self.folder / str(step)
         try:
-            if damage := corruption(folder):
+            damage = None if step in self._whole else corruption(folder)
+            if damage:
                 before = [other for other in self.steps if other < step]
                 raise UserError(
                     f"{damage}; "
                     + (f"the one of step {before[-1]} is there" if before else "there is no other")
                     + ": `attnjax run` keeps a corrupt one aside and goes on from the one before"
                 )
+            self._whole.add(step)
             yield
         except UserError:
             raise

@@ -1,4 +1,4 @@
-"""How much arithmetic a computation is: its products of matrices, counted before it is compiled."""
+"""Floating-point operations of a computation: its matrix products, counted before compilation."""
 
 from collections.abc import Callable, Iterator
 from math import prod
@@ -9,13 +9,13 @@ from jax.extend.core import ClosedJaxpr, Jaxpr  # pyright: ignore[reportPrivateI
 
 
 def product_flops(function: Callable[..., Any], *arguments: Any) -> int:
-    """Floating-point operations of all products of matrices and convolutions, 2 a multiplication.
+    """Floating-point operations of all matrix products and convolutions, 2 per multiplication.
 
-    A loop's body counts as often as it runs; of branches the costliest counts; so does what the
-    compiler would find to be of no use. What is no product is left out, as in papers' figures.
+    A loop's body counts as often as it runs, and of branches the costliest counts. A product that
+    the compiler would remove counts too. Everything else is left out, as in papers' figures.
 
     Args:
-        function: what would be called.
+        function: what is counted.
         arguments: arrays, or their shapes.
     """
     return _count(jax.make_jaxpr(function)(*arguments).jaxpr)

@@ -1,4 +1,4 @@
-"""Optimizers, as parts over optax."""
+"""Optimizers: parts that make an optax transformation."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -77,7 +77,7 @@ class Adadelta(Optimizer):
 
 @dataclass(frozen=True, kw_only=True)
 class GradientDescent(Optimizer):
-    """The gradient itself, without momentum."""
+    """Stochastic gradient descent without momentum."""
 
     def scaling(self) -> optax.GradientTransformation:
         return optax.identity()

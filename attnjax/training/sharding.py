@@ -1,4 +1,4 @@
-"""Where a step runs: the only file that knows devices."""
+"""The devices that a training step runs on; no other file knows devices."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -28,12 +28,12 @@ class Step(Protocol):
 
 
 def devices(how: How, *, rows: int, seeds: bool) -> "Devices":
-    """As many of the machine's devices as can share the rows of every batch.
+    """The most of the machine's devices that divide the rows of every batch; the others are idle.
 
     Args:
         how: see `Meshed`, `Mapped`.
-        rows: what the number of rows of every batch is a multiple of.
-        seeds: everything has a leading axis of seeds, and the step is mapped over it.
+        rows: every batch has a multiple of so many rows.
+        seeds: whether all arrays have a leading axis of seeds, which the step is mapped over.
     """
     count = max(n for n in range(1, len(jax.devices()) + 1) if rows % n == 0)
     mesh = Mesh(np.asarray(jax.devices()[:count]), (AXIS,), axis_types=(AxisType.Auto,))
@@ -42,7 +42,7 @@ def devices(how: How, *, rows: int, seeds: bool) -> "Devices":
 
 @dataclass(frozen=True)
 class Devices(ABC):
-    """Devices that share the rows of every batch and each hold everything else."""
+    """Devices that each take some rows of every batch, and each hold the whole state."""
 
     mesh: Mesh
     seeds: bool
