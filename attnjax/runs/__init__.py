@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from attnjax.runs.run_ablation import Sweep, sweep
     from attnjax.runs.run_folder import Trained, open_trained
-    from attnjax.runs.summary import summarise
+    from attnjax.runs.summary import summarize
 
-__all__ = ["Sweep", "Trained", "open_trained", "summarise", "sweep"]
+__all__ = ["Sweep", "Trained", "open_trained", "summarize", "sweep"]
 
 _MODULES = {
     "Sweep": "run_ablation",
     "Trained": "run_folder",
     "open_trained": "run_folder",
-    "summarise": "summary",
+    "summarize": "summary",
     "sweep": "run_ablation",
 }
 

@@ -6,7 +6,7 @@ import itertools
 import logging
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,6 +26,9 @@ FOLDER = "checkpoints"
 
 DIGEST = "digest"
 """The name of the file beside a checkpoint's; it finds a flipped bit, which Orbax need not."""
+
+DELETED = ".deleted"
+"""The end of the name of a checkpoint that is being deleted."""
 
 SPARE = 2**24
 """Bytes that a disk must have beside what is saved."""
@@ -81,13 +84,15 @@ class Checkpoints:
     def __init__(self, folder: Path, *, only_read: bool = False) -> None:
         """Open the folder's checkpoints, or make room for them.
 
-        A newest checkpoint that is corrupt is named in a warning and kept aside as
-        `<step>.corrupt`, and the one before takes its place. Who only reads leaves everything as it
-        is: a training may be writing at that moment.
+        A corrupt checkpoint is named in a warning and kept aside as `<step>.corrupt`, and the one
+        before takes its place. Who only reads leaves everything as it is: a training may be writing
+        at that moment.
         """
         self.folder = Path(folder).resolve() / FOLDER
         self._whole: set[int] = set()  # the steps whose digest was compared
         if not only_read:
+            for deleted in self.folder.glob(f"*{DELETED}"):
+                shutil.rmtree(deleted)
             self._set_corrupt_aside()
         with full_disk(self.folder), _without_warnings():
             options = ocp.CheckpointManagerOptions(
@@ -143,14 +148,19 @@ class Checkpoints:
         last = self.steps[-1]
         spare = 1 if self.progress(last).stopped else 2
         needed = {*self.steps[-spare:], *itertools.islice(self._epoch_ends(), keep)}
-        for other in set(self.steps) - needed:
-            self._manager.delete(other)
+        self._delete(set(self.steps) - needed)
 
     def discard_after(self, step: int) -> None:
         """Delete what is later than `step`."""
-        for later in self.steps:
-            if later > step:
-                self._manager.delete(later)
+        self._delete(later for later in self.steps if later > step)
+
+    def _delete(self, steps: Iterable[int]) -> None:
+        """Delete checkpoints, each at once: a killed deletion leaves no half of one."""
+        for step in steps:
+            deleted = self.folder / f"{step}{DELETED}"
+            (self.folder / str(step)).rename(deleted)
+            shutil.rmtree(deleted)
+        self._manager.reload()
 
     def restore(self, step: int, like: State) -> State:
         """The state that was saved at `step`.
@@ -215,20 +225,18 @@ class Checkpoints:
                 yield step
 
     def _set_corrupt_aside(self) -> None:
-        """Rename the newest checkpoints until one is whole."""
+        """Rename the corrupt checkpoints."""
         for step in sorted(_saved(self.folder), reverse=True):
             damage = corruption(self.folder / str(step))
             if damage is None:
                 self._whole.add(step)
-                return
+                continue
             aside = self.folder / f"{step}.corrupt"
             shutil.rmtree(aside, ignore_errors=True)  # of the same step, earlier
             (self.folder / str(step)).rename(aside)
-            before = max(_saved(self.folder), default=None)
-            warn(
-                f"{damage}; it is kept aside as {aside.name}, and training "
-                + (f"goes on from step {before}" if before else "begins again")
-            )
+            latest = max(_saved(self.folder), default=None)
+            goes_on = f"goes on from step {latest}" if latest else "begins again"
+            warn(f"{damage}; it is kept aside as {aside.name}, and training {goes_on}")
 
     @contextmanager
     def _readable(self, step: int) -> Iterator[None]:

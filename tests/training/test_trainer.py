@@ -320,3 +320,25 @@ def test_a_full_disk_is_said_and_leaves_the_checkpoint_before(tmp_path, monkeypa
 def test_says_what_is_missing(tmp_path):
     with pytest.raises(UserError, match="is not the folder of a trained run"):
         checkpoint.average(tmp_path, last=1)
+
+
+def test_a_killed_deletion_leaves_no_half_of_a_checkpoint(tmp_path, monkeypatch, capfd):
+    (whole,) = go(tmp_path / "whole", 0, average=2)
+    remove = shutil.rmtree
+
+    def killed(folder: Path, **options: Any) -> None:
+        if folder.parent.name != checkpoint.FOLDER:
+            return remove(folder, **options)
+        largest = max((path for path in folder.rglob("*")), key=lambda path: path.stat().st_size)
+        remove(largest) if largest.is_dir() else largest.unlink()
+        raise RuntimeError("killed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "rmtree", killed)
+        with pytest.raises(RuntimeError, match="killed"):
+            go(tmp_path / "cut", 0, average=2)
+    (resumed,) = go(tmp_path / "cut", 0, average=2)
+    assert same(resumed.params, whole.params)
+    assert steps(tmp_path / "cut/0") == steps(tmp_path / "whole/0")
+    assert not list((tmp_path / "cut/0" / checkpoint.FOLDER).glob("*.deleted"))
+    assert "corrupt" not in capfd.readouterr().err
