@@ -20,7 +20,7 @@ over words, 30 times smaller (a test shows that the updates are the same).
 from functools import partial
 from typing import Any
 
-from attnjax.attention.last_state import FixedVector
+from attnjax.attention.last_state import LastState
 from attnjax.data.batching import Batching
 from attnjax.data.corpora.tfds import Translation
 from attnjax.data.generated.sequences import Reverse
@@ -89,7 +89,7 @@ paper = {
     "training": Training(batching=Batching(max_tokens=80 * 51, batch_size=80)),
     "measures": (ByLength(),),
 }
-one_vector = {"model.decoder.attention": FixedVector(), "model.encoder.direction": "forward"}
+one_vector = {"model.decoder.attention": LastState(), "model.encoder.direction": "forward"}
 variants = {"search": base, "encdec": vary(base, one_vector)}
 
 

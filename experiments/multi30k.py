@@ -13,7 +13,7 @@ length is known to 6 BLEU only.
 """
 
 from attnjax.attention.attention import Attention
-from attnjax.attention.last_state import FixedVector
+from attnjax.attention.last_state import LastState
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Dot
 from attnjax.data.batching import Batching
@@ -89,7 +89,7 @@ luong = vary(
     },
 )
 additive = BahdanauDecoder(width=256, maxout=128)
-one_vector = {"model.decoder.attention": FixedVector(readers="both"), "measures": (ByLength(),)}
+one_vector = {"model.decoder.attention": LastState(readers="both"), "measures": (ByLength(),)}
 
 ablation = Ablation(
     base=base,

@@ -13,7 +13,7 @@ from attnjax.attention.position import Positions
 from attnjax.nn.lift import sow
 
 
-class FixedVector(AttentionBase):
+class LastState(AttentionBase):
     """The same context for every query: the last state of the encoder.
 
         readers = "forward"    context[t] = value[S]

@@ -190,7 +190,7 @@ class BahdanauDecoder(RNNDecoder):
     that the encoder reads: of the backward direction, if there is one.
 
     Attributes:
-        attention: of s_(i-1) to the source's states; `FixedVector` gives RNNencdec.
+        attention: of s_(i-1) to the source's states; `LastState` gives RNNencdec.
         cell: the template of the cell.
         width: of its state.
         maxout: the width of t_i.

@@ -1,4 +1,4 @@
-"""A unit over a whole text: one direction, and the stack of them that reads a source."""
+"""Recurrent encoders: a cell over a text in one direction, and the stack of such layers."""
 
 from dataclasses import field
 from typing import Literal, NamedTuple
@@ -8,42 +8,42 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.config.constraints import DropoutRate, PositiveInt
-from attnjax.errors import UserError
 from attnjax.models.rnn_cells import LSTM, Carry, Cell
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.lift import clone_template, inherited, scan_time
 
 
-class Layer(nn.Module):
-    """One unit over a text in one direction.
+class RNNLayer(nn.Module):
+    """One cell over a text in one direction.
 
-    Padding keeps the carry as it is, so reading backward begins at the last word that is there;
-    states at padding are 0.
+    Padding leaves the carry as it is and has the state 0. So reading backward begins at the last
+    word that is not padding.
 
     Attributes:
-        cell: the template of the unit.
+        cell: the template of the cell.
         width: W, of its state.
-        direction: from which end it reads; the states stand at the text's own places either way.
+        direction: "forward" reads from the first word on, "backward" from the last word on; either
+            way a state stands at the position of its word.
     """
 
     cell: Cell
-    width: int
+    width: PositiveInt
     direction: Literal["forward", "backward"] = "forward"
 
     def setup(self) -> None:
-        """Make the unit of the template."""
+        """Make the cell from its template."""
         self.unit = clone_template(self.cell, width=self.width)
 
     def __call__(self, x: jax.Array, present: jax.Array) -> tuple[jax.Array, Carry]:
         """Texts [B, S, D], present [B, S], True = a word -> states [B, S, W], the final carry."""
 
         def step(
-            unit: Cell, carry: Carry, word: tuple[jax.Array, jax.Array]
+            cell: Cell, carry: Carry, word: tuple[jax.Array, jax.Array]
         ) -> tuple[Carry, jax.Array]:
-            projected, here = word[0], word[1][:, None]
-            after, state = unit(carry, projected)
-            after = jax.tree.map(lambda new, old: jnp.where(here, new, old), after, carry)
-            return after, jnp.where(here, state, jnp.zeros((), state.dtype))
+            projected, present = word[0], word[1][:, None]
+            after, state = cell(carry, projected)
+            after = jax.tree.map(lambda new, old: jnp.where(present, new, old), after, carry)
+            return after, jnp.where(present, state, jnp.zeros((), state.dtype))
 
         projected = self.unit.project(x)
         start = self.unit.initial(x.shape[0], projected.dtype)
@@ -56,7 +56,7 @@ class EncoderOutput(NamedTuple):
     """What an encoder makes of its texts.
 
     Attributes:
-        states: the last layer's, [B, S, W], or [B, S, 2 W] of both directions, forward first; 0 at
+        states: of the last layer, [B, S, W], or [B, S, 2 W] of both directions, forward first; 0 at
             padding.
         final: the carry after the last word read, of each layer, of each direction.
     """
@@ -66,20 +66,19 @@ class EncoderOutput(NamedTuple):
 
 
 class Encoder(nn.Module):
-    """Layers of a unit over a text, in one direction or in both.
+    """A stack of recurrent layers over a text, in one direction or in both.
 
-    In both directions, every layer of each reads the states of both of the layer below. Dropout
-    falls between layers and on nothing else.
+    Of the source `a b c END`, "forward" reads a b c END and "backward" reads END c b a. The order of
+    Sutskever et al. 2014, c b a END, is "forward" over a source that the task gives in the order
+    `Reversed`. With "both", every layer of either direction reads the states of both directions of
+    the layer below. Dropout falls between layers and on nothing else.
 
     Attributes:
-        cell: the template of every layer's unit.
+        cell: the template of every layer's cell.
         width: W, of one direction.
-        layers: how many, at least 1.
-        direction: "backward" reads a text from its end, as Sutskever et al. 2014 do.
+        layers: the number of layers.
+        direction: in which order the words are read.
         dropout: between layers; None means the model's.
-
-    Raises:
-        UserError: no layer.
 
     Source: Schuster & Paliwal 1997 (both directions); Bahdanau et al. 2015, section 3.2; Zaremba et
         al. 2014, section 3.2 (dropout).
@@ -92,19 +91,18 @@ class Encoder(nn.Module):
     dropout: DropoutRate | None = None
 
     def setup(self) -> None:
-        """Make every layer, of every direction, a unit of its own."""
-        if self.layers < 1:
-            raise UserError(f"an encoder needs at least 1 layer; got {self.layers}")
+        """Make every layer of every direction a cell of its own."""
         self.forward = self._stack("forward")
         self.backward = self._stack("backward")
         self.drop = Dropout(inherited(self, "dropout"))
 
-    def _stack(self, direction: Literal["forward", "backward"]) -> list[Layer]:
+    def _stack(self, direction: Literal["forward", "backward"]) -> list[RNNLayer]:
         """The layers of one direction, if the encoder reads in it."""
         if self.direction not in (direction, "both"):
             return []
         return [
-            Layer(cell=self.cell, width=self.width, direction=direction) for _ in range(self.layers)
+            RNNLayer(cell=self.cell, width=self.width, direction=direction)
+            for _ in range(self.layers)
         ]
 
     def __call__(self, x: jax.Array, present: jax.Array, *, deterministic: bool) -> EncoderOutput:

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.last_state import FixedVector
+from attnjax.attention.last_state import LastState
 from attnjax.attention.mask import Causal, DenseMask, Padding
 from attnjax.attention.multihead import MultiHead
 
@@ -13,7 +13,7 @@ QUERY, VALUE = np.ones((2, 3, 5)), np.random.default_rng(0).normal(size=(2, 4, 6
 
 
 def attend(mask, value=VALUE, **fields):
-    return FixedVector(**fields).apply(
+    return LastState(**fields).apply(
         {}, QUERY, value, value, mask, deterministic=True, mutable=["attention"]
     )
 
@@ -62,7 +62,7 @@ def test_a_row_that_may_attend_to_nothing_is_zero(readers, float64):
 
 
 def test_sits_in_heads():
-    heads = MultiHead(head=FixedVector(), heads=2)
+    heads = MultiHead(head=LastState(), heads=2)
     x = jnp.asarray(VALUE, jnp.float32)
     params = heads.init(jax.random.key(0), x, x, x, deterministic=True)
     out, seen = heads.apply(params, x, x, x, deterministic=True, mutable=["attention"])

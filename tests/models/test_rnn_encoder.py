@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from attnjax.errors import UserError
 from attnjax.models.rnn_cells import GRU, LSTM, Cell, Elman, GRUResetBefore
-from attnjax.models.rnn_encoder import Encoder, Layer
+from attnjax.models.rnn_encoder import Encoder, RNNLayer
 from tests.models import recurrence_oracle
 
 B, S, D, W = 3, 5, 3, 4
@@ -146,7 +146,7 @@ def test_both_directions_are_each_direction_side_by_side():
     parameters, x = drawn(both, np.float32)
     found = jax.jit(functools.partial(apply, both))(parameters, x, PRESENT)
     for place, direction in enumerate(("forward", "backward")):
-        layer = Layer(cell=GRU(), width=W, direction=direction)
+        layer = RNNLayer(cell=GRU(), width=W, direction=direction)
         own = {"params": parameters[f"{direction}_0"]}
         states, final = jax.jit(layer.apply)(own, x, PRESENT)
         half = found.states[..., place * W : (place + 1) * W]

@@ -10,7 +10,7 @@ import pytest
 
 from attnjax.attention.align import LocalMonotonic, LocalPredictive
 from attnjax.attention.attention import Attention
-from attnjax.attention.last_state import FixedVector
+from attnjax.attention.last_state import LastState
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Dot, General, Location
 from attnjax.data.special_tokens import PAD
@@ -39,7 +39,7 @@ SUTSKEVER = recurrent(TWO_FORWARD, LuongDecoder(width=W, layers=2, attention=Non
 BAHDANAU = recurrent(GATED, BahdanauDecoder(width=W, maxout=MAXOUT))
 CHO = recurrent(
     Encoder(cell=GRUResetBefore(), width=W, direction="forward"),
-    BahdanauDecoder(width=W, maxout=MAXOUT, attention=FixedVector()),
+    BahdanauDecoder(width=W, maxout=MAXOUT, attention=LastState()),
 )
 HEADS = recurrent(BOTH, LuongDecoder(width=W, attention=MultiHead(heads=2)))
 LOCAL = recurrent(BOTH, LuongDecoder(width=W, attention=Attention(align=LocalMonotonic(reach=1))))

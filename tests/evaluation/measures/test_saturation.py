@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.last_state import FixedVector
+from attnjax.attention.last_state import LastState
 from attnjax.attention.multihead import MultiHead
 from attnjax.data.corpora.parallel_text import TabSeparated
 from attnjax.errors import UserError
@@ -139,7 +139,7 @@ def test_an_attention_without_logits_has_its_part_in_the_rest(inputs):
     fixed = inputs.model.clone(
         decoder_layer=DecoderLayer(
             self_attention=MultiHead(heads=2),
-            cross_attention=FixedVector(),
+            cross_attention=LastState(),
             feed_forward=FeedForward(width=8),
         )
     )
