@@ -11,7 +11,7 @@ import pytest
 from flax import traverse_util
 
 from attnjax.config.vary import vary
-from attnjax.data import MosesWords
+from attnjax.data import Forward, MosesWords, Reversed
 from attnjax.experiment import Ablation, Experiment
 from attnjax.experiment.load import load
 from attnjax.nn.initializers import UniformInit
@@ -114,6 +114,13 @@ for words, search, encdec in ((50, 288_000, 600_000), (30, 471_000, 846_000)):
         "search": {"training.steps": search, "model.decoder.attention.score.width": 1000},
         "encdec": {"training.steps": encdec},
     }
+
+
+def test_sutskever_reads_the_source_reversed_and_its_end_last():
+    variants = open_setting("sutskever2014", "paper").variants
+    orders = {name: type(one.task.source_order) for name, one in variants.items()}
+    assert orders == {"forward": Forward, "reversed": Reversed}
+    assert {one.model.encoder.direction for one in variants.values()} == {"forward"}
 
 
 @pytest.mark.parametrize(("name", "setting"), NUMBERS)

@@ -1,1 +1,62 @@
-"""Models made of attention: each has `features` for training and `start`/`step` for decoding."""
+"""Models: recurrent sequence-to-sequence, Transformer, captioner, classifier, kernel regression.
+
+A model is a frozen Linen module, unbound in an experiment. `Model` says what every model is,
+`SequenceModel` what training and search ask of one that writes words.
+"""
+
+from attnjax.models.base import LayerAttention, Model, SequenceModel, logits
+from attnjax.models.captioner import Captioner, Convolutions
+from attnjax.models.classifier import Classifier
+from attnjax.models.kernel_regression import KernelRegression
+from attnjax.models.rnn_cells import GRU, LSTM, Cell, Elman, GRUResetBefore
+from attnjax.models.rnn_decoders import (
+    BahdanauDecoder,
+    Feeding,
+    InputFeeding,
+    LuongDecoder,
+    NoInputFeeding,
+    RNNDecoder,
+)
+from attnjax.models.rnn_encoder import Encoder, EncoderOutput
+from attnjax.models.seq2seq import Seq2Seq
+from attnjax.models.transformer import Transformer
+from attnjax.models.transformer_layers import (
+    DecoderLayer,
+    EncoderLayer,
+    FeedForward,
+    PostNorm,
+    PreNorm,
+    Residual,
+)
+
+__all__ = [
+    "GRU",
+    "LSTM",
+    "BahdanauDecoder",
+    "Captioner",
+    "Cell",
+    "Classifier",
+    "Convolutions",
+    "DecoderLayer",
+    "Elman",
+    "Encoder",
+    "EncoderLayer",
+    "EncoderOutput",
+    "FeedForward",
+    "Feeding",
+    "GRUResetBefore",
+    "InputFeeding",
+    "KernelRegression",
+    "LayerAttention",
+    "LuongDecoder",
+    "Model",
+    "NoInputFeeding",
+    "PostNorm",
+    "PreNorm",
+    "RNNDecoder",
+    "Residual",
+    "Seq2Seq",
+    "SequenceModel",
+    "Transformer",
+    "logits",
+]

@@ -68,8 +68,8 @@ class EncoderOutput(NamedTuple):
 class Encoder(nn.Module):
     """A stack of recurrent layers over a text, in one direction or in both.
 
-    Of the source `a b c END`, "forward" reads a b c END and "backward" reads END c b a. The order of
-    Sutskever et al. 2014, c b a END, is "forward" over a source that the task gives in the order
+    Of the source `a b c END`, "forward" reads a b c END and "backward" reads END c b a. The order
+    of Sutskever et al. 2014, c b a END, is "forward" over a source that the task gives in the order
     `Reversed`. With "both", every layer of either direction reads the states of both directions of
     the layer below. Dropout falls between layers and on nothing else.
 
