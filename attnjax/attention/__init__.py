@@ -33,7 +33,7 @@ from attnjax.attention.kernel_score import (
     SquaredExponential,
     Triangular,
 )
-from attnjax.attention.last_state import FixedVector
+from attnjax.attention.last_state import LastState
 from attnjax.attention.mask import (
     And,
     Causal,
@@ -80,11 +80,11 @@ __all__ = [
     "Dot",
     "Epanechnikov",
     "ExcludeSelf",
-    "FixedVector",
     "Gaussian",
     "General",
     "Hard",
     "Kernel",
+    "LastState",
     "Learned",
     "LearnedGaussian",
     "LocalMonotonic",

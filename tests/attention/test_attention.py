@@ -13,7 +13,7 @@ from attnjax.attention import score as scores
 from attnjax.attention.align import Align
 from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.fused.dispatch import fused
-from attnjax.attention.last_state import FixedVector
+from attnjax.attention.last_state import LastState
 from attnjax.attention.mask import DenseMask, Mask
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Position, Positions
@@ -164,7 +164,7 @@ def test_weights_are_shown_only_when_asked_and_before_dropout():
 def test_booleans_are_a_dense_mask():
     inputs, allowed, _ = arrays()
     given = (inputs["query"], inputs["key"], inputs["value"])
-    for attention in (Attention(), Attention(implementation="blockwise"), FixedVector()):
+    for attention in (Attention(), Attention(implementation="blockwise"), LastState()):
         expected = attention.apply({}, *given, DenseMask(allowed), deterministic=True)
         for mask in (allowed, np.asarray(allowed)):
             found = attention.apply({}, *given, mask, deterministic=True)
@@ -176,7 +176,7 @@ def test_booleans_are_a_dense_mask():
             Attention().apply({}, *given, wrong, deterministic=True)
 
 
-@pytest.mark.parametrize("head", [Attention(), Attention(score=General()), FixedVector()])
+@pytest.mark.parametrize("head", [Attention(), Attention(score=General()), LastState()])
 def test_initializing_sows_nothing(head):
     x = jnp.ones((1, 3, 4))
     for attention in (head, MultiHead(head=head, heads=2)):
