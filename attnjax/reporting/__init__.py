@@ -1,1 +1,16 @@
-"""What an experiment came to: a table for the terminal, a page with figures for everyone else."""
+"""Reports of an experiment: a table for the terminal, a page with figures for everyone else."""
+
+from attnjax.reporting.page import write
+from attnjax.reporting.summary import ClaimRow, Column, PublishedRow, Row, Summary
+from attnjax.reporting.table import plain, table
+
+__all__ = [
+    "ClaimRow",
+    "Column",
+    "PublishedRow",
+    "Row",
+    "Summary",
+    "plain",
+    "table",
+    "write",
+]

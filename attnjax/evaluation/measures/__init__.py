@@ -1,1 +1,20 @@
-"""What is measured of a run beside the metric of its task."""
+"""Measures: what is computed of a run on the test split beside the metric of its answers."""
+
+from attnjax.evaluation.measures.alignment import Alignment, Heatmaps
+from attnjax.evaluation.measures.base import EvalInputs, Measure, Picture
+from attnjax.evaluation.measures.by_length import ByLength
+from attnjax.evaluation.measures.regions import Regions
+from attnjax.evaluation.measures.regression import RegressionError
+from attnjax.evaluation.measures.saturation import Saturation
+
+__all__ = [
+    "Alignment",
+    "ByLength",
+    "EvalInputs",
+    "Heatmaps",
+    "Measure",
+    "Picture",
+    "Regions",
+    "RegressionError",
+    "Saturation",
+]
