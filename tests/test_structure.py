@@ -25,7 +25,7 @@ STOREYS = (
     ("attnjax.cli",),
     ("attnjax.runs", "attnjax.benchmark"),
     ("attnjax.experiment", "attnjax.reporting"),
-    ("attnjax.evaluation",),
+    ("attnjax.evaluation", "attnjax.checks"),
     ("attnjax.training", "attnjax.decoding"),
     ("attnjax.models",),
     ("attnjax.attention",),

@@ -73,6 +73,26 @@ def parts(*, path: str, experiment: str | None) -> None:
     _out().print(drawn)
 
 
+def check(*, experiment: str) -> int:
+    """Try the library's properties on the parts that a file defines; 1 if one does not hold."""
+    _keep_compiled()
+    from attnjax.cli.check import check_file
+    from attnjax.experiment import load
+
+    failed = tried = 0
+    for checked in check_file(load(find(experiment))):
+        for name, problem in checked.findings:
+            line = f"{checked.what}: {name}: {problem or 'ok'}"
+            _out().print(line, highlight=False, soft_wrap=True, markup=False)
+            tried += 1
+            failed += problem is not None
+    if not tried:
+        raise UserError(
+            f"{experiment} defines no score, align, attention or part of a model to be checked"
+        )
+    return int(failed > 0)
+
+
 def run(
     *,
     experiment: str,

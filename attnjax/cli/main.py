@@ -131,6 +131,9 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
         help="a shipped one's name, or a file; default: a Transformer that copies",
     )
 
+    check = add("check", "Try on the parts that a file defines what every part of attnjax fulfils.")
+    check.add_argument("experiment", metavar="FILE", help="an experiment file")
+
     report = add("report", "Make the table and report.html of finished runs again.")
     path(report, "RUNS", "an experiment's folder, or the one that --runs named")
 
@@ -238,9 +241,9 @@ def _main(arguments: list[str]) -> int:
     options = {name: value for name, value in vars(given).items() if name != "command"}
     if given.command in ("show", "run"):
         options["overrides"] = tuple(overrides)
-    command(**options)
+    code = command(**options)
     sys.stdout.flush()
-    return 0
+    return code or 0
 
 
 def _mendable(error: OSError) -> str | None:

@@ -177,7 +177,7 @@ def test_none_is_no_string_and_values_that_fit_only_together_are_made_together()
                 {"search.max_words": 3, "search.min_words": 0},
                 {"task.valid": None},
             )
-    with pytest.raises(UserError, match="max_words 3"):
+    with pytest.raises(UserError, match="at least min_words, 5; got 3"):
         override(base, split(["--search.max_words", "3"])[1])
 
 

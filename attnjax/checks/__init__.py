@@ -1,0 +1,7 @@
+"""The properties that every attention and every model has, to be tried on a part of one's own."""
+
+from attnjax.checks.attention import check_attention
+from attnjax.checks.finding import Finding
+from attnjax.checks.model import check_model
+
+__all__ = ["Finding", "check_attention", "check_model"]

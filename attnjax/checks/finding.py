@@ -1,0 +1,40 @@
+"""What came of trying a property on a part."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+
+class Finding(NamedTuple):
+    """Whether a part has a property.
+
+    Attributes:
+        property: the property, in words.
+        problem: what does not hold; None: the part has the property.
+    """
+
+    property: str
+    problem: str | None
+
+
+def not_zero(what: str, array: jax.Array) -> str | None:
+    """The sentence for an array that is not all zeros; None: it is."""
+    if not jnp.isfinite(array).all():
+        return f"{what} is not finite"
+    largest = float(jnp.abs(array).max(initial=0.0))
+    return f"{what} is not 0 but up to {largest:.2g}" if largest else None
+
+
+def not_equal(what: str, one: jax.Array, other: jax.Array) -> str | None:
+    """The sentence for two arrays that differ by more than rounding; None: they do not."""
+    wide = [jnp.asarray(array, jnp.float32) for array in (one, other)]
+    if jnp.allclose(*wide, rtol=1e-4, atol=1e-4):
+        return None
+    return f"{what} differs by up to {float(jnp.abs(wide[0] - wide[1]).max()):.2g}"
+
+
+def not_finite(what: str, tree: Any) -> str | None:
+    """The sentence for arrays with an infinity or NaN; None: there is none."""
+    finite = all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(tree))
+    return None if finite else f"{what} is not finite"

@@ -1,0 +1,82 @@
+"""Parts of attnjax have every property; a part with a planted mistake is found out by its name."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from attnjax.attention.align import Align, LocalMonotonic, Normalise, Uniform
+from attnjax.attention.attention import Attention
+from attnjax.attention.kernel_score import Boxcar, Gaussian
+from attnjax.attention.multihead import MultiHead
+from attnjax.attention.score import Additive, Dot, General, Score, dot
+from attnjax.checks import check_attention
+
+GOOD = (
+    Attention(),
+    Attention(score=Dot()),
+    Attention(score=General()),
+    Attention(score=Additive()),
+    Attention(score=Gaussian()),
+    Attention(score=Boxcar(bandwidth=9.0), align=Normalise()),
+    Attention(align=Uniform()),
+    Attention(align=LocalMonotonic(reach=2)),
+    MultiHead(heads=2),
+)
+
+
+@pytest.mark.parametrize("attention", GOOD, ids=str)
+def test_parts_of_attnjax_have_every_property(attention):
+    findings = check_attention(attention)
+    assert len(findings) == 5
+    assert not [finding for finding in findings if finding.problem]
+
+
+class Unmasked(Align):
+    """An align that forgets the mask."""
+
+    def __call__(self, logits, mask=None, context=None):
+        return jax.nn.softmax(logits)
+
+
+class Overflowing(Score):
+    """A score that grows faster than float16."""
+
+    def __call__(self, query, key, positions=None):
+        return jnp.exp(dot(query, key) / 100)
+
+
+class OfAllQueries(Score):
+    """A score that looks at the other queries."""
+
+    def __call__(self, query, key, positions=None):
+        return dot(query, key) * query.sum(axis=(-2, -1), keepdims=True)
+
+
+class Broken(Score):
+    """A score that fails."""
+
+    def __call__(self, query, key, positions=None):
+        raise RuntimeError("not today")
+
+
+@pytest.mark.parametrize(
+    ("attention", "failed"),
+    [
+        (
+            Attention(align=Unmasked()),
+            {"masked rows give zero", "causal", "a mask equals a subset"},
+        ),
+        (Attention(score=Overflowing()), {"finite in half precision"}),
+        (Attention(score=OfAllQueries()), {"one query at a time equals all"}),
+        (Attention(score=Broken()), {"can be called"}),
+    ],
+    ids=str,
+)
+def test_a_mistake_is_found_by_name(attention, failed):
+    found = {name: problem for name, problem in check_attention(attention) if problem}
+    assert failed <= found.keys()
+
+
+def test_what_a_part_raises_is_its_problem():
+    ((_, problem),) = check_attention(Attention(score=Broken()))
+    assert problem == "RuntimeError: not today"

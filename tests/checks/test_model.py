@@ -1,0 +1,56 @@
+"""Models of attnjax have every property; a model with a planted mistake is found by name."""
+
+import jax.numpy as jnp
+import pytest
+
+from attnjax.checks import check_model
+from attnjax.models.rnn_decoders import LuongDecoder
+from attnjax.models.rnn_encoder import Encoder
+from attnjax.models.seq2seq import Seq2Seq
+from attnjax.models.transformer import Transformer
+
+SOURCE = jnp.array([[5, 6, 7, 1], [6, 1, 0, 0]])
+TARGET = jnp.array([[7, 6, 1], [6, 1, 0]])
+TRANSFORMER = Transformer(width=16, num_encoder_layers=1, num_decoder_layers=1)
+
+
+class Louder(Transformer):
+    """A Transformer whose steps are not its parallel call."""
+
+    def step(self, constants, cache, state, word, step):
+        logits, cache, state = super().step(constants, cache, state, word, step)
+        return 2 * logits, cache, state
+
+
+class Foreseeing(Transformer):
+    """A Transformer whose every word knows the last."""
+
+    def features(self, source, decoder_input, *, deterministic):
+        hidden, table = super().features(source, decoder_input, deterministic=deterministic)
+        return hidden + hidden[:, -1:], table
+
+
+def check(model):
+    model = model.with_vocabularies(9, 9)
+    return {name: problem for name, problem in check_model(model, SOURCE, TARGET) if problem}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        TRANSFORMER,
+        Seq2Seq(
+            encoder=Encoder(width=8, layers=1, direction="forward"),
+            decoder=LuongDecoder(width=8, layers=1),
+        ),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_models_of_attnjax_have_every_property(model):
+    assert not check(model)
+
+
+def test_a_mistake_is_found_by_name():
+    small = {"width": 16, "num_encoder_layers": 1, "num_decoder_layers": 1}
+    assert check(Louder(**small)).keys() == {"step by step equals parallel"}
+    assert "causal" in check(Foreseeing(**small))
