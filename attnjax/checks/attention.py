@@ -61,7 +61,8 @@ def _raised(error: Exception) -> str:
 
 
 def _context(attention: AttentionBase, variables: Any, inputs: Any, mask: Mask | None) -> jax.Array:
-    return attention.apply(variables, *inputs, mask, deterministic=True)
+    context: Any = attention.apply(variables, *inputs, mask, deterministic=True)
+    return context
 
 
 def _masked_rows(attention: AttentionBase, variables: Any, inputs: Any) -> str | None:
@@ -102,7 +103,7 @@ def _subset(attention: AttentionBase, variables: Any, inputs: Any) -> str | None
 def _one_at_a_time(attention: AttentionBase, variables: Any, inputs: Any) -> str | None:
     query, key, value = inputs
     together = _context(attention, variables, inputs, Causal())
-    single = [
+    single: list[Any] = [
         attention.apply(
             variables,
             query[:, place : place + 1],

@@ -27,7 +27,7 @@ def check_model(model: SequenceModel, source: jax.Array, target: jax.Array) -> l
     decoder_input = jnp.pad(target[:, :-1], ((0, 0), (1, 0)), constant_values=START)
     variables = model.init(jax.random.key(0), source, decoder_input, deterministic=True)
     variables = {"params": variables["params"]}
-    parallel = model.apply(variables, source, decoder_input, deterministic=True)
+    parallel: Any = model.apply(variables, source, decoder_input, deterministic=True)
     properties: dict[str, Callable[[], str | None]] = {
         "step by step equals parallel": partial(
             _steps, model, variables, source, decoder_input, parallel
@@ -43,7 +43,7 @@ def check_model(model: SequenceModel, source: jax.Array, target: jax.Array) -> l
 def _steps(
     model: SequenceModel, variables: Any, source: Any, decoder_input: Any, parallel: Any
 ) -> str | None:
-    call = partial(model.apply, variables)
+    call: Any = partial(model.apply, variables)
     length = decoder_input.shape[1]
     memory, mask = call(source, deterministic=True, method="encode")
     constants, cache, state = call(memory, mask, length=length, beams=1, method="start")
@@ -62,7 +62,7 @@ def _causal(
     last = decoder_input.shape[1] - 1
     # another word, neither padding nor the one that is there
     other = decoder_input.at[:, last].set(jnp.where(decoder_input[:, last] == START, 4, START))
-    changed = model.apply(variables, source, other, deterministic=True)
+    changed: Any = model.apply(variables, source, other, deterministic=True)
     return not_equal("a logit before the changed word", changed[:, :last], parallel[:, :last])
 
 

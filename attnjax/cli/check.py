@@ -43,7 +43,7 @@ def check_file(loaded: ExperimentFile) -> Iterator[Checked]:
             if isinstance(part, AttentionBase) and part not in tried and _holds(part, own):
                 tried.add(part)
                 yield Checked(f"variant {name}, {path}", check_attention(part))
-        if mine and isinstance(experiment.model, SequenceModel):
+        if mine:
             yield Checked(f"variant {name}, model", _check_model(experiment))
     for kind in sorted(own - used, key=lambda kind: kind.__name__):
         if attention := _alone(kind):
@@ -68,11 +68,12 @@ def _alone(kind: Any) -> AttentionBase | None:
 
 
 def _check_model(experiment: Experiment) -> list[Finding]:
+    """The findings for an experiment's model; none if it is not one of sequences."""
     corpus = experiment.task.load()
-    resolved = experiment.resolve(corpus)
+    model = experiment.resolve(corpus).model
+    if not isinstance(model, SequenceModel):
+        return []
     examples = corpus.splits["train"][:EXAMPLES]
     _, batch = next(in_order(examples, experiment.training.batching))
     rows = slice(0, len(examples))
-    return check_model(
-        resolved.model, jnp.asarray(batch.source[rows]), jnp.asarray(batch.target[rows])
-    )
+    return check_model(model, jnp.asarray(batch.source[rows]), jnp.asarray(batch.target[rows]))
