@@ -20,14 +20,10 @@ over words, 30 times smaller (a test shows that the updates are the same).
 from functools import partial
 from typing import Any
 
-from attnjax.attention.last_state import LastState
-from attnjax.data.batching import Batching
-from attnjax.data.corpora.tfds import Translation
-from attnjax.data.generated.sequences import Reverse
-from attnjax.data.moses import MosesWords
-from attnjax.decoding.search import Beam
-from attnjax.evaluation.measures.alignment import Alignment
-from attnjax.evaluation.measures.by_length import ByLength
+from attnjax.attention import LastState
+from attnjax.data import Batching, MosesWords, Reverse, Translation
+from attnjax.decoding import Beam
+from attnjax.evaluation import Alignment, ByLength
 from attnjax.experiment import (
     Ablation,
     Claim,
@@ -38,15 +34,9 @@ from attnjax.experiment import (
     figures,
     vary,
 )
-from attnjax.models.rnn_cells import GRUResetBefore
-from attnjax.models.rnn_decoders import BahdanauDecoder
-from attnjax.models.rnn_encoder import Encoder
-from attnjax.models.seq2seq import Seq2Seq
-from attnjax.nn.initializers import InitByName, InitRule, NormalInit, OrthogonalInit, ZerosInit
-from attnjax.training.objectives.base import CrossEntropy
-from attnjax.training.optimizers import Adadelta, Adam
-from attnjax.training.schedules import Constant
-from attnjax.training.settings import Training
+from attnjax.models import BahdanauDecoder, Encoder, GRUResetBefore, Seq2Seq
+from attnjax.nn import InitByName, InitRule, NormalInit, OrthogonalInit, ZerosInit
+from attnjax.training import Adadelta, Adam, Constant, CrossEntropy, Training
 
 base = Experiment(
     task=Reverse(symbols=20, shortest=2, longest=16),

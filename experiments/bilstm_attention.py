@@ -13,21 +13,13 @@ questions, 75.9 % of the reviews (over all ten folds).
 
 from functools import partial
 
-from attnjax.attention.align import Uniform
-from attnjax.attention.attention import Attention
-from attnjax.attention.score import Dot
-from attnjax.data.batching import Batching
-from attnjax.data.corpora.labelled import MovieReviews, Trec
-from attnjax.data.vocabulary import SplitWords
-from attnjax.decoding.label import Label
-from attnjax.evaluation.measures.alignment import Heatmaps
+from attnjax.attention import Attention, Dot, Uniform
+from attnjax.data import Batching, MovieReviews, SplitWords, Trec
+from attnjax.decoding import Label
+from attnjax.evaluation import Heatmaps
 from attnjax.experiment import Ablation, Claim, Difference, Experiment, Value, figures, vary
-from attnjax.models.classifier import Classifier
-from attnjax.models.rnn_encoder import Encoder
-from attnjax.training.objectives.base import CrossEntropy
-from attnjax.training.optimizers import Adam
-from attnjax.training.schedules import Constant
-from attnjax.training.settings import Training
+from attnjax.models import Classifier, Encoder
+from attnjax.training import Adam, Constant, CrossEntropy, Training
 
 words = SplitWords(min_count=2)
 trec = Experiment(

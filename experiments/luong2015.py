@@ -17,21 +17,13 @@ are 30 times larger and smaller for means over words.
     attnjax run luong2015 --setting paper    # WMT 2014 English-German, through TFDS
 """
 
-from attnjax.attention.align import LocalMonotonic, LocalPredictive
-from attnjax.attention.score import Additive, Dot, Location
-from attnjax.data.batching import Batching
-from attnjax.data.corpora.tfds import Translation
-from attnjax.data.generated.dates import Dates
-from attnjax.data.moses import MosesWords
-from attnjax.evaluation.unknown_words import CopyUnknown
+from attnjax.attention import Additive, Dot, LocalMonotonic, LocalPredictive, Location
+from attnjax.data import Batching, Dates, MosesWords, Translation
+from attnjax.evaluation import CopyUnknown
 from attnjax.experiment import Ablation, Claim, Experiment, Setting, figures, gains, vary
-from attnjax.models.rnn_decoders import LuongDecoder, NoInputFeeding
-from attnjax.models.rnn_encoder import Encoder
-from attnjax.models.seq2seq import Seq2Seq
-from attnjax.nn.initializers import UniformInit
-from attnjax.training.optimizers import Adam, GradientDescent
-from attnjax.training.schedules import Constant, Halving
-from attnjax.training.settings import Training
+from attnjax.models import Encoder, LuongDecoder, NoInputFeeding, Seq2Seq
+from attnjax.nn import UniformInit
+from attnjax.training import Adam, Constant, GradientDescent, Halving, Training
 
 general = Experiment(
     task=Dates(locales="en,de", formats="full;long;medium"),

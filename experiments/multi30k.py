@@ -12,17 +12,10 @@ length is known to 6 BLEU only.
     attnjax run multi30k --variant luong --variant fixed_vector
 """
 
-from attnjax.attention.attention import Attention
-from attnjax.attention.last_state import LastState
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.score import Dot
-from attnjax.data.batching import Batching
-from attnjax.data.corpora.parallel_text import ParallelText
-from attnjax.data.vocabulary import SplitWords
-from attnjax.decoding.length_penalty import Power
-from attnjax.decoding.search import Beam
-from attnjax.evaluation.measures.alignment import Heatmaps
-from attnjax.evaluation.measures.by_length import ByLength
+from attnjax.attention import Attention, Dot, LastState, MultiHead
+from attnjax.data import Batching, ParallelText, SplitWords
+from attnjax.decoding import Beam, Power
+from attnjax.evaluation import ByLength, Heatmaps
 from attnjax.experiment import (
     Ablation,
     Claim,
@@ -33,16 +26,18 @@ from attnjax.experiment import (
     figures,
     vary,
 )
-from attnjax.models.rnn_cells import GRUResetBefore
-from attnjax.models.rnn_decoders import BahdanauDecoder, LuongDecoder
-from attnjax.models.rnn_encoder import Encoder
-from attnjax.models.seq2seq import Seq2Seq
-from attnjax.models.transformer import Transformer
-from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
-from attnjax.training.objectives.base import CrossEntropy
-from attnjax.training.optimizers import Adam
-from attnjax.training.schedules import Cosine, InverseSquareRoot
-from attnjax.training.settings import Training
+from attnjax.models import (
+    BahdanauDecoder,
+    DecoderLayer,
+    Encoder,
+    EncoderLayer,
+    FeedForward,
+    GRUResetBefore,
+    LuongDecoder,
+    Seq2Seq,
+    Transformer,
+)
+from attnjax.training import Adam, Cosine, CrossEntropy, InverseSquareRoot, Training
 
 heads = MultiHead(heads=4)
 feed_forward, batching = FeedForward(width=256), Batching(max_tokens=8_192, shapes=10)

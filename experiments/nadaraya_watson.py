@@ -15,24 +15,21 @@ result is the mean squared distance to the truth.
 
 from functools import partial
 
-from attnjax.attention.align import Normalize, Uniform
-from attnjax.attention.attention import Attention
-from attnjax.attention.kernel_score import (
+from attnjax.attention import (
+    Attention,
     Boxcar,
     Epanechnikov,
     Gaussian,
     LearnedGaussian,
+    Normalize,
     Triangular,
+    Uniform,
 )
-from attnjax.data.generated.regression import NoisyFunction
-from attnjax.data.per_seed import DatasetPerSeed
-from attnjax.evaluation.measures.regression import RegressionError
+from attnjax.data import DatasetPerSeed, NoisyFunction
+from attnjax.evaluation import RegressionError
 from attnjax.experiment import Ablation, Claim, Difference, Experiment, vary
-from attnjax.models.kernel_regression import KernelRegression
-from attnjax.training.objectives.squared_error import SquaredError
-from attnjax.training.optimizers import Adam
-from attnjax.training.schedules import Constant
-from attnjax.training.settings import Training
+from attnjax.models import KernelRegression
+from attnjax.training import Adam, Constant, SquaredError, Training
 
 base = Experiment(
     task=NoisyFunction(train=50, valid=50, test=50, sets=10, noise=0.5),

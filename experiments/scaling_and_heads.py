@@ -14,19 +14,13 @@ rate serves all variants.
 
 from functools import partial
 
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.score import Additive, Dot
-from attnjax.data.batching import Batching
-from attnjax.data.generated.dates import Dates
-from attnjax.decoding.search import Greedy
-from attnjax.evaluation.measures.alignment import Alignment
-from attnjax.evaluation.measures.saturation import Saturation
+from attnjax.attention import Additive, Dot, MultiHead
+from attnjax.data import Batching, Dates
+from attnjax.decoding import Greedy
+from attnjax.evaluation import Alignment, Saturation
 from attnjax.experiment import Ablation, Claim, Difference, Experiment, MetricKey, Slope, vary
-from attnjax.models.transformer import Transformer
-from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
-from attnjax.training.optimizers import Adam
-from attnjax.training.schedules import InverseSquareRoot
-from attnjax.training.settings import Training
+from attnjax.models import DecoderLayer, EncoderLayer, FeedForward, Transformer
+from attnjax.training import Adam, InverseSquareRoot, Training
 
 one_head, feed_forward = MultiHead(heads=1), FeedForward(width=128)
 base = Experiment(

@@ -15,19 +15,11 @@ an epoch, theirs are drawn with replacement.
     attnjax run scan --setting paper
 """
 
-from attnjax.data.batching import Batching
-from attnjax.data.corpora.scan import Scan
-from attnjax.decoding.search import Greedy
+from attnjax.data import Batching, Scan
+from attnjax.decoding import Greedy
 from attnjax.experiment import Ablation, Claim, Experiment, Setting, Value, figures, vary
-from attnjax.models.rnn_cells import GRU
-from attnjax.models.rnn_decoders import BahdanauDecoder, LuongDecoder
-from attnjax.models.rnn_encoder import Encoder
-from attnjax.models.seq2seq import Seq2Seq
-from attnjax.training.objectives.base import CrossEntropy
-from attnjax.training.objectives.teacher_forcing import TeacherForcing
-from attnjax.training.optimizers import Adam
-from attnjax.training.schedules import Constant
-from attnjax.training.settings import Training
+from attnjax.models import GRU, BahdanauDecoder, Encoder, LuongDecoder, Seq2Seq
+from attnjax.training import Adam, Constant, CrossEntropy, TeacherForcing, Training
 
 overall_best = Seq2Seq(
     width=200,

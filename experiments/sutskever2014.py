@@ -18,22 +18,12 @@ smaller for means over words.
     attnjax run sutskever2014 --setting paper    # WMT 2014 English-French, through TFDS
 """
 
-from attnjax.data.batching import Batching
-from attnjax.data.corpora.parallel_text import Reversed
-from attnjax.data.corpora.tfds import Translation
-from attnjax.data.generated.sequences import Copy
-from attnjax.data.moses import MosesWords
-from attnjax.decoding.length_penalty import NoPenalty
-from attnjax.decoding.search import Beam
+from attnjax.data import Batching, Copy, MosesWords, Reversed, Translation
+from attnjax.decoding import Beam, NoPenalty
 from attnjax.experiment import Ablation, Experiment, Setting, figures, gains, vary
-from attnjax.models.rnn_decoders import LuongDecoder
-from attnjax.models.rnn_encoder import Encoder
-from attnjax.models.seq2seq import Seq2Seq
-from attnjax.nn.initializers import UniformInit
-from attnjax.training.objectives.base import CrossEntropy
-from attnjax.training.optimizers import Adam, GradientDescent
-from attnjax.training.schedules import Constant, Halving
-from attnjax.training.settings import Training
+from attnjax.models import Encoder, LuongDecoder, Seq2Seq
+from attnjax.nn import UniformInit
+from attnjax.training import Adam, Constant, CrossEntropy, GradientDescent, Halving, Training
 
 base = Experiment(
     task=Copy(symbols=10, shortest=4, longest=12),

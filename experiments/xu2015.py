@@ -22,12 +22,10 @@ a fifth of that.
 
 from functools import partial
 
-from attnjax.attention.hard_align import Hard, StraightThrough
-from attnjax.data.batching import Batching
-from attnjax.data.corpora.coco import Coco
-from attnjax.data.generated.shapes import Shapes
-from attnjax.decoding.search import Beam, Greedy
-from attnjax.evaluation.measures.regions import Regions
+from attnjax.attention import Hard, StraightThrough
+from attnjax.data import Batching, Coco, Shapes
+from attnjax.decoding import Beam, Greedy
+from attnjax.evaluation import Regions
 from attnjax.experiment import (
     Ablation,
     Claim,
@@ -39,12 +37,8 @@ from attnjax.experiment import (
     gains,
     vary,
 )
-from attnjax.models.captioner import Captioner, Convolutions
-from attnjax.training.objectives.base import CrossEntropy
-from attnjax.training.objectives.show_attend_tell import DoublyStochastic, Reinforce
-from attnjax.training.optimizers import Adam
-from attnjax.training.schedules import Constant
-from attnjax.training.settings import Training
+from attnjax.models import Captioner, Convolutions
+from attnjax.training import Adam, Constant, CrossEntropy, DoublyStochastic, Reinforce, Training
 
 base = Experiment(
     task=Shapes(train=4_000, valid=200, test=500),

@@ -11,7 +11,12 @@ import pytest
 from flax import traverse_util
 
 from attnjax.config.vary import vary
+<<<<<<< HEAD
 from attnjax.data import Forward, MosesWords, Reversed
+=======
+from attnjax.data import MosesWords, Vocabularies
+from attnjax.evaluation.bleu import Bleu
+>>>>>>> 7baf424 (Experiments import from the rooms' tables of contents; BLEU on Moses' words stands in a test)
 from attnjax.experiment import Ablation, Experiment
 from attnjax.experiment.load import load
 from attnjax.nn.initializers import UniformInit
@@ -188,3 +193,13 @@ def test_adadelta_for_means_over_words_is_the_papers_for_means_over_sentences():
             update, states[number] = transform.update(scale * gradient, states[number], params)
             updates.append(np.asarray(update))
         np.testing.assert_allclose(*updates, rtol=1e-4)
+
+
+def test_bleu_counts_the_words_that_moses_finds():
+    """As multi-bleu.perl did: an answer and its reference are tokenized text, and taken as it is."""
+    experiment = open_setting("luong2015", "paper").base
+    german = MosesWords(language="de").learn(["zu spät ,"])
+    english = MosesWords(language="en").learn(["late ,"])
+    metric = experiment.with_vocabularies(Vocabularies(english, german)).metric
+    assert metric == Bleu(tokenize="none", smooth="none")
+    assert german.plain("zu spät,") == german.decode(german.encode("zu spät ,")) == "zu spät ,"
