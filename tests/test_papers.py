@@ -196,7 +196,7 @@ def test_adadelta_for_means_over_words_is_the_papers_for_means_over_sentences():
 
 
 def test_bleu_counts_the_words_that_moses_finds():
-    """As multi-bleu.perl did: an answer and its reference are tokenized text, and taken as it is."""
+    """As multi-bleu.perl did: an answer and its reference are tokenized text."""
     experiment = open_setting("luong2015", "paper").base
     german = MosesWords(language="de").learn(["zu spät ,"])
     english = MosesWords(language="en").learn(["late ,"])
