@@ -11,12 +11,8 @@ import pytest
 from flax import traverse_util
 
 from attnjax.config.vary import vary
-<<<<<<< HEAD
-from attnjax.data import Forward, MosesWords, Reversed
-=======
-from attnjax.data import MosesWords, Vocabularies
+from attnjax.data import Forward, MosesWords, Reversed, Vocabularies
 from attnjax.evaluation.bleu import Bleu
->>>>>>> 7baf424 (Experiments import from the rooms' tables of contents; BLEU on Moses' words stands in a test)
 from attnjax.experiment import Ablation, Experiment
 from attnjax.experiment.load import load
 from attnjax.nn.initializers import UniformInit
