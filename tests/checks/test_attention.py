@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from attnjax.attention.align import Align, LocalMonotonic, Normalise, Uniform
+from attnjax.attention.align import Align, LocalMonotonic, Normalize, Uniform
 from attnjax.attention.attention import Attention
 from attnjax.attention.kernel_score import Boxcar, Gaussian
 from attnjax.attention.multihead import MultiHead
@@ -17,7 +17,7 @@ GOOD = (
     Attention(score=General()),
     Attention(score=Additive()),
     Attention(score=Gaussian()),
-    Attention(score=Boxcar(bandwidth=9.0), align=Normalise()),
+    Attention(score=Boxcar(bandwidth=9.0), align=Normalize()),
     Attention(align=Uniform()),
     Attention(align=LocalMonotonic(reach=2)),
     MultiHead(heads=2),

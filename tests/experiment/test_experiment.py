@@ -33,7 +33,9 @@ def test_what_an_ablation_names_must_be_there():
             Ablation(base=BASE, variants={"unscaled": BASE}, **wrong)
     with pytest.raises(UserError, match="at least one variant"):
         Ablation(base=BASE, variants={})
-    with pytest.raises(UserError, match="Ablation.seeds: wanted int above 0; got int 0"):
+    with pytest.raises(
+        UserError, match="Ablation.seeds: wanted int above 0 and at most 10000; got int 0"
+    ):
         Ablation(base=BASE, variants={"a": BASE}, seeds=0)
     with pytest.raises(UserError, match="the name of a folder"):
         Ablation(base=BASE, variants={"../a": BASE})
