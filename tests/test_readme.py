@@ -1,18 +1,36 @@
+"""What the README prints can be typed."""
+
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from attnjax.cli.catalog import find
+from attnjax.cli.main import main, parser
 from attnjax.config.walk import differences
-from attnjax.experiment.load import load, load_text
+from attnjax.experiment import load
+from attnjax.experiment.load import load_text
 
 README = Path(__file__).parents[1] / "README.md"
+TINY = Path(__file__).parent / "tiny.py"
 
 
 def snippets() -> list[str]:
     return re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+
+
+def commands() -> list[str]:
+    """The command lines, continued lines joined, without what is said of them."""
+    text = README.read_text().replace("\\\n", " ")
+    found = re.findall(r"^    (attnjax .*?)(?:  +#.*)?$", text, re.MULTILINE)
+    return [" ".join(line.split()) for line in found]
+
+
+def forms() -> list[str]:
+    return [line for line in commands() if re.search(r"[\[<]|\b[A-Z]{2,}\b(?!/)", line)]
 
 
 def test_as_a_library():
@@ -32,8 +50,35 @@ def test_the_variant_of_your_own_is_one():
     assert all(path.endswith(".score") for path in found)
 
 
-def test_every_file_it_names_is_there():
-    links = re.findall(r"\]\((?!http)([^)#]+)\)", README.read_text())
-    assert links
-    missing = [link for link in links if not (README.parent / link).exists()]
-    assert not missing
+def test_the_forms_of_the_commands_are_those_of_the_command_line():
+    """Each command has its line, and each option on it is the command's."""
+    _, choices = parser()
+    shown = {
+        line.split()[1]: set(re.findall(r"--[a-z-]+", line)) for line in forms()[: len(choices)]
+    }
+    assert shown.keys() == choices.keys()
+    for name, options in shown.items():
+        known = {option for action in choices[name]._actions for option in action.option_strings}
+        assert options <= known
+
+
+def test_every_command_is_as_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """Of a training two steps are enough, and one seed; what wants a corpus is left out without."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cosine.py").write_text(snippets()[1])
+    tried = 0
+    for line in commands():
+        if line in forms():
+            continue
+        words = shlex.split(line)[1:]
+        if words[0] == "run":
+            words += ["--training.steps", "2", "--seeds", "1"]
+        code = main(words)
+        said = capsys.readouterr().err
+        if "ATTNJAX_DATA" in said and code == 2:
+            continue
+        assert code == 0, (line, said)
+        tried += 1
+    assert tried >= 4

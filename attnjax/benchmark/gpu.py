@@ -56,7 +56,7 @@ def main(python: Path | None) -> None:
     Raises:
         UserError: there is no GPU.
     """
-    if jax.default_backend() != "gpu":
+    if jax.devices()[0].platform != "gpu":
         raise UserError(f"this wants a GPU; JAX found {jax.devices()[0].device_kind}")
     product = limit.product(limit.GPU_SIDE, "bfloat16")
     ours = [(one, None) for one in (base(), seeds(1), seeds(SEEDS))]

@@ -13,10 +13,16 @@ def machine() -> dict[str, Any]:
     return {
         "date": date.today().isoformat(),
         "device": jax.devices()[0].device_kind,
-        "cores": len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count(),
+        "cores": cores(),
         "system": platform.platform(),
         "python": platform.python_version(),
         "jax": jax.__version__,
     }
+
+
+def cores() -> int | None:
+    """The number of cores that this process may use; macOS and Windows do not say which."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count()

@@ -12,7 +12,6 @@ from typing import Any
 
 from attnjax.data.corpora.parallel_text import read_pairs
 from attnjax.data.files import find_file
-from attnjax.decoding.label import Label
 from attnjax.decoding.search import Beam, Greedy, Search
 from attnjax.errors import UserError, unknown
 from attnjax.evaluation.metric import Metric
@@ -195,7 +194,7 @@ def _search(own: Search, beam: int | None) -> Search:
     """
     if beam is None:
         return own
-    if isinstance(own, Label):
+    if own.finds_label:
         raise UserError("--beam is for sentences; this run answers with one label")
     if isinstance(own, Beam):
         return replace(own, size=beam)

@@ -25,8 +25,8 @@ def fill_layer(layer):
     blocks = {"self_attention": [3 * WIDTH, WIDTH], "attention": [WIDTH, 2 * WIDTH, WIDTH]}
     norms = [layer.ffn.layer_norm]
     for name, widths in blocks.items():
-        if hasattr(layer, name):
-            block = getattr(layer, name)
+        block = getattr(layer, name, None)
+        if block is not None:
             norms.append(block.layer_norm)
             for linear, out_width in zip(block.linear, widths):  # noqa: B905
                 fill_linear(linear, out_width, WIDTH)

@@ -8,7 +8,10 @@ import os
 import sys
 import time
 
-CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+try:
+    CORES = len(os.sched_getaffinity(0))
+except AttributeError:  # not on Linux
+    CORES = os.cpu_count()
 
 
 def serve(engine, version, call, warmup=2):

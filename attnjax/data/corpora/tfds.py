@@ -91,7 +91,7 @@ def read_split(builder: Any, split: str) -> Any:
     except ValueError as error:  # no such split, a slice that cannot be read, or an empty one
         known, reason = ", ".join(builder.info.splits), str(error).splitlines()[0]
         raise UserError(
-            f"a split of {builder.info.full_name.rpartition('/')[0]} with examples was wanted "
+            f"a split of {builder.info.full_name.rsplit('/', 1)[0]} with examples was wanted "
             f"({known}, or a part); got {split!r}: {reason}"
         ) from error
 

@@ -14,8 +14,7 @@ from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement, MetricKey
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, Picture
-from attnjax.models.base import Model
-from attnjax.models.kernel_regression import KernelRegression
+from attnjax.models.base import Model, SequenceModel
 from attnjax.training.objectives.squared_error import squared_error
 
 CELLS = 10
@@ -35,7 +34,7 @@ class RegressionError(Measure):
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
-        if not isinstance(model, KernelRegression):
+        if isinstance(model, SequenceModel):
             raise UserError(
                 f"RegressionError wants a model that predicts numbers; got {type(model).__name__}"
             )
