@@ -29,6 +29,7 @@ def start() -> int:
     """Run the command line in a process with large pages; returns its exit code."""
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
         signal.signal(signal.SIGINT, interrupt)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked by the large pages' start
     try:
         from attnjax.cli.large_pages import start_with_large_pages
         from attnjax.cli.main import main

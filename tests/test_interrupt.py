@@ -9,6 +9,12 @@ from pathlib import Path
 import pytest
 
 TINY = str(Path(__file__).parent / "tiny.py")
+LISTENING = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+"""A program that a shell starts in the background ignores the signal; this one does not."""
 
 
 @pytest.mark.parametrize(
@@ -16,7 +22,7 @@ TINY = str(Path(__file__).parent / "tiny.py")
 )
 def test_ctrl_c_while_modules_are_imported(tmp_path, module):
     # Python names each module on standard error when it has been imported
-    command = [sys.executable, "-X", "importtime", "-m", "attnjax", "run", TINY]
+    command = [sys.executable, "-c", LISTENING, "-X", "importtime", "-m", "attnjax", "run", TINY]
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_VERSION"}
     said = []
     with subprocess.Popen(

@@ -5,6 +5,7 @@ empty: with pages of 2 MiB, 512 times less often.
 """
 
 import os
+import signal
 import sys
 from collections.abc import Mapping
 
@@ -26,4 +27,6 @@ def start_with_large_pages() -> None:
     """Replace this process by the same command with large pages, unless it has them."""
     environment = with_large_pages(os.environ)
     if sys.platform == "linux" and sys.executable and environment != dict(os.environ):
+        # Ctrl-C waits until the new program handles it: Python's start would print a traceback
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)

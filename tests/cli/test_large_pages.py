@@ -25,8 +25,8 @@ def test_whoever_has_set_it_keeps_it():
 @pytest.mark.skipif(sys.platform != "linux", reason="only glibc has the switch")
 def test_the_program_starts_anew_with_its_arguments():
     program = (
-        "import os, sys, attnjax.__main__ as entry\n"
-        "entry.main = lambda: print(sys.argv[1:], os.environ['GLIBC_TUNABLES']) or 3\n"
+        "import os, sys, attnjax.__main__ as entry, attnjax.cli.main as line\n"
+        "line.main = lambda: print(sys.argv[1:], os.environ['GLIBC_TUNABLES']) or 3\n"
         "sys.exit(entry.start())"
     )
     bare = {name: value for name, value in os.environ.items() if name != TUNABLES}

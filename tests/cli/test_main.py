@@ -148,7 +148,7 @@ def test_show_prints_every_path_and_the_costs(capsys):
     for expected in ("score: Cosine", "sharpness = 5.0", "width = 32", "steps = 6"):
         assert expected in shown
     for expected in (
-        "model.decoder_layer.cross_attention.head: dense",
+        "model.decoder_layer.cross_attention.head: auto, computes its weights",
         "parameters: 15,072\n",
         "FLOPs",
     ):

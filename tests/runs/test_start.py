@@ -30,11 +30,11 @@ ALIGN = "model.decoder_layer.cross_attention.head.align"
         ),
         (
             "xu2015 model.attention.score:dot",
-            "a dot product wants a query and a key of one width; got 64 and 32",
+            "a dot product wants queries and keys of equal width; got 64 and 32",
         ),
         (
             "luong2015 model.decoder.attention.align:normalize",
-            "the align Normalize wants a kernel for a score",
+            "the align Normalize wants a score that is a kernel",
         ),
     ],
 )
@@ -49,7 +49,7 @@ def test_a_refused_start_is_not_in_the_way_of_its_correction(capsys, tmp_path):
     words = ["run", TINY, "--runs", str(tmp_path), "--variant", "scaled", "--seeds", "1"]
     hard = [f"{ALIGN}:hard", "--training.steps", "1"]
     assert main([*words, *hard]) == 2
-    assert "choose objective:reinforce, or the align straight-through" in capsys.readouterr().err
+    assert "choose objective:reinforce, or align:straight-through" in capsys.readouterr().err
     assert main([*words, *hard, f"{ALIGN}:straight-through"]) == 0
     config = tmp_path / "tiny" / "scaled" / "seed-0" / "config.json"
     assert "StraightThrough" in config.read_text()
