@@ -1,4 +1,4 @@
-"""What a GPU is for: `python -m attnjax.benchmark.gpu [PYTHON with torch] > gpu.json`."""
+"""The workloads for a GPU: `python -m attnjax.benchmark.gpu [PYTHON with torch] > gpu.json`."""
 
 import json
 import sys
@@ -57,7 +57,7 @@ def main(python: Path | None) -> None:
         UserError: there is no GPU.
     """
     if jax.devices()[0].platform != "gpu":
-        raise UserError(f"this wants a GPU; JAX found {jax.devices()[0].device_kind}")
+        raise UserError(f"this benchmark needs a GPU; JAX found {jax.devices()[0].device_kind}")
     product = limit.product(limit.GPU_SIDE, "bfloat16")
     ours = [(one, None) for one in (base(), seeds(1), seeds(SEEDS))]
     rows = []

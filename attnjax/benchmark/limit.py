@@ -1,4 +1,4 @@
-"""What the machine itself can do, measured in the same run as the workloads."""
+"""The speed of a large matrix product: the limit that workloads are compared with."""
 
 import jax
 import jax.numpy as jnp

@@ -9,7 +9,7 @@ import jax
 
 
 def machine() -> dict[str, Any]:
-    """What it ran on."""
+    """The date, the device, and the versions of what runs on it."""
     return {
         "date": date.today().isoformat(),
         "device": jax.devices()[0].device_kind,

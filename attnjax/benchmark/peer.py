@@ -1,4 +1,4 @@
-"""Another engine at the same work, in a process of its own and with a Python of its own."""
+"""Another engine that does the same work, in its own process with its own Python."""
 
 import json
 import subprocess
@@ -79,4 +79,4 @@ class Peer:
         raise UserError(f"the peer {self._program} stopped: {said[-1] if said else 'silently'}")
 
     def _no_python(self, why: str | None) -> UserError:
-        return UserError(f"--peer wants a Python interpreter; got {self._python} ({why})")
+        return UserError(f"--peer needs a Python interpreter; got {self._python} ({why})")

@@ -1,4 +1,4 @@
-"""What was measured, as a person reads it, and what moved since a kept report."""
+"""Measurements as a table, and the changes since an earlier report."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,13 +20,13 @@ def kept(path: Path) -> dict[str, Any]:
         content = parse_json(path.read_text("utf-8"))
     except OSError as error:
         raise UserError(
-            f"--against wants a file that --json wrote; got {path} ({error.strerror})"
+            f"--against needs a file that --json wrote; got {path} ({error.strerror})"
         ) from error
     except ValueError:
         content = None
     if isinstance(content, dict) and _is_report(content):
         return content
-    raise UserError(f"--against wants a file that --json wrote; {path} holds something else")
+    raise UserError(f"--against needs a file that --json wrote; {path} holds something else")
 
 
 def _is_report(content: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""What is timed: the same work here and in another engine."""
+"""A workload: work that is timed here and, if there is one, in another engine."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

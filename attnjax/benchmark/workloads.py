@@ -25,7 +25,7 @@ def chosen(names: Sequence[str]) -> tuple[Workload, ...]:
     for name in names or FAMILIES:
         if name not in every and name not in FAMILIES:
             known = ", ".join([*FAMILIES, *every])
-            raise UserError(f"there is no workload {name!r}; there is {known}")
+            raise UserError(f"unknown workload {name!r}; choose from {known}")
         family = FAMILIES.get(name) or (every[name],)
         found |= {one.name: one for one in family}
     return tuple(found.values())

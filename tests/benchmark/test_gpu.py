@@ -6,7 +6,7 @@ from attnjax.errors import UserError
 
 
 def test_without_a_gpu_nothing_is_timed():
-    with pytest.raises(UserError, match="this wants a GPU; JAX found"):
+    with pytest.raises(UserError, match="this benchmark needs a GPU; JAX found"):
         gpu.main(None)
 
 

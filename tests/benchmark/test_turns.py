@@ -85,7 +85,7 @@ def test_a_peer_that_cannot_run_is_one_sentence():
     refused = {
         "broken.py stopped: ModuleNotFoundError: .*nothing_of": (here, "broken.py"),
         r"a Python interpreter; got .* \(it said 'Good morning'\)": (here, "strange.py"),
-        "--peer wants a Python interpreter; got nowhere/python": (nowhere, "engine.py"),
+        "--peer needs a Python interpreter; got nowhere/python": (nowhere, "engine.py"),
     }
     for said, (python, program) in refused.items():
         with pytest.raises(UserError, match=said), Peer(python, program):
@@ -129,7 +129,7 @@ def test_workloads_are_chosen_by_family_and_by_name():
     assert {one.name for one in chosen(["train-base"])} == {"train-base"}
     assert len(chosen(["train-base", "train"])) == len(FAMILIES["train"])
     assert len(chosen([])) == sum(map(len, FAMILIES.values()))
-    with pytest.raises(UserError, match="there is no workload 'training'; there is attention"):
+    with pytest.raises(UserError, match="unknown workload 'training'; choose from attention"):
         chosen(["training"])
 
 
@@ -165,7 +165,7 @@ def test_causal_attention_is_half_of_seven_products():
 @pytest.mark.parametrize(
     "content, expected",
     [
-        (None, r"--against wants a file that --json wrote; got .*kept.json \(No such file"),
+        (None, r"--against needs a file that --json wrote; got .*kept.json \(No such file"),
         ("{}", "kept.json holds something else"),
         ("no", "kept.json holds something else"),
         ('{"workloads": 3, "date": 1, "device": 1, "cores": 1, "jax": 1}', "holds something else"),
