@@ -1,5 +1,7 @@
 """Parts of attnjax have every property; a part with a planted mistake is found out by its name."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -24,7 +26,15 @@ GOOD = (
 )
 
 
-@pytest.mark.parametrize("attention", GOOD, ids=str)
+def name(value: Any) -> str:
+    """A short one, and the same in every process: sets of strings have no order."""
+    if isinstance(value, set):
+        return ", ".join(sorted(value))
+    inner = getattr(value, "head", value)
+    return "-".join(type(part).__name__ for part in (value, inner.score, inner.align))
+
+
+@pytest.mark.parametrize("attention", GOOD, ids=name)
 def test_parts_of_attnjax_have_every_property(attention):
     findings = check_attention(attention)
     assert len(findings) == 5
@@ -70,7 +80,7 @@ class Broken(Score):
         (Attention(score=OfAllQueries()), {"one query at a time equals all"}),
         (Attention(score=Broken()), {"can be called"}),
     ],
-    ids=str,
+    ids=name,
 )
 def test_a_mistake_is_found_by_name(attention, failed):
     found = {name: problem for name, problem in check_attention(attention) if problem}
