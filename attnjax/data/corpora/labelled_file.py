@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attnjax.data.corpora.labelled import Labelled
-from attnjax.data.corpora.parallel_text import sliced
+from attnjax.data.corpora.slices import check_apart, sliced
 from attnjax.data.corpus import Example
 from attnjax.data.files import find_folder, read_text
 from attnjax.errors import UserError
@@ -24,7 +24,7 @@ class LabelledFile(Labelled):
     Attributes:
         folder: of the files; looked for as it is, then under ATTNJAX_DATA.
         train: the training file, or a part of it: "reviews.csv[:900]".
-        test: the test file, or a part of it, likewise.
+        test: the test file, or a part of it, likewise; it shares no example with train.
         text: the column of the text: its name in the file's first row; or its number, from 1 on,
             where the file has no row of names.
         label: the column of the label, likewise.
@@ -44,6 +44,7 @@ class LabelledFile(Labelled):
             )
 
     def read(self) -> tuple[list[Example], list[Example]]:
+        check_apart(self.train, test=self.test)
         folder = find_folder(self.folder)
         read = sliced(lambda name: self._examples(folder / name))
         return read(self.train), read(self.test)

@@ -1,6 +1,5 @@
 """Parallel text, and two forms of its files: a file for each side, or a tab in each line."""
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from attnjax.config.constraints import PositiveInt
+from attnjax.data.corpora.slices import check_apart, sliced
 from attnjax.data.corpus import Corpus, Example, Task, build
 from attnjax.data.files import find_folder, read_lines
 from attnjax.data.special_tokens import END
@@ -49,35 +49,6 @@ def read_tab_separated(path: Path) -> list[Example]:
     return examples
 
 
-PART = re.compile(r"(.+)\[(\d*):(\d*)\]")
-"""A part of a split, as tensorflow-datasets writes it: "train[4000:]", "train[:4000]"."""
-
-
-def sliced(read: Callable[[str], list[Example]]) -> Callable[[str], list[Example]]:
-    """Let a function that reads "train" also read a part of it, "train[4000:]".
-
-    Raises:
-        UserError: the part has no example, or is written in another way.
-    """
-
-    def read_part(name: str) -> list[Example]:
-        asked = PART.fullmatch(name)
-        if asked is None and name.endswith("]"):
-            raise UserError(
-                f"a part of a split is written train[4000:] or train[:4000]; got {name}"
-            )
-        if asked is None:
-            return read(name)
-        whole, *ends = asked.groups()
-        examples = read(whole)
-        found = examples[slice(*(int(end) if end else None for end in ends))]
-        if not found:
-            raise UserError(f"{name} holds nothing; {whole} has {len(examples):,} examples")
-        return found
-
-    return read_part
-
-
 @dataclass(frozen=True)
 class SourceOrder(ABC):
     """The order in which a model reads a source's words."""
@@ -111,7 +82,7 @@ class ParallelCorpus(Task):
     """Pairs of texts, in up to three splits; scored by BLEU.
 
     No text is cut: an empty line is an empty sentence, and a word that the vocabulary lacks is
-    UNKNOWN.
+    UNKNOWN. `load` refuses a training split that shares examples with another split.
 
     Attributes:
         train: the name of the training split, or a part of a split: "train[4000:]".
@@ -146,6 +117,7 @@ class ParallelCorpus(Task):
         """
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
+        check_apart(self.train, valid=self.valid, test=self.test)
         read = self.reader()
         names = {"train": self.train, "valid": self.valid, "test": self.test}
         splits = {split: read(name) for split, name in names.items() if name is not None}

@@ -1,0 +1,77 @@
+"""Parts of a split, named as tensorflow-datasets names them: "train[4000:]", "train[:4000]"."""
+
+import re
+import sys
+from collections.abc import Callable
+from typing import NamedTuple
+
+from attnjax.data.corpus import Example
+from attnjax.errors import UserError
+
+PART = re.compile(r"(.+)\[(\d*):(\d*)\]")
+
+
+class Slice(NamedTuple):
+    """The examples start, ..., stop - 1 of a split; stop is None: up to its end."""
+
+    whole: str
+    start: int = 0
+    stop: int | None = None
+
+
+def read_slice(name: str) -> Slice:
+    """What a name stands for; one that is written in another way stands for a whole split."""
+    asked = PART.fullmatch(name)
+    if asked is None:
+        return Slice(name)
+    whole, start, stop = asked.groups()
+    return Slice(whole, int(start or 0), int(stop) if stop else None)
+
+
+def sliced(read: Callable[[str], list[Example]]) -> Callable[[str], list[Example]]:
+    """Let a function that reads "train" also read a part of it, "train[4000:]".
+
+    Raises:
+        UserError: the part reaches beyond the split's end, has no example, or is written in another
+            way.
+    """
+
+    def read_part(name: str) -> list[Example]:
+        whole, start, stop = read_slice(name)
+        if whole.endswith("]"):
+            raise UserError(
+                f"a part of a split is written train[4000:] or train[:4000]; got {name}"
+            )
+        examples = read(whole)
+        if stop is not None and stop > len(examples):
+            raise UserError(
+                f"{name} reaches beyond the end; {whole} has {len(examples):,} examples"
+            )
+        found = examples[start:stop]
+        if not found:
+            raise UserError(f"{name} holds nothing; {whole} has {len(examples):,} examples")
+        return found
+
+    return read_part
+
+
+def check_apart(train: str, **others: str | None) -> None:
+    """Check that no example of the training split is in another split, as far as names tell.
+
+    Args:
+        train: the name of the training split, or of a part of a split.
+        others: likewise, by the task's field ("valid", "test"); None: there is no such split.
+
+    Raises:
+        UserError: training and another split are the same, or parts of it that overlap.
+    """
+    one = read_slice(train)
+    for field, name in others.items():
+        if name is None:
+            continue
+        other = read_slice(name)
+        stop = min(part.stop if part.stop is not None else sys.maxsize for part in (one, other))
+        if one.whole == other.whole and max(one.start, other.start) < stop:
+            raise UserError(
+                f"task.train and task.{field} must share no example; got {train} and {name}"
+            )
