@@ -39,16 +39,19 @@ def _find(path: str | Path, kind: str, exists: Callable[[Path], bool]) -> Path:
         above = os.environ.get(DATA_VARIABLE)
         if above and exists(below := Path(above).expanduser() / given):
             return below
+        here = Path.cwd()
     except (OSError, RuntimeError, ValueError) as error:
         # a name that is too long, an unknown ~user, a NUL character
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"{str(path)[:80]!r} is not a usable path: {reason}") from error
+    if given.is_absolute():
+        raise NoCorpus(f"there is no {kind} {given}")
     if not above:
         raise NoCorpus(
-            f"there is no {kind} {given}, and the environment variable {DATA_VARIABLE}, which may "
-            f"name the folder that holds it, is not set"
+            f"there is no {kind} {given} in {here}, and the environment variable {DATA_VARIABLE}, "
+            f"which may name the folder that holds it, is not set"
         )
-    raise NoCorpus(f"there is no {kind} {given}, nor one under {DATA_VARIABLE}={above}")
+    raise NoCorpus(f"there is no {kind} {given} in {here}, nor one under {DATA_VARIABLE}={above}")
 
 
 def read_text(path: Path, encoding: Encoding = "UTF-8") -> str:

@@ -131,7 +131,7 @@ def test_files_are_looked_for_under_attnjax_data(capsys, run, tmp_path, monkeypa
     assert main(["evaluate", str(run), *words]) == 0
     assert json.loads(capsys.readouterr().out)["sentences"] == 1
     said = sentence(capsys, "evaluate", str(run), "--source", "none", "--reference", "none")
-    assert "there is no file none, nor one under ATTNJAX_DATA=" in said
+    assert f"there is no file none in {Path.cwd()}, nor one under ATTNJAX_DATA=" in said
 
 
 def test_nothing_is_logged_beside_the_answers(capsys, run, monkeypatch, caplog):

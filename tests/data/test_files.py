@@ -29,11 +29,19 @@ def test_a_path_is_looked_for_as_given_and_then_under_the_variable(outside, monk
 
 @pytest.mark.parametrize(("find", "kind"), [(find_file, "file"), (find_folder, "folder")])
 def test_a_path_that_is_nowhere(outside, monkeypatch, find, kind):
-    with pytest.raises(NoCorpus, match=f"no {kind} nowhere, and .*{DATA_VARIABLE}.* is not set"):
+    here = outside.parent / "here"
+    with pytest.raises(
+        NoCorpus, match=f"no {kind} nowhere in {here}, and .*{DATA_VARIABLE}.* is not set"
+    ):
         find("nowhere")
     monkeypatch.setenv(DATA_VARIABLE, str(outside))
-    with pytest.raises(NoCorpus, match=f"no {kind} nowhere, nor one under {DATA_VARIABLE}="):
+    with pytest.raises(
+        NoCorpus, match=f"no {kind} nowhere in {here}, nor one under {DATA_VARIABLE}={outside}"
+    ):
         find("nowhere")
+    # an absolute path is looked for in one place
+    with pytest.raises(NoCorpus, match=f"^there is no {kind} {here}/nowhere$"):
+        find(str(here / "nowhere"))
     # a file is no folder, and the other way round
     with pytest.raises(NoCorpus):
         find("corpus" if kind == "file" else "corpus/train.txt")

@@ -8,7 +8,7 @@ from pathlib import Path
 from attnjax.data.corpora.labelled import Labelled
 from attnjax.data.corpora.slices import check_apart, sliced
 from attnjax.data.corpus import Example
-from attnjax.data.files import find_folder, read_text
+from attnjax.data.files import find_file, read_text
 from attnjax.errors import UserError
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -22,7 +22,7 @@ class LabelledFile(Labelled):
     bad`. Empty lines are skipped, and spaces around a label are none of it.
 
     Attributes:
-        folder: of the files; looked for as it is, then under ATTNJAX_DATA.
+        folder: of the files; a file is looked for in it as it is given, then under ATTNJAX_DATA.
         train: the training file, or a part of it: "reviews.csv[:900]".
         test: the test file, or a part of it, likewise; it shares no example with train.
         text: the column of the text: its name in the file's first row; or its number, from 1 on,
@@ -45,12 +45,11 @@ class LabelledFile(Labelled):
 
     def read(self) -> tuple[list[Example], list[Example]]:
         check_apart(self.train, test=self.test)
-        folder = find_folder(self.folder)
-        read = sliced(lambda name: self._examples(folder / name))
+        read = sliced(lambda name: self._examples(Path(self.folder) / name))
         return read(self.train), read(self.test)
 
     def _examples(self, path: Path) -> list[Example]:
-        """The examples of a file.
+        """The examples of a file, which is looked for here and under ATTNJAX_DATA.
 
         Raises:
             UserError: the file's name ends in no known way, it lacks a column, a row has more or
@@ -58,6 +57,7 @@ class LabelledFile(Labelled):
         """
         if path.suffix not in DELIMITERS:
             raise UserError(f"a file named .csv or .tsv was wanted; got {path}")
+        path = find_file(path)
         lines = io.StringIO(read_text(path), newline="")
         rows = csv.reader(lines, delimiter=DELIMITERS[path.suffix], strict=True)
         examples = []

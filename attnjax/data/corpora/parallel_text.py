@@ -9,7 +9,7 @@ from typing import Literal
 from attnjax.config.constraints import PositiveInt
 from attnjax.data.corpora.slices import check_apart, sliced
 from attnjax.data.corpus import Corpus, Example, Task, build
-from attnjax.data.files import find_folder, read_lines
+from attnjax.data.files import find_file, find_folder, read_lines
 from attnjax.data.special_tokens import END
 from attnjax.data.vocabularies import Vocabularies, joint
 from attnjax.data.vocabulary import SplitWords, Vocabulary, VocabularyPart
@@ -192,7 +192,7 @@ class TabSeparated(ParallelCorpus):
     """One UTF-8 file for each split, in each line a source, a tab and a target.
 
     Attributes:
-        folder: of the files; looked for as it is, then under ATTNJAX_DATA.
+        folder: of the files; a file is looked for in it as it is given, then under ATTNJAX_DATA.
         train: the name of the training file; `valid` and `test` likewise.
     """
 
@@ -202,5 +202,4 @@ class TabSeparated(ParallelCorpus):
     test: str | None = "test.tsv"
 
     def reader(self) -> Callable[[str], list[Example]]:
-        folder = find_folder(self.folder)
-        return sliced(lambda name: read_tab_separated(folder / name))
+        return sliced(lambda name: read_tab_separated(find_file(Path(self.folder) / name)))

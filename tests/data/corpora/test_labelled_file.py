@@ -7,7 +7,7 @@ import pytest
 from attnjax.data.corpora.labelled_file import LabelledFile
 from attnjax.data.special_tokens import END, UNKNOWN
 from attnjax.data.vocabularies import load_vocabularies
-from attnjax.errors import UserError
+from attnjax.errors import NoCorpus, UserError
 
 ROWS = """\
 id,text,label
@@ -112,3 +112,18 @@ def test_bytes_that_are_not_utf_8(folder):
     (folder / "train.csv").write_bytes(b"text,label\na,b\nna\xefve,b\n")
     with pytest.raises(UserError, match=r"UTF-8 was wanted; .*train\.csv, line 3, has the byte"):
         LabelledFile(folder=str(folder), valid=1).load()
+
+
+def test_a_file_is_looked_for_here_and_under_the_variable(folder, tmp_path_factory, monkeypatch):
+    here = tmp_path_factory.mktemp("here")
+    monkeypatch.chdir(here)
+    monkeypatch.delenv("ATTNJAX_DATA", raising=False)
+    task = LabelledFile(valid=1)
+    with pytest.raises(NoCorpus, match=f"no file train.csv in {here}, and .*DATA, .* is not set"):
+        task.load()
+    monkeypatch.setenv("ATTNJAX_DATA", str(folder))
+    assert task.load() == LabelledFile(folder=str(folder), valid=1).load()
+    with pytest.raises(
+        NoCorpus, match=f"no file mine/train.csv in {here}, nor one under ATTNJAX_DATA={folder}"
+    ):
+        LabelledFile(folder="mine", valid=1).load()
