@@ -1,6 +1,7 @@
 """The properties of an attention, tried with small random inputs."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -9,8 +10,7 @@ import jax.numpy as jnp
 from attnjax.attention.attention import AttentionBase
 from attnjax.attention.mask import Causal, DenseMask, Mask, Padding
 from attnjax.attention.position import Positions
-from attnjax.checks.finding import Finding, not_equal, not_finite, not_zero
-from attnjax.errors import UserError
+from attnjax.checks.finding import Finding, not_equal, not_finite, not_zero, raised, tried
 
 B, S, K = 2, 5, 4
 HIDDEN_FROM, EMPTY_ROW, QUERY = 3, 3, 1
@@ -41,23 +41,15 @@ def check_attention(attention: AttentionBase) -> list[Finding]:
     try:
         variables = attention.init(_key(), *inputs, deterministic=True, mutable=["params"])
     except Exception as error:  # the part is a user's: whatever it raises is what is found
-        return [Finding("can be called", _raised(error))]
-    found = []
-    for name, problem in properties.items():
-        try:
-            found.append(Finding(name, problem(attention, variables, inputs)))
-        except Exception as error:
-            found.append(Finding(name, _raised(error)))
-    return found
+        return [raised("can be called", error)]
+    return [
+        tried(name, partial(problem, attention, variables, inputs))
+        for name, problem in properties.items()
+    ]
 
 
 def _key() -> jax.Array:
     return jax.random.key(0)
-
-
-def _raised(error: Exception) -> str:
-    said = str(error).splitlines()[0] if str(error) else ""
-    return said if isinstance(error, UserError) else f"{type(error).__name__}: {said}"
 
 
 def _context(attention: AttentionBase, variables: Any, inputs: Any, mask: Mask | None) -> jax.Array:

@@ -1,9 +1,12 @@
 """What came of trying a property on a part."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+
+from attnjax.errors import UserError
 
 
 class Finding(NamedTuple):
@@ -12,10 +15,27 @@ class Finding(NamedTuple):
     Attributes:
         property: the property, in words.
         problem: what does not hold; None: the part has the property.
+        error: what the part raised; None: nothing.
     """
 
     property: str
     problem: str | None
+    error: Exception | None = None
+
+
+def tried(name: str, problem: Callable[[], str | None]) -> Finding:
+    """The finding of a property: what `problem` says of it, or the error that it raises."""
+    try:
+        return Finding(name, problem())
+    except Exception as error:  # the part is a user's: whatever it raises is what is found
+        return raised(name, error)
+
+
+def raised(name: str, error: Exception) -> Finding:
+    """The finding of a property that a part lacks because it raises an error."""
+    said = "".join(str(error).splitlines()[:1])
+    kind = "" if isinstance(error, UserError) else type(error).__name__
+    return Finding(name, ": ".join(filter(None, (kind, said))), error)
 
 
 def not_zero(what: str, array: jax.Array) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from attnjax.checks.finding import Finding, not_equal, not_finite
+from attnjax.checks.finding import Finding, not_equal, not_finite, raised, tried
 from attnjax.data.special_tokens import START
 from attnjax.models.base import SequenceModel
 
@@ -25,9 +25,12 @@ def check_model(model: SequenceModel, source: jax.Array, target: jax.Array) -> l
         target: words [B, T].
     """
     decoder_input = jnp.pad(target[:, :-1], ((0, 0), (1, 0)), constant_values=START)
-    variables = model.init(jax.random.key(0), source, decoder_input, deterministic=True)
-    variables = {"params": variables["params"]}
-    parallel: Any = model.apply(variables, source, decoder_input, deterministic=True)
+    try:
+        variables = model.init(jax.random.key(0), source, decoder_input, deterministic=True)
+        variables = {"params": variables["params"]}
+        parallel: Any = model.apply(variables, source, decoder_input, deterministic=True)
+    except Exception as error:  # a part is a user's: whatever it raises is what is found
+        return [raised("can be called", error)]
     properties: dict[str, Callable[[], str | None]] = {
         "step by step equals parallel": partial(
             _steps, model, variables, source, decoder_input, parallel
@@ -37,7 +40,7 @@ def check_model(model: SequenceModel, source: jax.Array, target: jax.Array) -> l
             _half_precision, model, variables, source, decoder_input
         ),
     }
-    return [Finding(name, problem()) for name, problem in properties.items()]
+    return [tried(name, problem) for name, problem in properties.items()]
 
 
 def _steps(

@@ -1,6 +1,7 @@
 """`attnjax check`: the library's properties, tried on the parts that an experiment file defines."""
 
-from collections.abc import Iterator
+import inspect
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -9,6 +10,7 @@ from attnjax.attention.align import Align
 from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.score import Score
 from attnjax.checks import Finding, check_attention, check_model
+from attnjax.checks.finding import raised
 from attnjax.config.walk import walk
 from attnjax.data.batching import in_order
 from attnjax.experiment import Experiment
@@ -20,7 +22,7 @@ EXAMPLES = 4
 
 
 class Checked(NamedTuple):
-    """What was tried, in words, and what came of it."""
+    """What was tried, in words, and what came of it; no findings: nothing was."""
 
     what: str
     findings: list[Finding]
@@ -30,50 +32,88 @@ def check_file(loaded: ExperimentFile) -> Iterator[Checked]:
     """Try each part that the file defines: where a variant has it, or else with its defaults.
 
     A score or an align is tried in the attention that holds it; a model, and a model with any such
-    part, on examples of its own task.
+    part, on examples of its own task. Parts that are equal are tried once, whatever holds them.
+    Last come the parts that cannot be tried, such as metrics.
     """
-    own = {kind for kind in loaded.own.values() if not kind.__module__.startswith("attnjax.")}
-    tried: set[AttentionBase] = set()
-    used: set[type] = set()
+    own = {
+        kind
+        for kind in loaded.own.values()
+        if not kind.__module__.startswith("attnjax.") and not inspect.isabstract(kind)
+    }
+    in_attention: list[list[Any]] = []
+    in_model: list[list[Any]] = []
+    tried: set[type] = set()
     for name, experiment in loaded.ablation.variants.items():
-        parts = [("model", experiment.model), *walk(experiment.model, "model")]
-        mine = {type(part) for _, part in parts if type(part) in own}
-        used |= mine
-        for path, part in parts:
-            if isinstance(part, AttentionBase) and part not in tried and _holds(part, own):
-                tried.add(part)
-                yield Checked(f"variant {name}, {path}", check_attention(part))
-        if mine:
-            yield Checked(f"variant {name}, model", _check_model(experiment))
-    for kind in sorted(own - used, key=lambda kind: kind.__name__):
-        if attention := _alone(kind):
-            yield Checked(kind.__name__, check_attention(attention))
+        for path, part in walk(experiment.model, "model"):
+            mine = _held(part, own) if isinstance(part, AttentionBase) else []
+            if mine and mine not in in_attention:
+                in_attention.append(mine)
+                tried |= {*map(type, mine)}
+                yield Checked(_where(mine, name, path), check_attention(part))
+        mine = _unique(
+            part
+            for part in (experiment.model, *(part for _, part in walk(experiment.model)))
+            if type(part) in own
+        )
+        if mine and mine not in in_model:
+            in_model.append(mine)
+            if findings := _check_model(experiment):
+                tried |= {*map(type, mine)}
+                yield Checked(_where(mine, name, "model"), findings)
+    for kind in sorted(own - tried, key=lambda kind: kind.__name__):
+        yield Checked(kind.__name__, _check_alone(kind))
 
 
-def _holds(attention: AttentionBase, own: set[type]) -> bool:
-    """Whether an attention is of such a class, or holds one in no attention within it."""
+def _where(mine: list[Any], variant: str, path: str) -> str:
+    kinds = dict.fromkeys(type(part).__name__ for part in mine)
+    return f"{', '.join(kinds)} (variant {variant}, {path})"
+
+
+def _held(attention: AttentionBase, own: set[type]) -> list[Any]:
+    """The parts of such classes that an attention is or holds, but in no attention within it."""
     inner = [path for path, part in walk(attention) if isinstance(part, AttentionBase)]
-    return type(attention) in own or any(
-        type(part) in own and not path.startswith(tuple(inner)) for path, part in walk(attention)
+    below = [
+        part
+        for path, part in walk(attention)
+        if not any(path == within or path.startswith(f"{within}.") for within in inner)
+    ]
+    return _unique(part for part in (attention, *below) if type(part) in own)
+
+
+def _unique(parts: Iterable[Any]) -> list[Any]:
+    """Each of equal parts once; a part may hold what has no hash."""
+    found: list[Any] = []
+    for part in parts:
+        if part not in found:
+            found.append(part)
+    return found
+
+
+def _check_alone(kind: Any) -> list[Finding]:
+    """The findings for a part that no variant has; none if it is no part of an attention."""
+    if not issubclass(kind, AttentionBase | Score | Align):
+        return []
+    try:
+        part = kind()
+    except Exception as error:
+        return [raised("can be made of its defaults", error)]
+    if isinstance(part, AttentionBase):
+        return check_attention(part)
+    return check_attention(
+        Attention(score=part) if isinstance(part, Score) else Attention(align=part)
     )
-
-
-def _alone(kind: Any) -> AttentionBase | None:
-    """An attention with a part that no variant has; None: it is no part of one."""
-    if issubclass(kind, AttentionBase):
-        return kind()
-    if issubclass(kind, Score):
-        return Attention(score=kind())
-    return Attention(align=kind()) if issubclass(kind, Align) else None
 
 
 def _check_model(experiment: Experiment) -> list[Finding]:
     """The findings for an experiment's model; none if it is not one of sequences."""
-    corpus = experiment.task.load()
-    model = experiment.resolve(corpus).model
-    if not isinstance(model, SequenceModel):
-        return []
-    examples = corpus.splits["train"][:EXAMPLES]
-    _, batch = next(in_order(examples, experiment.training.batching))
+    try:
+        corpus = experiment.task.load()
+        model = experiment.resolve(corpus).model
+        if not isinstance(model, SequenceModel):
+            return []
+        examples = corpus.splits["train"][:EXAMPLES]
+        _, batch = next(in_order(examples, experiment.training.batching))
+    except Exception as error:
+        return [raised("fits its task", error)]
     rows = slice(0, len(examples))
     return check_model(model, jnp.asarray(batch.source[rows]), jnp.asarray(batch.target[rows]))

@@ -4,6 +4,7 @@ import codecs
 import json as json_format
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from attnjax.config.override import Override, override
 from attnjax.errors import UserError, warn
 
 if TYPE_CHECKING:
+    from attnjax.checks import Finding
     from attnjax.runs.run_folder import Trained
 
 
@@ -79,18 +81,33 @@ def check(*, experiment: str) -> int:
     from attnjax.cli.check import check_file
     from attnjax.experiment import load
 
-    failed = tried = 0
-    for checked in check_file(load(find(experiment))):
-        for name, problem in checked.findings:
-            line = f"{checked.what}: {name}: {problem or 'ok'}"
+    loaded = load(find(experiment))
+    failed, tried, not_tried = 0, 0, []
+    for what, findings in check_file(loaded):
+        if not findings:
+            not_tried.append(what)
+        for finding in findings:
+            line = f"{what}: {finding.property}: {_found(finding, loaded.path)}"
             _out().print(line, highlight=False, soft_wrap=True, markup=False)
             tried += 1
-            failed += problem is not None
+            failed += finding.problem is not None
+    if not_tried:
+        can = "scores, aligns, attentions and models of sequences can be"
+        line = f"not tried: {', '.join(not_tried)} ({can})"
+        _out().print(line, highlight=False, soft_wrap=True, markup=False)
     if not tried:
         raise UserError(
             f"{experiment} defines no score, align, attention or part of a model to be checked"
         )
     return int(failed > 0)
+
+
+def _found(finding: "Finding", path: Path) -> str:
+    """A finding in words; of what a part raised, with the line of the experiment file."""
+    frames = traceback.extract_tb(finding.error.__traceback__) if finding.error else []
+    lines = [frame.lineno for frame in frames if frame.filename == str(path)]
+    where = f"{path}, line {lines[-1]}: " if lines else ""
+    return f"{where}{finding.problem or 'ok'}"
 
 
 def run(

@@ -83,7 +83,7 @@ class Broken(Score):
     ids=name,
 )
 def test_a_mistake_is_found_by_name(attention, failed):
-    found = {name: problem for name, problem in check_attention(attention) if problem}
+    found = {one.property: one.problem for one in check_attention(attention) if one.problem}
     assert failed <= found.keys()
 
 

@@ -32,7 +32,7 @@ class Foreseeing(Transformer):
 
 def check(model):
     model = model.with_vocabularies(9, 9)
-    return {name: problem for name, problem in check_model(model, SOURCE, TARGET) if problem}
+    return {one.property: one.problem for one in check_model(model, SOURCE, TARGET) if one.problem}
 
 
 @pytest.mark.parametrize(

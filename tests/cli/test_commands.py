@@ -216,30 +216,3 @@ def test_one_seed_has_no_spread(run):
     (row,) = summary["rows"]
     assert row["seeds"] == [0]
     assert {column["deviation"] for column in row["columns"]} == {None}
-
-
-OWN_ALIGN = """
-
-import jax
-from attnjax.attention.align import Align
-
-
-class Unmasked(Align):
-    def __call__(self, logits, mask=None, context=None):
-        return jax.nn.softmax(logits)
-"""
-
-
-def test_check_tries_the_parts_of_a_file(capsys, tmp_path):
-    assert main(["check", TINY]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    where = "variant cosine, model.encoder_layer.self_attention.head"
-    assert f"{where}: masked rows give zero: ok" in lines
-    assert "variant cosine, model: step by step equals parallel: ok" in lines
-    assert all(line.endswith(": ok") for line in lines)
-    path = tmp_path / "mine.py"
-    path.write_text(Path(TINY).read_text() + OWN_ALIGN)
-    assert main(["check", str(path)]) == 1
-    said = capsys.readouterr().out
-    assert "Unmasked: causal: the gradient of a later key is not 0 but up to " in said
-    assert "defines no score, align" in sentence(capsys, "check", "luong2015")

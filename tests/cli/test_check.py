@@ -1,0 +1,86 @@
+"""`attnjax check` says of each part of a file what it lacks, and where it fails."""
+
+from pathlib import Path
+
+from attnjax.cli.main import main
+from tests.cli.saying import TINY, sentence
+
+OWN_ALIGN = """
+
+import jax
+from attnjax.attention.align import Align
+
+
+class Unmasked(Align):
+    def __call__(self, logits, mask=None, context=None):
+        return jax.nn.softmax(logits)
+"""
+
+MISTAKEN = """
+
+from dataclasses import dataclass
+
+from attnjax.evaluation.metric import ExactMatch
+
+
+class Failing(Score):
+    def __call__(self, query, key, positions=None):
+        raise RuntimeError("no score today")
+
+
+class Unmade(Score):
+    sharpness: float
+
+    def __call__(self, query, key, positions=None):
+        return dot(query, key)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lenient(ExactMatch):
+    pass
+
+
+def with_score(score, **others):
+    return vary(base, {"model.encoder_layer.self_attention.head.score": score, **others})
+
+
+ablation = Ablation(
+    base=base,
+    variants={
+        "failing": with_score(Failing()),
+        "cosine": with_score(Cosine()),
+        "again": with_score(Cosine(), **{"model.dropout": 0.2}),
+    },
+)
+"""
+
+
+def test_check_tries_the_parts_of_a_file(capsys, tmp_path):
+    assert main(["check", TINY]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    where = "Cosine (variant cosine, model.encoder_layer.self_attention.head)"
+    assert f"{where}: masked rows give zero: ok" in lines
+    assert "Cosine (variant cosine, model): step by step equals parallel: ok" in lines
+    assert all(line.endswith(": ok") for line in lines)
+    path = tmp_path / "mine.py"
+    path.write_text(Path(TINY).read_text() + OWN_ALIGN)
+    assert main(["check", str(path)]) == 1
+    said = capsys.readouterr().out
+    assert "Unmasked: causal: the gradient of a later key is not 0 but up to " in said
+    assert "defines no score, align" in sentence(capsys, "check", "luong2015")
+
+
+def test_a_part_that_raises_is_found_and_the_others_are_tried(capsys, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(Path(TINY).read_text() + MISTAKEN)
+    line = path.read_text().splitlines().index('        raise RuntimeError("no score today")') + 1
+    assert main(["check", str(path)]) == 1
+    *lines, last = capsys.readouterr().out.splitlines()
+    failed = f"can be called: {path}, line {line}: RuntimeError: no score today"
+    where = "variant failing, model"
+    assert f"Failing ({where}.encoder_layer.self_attention.head): {failed}" in lines
+    assert f"Failing ({where}): {failed}" in lines
+    assert "Cosine (variant cosine, model): causal: ok" in lines
+    assert not any("variant again" in line for line in lines), "the same part is tried once"
+    assert any(line.startswith("Unmade: can be made of its defaults: TypeError") for line in lines)
+    assert last.startswith("not tried: Lenient (")
