@@ -110,11 +110,10 @@ def check(
             f"{folder} was run with {path} {_shown(theirs)}, not {_shown(ours)}: "
             "choose another --runs"
         )
-    damage = _text_damage(folder, found)
     if not own_names(wanted.settings):
-        if damage:
-            warn(f"{damage}; the run does not depend on it")
+        warn_of_text(folder, found)
         return
+    damage = _text_damage(folder, found)
     try:
         text = (folder / EXPERIMENT).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -290,6 +289,12 @@ def _copy(folder: Path, found: Manifest, *, trust: bool) -> ExperimentFile:
     return load_text(text, name=found.experiment, path=path)
 
 
+def warn_of_text(folder: Path, found: Manifest) -> None:
+    """Warn where the folder's copy of the experiment file is not the one that was run."""
+    if damage := _text_damage(folder, found):
+        warn(damage if own_names(found.settings) else f"{damage}; the run does not depend on it")
+
+
 def _text_damage(folder: Path, found: Manifest) -> str | None:
     """What is wrong with the folder's copy of the experiment file; None: nothing."""
     path = folder / EXPERIMENT
@@ -349,8 +354,8 @@ def open_trained(folder: Path, *, trust: bool = False) -> Trained:
     own: Mapping[str, type] = {}
     if own_names(found.settings):
         own = _copy(folder, found, trust=trust).own
-    elif damage := _text_damage(folder, found):
-        warn(f"{damage}; the run does not depend on it")
+    else:
+        warn_of_text(folder, found)
     experiment = from_json(found.settings, own)
     if not isinstance(experiment, Experiment):
         raise UserError(f"{folder / CONFIG} is damaged: its settings are no Experiment")

@@ -34,7 +34,7 @@ from attnjax.reporting.summary import (
     SlopeLine,
     Summary,
 )
-from attnjax.runs.run_folder import RESULT, experiment_file, read, result
+from attnjax.runs.run_folder import RESULT, experiment_file, read, result, warn_of_text
 from attnjax.runs.sealed import write_json
 
 FILE = "summary.json"
@@ -62,6 +62,8 @@ def experiments(folder: Path) -> list[Path]:
 def reload(folder: Path, *, trust: bool = False) -> ExperimentFile:
     """The experiment file of the latest of an experiment's runs, as it is now.
 
+    A run whose own copy of the file was changed after it was started is named in a warning.
+
     Args:
         folder: the experiment's.
         trust: run an experiment.py that is not the user's own.
@@ -69,8 +71,12 @@ def reload(folder: Path, *, trust: bool = False) -> ExperimentFile:
     Raises:
         UserError: as `experiment_file`.
     """
-    run = max(folder.glob(f"*/seed-*/{RESULT}"), key=lambda path: path.stat().st_mtime).parent
-    return experiment_file(run, trust=trust)
+    results = sorted(folder.glob(f"*/seed-*/{RESULT}"))
+    latest = max(results, key=lambda path: path.stat().st_mtime).parent
+    loaded = experiment_file(latest, trust=trust)
+    for path in results:
+        warn_of_text(path.parent, read(path.parent))
+    return loaded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,7 +273,8 @@ def _missing(claim: Claim, variants: Mapping[str, _Variant]) -> str:
     """Why a claim has no verdict though nothing that it is about was changed."""
     absent = [name for name in claim.estimand.variants if name not in variants]
     if absent:
-        return f"{', '.join(dict.fromkeys(absent))} was not run"
+        names = [*dict.fromkeys(absent)]
+        return f"{', '.join(names)} {'was' if len(names) == 1 else 'were'} not run"
     return f"{claim.estimand.key} was not measured"
 
 

@@ -88,5 +88,5 @@ def test_a_mistake_is_found_by_name(attention, failed):
 
 
 def test_what_a_part_raises_is_its_problem():
-    ((_, problem),) = check_attention(Attention(score=Broken()))
-    assert problem == "RuntimeError: not today"
+    (finding,) = check_attention(Attention(score=Broken()))
+    assert finding.problem == "RuntimeError: not today"

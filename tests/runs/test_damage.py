@@ -142,6 +142,13 @@ def test_a_damaged_experiment_file_is_named(capsys, tmp_path, finished, cut_off,
             assert said.count("\n") == 1
 
 
+def test_the_report_names_an_experiment_file_that_was_changed(capsys, tmp_path, finished):
+    runs, path = harmed(finished, tmp_path, "experiment.py", empty)
+    code, said = told(capsys, ["report", str(runs)])
+    assert code == 0
+    assert said == f"attnjax: warning: {path} was changed after the run was started\n"
+
+
 @pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.__name__)
 @pytest.mark.parametrize("name", ["config.json", "metrics.jsonl", "vocabulary/vocabulary.json"])
 def test_a_damaged_file_of_a_cut_off_run_is_named(capsys, tmp_path, cut_off, name, harm):

@@ -1,6 +1,7 @@
 """What the summary says of runs that differ from their file, and of a metric of one's own."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from attnjax.cli.main import main
 from attnjax.config.serialize import from_json
 from attnjax.evaluation.measurement import MetricKey
-from attnjax.experiment import Claim, Published, Value
+from attnjax.experiment import Claim, Difference, Published, Value
 from attnjax.experiment.load import ExperimentFile, load
 from attnjax.reporting.summary import Summary
 from attnjax.reporting.table import plain
@@ -59,6 +60,17 @@ def test_statements_about_another_task_are_left_out(changed):
     text = (changed / "report.html").read_text()
     assert "It learns.: task.test of scaled was changed" in text
     assert "Published beside ours" not in text
+
+
+def test_variants_that_were_not_run_are_named(changed, tmp_path):
+    folder = shutil.copytree(changed, tmp_path / "tiny")
+    both = Claim(text="They differ.", estimand=Difference("exact_match", "hot", "cold"), low=0.0)
+    loaded = load(TINY)
+    variants = {**loaded.ablation.variants, "hot": loaded.ablation.base}
+    variants["cold"] = loaded.ablation.base
+    ablation = replace(loaded.ablation, variants=variants, claims=(both,), published=())
+    (one,) = summarize(folder, replace(loaded, ablation=ablation)).left_out
+    assert one.reason == "hot, cold were not run"
 
 
 @pytest.fixture
