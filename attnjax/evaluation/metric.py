@@ -68,6 +68,39 @@ def check_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:
         raise UserError("at least one hypothesis and its reference were wanted; got none")
 
 
+def check_metric(metric: Metric, reference: str) -> None:
+    """Try a metric on two answers, a right and an empty one, before anything is trained.
+
+    Args:
+        metric: of any class, a user's own too.
+        reference: the right answer to both.
+
+    Raises:
+        UserError: the metric raises an error, its statistics are no numbers [2, C], or its value is
+            no float.
+    """
+    said = f"the metric {type(metric).__name__}, tried on a right answer and an empty one,"
+    try:
+        statistics: object = metric.statistics([reference, ""], [reference, reference])
+        found = type(statistics).__name__
+        if isinstance(statistics, np.ndarray):
+            found = f"{statistics.dtype} of shape {statistics.shape}"
+            if statistics.ndim == 2 and len(statistics) == 2 and statistics.dtype.kind in "biuf":
+                value: object = metric.value(statistics.sum(0))
+                if isinstance(value, float | int):
+                    return
+                raise UserError(f"must give a float as its value; got {type(value).__name__}")
+        raise UserError(
+            "must give an array of statistics with a row of numbers for each answer, [2, C]; "
+            f"got {found}"
+        )
+    except UserError as error:
+        raise UserError(f"{said} {error}") from error
+    except Exception as error:
+        problem = "".join(str(error).splitlines()[:1])
+        raise UserError(f"{said} fails: {type(error).__name__}: {problem}") from error
+
+
 @dataclass(frozen=True, kw_only=True)
 class ExactMatch(Metric):
     """The share of answers that equal their reference, in [0, 1]."""

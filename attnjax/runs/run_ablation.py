@@ -24,6 +24,7 @@ from attnjax.data.corpus import Corpus, Task
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement, MetricKey
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs
+from attnjax.evaluation.metric import check_metric
 from attnjax.evaluation.sentence_stats import Sentences, sentences
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile
@@ -129,6 +130,9 @@ def sweep(plan: Sweep, console: Console) -> None:
             for part in (*resolved.measures, resolved.unknown):
                 if part is not None:
                     part.check(resolved.model, data)
+            references = data.references.get(SPLIT)
+            if resolved.metric is not None and references:
+                check_metric(resolved.metric, references[0])
             waiting[variant] = resolved, unfinished
         else:
             console.print(f"{variant}: {len(runs)} of {len(runs)} runs are there already")

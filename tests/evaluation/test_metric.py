@@ -5,7 +5,7 @@ import pytest
 
 from attnjax.errors import UserError
 from attnjax.evaluation.bleu import Bleu
-from attnjax.evaluation.metric import Accuracy, ChrF, ExactMatch, Metric
+from attnjax.evaluation.metric import Accuracy, ChrF, ExactMatch, Metric, check_metric
 
 METRICS = [ExactMatch(), Accuracy(), ChrF(), ChrF(order=2, beta=1.0), Bleu()]
 HYPOTHESES = ["the cat sat on the mat", "a dog", "", "it was the end of it all"]
@@ -64,3 +64,42 @@ def test_a_metric_without_its_methods_cannot_be_made():
 
     with pytest.raises(TypeError, match="value"):
         Half()  # pyright: ignore
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=repr)
+def test_metrics_of_attnjax_pass_their_trial(metric: Metric):
+    check_metric(metric, REFERENCES[0])
+
+
+class Flat(ExactMatch):
+    def statistics(self, hypotheses, references):
+        return super().statistics(hypotheses, references)[:, 0]
+
+
+class Listed(ExactMatch):
+    def statistics(self, hypotheses, references):
+        return super().statistics(hypotheses, references).tolist()
+
+
+class Raising(ExactMatch):
+    def value(self, totals):
+        return totals[2]
+
+
+class Narrow(ExactMatch):
+    def value(self, totals):
+        return np.float32(1)
+
+
+@pytest.mark.parametrize(
+    "kind, said",
+    [
+        (Flat, r"the metric Flat, .* \[2, C\]; got int64 of shape \(2,\)"),
+        (Listed, r"the metric Listed, .* \[2, C\]; got list"),
+        (Raising, "the metric Raising, .* fails: IndexError: index 2 is out of bounds"),
+        (Narrow, "the metric Narrow, .* must give a float as its value; got float32"),
+    ],
+)
+def test_a_mistaken_metric_is_named_with_its_mistake(kind, said):
+    with pytest.raises(UserError, match=said):
+        check_metric(kind(), REFERENCES[0])

@@ -175,6 +175,30 @@ def test_what_a_variant_cannot_train_on_is_said_before_any_is_trained(tmp_path, 
     assert not (tmp_path / "scaled").exists()
 
 
+FLAT = """
+
+from attnjax.evaluation.metric import ExactMatch
+
+
+class Flat(ExactMatch):
+    def statistics(self, hypotheses, references):
+        return super().statistics(hypotheses, references)[:, 0]
+
+
+ablation = Ablation(base=base, variants={"scaled": base, "flat": vary(base, {"metric": Flat()})})
+"""
+
+
+def test_a_metric_with_a_mistake_is_said_before_any_is_trained(tmp_path, monkeypatch):
+    monkeypatch.setattr("attnjax.runs.run_ablation.train", None)
+    (tmp_path / "flat.py").write_text(Path(TINY).read_text() + FLAT)
+    loaded = load(tmp_path / "flat.py")
+    plan = Sweep(loaded=loaded, variants=(), seeds=1, folder=tmp_path, overrides=())
+    with pytest.raises(UserError, match=r"the metric Flat, .* got int64 of shape \(2,\)"):
+        sweep(plan, Console(quiet=True))
+    assert not (tmp_path / "scaled").exists()
+
+
 def test_what_is_there_is_not_run_again(runs, capsys, monkeypatch):
     monkeypatch.setattr("attnjax.runs.run_ablation.train", None)
     before = stamps(runs / "tiny")
