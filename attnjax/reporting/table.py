@@ -15,6 +15,8 @@ from attnjax.reporting.number import measured, number
 from attnjax.reporting.summary import ClaimRow, LeftOut, PublishedRow, Summary
 
 COSTS = ("n", "parameters", "seconds")
+SPREAD = "±: the standard deviation over seeds"
+TIME = "seconds: of training, all seeds together"
 _BESIDE_COSTS, _BESIDE = 2, 3
 """Metrics side by side that fit into 80 columns, with the variant and the costs, and without."""
 _STYLES = {"reproduced": "bold blue", "not reproduced": "bold red", "undecided": "bold"}
@@ -31,6 +33,8 @@ def table(summary: Summary) -> RenderableType:
     for metrics in (judged[_BESIDE_COSTS:], observed):
         for start in range(0, len(metrics), _BESIDE):
             parts.append(_results(summary, metrics[start : start + _BESIDE], ()))
+    spread = any(column.deviation is not None for row in summary.rows for column in row.columns)
+    parts.append(Text("; ".join([SPREAD, TIME] if spread else [TIME])))
     if summary.claims:
         parts.append(_claims(summary.claims))
     if summary.published:

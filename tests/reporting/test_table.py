@@ -86,6 +86,12 @@ def test_every_row_shows_the_summary_s_numbers():
     assert not any(line != line.rstrip() for line in lines)
 
 
+def test_what_the_figures_mean_is_said_once():
+    text = plain(summary())
+    assert text.count("±: the standard deviation over seeds") == 1
+    assert text.count("seconds: of training, all seeds together") == 1
+
+
 def test_a_claim_says_what_its_verdict_rests_on():
     text = plain(summary())
     for said in (
