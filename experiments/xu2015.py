@@ -88,7 +88,7 @@ ablation = Ablation(
             text="hard looks at what it says: 3 times chance",
             estimand=found,
             low=3 / 9,
-            source='section 5.4: "alignments that agree very strongly with human intuition"',
+            source="section 5.4, in our words: the model looks where a person would",
         ),
         Claim(text="hard looks as well as soft", estimand=looks("hard", "soft"), low=-0.15),
     ),
