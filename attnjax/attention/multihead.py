@@ -23,15 +23,15 @@ H K = D it is Glorot's initializer."""
 class MultiHead(AttentionBase):
     """MultiHead(Q, K, V) = [head_1; ...; head_H] W, head_h = attention(Q W_h^Q, K W_h^K, V W_h^V).
 
-    Any attention may be the head; each head has parameters and initial values of its own. There are
-    no biases, as in the paper. Sown weights are [B, H, T, S]; a mask given as an array is [B, T,
-    S].
+    Any attention may be the head; each head has parameters and initial values of its own. Sown
+    weights are [B, H, T, S]; a mask given as an array is [B, T, S].
 
     Attributes:
         head: the attention of one head.
         heads: H.
         key_width: K, the width of a head's queries and keys; None means D / H.
         value_width: V, the width of a head's values; None means D / H.
+        bias: whether the four linear maps add a bias, as in BERT; the paper has none.
 
     Raises:
         UserError: a width is None and D is not a multiple of the number of heads.
@@ -43,6 +43,7 @@ class MultiHead(AttentionBase):
     heads: PositiveInt = 8
     key_width: PositiveInt | None = None
     value_width: PositiveInt | None = None
+    bias: bool = False
 
     @nn.compact
     def prepare(self, key: jax.Array, value: jax.Array) -> Any:
@@ -69,8 +70,7 @@ class MultiHead(AttentionBase):
         query = self._project(query, self.key_width, "query")
         attend = self._at_once if self._alike(query, memory, mask, deterministic) else self._lifted
         heads = attend(query, memory, mask, positions, deterministic)
-        merge = Dense((width,), axes=2, bias=False, initializer=UNIT_VARIANCE, name="out")
-        return merge(heads)
+        return self._linear((width,), "out", axes=2)(heads)
 
     def _project(self, x: jax.Array, width: int | None, name: str) -> jax.Array:
         """[..., S, D] -> [..., S, H, width]."""
@@ -81,8 +81,11 @@ class MultiHead(AttentionBase):
                     "choose another number, or give key_width and value_width"
                 )
             width = x.shape[-1] // self.heads
-        features = (self.heads, width)
-        return Dense(features, bias=False, initializer=UNIT_VARIANCE, name=name)(x)
+        return self._linear((self.heads, width), name)(x)
+
+    def _linear(self, features: tuple[int, ...], name: str, axes: int = 1) -> Dense:
+        """One of the four linear maps."""
+        return Dense(features, axes, self.bias, UNIT_VARIANCE, name=name)
 
     def _alike(self, query: jax.Array, memory: Any, mask: Mask | None, deterministic: bool) -> bool:
         """Whether all heads compute the same, so that they can be one more leading axis."""

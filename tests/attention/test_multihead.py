@@ -77,18 +77,23 @@ def test_equals_the_oracle_with_gradients(module, float64):
     chex.assert_trees_all_close(found, slopes, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-12), (np.float32, 2e-6)])
-def test_equals_flax_on_the_same_parameters(dtype, tolerance, float64):
+def test_equals_flax_on_the_same_parameters(dtype, tolerance, bias, float64):
     inputs, allowed, direction = arrays(dtype)
-    module = MultiHead(heads=H)
-    flax = nn.MultiHeadDotProductAttention(num_heads=H, use_bias=False)
-    initial = parameters_of(module, inputs)
+    module = MultiHead(heads=H, bias=bias)
+    flax = nn.MultiHeadDotProductAttention(num_heads=H, use_bias=bias)
+    draw = np.random.default_rng(3).normal
+    initial = jax.tree.map(
+        lambda p: p + jnp.asarray(draw(size=p.shape), dtype), parameters_of(module, inputs)
+    )
+    assert ("bias" in initial["out"]) == bias
     # The same names, the same shapes: nothing is to be mapped.
     (_, value), found = with_gradients(module, direction, mask=DenseMask(allowed))(initial, inputs)
     (_, expected), slopes = with_gradients(flax, direction, mask=allowed[:, None])(initial, inputs)
     assert value.dtype == dtype
-    chex.assert_trees_all_close(value, expected, rtol=0, atol=tolerance)
-    chex.assert_trees_all_close(found, slopes, rtol=0, atol=tolerance)
+    chex.assert_trees_all_close(value, expected, rtol=tolerance, atol=tolerance)
+    chex.assert_trees_all_close(found, slopes, rtol=tolerance, atol=tolerance)
 
 
 def test_equals_jax_where_a_row_has_a_key():
