@@ -38,6 +38,7 @@ class Encoded(NamedTuple):
     Attributes:
         source: ids that end with END, or an array of floats (an image, points).
         target: likewise; a label is one id, without END.
+            Of a window of raw text neither side ends with END, see `RawText`.
         alignment: as `Example.alignment`, with an empty set for the target's END.
     """
 
@@ -54,7 +55,8 @@ class Corpus:
         vocabularies: of source and target.
         splits: encoded examples by "train", "valid", "test"; a split that does not exist is absent.
         sources: the source texts of each split, as written; empty if the sources are not text.
-        references: the target texts of each split, as they are scored: subwords joined.
+        references: the target texts of each split, as they are scored: subwords joined; of raw text
+            the whole split is one text.
         notes: what a reader of the results must know of the data, in sentences: "12 of 500 training
             examples are left out: ..."; printed before training.
     """

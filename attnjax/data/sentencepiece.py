@@ -77,7 +77,8 @@ class SentencePieceVocabulary(Vocabulary):
 class SentencePiece(VocabularyPart):
     """Pieces of plain text, of any language, learned by sentencepiece's unigram model (Kudo 2018).
 
-    The text is taken as it is: no Unicode normalisation, only runs of spaces become one.
+    The text is taken as it is: no Unicode normalisation, only runs of spaces become one. If a
+    text has line breaks, a line break is a piece.
 
     Attributes:
         size: the number of pieces, the four special symbols counted.
@@ -96,7 +97,8 @@ class SentencePiece(VocabularyPart):
         """
         from sentencepiece import SentencePieceTrainer
 
-        model = io.BytesIO()
+        model, texts = io.BytesIO(), list(texts)
+        breaks = any("\n" in text for text in texts)
         try:
             SentencePieceTrainer.train(
                 sentence_iterator=iter(texts),
@@ -108,6 +110,7 @@ class SentencePiece(VocabularyPart):
                 max_sentence_length=1 << 30,  # by default it leaves out what is longer than 4,192
                 num_threads=4,  # the pieces depend on it, so it is not the machine's
                 minloglevel=2,
+                user_defined_symbols=["\n"] if breaks else [],
                 pad_id=PAD,
                 pad_piece=SPECIAL[PAD],
                 bos_id=START,

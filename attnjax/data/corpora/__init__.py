@@ -12,6 +12,7 @@ from attnjax.data.corpora.parallel_text import (
     SourceOrder,
     TabSeparated,
 )
+from attnjax.data.corpora.raw_text import RawText
 from attnjax.data.corpora.scan import Scan
 from attnjax.data.corpora.tfds import Translation
 
@@ -23,6 +24,7 @@ __all__ = [
     "MovieReviews",
     "ParallelCorpus",
     "ParallelText",
+    "RawText",
     "Reversed",
     "Scan",
     "SourceOrder",

@@ -1,0 +1,121 @@
+"""Raw text, cut into windows: the task of a language model."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from annotated_types import Ge, Lt
+
+from attnjax.config.constraints import PositiveInt, check_fields
+from attnjax.data.corpus import Corpus, Encoded, Task
+from attnjax.data.files import find_file, read_text
+from attnjax.data.special_tokens import START, UNKNOWN
+from attnjax.data.vocabularies import Vocabularies, joint
+from attnjax.data.vocabulary import Characters, Vocabulary, VocabularyPart
+from attnjax.errors import UserError
+
+type Fraction = Annotated[float, Ge(0), Lt(1)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RawText(Task):
+    """A UTF-8 text as a stream of symbols: each is predicted from those before it.
+
+    The last characters of the text are the test split, those before them the validation split, the
+    others the training split; the vocabulary is learned from the training split. Every split is cut
+    into windows of `length` symbols, the last one shorter. A window's target is its symbols; its
+    source is the one symbol before them, START at the beginning of the text. No text is ended by
+    END. Nothing is decoded: a measure such as `Perplexity` gives the results.
+
+    With a `stride`, a window of the validation or test split moves by `stride` symbols: its target
+    is `stride` symbols, and its source the length - stride + 1 symbols before them, of whatever
+    split. Either way each symbol of a split is the target of exactly one window, and a model that
+    reads source and target reads at most `length` symbols.
+
+    Attributes:
+        file: of the text; looked for as it is, then under ATTNJAX_DATA.
+        vocabulary: what a symbol is, for source and target.
+        length: the most symbols that a model reads at once.
+        stride: see above; None: `length`, so that windows share no symbols.
+        valid: the fraction of the text's characters that is the validation split; 0: there is none.
+        test: likewise, the test split.
+    """
+
+    file: str = "tinyshakespeare/input.txt"
+    vocabulary: VocabularyPart = Characters()
+    length: PositiveInt = 256
+    stride: PositiveInt | None = None
+    valid: Fraction = 0.05
+    test: Fraction = 0.1
+
+    def __post_init__(self) -> None:
+        check_fields(self, "task")
+        if self.stride is not None and self.stride > self.length:
+            raise UserError(
+                f"task.stride must be at most task.length, {self.length}; got {self.stride}"
+            )
+        if self.valid + self.test >= 1:
+            raise UserError(
+                "task.valid + task.test must be below 1, or nothing is left to train on; got "
+                f"{self.valid} + {self.test}"
+            )
+
+    @property
+    def answers(self) -> None:
+        return None
+
+    def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
+        texts = self.split(read_text(find_file(self.file)))
+        vocabularies = vocabularies or joint(
+            self.vocabulary.learn(texts["train"].splitlines(keepends=True))
+        )
+        vocabulary = vocabularies.target
+        if vocabulary is None:
+            raise ValueError("text has a vocabulary; got None")
+        symbols, splits, notes = [START], {}, []
+        for split, text in texts.items():
+            begin = len(symbols)
+            symbols += vocabulary.encode(text)
+            count, unknown = len(symbols) - begin, symbols[begin:].count(UNKNOWN)
+            if not count:
+                raise UserError(f"the {split} split of {self.file} has no symbols")
+            if unknown:
+                notes.append(
+                    f"{unknown:,} of {count:,} {split} symbols are UNKNOWN: they are not in the "
+                    "vocabulary, which is learned from the training split"
+                )
+            stride = self.length if split == "train" else self.stride or self.length
+            splits[split] = [*windows(symbols, begin, self.length, stride)]
+        return Corpus(
+            vocabularies=vocabularies,
+            splits=splits,
+            references={split: [vocabulary.plain(text)] for split, text in texts.items()},
+            notes=tuple(notes),
+        )
+
+    def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
+        """The ids of a prompt, an excerpt of a text: neither START nor END is added."""
+        return vocabulary.encode(text)
+
+    def split(self, text: str) -> dict[str, str]:
+        """The text of each split, in their order in the whole."""
+        test = len(text) - round(self.test * len(text))
+        valid = test - round(self.valid * len(text))
+        parts = {"train": text[:valid], "valid": text[valid:test], "test": text[test:]}
+        return {name: part for name, part in parts.items() if part}
+
+
+def windows(symbols: Sequence[int], begin: int, length: int, stride: int) -> Iterator[Encoded]:
+    """Cut symbols from index `begin` on into targets of `stride` symbols, the last one shorter.
+
+    A target's source are the length - stride + 1 symbols before it, fewer at the beginning.
+
+    Args:
+        symbols: START and a text.
+        begin: the first index that is predicted, at least 1.
+        length: of source and target together, less 1: the last symbol is not read.
+        stride: at most `length`.
+    """
+    for start in range(begin, len(symbols), stride):
+        context = max(0, start - (length - stride + 1))
+        yield Encoded([*symbols[context:start]], [*symbols[start : start + stride]])
