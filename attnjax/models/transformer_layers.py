@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import field
+from functools import partial
 from typing import Any, Literal
 
 import jax
@@ -17,10 +18,11 @@ from attnjax.models.beam_cache import BeamCache, grow_cache, write_cache
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.lift import clone_template, inherited
 from attnjax.nn.linear import Dense
+from attnjax.nn.norm import LayerNorm, Norm
 
 
 class Residual(nn.Module, ABC):
-    """Where the normalization of a residual connection stands: post(x, f(pre(x))) of a sub-layer f.
+    """Where the norm of a residual connection stands: post(x, f(pre(x))) of a sub-layer f.
 
     All three functions are from [..., D] to [..., D].
     """
@@ -39,16 +41,21 @@ class Residual(nn.Module, ABC):
 
 
 class PostNorm(Residual):
-    """x -> LayerNorm(x + f(x)). Vaswani et al. 2017, section 3.1."""
+    """x -> norm(x + f(x)). Vaswani et al. 2017, section 3.1.
+
+    Attributes:
+        norm: what normalizes.
+    """
+
+    norm: Norm = field(default_factory=LayerNorm)
 
     def pre(self, x: jax.Array) -> jax.Array:
         """Return x itself."""
         return x
 
-    @nn.compact
     def post(self, x: jax.Array, change: jax.Array) -> jax.Array:
-        """Return LayerNorm(x + change)."""
-        return nn.LayerNorm(name="norm")(x + change)
+        """Return norm(x + change)."""
+        return self.norm(x + change)
 
     def final(self, x: jax.Array) -> jax.Array:
         """Return x itself, which is normalized already."""
@@ -56,21 +63,32 @@ class PostNorm(Residual):
 
 
 class PreNorm(Residual):
-    """x -> x + f(LayerNorm(x)), and one LayerNorm at the end. Xiong et al. 2020, Table 1."""
+    """x -> x + f(norm(x)), and one norm at the end. Xiong et al. 2020, Table 1.
 
-    @nn.compact
+    Attributes:
+        norm: what normalizes.
+    """
+
+    norm: Norm = field(default_factory=LayerNorm)
+
     def pre(self, x: jax.Array) -> jax.Array:
-        """Return LayerNorm(x)."""
-        return nn.LayerNorm(name="norm")(x)
+        """Return norm(x)."""
+        return self.norm(x)
 
     def post(self, x: jax.Array, change: jax.Array) -> jax.Array:
         """Return x + change."""
         return x + change
 
-    @nn.compact
     def final(self, x: jax.Array) -> jax.Array:
-        """Return LayerNorm(x)."""
-        return nn.LayerNorm(name="norm")(x)
+        """Return norm(x)."""
+        return self.norm(x)
+
+
+ACTIVATIONS = {
+    "relu": nn.relu,
+    "gelu": partial(nn.gelu, approximate=False),
+    "gelu_tanh": partial(nn.gelu, approximate=True),
+}
 
 
 class FeedForward(nn.Module):
@@ -78,19 +96,20 @@ class FeedForward(nn.Module):
 
     Attributes:
         width: F, the hidden layer's.
-        activation: f.
+        activation: f: "relu", the paper's; "gelu", exact (Hendrycks and Gimpel 2016, section 2), as
+            in BERT; "gelu_tanh", its approximation by tanh (same section), as in GPT.
         dropout: on the hidden layer; the paper has none.
     """
 
     width: PositiveInt = 2048
-    activation: Literal["relu", "gelu"] = "relu"
+    activation: Literal["relu", "gelu", "gelu_tanh"] = "relu"
     dropout: DropoutRate = 0.0
 
     @nn.compact
     def __call__(self, x: jax.Array, *, deterministic: bool) -> jax.Array:
         """[..., T, D] -> [..., T, D]."""
         hidden = Dense((self.width,), name="hidden")(x)
-        hidden = {"relu": nn.relu, "gelu": nn.gelu}[self.activation](hidden)
+        hidden = ACTIVATIONS[self.activation](hidden)
         hidden = Dropout(self.dropout, name="drop")(hidden, deterministic=deterministic)
         return Dense((x.shape[-1],), name="out")(hidden)
 
@@ -128,20 +147,20 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Self-attention, attention to the source, then the feed-forward network.
+    """Self-attention, attention to the source if there is one, then the feed-forward network.
 
     A field that is None takes the model's value.
 
     Attributes:
         self_attention: over the words so far.
-        cross_attention: over the source.
+        cross_attention: over the source; None: a decoder without a source, as in GPT.
         feed_forward: after them.
         residual: where the normalization stands.
         dropout: on what each sub-layer adds.
     """
 
     self_attention: AttentionBase = field(default_factory=MultiHead)
-    cross_attention: AttentionBase = field(default_factory=MultiHead)
+    cross_attention: AttentionBase | None = field(default_factory=MultiHead)
     feed_forward: FeedForward = field(default_factory=FeedForward)
     residual: Residual | None = None
     dropout: DropoutRate | None = None
@@ -150,12 +169,18 @@ class DecoderLayer(nn.Module):
         """Give each sub-layer a normalization of its own."""
         residual = inherited(self, "residual")
         self.self_attention_residual = clone_template(residual)
-        self.cross_attention_residual = clone_template(residual)
+        if self.cross_attention is not None:
+            self.cross_attention_residual = clone_template(residual)
         self.feed_forward_residual = clone_template(residual)
         self.drop = Dropout(inherited(self, "dropout"))
 
     def prepare(self, source: jax.Array) -> Any:
-        """The memory of the source [B, S, D] for `cross_attention`; computed once a sentence."""
+        """The memory of the source [B, S, D] for `cross_attention`; computed once a sentence.
+
+        A layer without cross-attention has none: an empty tuple, whatever the source.
+        """
+        if self.cross_attention is None:
+            return ()
         return self.cross_attention.prepare(source, source)
 
     def empty_cache(self, source: jax.Array, entries: int) -> Any:
@@ -206,11 +231,13 @@ class DecoderLayer(nn.Module):
     ) -> jax.Array:
         """The layer from the self-attention's change on, for one word and for all words."""
         x = self.self_attention_residual.post(x, self.drop(change, deterministic=deterministic))
-        seen = self.cross_attention_residual.pre(x)
-        change = self.cross_attention.attend(
-            seen, source, source_mask, positions=positions, deterministic=deterministic
-        )
-        x = self.cross_attention_residual.post(x, self.drop(change, deterministic=deterministic))
+        if self.cross_attention is not None:
+            seen = self.cross_attention_residual.pre(x)
+            change = self.cross_attention.attend(
+                seen, source, source_mask, positions=positions, deterministic=deterministic
+            )
+            change = self.drop(change, deterministic=deterministic)
+            x = self.cross_attention_residual.post(x, change)
         seen = self.feed_forward_residual.pre(x)
         change = self.feed_forward(seen, deterministic=deterministic)
         return self.feed_forward_residual.post(x, self.drop(change, deterministic=deterministic))

@@ -1,4 +1,4 @@
-"""Building blocks that are not attention: linear map, dropout, initializers, lifting."""
+"""Building blocks that are not attention: linear map, dropout, norms, initializers, lifting."""
 
 from attnjax.nn.dropout import Dropout, dropout
 from attnjax.nn.initializers import (
@@ -13,6 +13,7 @@ from attnjax.nn.initializers import (
 from attnjax.nn.length_limit import LengthLimited, MaxLength
 from attnjax.nn.lift import clone_template, inherit, scan_time, sow, vmap_beams, vmap_heads
 from attnjax.nn.linear import Dense
+from attnjax.nn.norm import LayerNorm, NoNorm, Norm, RMSNorm
 
 __all__ = [
     "Dense",
@@ -20,10 +21,14 @@ __all__ = [
     "InitByName",
     "InitRule",
     "Initializer",
+    "LayerNorm",
     "LengthLimited",
     "MaxLength",
+    "NoNorm",
+    "Norm",
     "NormalInit",
     "OrthogonalInit",
+    "RMSNorm",
     "UniformInit",
     "ZerosInit",
     "clone_template",

@@ -1,0 +1,75 @@
+"""Parts of a layer: residual and norm chosen apart, activations, a decoder without a source."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import traverse_util
+from scipy.stats import norm as normal
+
+from attnjax.config.vary import vary
+from attnjax.models.transformer_layers import FeedForward, PostNorm, PreNorm
+from attnjax.nn.norm import LayerNorm, NoNorm, RMSNorm
+from tests.models.small import GIVEN, SOURCE, WIDTH, initial, small
+from tests.models.stepwise import stepped_and_parallel
+
+
+@pytest.mark.parametrize("norm, numbers", [(LayerNorm(), 2), (RMSNorm(), 1), (NoNorm(), 0)])
+@pytest.mark.parametrize("residual, ends", [(PostNorm, 0), (PreNorm, 2)])
+def test_every_sub_layer_has_a_norm_of_its_own(residual, ends, norm, numbers):
+    names = traverse_util.flatten_dict(initial(small(residual=residual(norm=norm))), sep=".")
+    found = [array.shape for name, array in names.items() if ".norm." in name]
+    # two layers of each stack: two sub-layers in the encoder's, three in the decoder's
+    assert found == [(WIDTH,)] * numbers * (2 * (2 + 3) + ends)
+
+
+@pytest.mark.parametrize("residual", [PostNorm(norm=RMSNorm()), PreNorm(norm=NoNorm())])
+def test_one_word_at_a_time_is_all_at_once(residual, float64):
+    model = small(residual=residual, layers=1)
+    stepped, parallel = stepped_and_parallel(model, initial(model), SOURCE, GIVEN)
+    np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)
+
+
+def test_activations_are_their_equations(float64):
+    """GELU(x) = x Phi(x), and its tanh approximation: Hendrycks and Gimpel 2016, section 2."""
+    x = np.linspace(-4.0, 4.0, 9)[:, None]
+    tanh = 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    expected = {"relu": np.maximum(x, 0), "gelu": x * normal.cdf(x), "gelu_tanh": tanh}
+    assert abs(expected["gelu"] - tanh).max() > 1e-4
+    linear = {"kernel": jnp.ones((1, 1)), "bias": jnp.zeros(1)}
+    for activation, values in expected.items():
+        network = FeedForward(width=1, activation=activation)
+        variables = {"params": {"hidden": linear, "out": linear}}
+        found = network.apply(variables, jnp.asarray(x), deterministic=True)
+        np.testing.assert_allclose(np.asarray(found), values, rtol=0, atol=1e-12)
+
+
+def test_a_decoder_without_a_source_is_one_whose_attention_to_it_adds_nothing(float64):
+    with_source = small(residual=PreNorm(), layers=2)
+    without = vary(with_source, {"decoder_layer.cross_attention": None})
+    parameters = traverse_util.flatten_dict(initial(with_source), sep=".")
+    own = {name: array for name, array in parameters.items() if ".cross_attention" not in name}
+    assert jax.tree.map(jnp.shape, traverse_util.unflatten_dict(own, sep=".")) == jax.tree.map(
+        jnp.shape, initial(without)
+    )
+    silent = {
+        name: jnp.zeros_like(array) if ".cross_attention.out" in name else array
+        for name, array in parameters.items()
+    }
+    assert silent.keys() > own.keys()
+    logits = [
+        model.apply(
+            {"params": traverse_util.unflatten_dict(params, sep=".")},
+            SOURCE,
+            GIVEN,
+            deterministic=True,
+        )
+        for model, params in ((with_source, silent), (without, own))
+    ]
+    np.testing.assert_allclose(*logits, rtol=0, atol=1e-12)
+
+
+def test_a_decoder_without_a_source_writes_word_by_word(float64):
+    model = vary(small(layers=2), {"decoder_layer.cross_attention": None})
+    stepped, parallel = stepped_and_parallel(model, initial(model), SOURCE, GIVEN)
+    np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)

@@ -1,0 +1,85 @@
+"""The norms against their equations in NumPy, and their invariances."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import linen as nn
+
+from attnjax.nn.norm import LayerNorm, NoNorm, Norm, RMSNorm
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(1.0, 2.0, (3, 4, 5))
+SCALE, BIAS = RANDOM.normal(1.0, 0.3, 5), RANDOM.normal(0.0, 0.3, 5)
+PARAMETERS = {LayerNorm: {"scale": SCALE, "bias": BIAS}, RMSNorm: {"scale": SCALE}, NoNorm: {}}
+NORMS = (LayerNorm(epsilon=0.1), RMSNorm(epsilon=0.1), NoNorm())
+
+
+def oracle(norm: Norm, x: np.ndarray) -> np.ndarray:
+    """Ba et al. 2016, eq. 4; Zhang and Sennrich 2019, eq. 4; complex steps pass."""
+    match norm:
+        case LayerNorm():
+            centred = x - x.mean(-1, keepdims=True)
+            variance = (centred**2).mean(-1, keepdims=True)
+            return centred / np.sqrt(variance + norm.epsilon) * SCALE + BIAS
+        case RMSNorm():
+            return x / np.sqrt((x**2).mean(-1, keepdims=True) + norm.epsilon) * SCALE
+    return x
+
+
+def apply(norm: Norm, x: jax.Array) -> jax.Array:
+    result = norm.apply({"params": PARAMETERS[type(norm)]}, x)
+    assert isinstance(result, jax.Array)
+    return result
+
+
+@pytest.mark.parametrize("norm", NORMS, ids=lambda norm: type(norm).__name__)
+def test_equals_its_equation_with_gradient(norm, float64):
+    direction = RANDOM.normal(size=X.shape)
+    found, back = jax.vjp(lambda x: apply(norm, x), jnp.asarray(X))
+    np.testing.assert_allclose(found, oracle(norm, X), rtol=0, atol=1e-12)
+    way = RANDOM.normal(size=X.shape)
+    slope = (oracle(norm, X + 1e-30j * way) * direction).sum().imag / 1e-30
+    (gradient,) = back(jnp.asarray(direction))
+    assert (gradient * way).sum() == pytest.approx(slope, rel=1e-10)
+
+
+@pytest.mark.parametrize("norm", NORMS, ids=lambda norm: type(norm).__name__)
+def test_the_first_parameters_leave_the_normalized_vector_as_it_is(norm):
+    shapes = jax.tree.map(np.shape, PARAMETERS[type(norm)])
+    first = norm.init(jax.random.key(0), jnp.asarray(X, jnp.float32)).get("params", {})
+    assert jax.tree.map(jnp.shape, first) == shapes
+    assert all((first[name] == (name == "scale")).all() for name in first)
+
+
+def test_what_each_norm_does_not_see(float64):
+    """Layer norm sees neither shift nor scale of a vector, RMS norm no scale."""
+    x = jnp.asarray(X)
+    layer, rms = LayerNorm(epsilon=1e-30), RMSNorm(epsilon=1e-30)
+    np.testing.assert_allclose(apply(layer, 3 * x + 7), apply(layer, x), atol=1e-10)
+    np.testing.assert_allclose(apply(rms, 3 * x), apply(rms, x), atol=1e-12)
+    assert abs(apply(rms, x + 7) - apply(rms, x)).max() > 0.1
+    # and on centered vectors they are one
+    centered = x - x.mean(-1, keepdims=True)
+    expected = np.asarray(apply(rms, centered)) + BIAS
+    np.testing.assert_allclose(apply(layer, centered), expected, atol=1e-12)
+
+
+def test_half_precision_computes_the_moments_in_float32():
+    # in bfloat16 itself the mean of 300 would be off by 1, more than the deviation
+    x = jnp.asarray(300 + np.tile([-2.0, 2.0], 32), jnp.bfloat16)
+    half = {"params": {"scale": jnp.ones(64, jnp.bfloat16), "bias": jnp.zeros(64, jnp.bfloat16)}}
+    found = LayerNorm().apply(half, x)
+    assert isinstance(found, jax.Array)
+    assert found.dtype == jnp.bfloat16
+    np.testing.assert_allclose(np.asarray(found, np.float32), np.tile([-1.0, 1.0], 32), atol=1e-2)
+
+
+def test_layer_norm_is_flaxs_in_parameters_and_program():
+    x = jnp.asarray(X, jnp.float32)
+    variables = nn.LayerNorm().init(jax.random.key(0), x)
+    programs = {
+        jax.jit(module.apply).lower(variables, x).as_text()
+        for module in (LayerNorm(), nn.LayerNorm())
+    }
+    assert len(programs) == 1
