@@ -4,7 +4,7 @@ A model is a frozen Linen module, unbound in an experiment. `Model` says what ev
 `SequenceModel` what training and search ask of one that writes words.
 """
 
-from attnjax.models.base import LayerAttention, Model, SequenceModel, logits
+from attnjax.models.base import Model, SequenceModel, logits
 from attnjax.models.captioner import Captioner, Convolutions
 from attnjax.models.classifier import Classifier
 from attnjax.models.kernel_regression import KernelRegression
@@ -19,6 +19,7 @@ from attnjax.models.rnn_decoders import (
 )
 from attnjax.models.rnn_encoder import Encoder, EncoderOutput
 from attnjax.models.seq2seq import Seq2Seq
+from attnjax.models.sown_attention import LayerAttention
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import (
     DecoderLayer,

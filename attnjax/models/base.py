@@ -1,36 +1,19 @@
-"""What every model is, so that experiments, search and measures need to know no more."""
+"""`Model` and `SequenceModel`: the interfaces of a model to training, search and measures."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.mask import Padding
-from attnjax.data.special_tokens import END, PAD
 from attnjax.data.vocabularies import Side, Vocabularies
 from attnjax.errors import UserError
+from attnjax.models.sown_attention import LayerAttention
 from attnjax.nn.initializers import Initializer, draw_parameters
 from attnjax.nn.length_limit import MaxLength, smallest_limit
-
-
-class LayerAttention(NamedTuple):
-    """What one attention of a model computed: H heads, T queries, S keys.
-
-    Attributes:
-        name: the attention's path in the model.
-        weights: [B, H, T, S].
-        logits: [B, H, T, S]; None: the attention has none.
-        mask: booleans that broadcast to [B, H, T, S], True = the query is not padding and may
-            attend to the key.
-    """
-
-    name: str
-    weights: jax.Array
-    logits: jax.Array | None
-    mask: jax.Array
 
 
 class Model(nn.Module, ABC, kw_only=True):
@@ -39,14 +22,14 @@ class Model(nn.Module, ABC, kw_only=True):
     In an experiment a model is unbound: its fields are its configuration.
 
     Attributes:
-        initializer: what `init` draws all parameters from; None: each part draws its own.
+        initializer: the distribution of all initial parameters; None: each part has its own.
     """
 
     initializer: Initializer | None = None
 
     @nn.nowrap
     def init(self, rngs: Any, *args: Any, **kwargs: Any) -> Any:
-        """The first variables, as Linen's `init` gives them, drawn by the model's initializer."""
+        """The variables of Linen's `init`, with parameters drawn by the model's initializer."""
         variables = super().init(rngs, *args, **kwargs)
         if self.initializer is None:
             return variables
@@ -57,12 +40,12 @@ class Model(nn.Module, ABC, kw_only=True):
     def __call__(
         self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
     ) -> jax.Array:
-        """Predictions [B, T, ...] from a source [B, S, ...] and what is known of the target.
+        """Predictions [B, T, ...] from a source and the input of the decoder.
 
         Args:
             source: [B, S, ...].
-            decoder_input: [B, T, ...]; of words, the target moved one position to the right.
-            deterministic: whether to leave out dropout and all else that is random.
+            decoder_input: [B, T, ...]; for words, the target moved one position to the right.
+            deterministic: whether to leave out dropout and everything else that is random.
         """
 
     @nn.nowrap
@@ -71,15 +54,15 @@ class Model(nn.Module, ABC, kw_only=True):
         """A copy of the model with the vocabulary sizes filled in; None: that side is not text.
 
         Raises:
-            UserError: the model cannot take such data, or has another size already.
+            UserError: the model does not accept such data, or already has another size.
         """
 
     @nn.nowrap
     def fill(self, **sizes: Any) -> Self:
-        """A copy of the model with the sizes filled in, each by the name of its field.
+        """A copy of the model with sizes filled in, given as field=size.
 
         Raises:
-            UserError: a field has another value already.
+            UserError: a field already has another value.
         """
         for name, size in sizes.items():
             given = getattr(self, name)
@@ -89,10 +72,10 @@ class Model(nn.Module, ABC, kw_only=True):
 
     @nn.nowrap
     def check_vocabularies(self, vocabularies: Vocabularies) -> None:
-        """Refuse, before anything is trained, vocabularies that the model cannot take.
+        """Refuse, before training, vocabularies that the model does not accept.
 
         Raises:
-            UserError: the model wants other vocabularies.
+            UserError: the model needs other vocabularies.
         """
         del vocabularies
 
@@ -111,11 +94,11 @@ class Model(nn.Module, ABC, kw_only=True):
 
         Args:
             sentences: the symbols of each, END counted.
-            where: which sentences they are, in words: "of the test split".
+            where: the sentences' origin in words, "of the test split".
             side: whether they are sources or targets.
 
         Raises:
-            UserError: the first sentence that is too long, by its number.
+            UserError: a sentence is too long; the message has the number of the first one.
         """
         limit = self.max_length(side)
         for number, symbols in enumerate(sentences, start=1):
@@ -135,15 +118,15 @@ class Model(nn.Module, ABC, kw_only=True):
             decoder_input: [B, T, ...].
 
         Raises:
-            UserError: the model has no attention to the source, or does not show its weights.
+            UserError: the model has no attention to the source, or the attention shows no weights.
         """
         raise UserError(
-            f"an alignment wants attention to the source; {type(self).__name__} has none"
+            f"an alignment needs attention to the source; {type(self).__name__} has none"
         )
 
     @nn.nowrap
     def sown_attention(self, params: Any, source: jax.Array, decoder_input: jax.Array) -> Any:
-        """The collection "attention" that a teacher-forced pass without dropout sows."""
+        """The collection "attention" sown by a teacher-forced pass without dropout."""
         _, sown = self.apply(
             {"params": params}, source, decoder_input, deterministic=True, mutable=["attention"]
         )
@@ -154,8 +137,8 @@ class SequenceModel(Model):
     """A model that predicts a target word by word, or its one label.
 
     Training needs `features`: logits are hidden times output embedding. Search needs `encode`,
-    `start` and `step`, for K hypotheses ("beams") of each sentence. What a step reads and changes
-    is of three kinds:
+    `start` and `step`, for K hypotheses ("beams") of each sentence. A step reads and returns
+    arrays of three kinds:
 
         constants   one per sentence; no step changes them. Leaves [B, ...].
         cache       one per sentence, shared by its hypotheses; a step appends the K new words.
@@ -163,16 +146,16 @@ class SequenceModel(Model):
         state       one per hypothesis; the search keeps the states of the hypotheses that go on.
                     Leaves [B, K, ...].
 
-    So what grows with the number of words is never copied from hypothesis to hypothesis: it stays
-    in the cache, and the state says which of the cached words are the hypothesis' own.
+    Arrays that grow with the number of words are never copied from hypothesis to hypothesis: they
+    stay in the cache, and the state says which cached words belong to the hypothesis.
     """
 
     predicts_label: ClassVar[bool] = False
-    """Whether the target is one label, without END, and not a sentence."""
+    """Whether the target is a single label without END instead of a sentence."""
 
     @abstractmethod
     def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[Any, Padding]:
-        """The memory of a source [B, S, ...], and the mask of its positions."""
+        """The memory of a source [B, S, ...] and the mask of its positions."""
 
     @abstractmethod
     def features(
@@ -183,7 +166,7 @@ class SequenceModel(Model):
         Args:
             source: [B, S, ...].
             decoder_input: the target moved one position to the right, START first, [B, T].
-            deterministic: whether to leave out dropout and all else that is random.
+            deterministic: whether to leave out dropout and everything else that is random.
         """
 
     @abstractmethod
@@ -191,36 +174,36 @@ class SequenceModel(Model):
         """The constants, the cache and the state before the first word.
 
         Args:
-            memory: what `encode` returned.
-            mask: likewise.
-            length: how many words the cache has room for.
+            memory: the memory that `encode` returned.
+            mask: the mask that `encode` returned.
+            length: the number of words that the cache has room for.
             beams: K.
 
         Raises:
-            UserError: the model takes fewer words than `length`.
+            UserError: `length` is more than the model's maximum sentence length.
         """
 
     @abstractmethod
     def step(
         self, constants: Any, cache: Any, state: Any, word: jax.Array, step: jax.Array
     ) -> tuple[jax.Array, Any, Any]:
-        """The logits [B, K, V] of the next word, the cache and the state after this one.
+        """The logits [B, K, V] of the next word, and the new cache and state.
 
         Args:
             constants: one per sentence.
             cache: one per sentence.
             state: one per hypothesis.
             word: the last word of each hypothesis, [B, K].
-            step: how many words came before it, a scalar; the same for all hypotheses.
+            step: the number of words before that word, a scalar; the same for all hypotheses.
         """
 
     def grow_cache(self, cache: Any, state: Any, *, length: int) -> tuple[Any, Any]:
-        """The cache and the state with room for `length` words, which is more than before.
+        """The cache and the state, enlarged for `length` words.
 
-        By default both stay as they are: a model without a cache.
+        By default both are returned unchanged, as suits a model without a cache.
 
         Raises:
-            UserError: the model takes fewer words than `length`.
+            UserError: `length` is more than the model's maximum sentence length.
         """
         del length
         return cache, state
@@ -235,9 +218,9 @@ class SequenceModel(Model):
     def attentions(
         self, params: Any, source: jax.Array, decoder_input: jax.Array
     ) -> tuple[LayerAttention, ...]:
-        """Every attention of the model in a teacher-forced pass, and where each may look.
+        """Weights, logits and mask of every attention of the model in a teacher-forced pass.
 
-        By default none: a model that names its attentions can be measured by `Saturation`.
+        The measure `Saturation` needs them. By default the tuple is empty.
 
         Args:
             params: the model's parameters.
@@ -249,7 +232,7 @@ class SequenceModel(Model):
 
 
 def repeat_beams(state: Any, beams: int) -> Any:
-    """A state with leaves [B, ...], repeated for each of K hypotheses: leaves [B, K, ...]."""
+    """Repeat a state with leaves [B, ...] for each of K hypotheses: leaves [B, K, ...]."""
     return jax.tree.map(lambda leaf: jnp.repeat(leaf[:, None], beams, axis=1), state)
 
 
@@ -257,79 +240,3 @@ def logits(hidden: jax.Array, output_embedding: jax.Array) -> jax.Array:
     """Hidden [..., T, D] times output embedding [V, D]: [..., T, V], in float32 or wider."""
     wide = jnp.promote_types(hidden.dtype, jnp.float32)
     return jnp.einsum("...td,vd->...tv", hidden, output_embedding, preferred_element_type=wide)
-
-
-def queries_of(decoder_input: jax.Array, present: jax.Array) -> jax.Array:
-    """Which inputs [B, T] predict a word of the target, booleans.
-
-    END is an input only after the target's end. A row without a source, where `present` [B, S] is
-    False, is filler, though it has START.
-    """
-    predicts = (decoder_input != PAD) & (decoder_input != END)
-    return predicts & present.any(1, keepdims=True)
-
-
-def pairs(queries: jax.Array, keys: jax.Array) -> jax.Array:
-    """Booleans [B, 1, T, S] of the pairs of queries [B, T] and keys [B, S] that are both there."""
-    return queries[:, None, :, None] & keys[:, None, None, :]
-
-
-def layer_attentions(
-    tree: Any, mask: jax.Array, *path: str, by_step: bool = False
-) -> Iterator[LayerAttention]:
-    """Every attention below a path of the sown collection "attention", in the order of the tree.
-
-    Args:
-        tree: the collection.
-        mask: of these attentions, see `LayerAttention`.
-        path: where to look.
-        by_step: whether the arrays are stacked by a scan over time, [B, T, ..., 1, S], and not
-            computed at once, [B, ..., T, S].
-    """
-    below = tree
-    for name in path:
-        below = below.get(name, {})
-    if "weights" in below:
-        arrays = {name: _heads_first(values[0], by_step) for name, values in below.items()}
-        yield LayerAttention(".".join(path), arrays["weights"], arrays.get("logits"), mask)
-        return
-    for name in below:
-        yield from layer_attentions(tree, mask, *path, name, by_step=by_step)
-
-
-def _heads_first(array: jax.Array, by_step: bool) -> jax.Array:
-    """Sown weights or logits as [B, H, T, S]; without heads H is 1."""
-    batch, steps, keys = array.shape[0], array.shape[1], array.shape[-1]
-    if by_step:
-        return array.reshape(batch, steps, -1, keys).swapaxes(1, 2)
-    return array.reshape(batch, -1, *array.shape[-2:])
-
-
-def sown(tree: Any, *path: str) -> jax.Array:
-    """The weights that the one attention below a path has sown.
-
-    Args:
-        tree: the collection "attention".
-        path: where to look.
-
-    Raises:
-        UserError: there is no such attention, or more than one.
-    """
-    for name in path:
-        tree = tree.get(name, {})
-    found = [values[0] for name, values in _leaves(tree) if name == "weights"]
-    if len(found) != 1:
-        where = f" at {'.'.join(path)}" if path else ""
-        raise UserError(
-            "an alignment wants one attention to the source that shows its weights; "
-            f"there are {len(found)}{where}"
-        )
-    return found[0]
-
-
-def _leaves(tree: Any) -> Iterator[tuple[str, Any]]:
-    for name, below in tree.items():
-        if isinstance(below, tuple):
-            yield name, below
-        else:
-            yield from _leaves(below)

@@ -14,17 +14,9 @@ from attnjax.attention.score import Additive
 from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.data.vocabularies import Side
 from attnjax.errors import UserError
-from attnjax.models.base import (
-    LayerAttention,
-    SequenceModel,
-    layer_attentions,
-    logits,
-    pairs,
-    queries_of,
-    repeat_beams,
-    sown,
-)
+from attnjax.models.base import SequenceModel, logits, repeat_beams
 from attnjax.models.rnn_cells import LSTM, Cell
+from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs, queries_of, sown
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.length_limit import MaxLength
 from attnjax.nn.lift import clone_template, scan_time, vmap_beams

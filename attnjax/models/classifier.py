@@ -14,8 +14,9 @@ from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.data.special_tokens import PAD
 from attnjax.data.vocabularies import Side
 from attnjax.errors import UserError
-from attnjax.models.base import LayerAttention, SequenceModel, layer_attentions, logits, pairs, sown
+from attnjax.models.base import SequenceModel, logits
 from attnjax.models.rnn_encoder import Encoder
+from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs, sown
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.length_limit import MaxLength
 from attnjax.nn.lift import inherit

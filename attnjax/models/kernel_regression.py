@@ -12,7 +12,8 @@ from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.kernel_score import Gaussian
 from attnjax.attention.mask import ExcludeSelf, Padding
 from attnjax.errors import UserError
-from attnjax.models.base import Model, sown
+from attnjax.models.base import Model
+from attnjax.models.sown_attention import sown
 
 
 class KernelRegression(Model):

@@ -13,16 +13,9 @@ from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.data.special_tokens import PAD
 from attnjax.data.vocabularies import Side, Vocabularies
 from attnjax.errors import UserError
-from attnjax.models.base import (
-    LayerAttention,
-    SequenceModel,
-    layer_attentions,
-    logits,
-    pairs,
-    queries_of,
-    sown,
-)
+from attnjax.models.base import SequenceModel, logits
 from attnjax.models.beam_cache import append_self, beam_cache, grow_cache
+from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs, queries_of, sown
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, PostNorm, Residual
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.length_limit import MaxLength, smallest_limit

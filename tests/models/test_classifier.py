@@ -209,7 +209,7 @@ def test_refuses_what_is_no_labelled_text():
         classifier.apply(
             {"params": drawn(classifier)}, SOURCE, jnp.ones((5, 2), int), deterministic=True
         )
-    with pytest.raises(UserError, match="there are 0"):
+    with pytest.raises(UserError, match="the model has 0"):
         model(None).alignment(drawn(model(None)), SOURCE, GIVEN)
 
 

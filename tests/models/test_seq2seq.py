@@ -199,7 +199,7 @@ def test_the_weights_behind_each_word(model, float64):
 
 
 def test_a_fixed_vector_has_no_weights_to_show(float64):
-    with pytest.raises(UserError, match="an alignment wants one attention"):
+    with pytest.raises(UserError, match="an alignment needs exactly one attention"):
         SUTSKEVER.alignment(drawn(SUTSKEVER), SOURCE, GIVEN)
 
 

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 from attnjax.config.constraints import DropoutRate, NonNegativeFloat
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
-from attnjax.models.base import logits, sown
+from attnjax.models.base import logits
+from attnjax.models.sown_attention import sown
 from attnjax.training.objectives.base import CrossEntropy, Totals, features, shifted, streams
 
 
