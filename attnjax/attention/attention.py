@@ -26,7 +26,8 @@ from attnjax.nn.lift import sow
 class AttentionBase(nn.Module, ABC):
     """An attention in two steps: `prepare` the keys and values once, `attend` for every query.
 
-    Calling the module does one after the other.
+    Calling the module does one after the other. An attention whose causal form is a recurrence may
+    have `start` and `step` as well: a search then keeps its state and no keys.
     """
 
     @abstractmethod
@@ -52,6 +53,38 @@ class AttentionBase(nn.Module, ABC):
             positions: absolute, integers [..., T] and [..., S]; None means 0, 1, ...
             deterministic: no dropout, no draws.
         """
+
+    def start(self, memory: Any) -> Any | None:
+        """The state of causal self-attention before the first key; by default None: it has none.
+
+        An attention that has one can read the keys one at a time, by `step`: all that it keeps of
+        them is the state, whose size does not grow with their number. A search keeps the memory of
+        all keys of an attention that has none.
+
+        Args:
+            memory: of any keys [..., S, any]; only shapes and dtypes count.
+
+        Returns:
+            Leaves [..., any, any].
+        """
+        del memory
+        return None
+
+    def step(self, query: jax.Array, memory: Any, state: Any) -> tuple[jax.Array, Any]:
+        """One more word of causal self-attention, without dropout.
+
+        Args:
+            query: of the word, [..., 1, K].
+            memory: of the word, leaves [..., 1, any].
+            state: after the words before it.
+
+        Returns:
+            The context [..., 1, any], and the state after the word.
+
+        Raises:
+            ValueError: the attention has no state.
+        """
+        raise ValueError(f"{type(self).__name__} has no state: call attend with all keys")
 
     def __call__(
         self,

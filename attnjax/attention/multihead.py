@@ -55,6 +55,21 @@ class MultiHead(AttentionBase):
             self._project(value, self.value_width, "value"),
         )
 
+    def start(self, memory: Any) -> Any | None:
+        """The state of all heads, with [..., H, any, any] leaves; None: the head has none."""
+        return vmap_heads(lambda head, memory: head.start(memory), (-3,), -3)(self.head, memory)
+
+    @nn.compact
+    def step(self, query: jax.Array, memory: Any, state: Any) -> tuple[jax.Array, Any]:
+        """One more word, [..., 1, D] -> [..., 1, D], and the state of all heads after it."""
+        step = vmap_heads(
+            lambda head, query, memory, state: head.step(query, memory, state),
+            (-2, -3, -3),
+            (-2, -3),
+        )
+        heads, state = step(self.head, self._project(query, self.key_width, "query"), memory, state)
+        return self._linear((query.shape[-1],), "out", axes=2)(heads), state
+
     @nn.compact
     def attend(
         self,

@@ -1,18 +1,53 @@
-"""The cache of a Transformer's decoder in beam search, shared by the K hypotheses of a sentence.
+"""Self-attention in search, a word at a time, for the K hypotheses of each sentence.
 
-One key-value cache is shared by the beam: what beam k wrote at step l stays at index l * K + k.
-Hypotheses carry back-pointers to the beam whose entry they inherit at each step. So when a search
-drops some hypotheses and continues others twice, it moves the back-pointers, not the cache. The K
-hypotheses are K queries of one cache, and a mask shows each query its own entries.
+An attention is stepped in one of two ways; its method `start` says in which.
+
+    cached      It reads the prepared keys and values of all words so far. One key-value cache is
+                shared by the beam: what beam k wrote at step l stays at index l * K + k. Hypotheses
+                carry back-pointers to the beam whose entry they inherit at each step. So when a
+                search drops some hypotheses and continues others twice, it moves the
+                back-pointers, not the cache. The K hypotheses are K queries of one cache, and a
+                mask shows each query its own entries.
+    recurrent   It reads and changes a state whose size does not grow with the words. Each
+                hypothesis has a state of its own, which the search moves.
+
+A model gives the search a cache and a `BeamState`; a layer's part of both is its `LayerMemory`.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from attnjax.attention.attention import AttentionBase
 from attnjax.attention.mask import DenseMask
 from attnjax.attention.position import Positions
+
+
+class LayerMemory(NamedTuple):
+    """What one self-attention keeps of the words so far: one of the two, the other is None.
+
+    Attributes:
+        cache: the prepared keys and values of all hypotheses, leaves [B, ..., L * K, any].
+        recurrent: the state of each hypothesis, leaves [B, K, ...].
+    """
+
+    cache: Any
+    recurrent: Any
+
+
+class BeamState(NamedTuple):
+    """What the search moves with a hypothesis.
+
+    Attributes:
+        back_pointers: the beam that wrote the hypothesis' entry at each step, int [B, K, L]; the
+            same for all layers.
+        recurrent: the `LayerMemory.recurrent` of each layer.
+    """
+
+    back_pointers: jax.Array
+    recurrent: tuple[Any, ...]
 
 
 class BeamCache(NamedTuple):
@@ -27,6 +62,73 @@ class BeamCache(NamedTuple):
     mask: DenseMask
     first: jax.Array
     positions: Positions
+
+
+def empty_memory(attention: AttentionBase, x: jax.Array, *, length: int, beams: int) -> LayerMemory:
+    """What a self-attention keeps before the first word.
+
+    Args:
+        attention: the self-attention.
+        x: [B, any, D], of which only the shape and the dtype count.
+        length: L, the number of words that a cache has room for.
+        beams: K.
+    """
+    word = jnp.zeros((len(x), beams, 1, x.shape[-1]), x.dtype)
+    recurrent = attention.start(attention.prepare(word, word))
+    if recurrent is not None:
+        return LayerMemory(None, recurrent)
+    prepared = attention.prepare(word[:, 0], word[:, 0])
+    return LayerMemory(_grow(jax.tree.map(jnp.zeros_like, prepared), length * beams), None)
+
+
+def attend_to_past(
+    attention: AttentionBase, x: jax.Array, memory: LayerMemory, beams: BeamCache
+) -> tuple[jax.Array, LayerMemory]:
+    """Causal self-attention of one more word of each hypothesis, and the memory with that word.
+
+    Args:
+        attention: the self-attention.
+        x: the words, [B, K, D].
+        memory: the words before them.
+        beams: the present step.
+
+    Returns:
+        The context [B, K, any], and the memory.
+    """
+    if memory.recurrent is None:
+        cache = _write(memory.cache, attention.prepare(x, x), beams.first)
+        context = attention.attend(
+            x, cache, beams.mask, positions=beams.positions, deterministic=True
+        )
+        return context, LayerMemory(cache, None)
+    # each hypothesis is a sentence of its own, with one word
+    word = x[..., None, :]
+    context, recurrent = attention.step(word, attention.prepare(word, word), memory.recurrent)
+    return context[..., 0, :], LayerMemory(None, recurrent)
+
+
+def gather(
+    memories: Sequence[LayerMemory], back_pointers: jax.Array
+) -> tuple[tuple[Any, ...], BeamState]:
+    """The memories of all layers as the cache and the state of a model."""
+    caches, recurrent = zip(*memories, strict=True)
+    return caches, BeamState(back_pointers, recurrent)
+
+
+def layer_memories(cache: Sequence[Any], state: BeamState) -> list[LayerMemory]:
+    """The memory of each layer, from the cache and the state of a model."""
+    return [LayerMemory(*own) for own in zip(cache, state.recurrent, strict=True)]
+
+
+def grow_cache(
+    cache: Sequence[Any], state: BeamState, *, length: int
+) -> tuple[tuple[Any, ...], BeamState]:
+    """The cache and the state of a model with room for so many words."""
+    back_pointers = state.back_pointers
+    _, beams, steps = back_pointers.shape
+    back_pointers = jnp.pad(back_pointers, ((0, 0), (0, 0), (0, length - steps)))
+    grown = tuple(_grow(layer, length * beams) for layer in cache)
+    return grown, state._replace(back_pointers=back_pointers)
 
 
 def append_self(back_pointers: jax.Array, step: jax.Array) -> jax.Array:
@@ -54,7 +156,7 @@ def beam_cache(back_pointers: jax.Array, step: jax.Array) -> BeamCache:
     )
 
 
-def write_cache(cache: Any, entries: Any, first: jax.Array) -> Any:
+def _write(cache: Any, entries: Any, first: jax.Array) -> Any:
     """The cache [..., L * K, any] with the entries [..., K, any] from index `first` on."""
 
     def write(old: jax.Array, new: jax.Array) -> jax.Array:
@@ -63,7 +165,7 @@ def write_cache(cache: Any, entries: Any, first: jax.Array) -> Any:
     return jax.tree.map(write, cache, entries)
 
 
-def grow_cache(cache: Any, entries: int) -> Any:
+def _grow(cache: Any, entries: int) -> Any:
     """The cache, leaves [..., any, any], with empty entries behind its own: [..., entries, any]."""
 
     def grow(old: jax.Array) -> jax.Array:

@@ -14,7 +14,14 @@ from attnjax.data.special_tokens import PAD
 from attnjax.data.vocabularies import Side, Vocabularies
 from attnjax.errors import UserError
 from attnjax.models.base import SequenceModel, logits
-from attnjax.models.beam_cache import append_self, beam_cache, grow_cache
+from attnjax.models.beam_cache import (
+    BeamState,
+    append_self,
+    beam_cache,
+    gather,
+    grow_cache,
+    layer_memories,
+)
 from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs, queries_of, sown
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, PostNorm, Residual
 from attnjax.nn.dropout import Dropout
@@ -150,22 +157,18 @@ class Transformer(SequenceModel):
 
     def start(
         self, memory: jax.Array, mask: Padding, *, length: int, beams: int
-    ) -> tuple[Any, Any, jax.Array]:
-        """The keys and values of the source, an empty cache, and empty back-pointers.
-
-        Each layer has a cache of its own, with length * beams entries, see `beam_cache`. The
-        back-pointers of the hypotheses, int [B, K, L], serve all layers.
-        """
+    ) -> tuple[Any, Any, BeamState]:
+        """The keys and values of the source, and what the decoder keeps before the first word."""
         self._check_length(length)
         constants = tuple(layer.prepare(memory) for layer in self.decoder_layers), mask
-        cache = tuple(layer.empty_cache(memory, length * beams) for layer in self.decoder_layers)
-        return constants, cache, jnp.zeros((len(memory), beams, length), jnp.int32)
+        pasts = [
+            layer.empty_memory(memory, length=length, beams=beams) for layer in self.decoder_layers
+        ]
+        return constants, *gather(pasts, jnp.zeros((len(memory), beams, length), jnp.int32))
 
-    def grow_cache(self, cache: Any, state: jax.Array, *, length: int) -> tuple[Any, jax.Array]:
+    def grow_cache(self, cache: Any, state: BeamState, *, length: int) -> tuple[Any, BeamState]:
         self._check_length(length)
-        _, beams, steps = state.shape
-        state = jnp.pad(state, ((0, 0), (0, 0), (0, length - steps)))
-        return tuple(grow_cache(layer, length * beams) for layer in cache), state
+        return grow_cache(cache, state, length=length)
 
     def _check_length(self, length: int) -> None:
         """Refuse more words than there are positions: a step alone sees one position only."""
@@ -173,17 +176,16 @@ class Transformer(SequenceModel):
         self._embed(words, jnp.arange(length)[None], deterministic=True)
 
     def step(
-        self, constants: Any, cache: Any, state: jax.Array, word: jax.Array, step: jax.Array
-    ) -> tuple[jax.Array, Any, jax.Array]:
+        self, constants: Any, cache: Any, state: BeamState, word: jax.Array, step: jax.Array
+    ) -> tuple[jax.Array, Any, BeamState]:
         sources, mask = constants
-        back_pointers = append_self(state, step)
+        back_pointers = append_self(state.back_pointers, step)
         beams = beam_cache(back_pointers, step)
         # The K words stand at one position, not at K positions in a row.
         position = jnp.broadcast_to(step, (1, 1, 1))
         x = self._embed(word[..., None], position, deterministic=True)[..., 0, :]
-        grown = []
-        for layer, source, own in zip(self.decoder_layers, sources, cache, strict=True):
-            x, own = layer.step(x, own, beams, source, mask)
-            grown.append(own)
+        pasts = layer_memories(cache, state)
+        for number, (layer, source) in enumerate(zip(self.decoder_layers, sources, strict=True)):
+            x, pasts[number] = layer.step(x, pasts[number], beams, source, mask)
         hidden = self.decoder_residual.final(x)
-        return logits(hidden, self.embedding), tuple(grown), back_pointers
+        return logits(hidden, self.embedding), *gather(pasts, back_pointers)

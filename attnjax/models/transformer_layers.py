@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, Literal
 
 import jax
-import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.attention import AttentionBase
@@ -14,7 +13,7 @@ from attnjax.attention.mask import Causal, Mask
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions
 from attnjax.config.constraints import DropoutRate, PositiveInt
-from attnjax.models.beam_cache import BeamCache, grow_cache, write_cache
+from attnjax.models.beam_cache import BeamCache, LayerMemory, attend_to_past, empty_memory
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.lift import clone_template, inherited
 from attnjax.nn.linear import Dense
@@ -183,11 +182,9 @@ class DecoderLayer(nn.Module):
             return ()
         return self.cross_attention.prepare(source, source)
 
-    def empty_cache(self, source: jax.Array, entries: int) -> Any:
-        """A cache with so many empty entries, of the form that `self_attention.prepare` gives."""
-        one = jnp.zeros((source.shape[0], 1, source.shape[-1]), source.dtype)
-        prepared = self.self_attention.prepare(one, one)
-        return grow_cache(jax.tree.map(jnp.zeros_like, prepared), entries)
+    def empty_memory(self, source: jax.Array, *, length: int, beams: int) -> LayerMemory:
+        """What `self_attention` keeps before the first word, see `beam_cache.empty_memory`."""
+        return empty_memory(self.self_attention, source, length=length, beams=beams)
 
     def __call__(
         self, x: jax.Array, source: Any, source_mask: Mask, *, deterministic: bool
@@ -198,18 +195,11 @@ class DecoderLayer(nn.Module):
         return self._rest(x, change, source, source_mask, deterministic=deterministic)
 
     def step(
-        self, x: jax.Array, cache: Any, beams: BeamCache, source: Any, source_mask: Mask
-    ) -> tuple[jax.Array, Any]:
-        """One more word of each hypothesis: [B, K, D] -> [B, K, D], and the cache with it."""
+        self, x: jax.Array, past: LayerMemory, beams: BeamCache, source: Any, source_mask: Mask
+    ) -> tuple[jax.Array, LayerMemory]:
+        """One more word of each hypothesis: [B, K, D] -> [B, K, D], and the past with it."""
         seen = self.self_attention_residual.pre(x)
-        cache = write_cache(cache, self.self_attention.prepare(seen, seen), beams.first)
-        change = self.self_attention.attend(
-            seen,
-            cache,
-            beams.mask,
-            positions=beams.positions,
-            deterministic=True,
-        )
+        change, past = attend_to_past(self.self_attention, seen, past, beams)
         return self._rest(
             x,
             change,
@@ -217,7 +207,7 @@ class DecoderLayer(nn.Module):
             source_mask,
             positions=Positions(beams.positions.query),
             deterministic=True,
-        ), cache
+        ), past
 
     def _rest(
         self,
