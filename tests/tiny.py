@@ -14,7 +14,7 @@ from attnjax.attention.score import Score, dot
 from attnjax.config.vary import vary
 from attnjax.data.batching import Batching
 from attnjax.data.generated.sequences import Copy
-from attnjax.decoding.search import Greedy
+from attnjax.decoding.greedy import Greedy
 from attnjax.evaluation.measures.alignment import Alignment
 from attnjax.evaluation.measures.saturation import Saturation
 from attnjax.experiment import Ablation, Claim, Experiment, Published, Setting, Value

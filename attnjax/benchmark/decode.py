@@ -7,8 +7,8 @@ from attnjax.benchmark.train import SIZES, SYMBOLS, VOCABULARY, transformer
 from attnjax.benchmark.workload import Prepared, Workload
 from attnjax.data.batching import Batching
 from attnjax.data.special_tokens import END
+from attnjax.decoding.beam import Beam
 from attnjax.decoding.generate import EXTRA
-from attnjax.decoding.search import Beam
 from attnjax.evaluation.decode_corpus import answers
 
 SENTENCES, SHORTEST, LONGEST, ROWS, BEAM, WORDS = 1_000, 8, 21, 64, 5, 15

@@ -1,11 +1,14 @@
-"""Decoding: greedy search, beam search and the search for a label, over any `SequenceModel`.
+"""Decoding: greedy and beam search, sampling, and the search for a label, over any `SequenceModel`.
 
 `attnjax.decoding.generate.generate` decodes a batch of sources with a search.
 """
 
+from attnjax.decoding.beam import Beam
+from attnjax.decoding.greedy import Greedy
 from attnjax.decoding.label import Label
 from attnjax.decoding.length_penalty import GNMT, LengthPenalty, NoPenalty, Power
-from attnjax.decoding.search import Beam, Greedy, Hypotheses, Search
+from attnjax.decoding.sample import Sample
+from attnjax.decoding.search import Hypotheses, Search
 
 __all__ = [
     "GNMT",
@@ -16,5 +19,6 @@ __all__ = [
     "LengthPenalty",
     "NoPenalty",
     "Power",
+    "Sample",
     "Search",
 ]

@@ -52,12 +52,13 @@ def generate(
     source: jax.Array | np.ndarray,
     search: Search,
     *,
+    number: np.ndarray | None = None,
     extra: int = EXTRA,
-    max_length: int | None = None,
 ) -> Hypotheses:
     """The model's hypotheses for each source, at most `extra` words longer than its memory.
 
-    The hypotheses of a source do not depend on what other sources are in the batch.
+    They are shorter where the model says so, see `SequenceModel.max_words`. The hypotheses of a
+    source do not depend on what other sources are in the batch.
 
     Args:
         model: see `attnjax.models.base`.
@@ -65,30 +66,40 @@ def generate(
         source: int [B, S], each row ended by END, PAD after it; or floats [B, S, ...]. Rows whose
             memory is all padding are filler.
         search: how to search.
+        number: of each source, int [B], which decides what a search draws for it; None: 0, 1, ...
         extra: how many words more than places in memory a hypothesis may have.
-        max_length: the most words of any hypothesis, END counted; None: no further limit.
 
     Returns:
-        NumPy arrays [B, K, L] and [B, K]; L is places in memory + extra, or `max_length` if that is
-        less.
+        NumPy arrays [B, K, L] and [B, K]; L is places in memory + extra, or the model's limit if
+        that is less.
     """
     memory, mask = _encode(model, params, source)
     rows, places = mask.present.shape
-    length = places + extra if max_length is None else min(places + extra, max_length)
+    longest = model.max_words(1)
+    length = places + extra if longest is None else min(places + extra, longest)
     room = min(FIRST, length)
-    shapes = {"length": length, "room": room}
-    constants, decoding = _start(model, params, memory, mask, extra, search=search, **shapes)
+    row = np.arange(rows)
+    constants, decoding = _start(
+        model,
+        params,
+        memory,
+        mask,
+        row if number is None else number,
+        extra,
+        search=search,
+        length=length,
+        room=room,
+    )
     tokens = np.empty((rows, search.width, length), np.int32)
     scores = np.empty((rows, search.width), np.float32)
-    number = np.arange(rows)
     while True:
         decoding, found = _stage(
             model, params, constants, decoding, room, _smaller(rows), search=search
         )
         active = np.asarray(decoding.search.active)
         # A sentence that finished in an earlier stage is written again, unchanged.
-        tokens[number[~active]] = np.asarray(found.tokens)[~active]
-        scores[number[~active]] = np.asarray(found.scores)[~active]
+        tokens[row[~active]] = np.asarray(found.tokens)[~active]
+        scores[row[~active]] = np.asarray(found.scores)[~active]
         if not active.any():
             return Hypotheses(tokens, scores)
         wanted = min(2 * room, length) if int(decoding.step) == room else room
@@ -97,7 +108,7 @@ def generate(
         kept = np.argsort(~active, stable=True)[:rows]
         if (rows, wanted) != (len(active), room):
             constants, decoding = _next(model, params, constants, decoding, kept, room=wanted)
-        number, room = number[kept], wanted
+        row, room = row[kept], wanted
 
 
 def _smaller(rows: int) -> int:
@@ -121,6 +132,7 @@ def _start(
     params: Any,
     memory: Any,
     mask: Any,
+    number: np.ndarray,
     extra: int,
     *,
     search: Search,
@@ -129,11 +141,14 @@ def _start(
 ) -> tuple[Any, Decoding]:
     """The constants, and everything that steps change, before the first word."""
     places = mask.present.sum(-1)
-    limit = jnp.where(places > 0, jnp.minimum(places + extra, length), 0)
+    limit, longest = jnp.minimum(places + extra, length), model.max_words(places)
+    if longest is not None:
+        limit = jnp.minimum(limit, longest)
+    searched = search.init(jnp.where(places > 0, limit, 0), length, jnp.asarray(number))
     constants, cache, state = _call(
         model, params, "start", memory, mask, length=room, beams=search.width
     )
-    return constants, Decoding(jnp.zeros((), jnp.int32), cache, state, search.init(limit, length))
+    return constants, Decoding(jnp.zeros((), jnp.int32), cache, state, searched)
 
 
 @partial(jax.jit, static_argnames=("model", "search"), donate_argnames="decoding")

@@ -28,7 +28,8 @@ class Label(Search):
 
     finds_label = True
 
-    def init(self, limit: jax.Array, length: int) -> _LabelState:
+    def init(self, limit: jax.Array, length: int, number: jax.Array) -> _LabelState:
+        del number
         batch = limit.shape[0]
         return _LabelState(
             last=jnp.full((batch, 1), START, jnp.int32),

@@ -1,26 +1,21 @@
-"""Greedy and beam search over any model with `start` and `step`.
+"""What a search is: how the hypotheses of a sentence are found, over any model with `step`.
 
 A search is pure: `init` makes its state, `advance` takes the logits of one step into the state and
 says which hypotheses go on, `finalize` reads the hypotheses from the state. `generate.py` calls
 these three, and the model between them.
 
-PAD and START are never chosen; the probabilities of the other words are not renormalized for that.
-The hypotheses of a sentence have at most `limit` words, END counted: the word at the limit is END.
+PAD and START are never chosen; the scores of the other words are not renormalized for that. The
+hypotheses of a sentence have at most `limit` words, END counted: the word at the limit is END.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from annotated_types import Le
 
-from attnjax.config.constraints import NonNegativeInt, PositiveInt, check_fields
-from attnjax.data.special_tokens import END, PAD, START
-from attnjax.decoding.length_penalty import LengthPenalty, Power
-from attnjax.decoding.top_k import top_continuations
 from attnjax.errors import UserError
 from attnjax.models.base import SequenceModel
 
@@ -69,13 +64,14 @@ class Search(ABC):
             )
 
     @abstractmethod
-    def init(self, limit: jax.Array, length: int) -> Any:
+    def init(self, limit: jax.Array, length: int, number: jax.Array) -> Any:
         """The state before the first word.
 
         Args:
             limit: the most words a sentence's hypotheses may have, END counted, int [B]. A row of
                 limit 0 (filler) is finished from the beginning.
             length: L, the greatest length of any hypothesis; limits beyond it are cut to it.
+            number: of each sentence, by which one that draws tells sentences apart, int [B].
         """
 
     @abstractmethod
@@ -93,225 +89,6 @@ class Search(ABC):
         """The hypotheses of the sentences that are finished."""
 
 
-class _GreedyState(NamedTuple):
-    """The one hypothesis of each sentence."""
-
-    last: jax.Array
-    active: jax.Array
-    limit: jax.Array
-    tokens: jax.Array
-    score: jax.Array
-
-
-@dataclass(frozen=True, kw_only=True)
-class Greedy(Search):
-    """The most probable word at every step: one hypothesis, scored by its log-probability."""
-
-    def init(self, limit: jax.Array, length: int) -> _GreedyState:
-        batch = limit.shape[0]
-        return _GreedyState(
-            last=jnp.full((batch, 1), START, jnp.int32),
-            active=limit > 0,
-            limit=jnp.minimum(limit, length),
-            tokens=jnp.full((batch, 1, length), PAD, jnp.int32),
-            score=jnp.where(limit > 0, 0.0, -jnp.inf).astype(jnp.float32)[:, None],
-        )
-
-    def advance(
-        self, state: _GreedyState, logits: jax.Array, step: jax.Array
-    ) -> tuple[_GreedyState, jax.Array]:
-        chosen = top_continuations(
-            logits,
-            state.score,
-            may_end=jnp.asarray(True),
-            must_end=step + 1 >= state.limit,
-            count=1,
-        )
-        active = state.active[:, None]
-        token = jnp.where(active, chosen.token, PAD)
-        after = _GreedyState(
-            last=token,
-            active=state.active & (token != END).all(-1),
-            limit=state.limit,
-            tokens=state.tokens.at[:, :, step].set(token),
-            score=jnp.where(active, chosen.score, state.score),
-        )
-        return after, chosen.parent
-
-    def finalize(self, state: _GreedyState) -> Hypotheses:
-        return Hypotheses(state.tokens, state.score)
-
-
-class _Finished(NamedTuple):
-    """The finished hypotheses of each sentence, in the order in which they ended: leaves [B, K].
-
-    Attributes:
-        score: log-probability over length penalty; -inf where there is no hypothesis yet.
-        end: the step of the hypothesis' END.
-        parent: the live hypothesis that END continues.
-    """
-
-    score: jax.Array
-    end: jax.Array
-    parent: jax.Array
-
-
-class _BeamState(NamedTuple):
-    """The live and the finished hypotheses of each sentence.
-
-    A word is written once and never moved: `finalize` follows a finished hypothesis from its END
-    back through `parents`.
-
-    Attributes:
-        last: the last words of the live hypotheses, [B, K].
-        active: [B].
-        limit: [B].
-        score: the log-probabilities of the live hypotheses, float32 [B, K].
-        words: the word that each live hypothesis chose at each step, int32 [B, K, L].
-        parents: which hypothesis of the step before each word continues, int32 [B, K, L].
-        finished: beside the live ones.
-    """
-
-    last: jax.Array
-    active: jax.Array
-    limit: jax.Array
-    score: jax.Array
-    words: jax.Array
-    parents: jax.Array
-    finished: _Finished
-
-
-@dataclass(frozen=True, kw_only=True)
-class Beam(Search):
-    """The `size` best live hypotheses go on together; finished ones are kept beside them.
-
-    The rules are those of fairseq's ``SequenceGenerator``, which published figures were made with:
-
-    - Every step ranks all continuations of a sentence's live hypotheses by log-probability and
-      looks at the 2 * size best.
-    - One that ends is finished if it is among the first `size` of them, and forgotten otherwise.
-      Finished hypotheses are kept in the order in which they ended, with their penalized score;
-      once there are `size`, no more are taken.
-    - The `size` best that do not end live on: a finished hypothesis never takes a live one's place.
-    - A sentence stops when `size` hypotheses are finished, or at its limit, where every live one
-      is made to end. (A live hypothesis that would later beat the finished ones is lost then:
-      the search is not exact, and a larger beam searches longer.)
-
-    Not taken over: fairseq never returns an empty translation (its ``--min-len 1``); here END may
-    come first unless `min_words` says otherwise.
-
-    Attributes:
-        size: K, both of the live hypotheses and of the finished.
-        length_penalty: what the log-probability of a finished hypothesis is divided by.
-        min_words: at least so many words come before END, where a sentence's limit allows them.
-        max_words: at most so many words come before END; None: as many as the limit allows.
-
-    Raises:
-        UserError: `max_words` is below `min_words`.
-    """
-
-    size: Annotated[PositiveInt, Le(10_000)] = 5
-    length_penalty: LengthPenalty = field(default_factory=Power)
-    min_words: NonNegativeInt = 0
-    max_words: NonNegativeInt | None = None
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-        if self.max_words is not None and self.max_words < self.min_words:
-            raise UserError(
-                f"max_words must be at least min_words, {self.min_words}; got {self.max_words}"
-            )
-
-    @property
-    def width(self) -> int:
-        return self.size
-
-    def init(self, limit: jax.Array, length: int) -> _BeamState:
-        batch, size = limit.shape[0], self.size
-        longest = length if self.max_words is None else min(length, self.max_words + 1)
-        empty = jnp.full((batch, size, length), PAD, jnp.int32)
-        worst = jnp.full((batch, size), -jnp.inf, jnp.float32)
-        none = jnp.zeros((batch, size), jnp.int32)
-        return _BeamState(
-            last=jnp.full((batch, size), START, jnp.int32),
-            active=limit > 0,
-            limit=jnp.minimum(limit, longest),
-            # All hypotheses start alike: only the first counts, or each continuation would come
-            # K times.
-            score=worst.at[:, 0].set(0.0),
-            words=empty,
-            parents=empty,
-            finished=_Finished(worst, none, none),
-        )
-
-    def advance(
-        self, state: _BeamState, logits: jax.Array, step: jax.Array
-    ) -> tuple[_BeamState, jax.Array]:
-        size = self.size
-        # At most `size` candidates end, one for each live hypothesis: `size` are left to live on.
-        candidates = top_continuations(
-            logits,
-            state.score,
-            may_end=step >= self.min_words,
-            must_end=step + 1 >= state.limit,
-            count=2 * size,
-        )
-        ends = candidates.token == END
-
-        leading = (jnp.arange(2 * size) < size)[None]
-        finished = _add(
-            state.finished,
-            _Finished(
-                candidates.score / self.length_penalty.divisor(step + 1),
-                jnp.broadcast_to(step, ends.shape),
-                candidates.parent,
-            ),
-            ends & leading & jnp.isfinite(candidates.score) & state.active[:, None],
-        )
-        full = jnp.isfinite(finished.score).all(-1)
-        # The candidates are sorted, and top_k keeps the order of equal scores.
-        score, lives = jax.lax.top_k(jnp.where(ends, -jnp.inf, candidates.score), size)
-        word, parent = pick(candidates.token, lives), pick(candidates.parent, lives)
-        after = _BeamState(
-            last=word,
-            active=state.active & (step + 1 < state.limit) & ~full,
-            limit=state.limit,
-            score=score,
-            words=state.words.at[:, :, step].set(word),
-            parents=state.parents.at[:, :, step].set(parent),
-            finished=finished,
-        )
-        return after, parent
-
-    def finalize(self, state: _BeamState) -> Hypotheses:
-        score, order = jax.lax.top_k(state.finished.score, self.size)
-        there = jnp.isfinite(score)
-        end, parent = pick(state.finished.end, order), pick(state.finished.parent, order)
-
-        def back(parent: jax.Array, written: tuple[Any, ...]) -> tuple[jax.Array, jax.Array]:
-            step, words, parents = written
-            before = step < end
-            word = jnp.where(before, pick(words, parent), jnp.where(step == end, END, PAD))
-            return jnp.where(before, pick(parents, parent), parent), jnp.where(there, word, PAD)
-
-        steps = jnp.arange(state.words.shape[-1])
-        written = steps, jnp.moveaxis(state.words, -1, 0), jnp.moveaxis(state.parents, -1, 0)
-        _, tokens = jax.lax.scan(back, parent, written, reverse=True)
-        return Hypotheses(jnp.moveaxis(tokens, 0, -1), score)
-
-
 def pick(leaf: jax.Array, index: jax.Array) -> jax.Array:
     """Entries of a leaf [B, K, ...] along axis 1, by an index [B, J]: [B, J, ...]."""
     return jnp.take_along_axis(leaf, index.reshape(index.shape + (1,) * (leaf.ndim - 2)), axis=1)
-
-
-def _add(finished: _Finished, new: _Finished, accepted: jax.Array) -> _Finished:
-    """Put the accepted of the new hypotheses, booleans [B, J], into the free entries, in order."""
-    taken = jnp.isfinite(finished.score).sum(-1, keepdims=True)
-    index = jnp.where(accepted, taken + accepted.cumsum(-1) - 1, -1)
-    # [B, K, J]: which new hypothesis comes to which entry; a scatter would write row by row.
-    comes = index[:, None, :] == jnp.arange(finished.score.shape[1])[None, :, None]
-    chosen = comes.argmax(-1)
-    return jax.tree.map(
-        lambda old, new: jnp.where(comes.any(-1), pick(new, chosen), old), finished, new
-    )

@@ -29,7 +29,6 @@ def answers(
     *,
     search: Search,
     batching: Batching,
-    max_length: int | None = None,
 ) -> list[list[int]]:
     """The best hypothesis for each source, in the order of the sources.
 
@@ -39,7 +38,6 @@ def answers(
         sources: ids, each ended by END; or arrays of floats.
         search: how to search.
         batching: how many places a batch may have; more, if one sentence needs them.
-        max_length: the most words that the model can have; None: any number.
     """
     params = jax.device_put(params)
     found: list[list[int]] = [[] for _ in sources]
@@ -50,7 +48,7 @@ def answers(
         # a thread has settings of its own; of those that the caller may have changed, this one
         # changes what the arrays are
         with jax.enable_x64(wide):
-            hypotheses = generate(model, params, source, search, max_length=max_length)
+            hypotheses = generate(model, params, source, search, number=indices)
         return indices, np.asarray(hypotheses.tokens)[:, 0]
 
     threads = ThreadPoolExecutor(AT_ONCE)

@@ -13,7 +13,8 @@ from attnjax.config.vary import vary
 from attnjax.data.corpus import Corpus, Task
 from attnjax.data.vocabularies import SIDES, Side, Vocabularies
 from attnjax.data.vocabulary import WordVocabulary
-from attnjax.decoding.search import Beam, Search
+from attnjax.decoding.beam import Beam
+from attnjax.decoding.search import Search
 from attnjax.errors import UserError, unknown
 from attnjax.evaluation.bleu import Bleu
 from attnjax.evaluation.decode_corpus import answers
@@ -113,14 +114,8 @@ class Experiment:
             params: the model's parameters.
             sources: as the corpus has them.
         """
-        limit = self.model.max_length("target")
         return answers(
-            self.model,
-            params,
-            sources,
-            search=self.search,
-            batching=self.training.batching,
-            max_length=None if limit is None else limit.words,
+            self.model, params, sources, search=self.search, batching=self.training.batching
         )
 
     def texts(

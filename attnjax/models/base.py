@@ -153,6 +153,21 @@ class SequenceModel(Model):
     predicts_label: ClassVar[bool] = False
     """Whether the target is a single label without END instead of a sentence."""
 
+    @nn.nowrap
+    def max_words(self, places: Any) -> Any:
+        """The most words of an answer, END counted; None: no limit.
+
+        Args:
+            places: how many places of the source the memory has, an int or int [B]; the more they
+                are, the less words an answer may have.
+
+        Returns:
+            An int, or int [B].
+        """
+        del places
+        limit = self.max_length("target")
+        return None if limit is None else limit.words
+
     @abstractmethod
     def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[Any, Padding]:
         """The memory of a source [B, S, ...] and the mask of its positions."""

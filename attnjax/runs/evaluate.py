@@ -12,7 +12,9 @@ from typing import Any
 
 from attnjax.data.corpora.parallel_text import read_pairs
 from attnjax.data.files import find_file
-from attnjax.decoding.search import Beam, Greedy, Search
+from attnjax.decoding.beam import Beam
+from attnjax.decoding.greedy import Greedy
+from attnjax.decoding.search import Search
 from attnjax.errors import UserError, unknown
 from attnjax.evaluation.metric import Metric
 from attnjax.evaluation.sentence_stats import sentences

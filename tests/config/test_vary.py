@@ -10,7 +10,7 @@ from attnjax.config.vary import vary
 from attnjax.config.walk import differences
 from attnjax.data.corpora.parallel_text import ParallelText
 from attnjax.data.generated.sequences import Copy
-from attnjax.decoding.search import Beam
+from attnjax.decoding.beam import Beam
 from attnjax.errors import UserError
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import load

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnjax.data.special_tokens import END, PAD, START
-from attnjax.decoding.search import Beam
+from attnjax.decoding.beam import Beam
 
 
 class Live(NamedTuple):

@@ -18,9 +18,10 @@ from attnjax.attention.position import Learned
 from attnjax.attention.score import General
 from attnjax.data.special_tokens import END, PAD, START
 from attnjax.decoding import generate as stages
+from attnjax.decoding.beam import Beam
 from attnjax.decoding.generate import generate
+from attnjax.decoding.greedy import Greedy
 from attnjax.decoding.length_penalty import GNMT
-from attnjax.decoding.search import Beam, Greedy
 from attnjax.models.rnn_decoders import LuongDecoder
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
@@ -169,8 +170,8 @@ def test_an_answer_does_not_depend_on_who_else_is_in_the_batch():
     params, search = random_parameters(model, 0), Beam(size=2, min_words=7)
     short = [5, END]
     rows = jnp.asarray([[*short, *[PAD] * 6], [4, 5, 6, 7, 8, 4, 5, END]])
-    together = generate(model, params, rows, search, extra=EXTRA, max_length=9)
-    alone = generate(model, params, jnp.asarray([short]), search, extra=EXTRA, max_length=9)
+    together = generate(model, params, rows, search, extra=EXTRA)
+    alone = generate(model, params, jnp.asarray([short]), search, extra=EXTRA)
     assert together.tokens.shape[-1] == 9
     length = alone.tokens.shape[-1]
     np.testing.assert_array_equal(together.tokens[0, :, :length], alone.tokens[0])

@@ -12,7 +12,7 @@ LABELS = 5
 
 def search(logits, limit, length=3):
     """What is found when the decoder's one step gives these logits."""
-    state = Label().init(jnp.asarray(limit), length)
+    state = Label().init(jnp.asarray(limit), length, jnp.arange(len(limit)))
     assert (state.last == START).all()
     after, _ = Label().advance(state, jnp.asarray(logits)[:, None], jnp.int32(0))
     assert not after.active.any()

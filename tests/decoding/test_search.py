@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from attnjax.data.special_tokens import END, PAD, START
+from attnjax.decoding.beam import Beam
+from attnjax.decoding.greedy import Greedy
 from attnjax.decoding.length_penalty import GNMT, LengthPenalty, NoPenalty, Power
-from attnjax.decoding.search import Beam, Greedy, Search, pick
+from attnjax.decoding.search import Search, pick
 from attnjax.errors import UserError
 
 VOCABULARY = 6
@@ -69,7 +71,7 @@ def found(search: Search, table, limit):
         return place + 1, pick(value, parent), state
 
     value = jnp.zeros((len(limit), search.width), jnp.int32)
-    loop = jnp.int32(0), value, search.init(limit, LENGTH)
+    loop = jnp.int32(0), value, search.init(limit, LENGTH, jnp.arange(len(limit)))
     *_, state = jax.lax.while_loop(lambda loop: loop[-1].active.any(), onwards, loop)
     return search.finalize(state)
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from attnjax.data.batching import Batching
 from attnjax.data.special_tokens import END, PAD
-from attnjax.decoding.search import Beam, Hypotheses
+from attnjax.decoding.beam import Beam
+from attnjax.decoding.search import Hypotheses
 from attnjax.evaluation import decode_corpus
 from attnjax.evaluation.decode_corpus import answers
 from attnjax.models.transformer import Transformer
@@ -19,9 +20,9 @@ def answered(sources: Sequence[list[int]]) -> list[list[int]]:
     return answers(None, {}, sources, search=Beam(size=2), batching=Batching(max_tokens=640))
 
 
-def echo(model, params, source, search, *, max_length) -> Hypotheses:
+def echo(model, params, source, search, *, number) -> Hypotheses:
     """Every source itself."""
-    del model, params, search, max_length
+    del model, params, search, number
     return Hypotheses(source[:, None], np.zeros((len(source), 1)))
 
 

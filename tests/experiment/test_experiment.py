@@ -13,8 +13,8 @@ from attnjax.data.corpus import Encoded
 from attnjax.data.generated.sequences import Copy
 from attnjax.data.special_tokens import END
 from attnjax.data.vocabulary import SplitWords
+from attnjax.decoding.greedy import Greedy
 from attnjax.decoding.label import Label
-from attnjax.decoding.search import Greedy
 from attnjax.errors import UserError
 from attnjax.experiment import Ablation, Claim, Experiment, Published, Setting, Value, vary
 from attnjax.models.classifier import Classifier

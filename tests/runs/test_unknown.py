@@ -18,7 +18,7 @@ from attnjax.attention.multihead import MultiHead
 from attnjax.data.batching import Batching
 from attnjax.data.corpora.parallel_text import TabSeparated
 from attnjax.data.vocabulary import SplitWords
-from attnjax.decoding.search import Greedy
+from attnjax.decoding.greedy import Greedy
 from attnjax.evaluation.measures.by_length import ByLength
 from attnjax.evaluation.unknown_words import CopyUnknown
 from attnjax.experiment import Ablation, Claim, Experiment, LengthGain
