@@ -1,11 +1,11 @@
-"""Attention: scores, aligns, masks, positions, heads.
+"""Attention: scores, aligns, pools, masks, positions, heads.
 
     logits  = score(query, key, positions)     [..., T, S]
     weights = align(logits, mask)              [..., T, S]
-    context = weights @ value                  [..., T, V]
+    context = pool(weights, value)             [..., T, V]
 
-Scores, aligns and attentions are Linen modules over pure functions. `attnjax.attention.fused` has
-softmax attention without the weights.
+Scores, aligns, pools and attentions are Linen modules over pure functions.
+`attnjax.attention.fused` has softmax attention without the weights.
 """
 
 from attnjax.attention.align import (
@@ -45,6 +45,7 @@ from attnjax.attention.mask import (
     Window,
 )
 from attnjax.attention.multihead import MultiHead
+from attnjax.attention.pool import Pool, RelativeSum, WeightedSum, relative_sum, weighted_sum
 from attnjax.attention.position import (
     Learned,
     NoPosition,
@@ -56,6 +57,7 @@ from attnjax.attention.position import (
 from attnjax.attention.score import (
     Additive,
     Dot,
+    DotProduct,
     General,
     Location,
     ScaledDot,
@@ -78,6 +80,7 @@ __all__ = [
     "Causal",
     "DenseMask",
     "Dot",
+    "DotProduct",
     "Epanechnikov",
     "ExcludeSelf",
     "Gaussian",
@@ -96,8 +99,10 @@ __all__ = [
     "NoPosition",
     "Normalize",
     "Padding",
+    "Pool",
     "Position",
     "Positions",
+    "RelativeSum",
     "ScaledDot",
     "Score",
     "Segments",
@@ -107,6 +112,7 @@ __all__ = [
     "StraightThrough",
     "Triangular",
     "Uniform",
+    "WeightedSum",
     "Window",
     "additive",
     "dot",
@@ -116,9 +122,11 @@ __all__ = [
     "local_predictive",
     "location",
     "normalize",
+    "relative_sum",
     "scaled_dot",
     "sinusoidal",
     "softmax",
     "straight_through",
     "uniform",
+    "weighted_sum",
 ]

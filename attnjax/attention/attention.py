@@ -1,7 +1,6 @@
 """Attention: score, align, pool."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import field
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ from attnjax.attention.fused import dispatch
 from attnjax.attention.fused.dispatch import Implementation
 from attnjax.attention.kernel_score import Kernel
 from attnjax.attention.mask import Mask, MaskLike, as_mask, join
-from attnjax.attention.pool import pool
+from attnjax.attention.pool import Pool, WeightedSum
 from attnjax.attention.position import Positions
 from attnjax.attention.score import ScaledDot, Score
 from attnjax.config.constraints import DropoutRate
@@ -113,74 +112,44 @@ class Memory(NamedTuple):
 
 
 class Attention(AttentionBase):
-    """One head: logits = score(query, key), weights = align(logits, mask), context = weights value.
+    """One head: logits = score(query, key), weights = align(logits, mask), pool(weights, value).
 
     Logits and weights, [..., T, S], are sown to the collection "attention". A row that may attend
     to nothing gives the context 0.
 
     The [T, S] weights are computed if the "attention" collection is requested or the configuration
-    needs them: a score that is no dot product, an align that is no softmax, dropout while training.
-    Otherwise a fused kernel is used above a platform-dependent length; results are the same.
+    needs them: a score that is no dot product, an align that is no softmax, a pool that is no
+    weighted sum, dropout while training. Otherwise a fused kernel is used above a
+    platform-dependent length; results are the same.
 
     Attributes:
         score: from query and key to logits.
         align: from logits and mask to weights.
+        pool: from weights and values to the context.
         mask: joined to the mask of every call: a rule without arrays, such as `Window`.
         dropout: the rate of weights set to 0 while training, after they are sown.
         implementation: see `attnjax.attention.fused.dispatch`. cudnn and splash are for training;
             evaluation and search use auto instead.
 
     Raises:
-        UserError: a fused kernel was chosen and cannot compute what is asked; the mask holds an
-            array; the align is `Normalize` and the score no kernel, so weights could be negative.
+        UserError: a fused kernel was chosen and cannot compute what is asked; parts do not fit each
+            other (see `check_parts`).
     """
 
     score: Score = field(default_factory=ScaledDot)
     align: Align = field(default_factory=Softmax)
+    pool: Pool = field(default_factory=WeightedSum)
     mask: Mask | None = None
     dropout: DropoutRate = 0.0
     implementation: Implementation = "auto"
 
     def setup(self) -> None:
         """Refuse parts that do not fit each other."""
-        if isinstance(self.align, Normalize) and not isinstance(self.score, Kernel):
-            raise UserError(
-                "the align Normalize wants a score that is a kernel, which is never negative "
-                f"(squared-exponential, boxcar, ...); got {type(self.score).__name__}"
-            )
-        if self.mask is not None and any(rule.axes for rule in self.mask.rules()):
-            raise UserError(
-                "Attention.mask wants a rule without arrays, such as Window; got "
-                f"{type(self.mask).__name__}: pass it in the call"
-            )
+        check_parts(self.score, self.align, self.mask)
 
     def prepare(self, key: jax.Array, value: jax.Array) -> Memory:
         """Prepare the keys for the score."""
         return Memory(self.score.prepare(key), value)
-
-    def fused_kernel(
-        self, query: jax.Array, memory: Memory, mask: Mask | None, *, deterministic: bool
-    ) -> Callable[..., jax.Array] | None:
-        """The kernel for queries [..., T, K]; None: compute the weights."""
-        initializing = self.is_initializing()
-        return dispatch.choose(
-            self,
-            query,
-            memory.value,
-            mask,
-            shown=self.is_mutable_collection("attention") and not initializing,
-            training=not (deterministic or initializing),
-            deterministic=deterministic,
-        )
-
-    def same_in_every_head(
-        self, query: jax.Array, memory: Memory, mask: Mask | None, *, deterministic: bool
-    ) -> bool:
-        """Whether heads [..., H, T, K] can be one more leading axis: no parameters, no draws."""
-        if deterministic:
-            return dispatch.needs_weights(self, deterministic=True) is None
-        mask = join(self.mask, mask)
-        return self.fused_kernel(query, memory, mask, deterministic=False) is not None
 
     @nn.compact
     def attend(
@@ -192,18 +161,35 @@ class Attention(AttentionBase):
         positions: Positions = Positions(),
         deterministic: bool,
     ) -> jax.Array:
-        """Queries [..., T, K] -> context [..., T, V]."""
-        mask = join(self.mask, as_mask(mask, query))
-        kernel = self.fused_kernel(query, memory, mask, deterministic=deterministic)
-        if kernel is not None:
-            return kernel(query, *memory, mask, positions)
-        positions = positions.filled(query, memory.value)
-        logits = self.score(query, memory.key, positions)
-        allowed = None
-        if mask is not None:
-            allowed = jnp.broadcast_to(mask.dense(positions), logits.shape)
+        """Queries [..., T, K] -> context [..., T, any]."""
+        key, value = memory
+        mask, given = join(self.mask, as_mask(mask, query)), positions
+        positions = given.filled(query, value)
+        if kernel := dispatch.choose(self, query, value, mask, deterministic=deterministic):
+            return kernel(self.score.as_dot_product(query, key, positions), value, mask, given)
+        logits = self.score(query, key, positions)
+        allowed = None if mask is None else jnp.broadcast_to(mask.dense(positions), logits.shape)
         weights = self.align(logits, allowed, AlignContext(query, positions))
         sow(self, "attention", "logits", logits)
         sow(self, "attention", "weights", weights)
         weights = Dropout(self.dropout, name="drop")(weights, deterministic=deterministic)
-        return pool(weights, memory.value)
+        return self.pool(weights, value, positions)
+
+
+def check_parts(score: Score, align: Align, mask: Mask | None) -> None:
+    """Refuse parts of an `Attention` that do not fit each other.
+
+    Raises:
+        UserError: the align is `Normalize` and the score no kernel, so that weights could be
+            negative; the mask holds an array.
+    """
+    if isinstance(align, Normalize) and not isinstance(score, Kernel):
+        raise UserError(
+            "the align Normalize wants a score that is a kernel, which is never negative "
+            f"(squared-exponential, boxcar, ...); got {type(score).__name__}"
+        )
+    if mask is not None and any(rule.axes for rule in mask.rules()):
+        raise UserError(
+            "Attention.mask wants a rule without arrays, such as Window; got "
+            f"{type(mask).__name__}: pass it in the call"
+        )

@@ -8,7 +8,7 @@ from flax import linen as nn
 
 from attnjax.attention.attention import AttentionBase
 from attnjax.attention.mask import MaskLike, as_mask
-from attnjax.attention.pool import pool
+from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.nn.lift import sow
 
@@ -60,8 +60,9 @@ class LastState(AttentionBase):
         last = (allowed & (later == 1)).astype(memory.dtype)
         if self.readers == "forward":
             sow(self, "attention", "weights", last)
-            return pool(last, memory)
+            return weighted_sum(last, memory)
         first = (allowed & (jnp.cumsum(allowed, -1) == 1)).astype(memory.dtype)
         sow(self, "attention", "weights", (last + first) / 2)
         forward, backward = jnp.split(memory, 2, -1)
-        return jnp.concatenate([pool(last, forward), pool(first, backward)], -1)
+        halves = weighted_sum(last, forward), weighted_sum(first, backward)
+        return jnp.concatenate(halves, -1)

@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple, Self
 import jax
 import jax.numpy as jnp
 
-from attnjax.attention.position import Array, Positions
+from attnjax.attention.position import Array, Positions, distance
 from attnjax.config.constraints import NonNegativeInt
 from attnjax.errors import UserError
 
@@ -225,8 +225,8 @@ class Window(Mask):
 
     def dense(self, positions: Positions) -> jax.Array:
         """Return [..., T, S]."""
-        distance = positions.key[..., None, :] - positions.query[..., :, None]
-        return (-self.before <= distance) & (distance <= self.after)
+        ahead = distance(positions)
+        return (-self.before <= ahead) & (ahead <= self.after)
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
         """Tiles off the band are empty."""

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.attention import Attention, AttentionBase
+from attnjax.attention.fused import dispatch
 from attnjax.attention.mask import Mask, MaskLike, as_mask
 from attnjax.attention.position import Positions
 from attnjax.config.constraints import PositiveInt
@@ -104,8 +105,12 @@ class MultiHead(AttentionBase):
 
     def _alike(self, query: jax.Array, memory: Any, mask: Mask | None, deterministic: bool) -> bool:
         """Whether all heads compute the same, so that they can be one more leading axis."""
-        return type(self.head) is Attention and self.head.same_in_every_head(
-            jnp.swapaxes(query, -2, -3), memory, mask, deterministic=deterministic
+        return type(self.head) is Attention and dispatch.same_in_every_head(
+            self.head,
+            jnp.swapaxes(query, -2, -3),
+            memory.value,
+            mask,
+            deterministic=deterministic,
         )
 
     def _lifted(

@@ -1,16 +1,114 @@
-"""Pool: the sum of the values, each multiplied by its weight."""
+"""Pools: from weights and values to the context."""
+
+from abc import ABC, abstractmethod
+from functools import partial
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+from flax import linen as nn
+
+from attnjax.attention.position import Positions, clipped_distance
+from attnjax.config.constraints import PositiveInt
 
 
-def pool(weights: jax.Array, value: jax.Array) -> jax.Array:
-    """context[t] = sum over s of weights[t, s] value[s]: [..., T, S], [..., S, V] -> [..., T, V].
+def weighted_sum(weights: jax.Array, value: jax.Array) -> jax.Array:
+    """Weighted sum: context[t] = sum over s of weights[t, s] value[s].
 
     The weights are cast to the value's dtype; the products are summed in float32 or wider.
+
+    Args:
+        weights: [..., T, S].
+        value: [..., S, V].
+
+    Returns:
+        [..., T, V] in the value's dtype.
+
+    Source: Bahdanau et al. 2015, eq. 5.
     """
     wide = jnp.promote_types(value.dtype, jnp.float32)
     context = jnp.einsum(
         "...ts,...sv->...tv", weights.astype(value.dtype), value, preferred_element_type=wide
     )
     return context.astype(value.dtype)
+
+
+def relative_sum(
+    weights: jax.Array, value: jax.Array, by_distance: jax.Array, positions: Positions
+) -> jax.Array:
+    """Sum of values that know their distance: context[t] = sum_s weights[t, s] (value[s] + a[s-t]).
+
+    Distances are clipped to [-k, k]. The weights of equal distances are added up before they meet
+    their vector, so that no [T, S, V] array is made.
+
+    Args:
+        weights: [..., T, S].
+        value: [..., S, V].
+        by_distance: a, the vectors of the distances -k, ..., k: [2k + 1, V].
+        positions: absolute, integers that broadcast to [..., T] and [..., S].
+
+    Returns:
+        [..., T, V] in the value's dtype.
+
+    Source: Shaw et al. 2018, eq. 3.
+    """
+    distances = len(by_distance)
+    index = jnp.broadcast_to(clipped_distance(positions, distances // 2), weights.shape)
+    rows = (-1, weights.shape[-1])
+    add_up = jax.vmap(partial(jax.ops.segment_sum, num_segments=distances))
+    total = add_up(weights.reshape(rows), index.reshape(rows))
+    total = total.reshape(*weights.shape[:-1], distances)
+    return weighted_sum(weights, value) + weighted_sum(total, by_distance.astype(value.dtype))
+
+
+class Pool(nn.Module, ABC):
+    """A pool: from weights and values to the context.
+
+    Attributes:
+        is_weighted_sum: whether the context is `weighted_sum` and nothing else, which a fused
+            kernel can compute. Not inherited by a subclass that computes a context of its own.
+    """
+
+    is_weighted_sum: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let a subclass that computes its own context be no weighted sum until it says so."""
+        super().__init_subclass__(**options)
+        if "__call__" in vars(cls) and "is_weighted_sum" not in vars(cls):
+            cls.is_weighted_sum = False
+
+    @abstractmethod
+    def __call__(self, weights: jax.Array, value: jax.Array, positions: Positions) -> jax.Array:
+        """Weights [..., T, S] and values [..., S, V] -> context [..., T, any]."""
+
+
+class WeightedSum(Pool):
+    """`weighted_sum` as a part; no parameters."""
+
+    is_weighted_sum = True
+
+    def __call__(self, weights: jax.Array, value: jax.Array, positions: Positions) -> jax.Array:
+        """Return [..., T, V]."""
+        return weighted_sum(weights, value)
+
+
+class RelativeSum(Pool):
+    """`relative_sum` as a part, with one learned vector for each distance.
+
+    Beside the score `Relative`, which has vectors of its own for the keys.
+
+    Attributes:
+        max_distance: k, from which on all distances have the same vector.
+
+    Source: Shaw et al. 2018, eq. 3 and 5.
+    """
+
+    max_distance: PositiveInt = 16
+
+    @nn.compact
+    def __call__(self, weights: jax.Array, value: jax.Array, positions: Positions) -> jax.Array:
+        """Return [..., T, V]."""
+        width = value.shape[-1]
+        normal = nn.initializers.normal(width**-0.5)
+        by_distance = self.param("by_distance", normal, (2 * self.max_distance + 1, width))
+        return relative_sum(weights, value, by_distance, positions)

@@ -43,6 +43,19 @@ def _numbered(x: jax.Array) -> jax.Array:
     return jnp.arange(x.shape[-2]).reshape(*[1] * (x.ndim - 2), -1)
 
 
+def distance(positions: Positions) -> jax.Array:
+    """How far each key stands after each query: key position - query position, [..., T, S]."""
+    return positions.key[..., None, :] - positions.query[..., :, None]
+
+
+def clipped_distance(positions: Positions, most: int) -> jax.Array:
+    """The distance clipped to [-most, most], plus `most`: a number in 0, ..., 2 most; [..., T, S].
+
+    Source: Shaw et al. 2018, section 3.2.
+    """
+    return jnp.clip(distance(positions), -most, most) + most
+
+
 class Position(nn.Module, ABC):
     """An encoding of positions: it adds to each embedding what depends on its position."""
 

@@ -6,11 +6,12 @@ can overflow before the softmax.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
+from jax.tree_util import Partial
 
 from attnjax.attention.position import Positions
 from attnjax.config.constraints import PositiveInt
@@ -108,17 +109,44 @@ def check_widths(query: jax.Array, key: jax.Array, what: str) -> None:
         )
 
 
+class DotProduct(NamedTuple):
+    """Logits in the form that a fused kernel computes: scale query[t] . key[s] + bias[t, s].
+
+    Attributes:
+        query: [..., T, K].
+        key: [..., S, K].
+        scale: of the dot products.
+        bias: a function of (scale query, positions); see `attnjax.attention.fused.Inputs`.
+    """
+
+    query: jax.Array
+    key: jax.Array
+    scale: float
+    bias: Partial | None = None
+
+    def plus(self, bias: Partial) -> "DotProduct":
+        """The same with one more bias."""
+        return self._replace(bias=bias if self.bias is None else Partial(_sum, self.bias, bias))
+
+
+def _sum(one: Partial, other: Partial, query: jax.Array, positions: Positions) -> jax.Array:
+    return one(query, positions) + other(query, positions)
+
+
 class Score(nn.Module, ABC):
     """A score: `prepare` computes what depends on the key alone, `__call__` compares.
 
     `prepare` runs once for each source sentence, outside any decoding loop.
+
+    A fused kernel computes dot products only. A score whose logits are dot products says so by
+    `is_dot_product`, and by `as_dot_product` of which vectors.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Let a subclass that computes its own logits be no dot product until it says so."""
         super().__init_subclass__(**options)
-        if "__call__" in vars(cls) and "dot_product_scale" not in vars(cls):
-            cls.dot_product_scale = Score.dot_product_scale
+        if "__call__" in vars(cls) and "is_dot_product" not in vars(cls):
+            cls.is_dot_product = Score.is_dot_product
 
     def prepare(self, key: jax.Array) -> jax.Array:
         """The part of the score that depends on the key alone: [..., S, K] -> [..., S, any]."""
@@ -129,13 +157,29 @@ class Score(nn.Module, ABC):
         """Queries [..., T, K] and prepared keys [..., S, any] -> logits [..., T, S]."""
 
     @nn.nowrap
-    def dot_product_scale(self, width: int) -> float | None:
-        """The number c of logits = c query . key for keys of this width; None: no dot product.
+    def is_dot_product(self) -> bool:
+        """Whether `as_dot_product` gives the logits."""
+        return False
 
-        A fused kernel computes dot products only, and so needs to know.
+    @nn.nowrap
+    def same_in_every_head(self) -> bool:
+        """Whether a dot product has no parameters and does not ask which head it is in."""
+        return False
+
+    def as_dot_product(self, query: jax.Array, key: jax.Array, positions: Positions) -> DotProduct:
+        """The same logits as those of `__call__`, in the form that a fused kernel computes.
+
+        Arguments as of `__call__`.
+
+        Raises:
+            ValueError: the score is no dot product.
         """
-        del width
-        return None
+        raise ValueError(f"the score {type(self).__name__} is no dot product")
+
+    @nn.nowrap
+    def in_words(self) -> str:
+        """The name of the score, for a message."""
+        return type(self).__name__
 
 
 class Dot(Score):
@@ -146,9 +190,16 @@ class Dot(Score):
         return dot(query, key)
 
     @nn.nowrap
-    def dot_product_scale(self, width: int) -> float:
-        """1."""
-        return 1.0
+    def is_dot_product(self) -> bool:
+        return True
+
+    @nn.nowrap
+    def same_in_every_head(self) -> bool:
+        return True
+
+    def as_dot_product(self, query: jax.Array, key: jax.Array, positions: Positions) -> DotProduct:
+        """Return query and key, with scale 1."""
+        return DotProduct(query, key, 1.0)
 
 
 class ScaledDot(Score):
@@ -159,9 +210,16 @@ class ScaledDot(Score):
         return scaled_dot(query, key)
 
     @nn.nowrap
-    def dot_product_scale(self, width: int) -> float:
-        """1 / sqrt(K)."""
-        return width**-0.5
+    def is_dot_product(self) -> bool:
+        return True
+
+    @nn.nowrap
+    def same_in_every_head(self) -> bool:
+        return True
+
+    def as_dot_product(self, query: jax.Array, key: jax.Array, positions: Positions) -> DotProduct:
+        """Return query and key, with scale 1 / sqrt(K)."""
+        return DotProduct(query, key, query.shape[-1] ** -0.5)
 
 
 class General(Score):

@@ -69,7 +69,6 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
     plan = TilePlan(
         rows,
         columns,
-        _group(arrays[0].shape[0], rows * columns),
         whole=_places(some & whole),
         partial=_places(some & ~whole),
         scale=inputs.scale,
@@ -82,11 +81,6 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
     return context[:, :T].reshape(*leading, T, -1)
 
 
-ENTRIES = 8 * 512 * 512
-"""The number of logits computed at once. Examples are read in groups, so that each core multiplies
-examples of its own: on one example the cores would wait for one another."""
-
-
 def _side(length: int) -> int:
     """The side of a tile: small tiles skip more, large ones have less overhead."""
     return 256 if length <= 1024 else 512
@@ -95,12 +89,6 @@ def _side(length: int) -> int:
 def _places(table: Array) -> tuple[tuple[int, int], ...]:
     """The indices (i, j) of the true entries of a table of tiles."""
     return tuple((i, j) for i, j in np.argwhere(table).tolist())
-
-
-def _group(examples: int, entries: int) -> int:
-    """The number of examples to read at once, a divisor of their number."""
-    most = max(1, ENTRIES // entries)
-    return max(number for number in range(1, most + 1) if examples % number == 0)
 
 
 def _tiles(

@@ -22,10 +22,10 @@ from attnjax.attention.fused.blockwise import blockwise
 from attnjax.attention.fused.cudnn import cudnn, cudnn_refuses
 from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.fused.splash import splash, splash_refuses
-from attnjax.attention.mask import Mask, MaskLike, as_mask
-from attnjax.attention.pool import pool
+from attnjax.attention.mask import Mask, MaskLike, as_mask, join
+from attnjax.attention.pool import Pool, weighted_sum
 from attnjax.attention.position import Positions
-from attnjax.attention.score import Score, dot
+from attnjax.attention.score import DotProduct, Score, dot
 from attnjax.errors import UserError
 
 type Fused = Literal["auto", "blockwise", "cudnn", "splash"]
@@ -39,12 +39,18 @@ type Kernel = Callable[[Inputs], jax.Array]
 
 
 class Configuration(Protocol):
-    """The fields of an `Attention` that the choice depends on."""
+    """What of an `Attention` the choice depends on."""
 
     score: Score
     align: Align
+    pool: Pool
+    mask: Mask | None
     dropout: float
     implementation: Implementation
+
+    def is_initializing(self) -> bool: ...
+
+    def is_mutable_collection(self, col: str) -> bool: ...
 
 
 REFUSES = {"cudnn": cudnn_refuses, "splash": splash_refuses}
@@ -87,7 +93,7 @@ def fused(
         mask: a mask, or booleans [..., T, S], True = attend; None allows everything.
         positions: absolute, integers that broadcast to [..., T] and [..., S]. None means 0, 1, ...:
             then tiles that the mask empties are left out of the program.
-        bias: a function of positions (see `Inputs`).
+        bias: a function of queries and positions (see `Inputs`).
         scale: of the dot products; None means 1 / sqrt(K).
         implementation: the kernel. auto takes cudnn or splash if the program is compiled for their
             platform and they can compute the inputs, else blockwise. Splash cannot be partitioned
@@ -115,39 +121,38 @@ def choose(
     key: jax.Array,
     mask: Mask | None,
     *,
-    shown: bool,
-    training: bool,
     deterministic: bool,
-) -> Callable[..., jax.Array] | None:
+) -> Callable[[DotProduct, jax.Array, Mask | None, Positions], jax.Array] | None:
     """The fused kernel for an attention; None: compute the weights.
+
+    cudnn and splash are used in training only. Elsewhere auto replaces them, since they can compute
+    neither the masks of a search nor all dtypes.
 
     Args:
         attention: what the user configured.
         query: [..., T, any].
         key: [..., S, any].
         mask: None allows everything.
-        shown: whether the collection "attention" is requested.
-        training: cudnn and splash are used in training only; elsewhere auto replaces them, since
-            they can compute neither the masks of a search nor all dtypes.
         deterministic: no dropout.
 
     Returns:
-        A function of query, key, value, mask and positions.
+        A function of the score as a dot product, the values, the mask and the positions.
 
     Raises:
         UserError: a fused kernel was configured, and some part needs the weights.
     """
-    implementation = attention.implementation
+    implementation, initializing = attention.implementation, attention.is_initializing()
+    shown = attention.is_mutable_collection("attention") and not initializing
+    training = not (deterministic or initializing)
     if implementation == "dense" or shown:
         return None
-    scale = attention.score.dot_product_scale(query.shape[-1])
     needed = needs_weights(attention, deterministic=deterministic)
     if needed and implementation != "auto":
         raise UserError(
             f"{needed} needs the [T, S] weights, which implementation {implementation} does not "
             "compute; choose implementation auto or dense"
         )
-    if scale is None or needed:
+    if needed:
         return None
     if implementation == "blockwise" or (implementation in PLATFORM and training):
         run = partial(_run, implementation)
@@ -155,15 +160,39 @@ def choose(
         run = partial(_by_platform, kernel=_best)
     else:
         return None
-    return lambda *arrays: run(Inputs(*arrays, scale=scale))
+    return lambda product, value, mask, positions: run(
+        Inputs(product.query, product.key, value, mask, positions, product.bias, product.scale)
+    )
+
+
+def same_in_every_head(
+    attention: Configuration,
+    query: jax.Array,
+    key: jax.Array,
+    mask: Mask | None,
+    *,
+    deterministic: bool,
+) -> bool:
+    """Whether heads [..., H, T, K] can be one more leading axis: no parameters, no draws.
+
+    Arguments as of `choose`, with heads.
+    """
+    if needs_weights(attention, deterministic=True) or not attention.score.same_in_every_head():
+        return False
+    if deterministic:
+        return True
+    mask = join(attention.mask, mask)
+    return choose(attention, query, key, mask, deterministic=False) is not None
 
 
 def needs_weights(attention: Configuration, *, deterministic: bool) -> str | None:
     """The part of an attention that no fused kernel can compute, in words; None: there is none."""
-    if attention.score.dot_product_scale(1) is None:
-        return f"the score {type(attention.score).__name__}"
+    if not attention.score.is_dot_product():
+        return f"the score {attention.score.in_words()}"
     if not attention.align.is_softmax:
         return f"the align {type(attention.align).__name__}"
+    if not attention.pool.is_weighted_sum:
+        return f"the pool {type(attention.pool).__name__}"
     return "dropout of weights" if attention.dropout and not deterministic else None
 
 
@@ -224,12 +253,15 @@ def _best_fused(inputs: Inputs, platform: str) -> Kernel:
 
 
 def _dense(inputs: Inputs) -> jax.Array:
-    """The context by way of the weights, for inputs without a bias."""
+    """The context by way of the weights."""
     logits, allowed = inputs.scale * dot(inputs.query, inputs.key), None
+    positions = inputs.positions.filled(inputs.query, inputs.key)
+    if inputs.bias is not None:
+        bias = inputs.bias(inputs.scale * inputs.query, positions)
+        logits += jnp.broadcast_to(bias, logits.shape)
     if inputs.mask is not None:
-        positions = inputs.positions.filled(inputs.query, inputs.key)
         allowed = jnp.broadcast_to(inputs.mask.dense(positions), logits.shape)
-    return pool(softmax(logits, allowed), inputs.value)
+    return weighted_sum(softmax(logits, allowed), inputs.value)
 
 
 def _length(query: jax.Array, key: jax.Array) -> int:

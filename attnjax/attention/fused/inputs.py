@@ -22,9 +22,10 @@ class Inputs:
         value: [..., S, V].
         mask: None allows everything.
         positions: absolute, integers that broadcast to [..., T] and [..., S]; None: 0, 1, ...
-        bias: a function of `Positions`, [T] and [S], that returns [T, S]; it is called on tiles of
-            one example. A `jax.tree_util.Partial` gets its example's part of its arrays first; they
-            lead with the query's leading axes, and have gradients.
+        bias: a function of (scale query, positions), [..., T, K] and `Positions`, that returns what
+            broadcasts to [..., T, S]; a kernel calls it on one tile at a time. The arrays of a
+            `jax.tree_util.Partial` are passed first; they are floats that lead with the query's
+            leading axes, and have gradients.
         scale: of the dot products.
     """
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.custom_batching import custom_vmap
 from jax.tree_util import Partial
 
 from attnjax.attention.mask import Mask
@@ -21,6 +22,10 @@ from attnjax.attention.position import Positions
 type Number = Any
 """The index of a tile or a group, a Python or a traced integer."""
 
+ENTRIES = 8 * 512 * 512
+"""The number of logits computed at once. Examples are read in groups, so that each core multiplies
+examples of its own: on one example the cores would wait for one another."""
+
 
 class TilePlan(NamedTuple):
     """What is known of the tiles before compiling.
@@ -28,7 +33,6 @@ class TilePlan(NamedTuple):
     Attributes:
         rows: queries in a tile.
         columns: keys in a tile.
-        group: G, how many examples are read at once.
         whole: tiles (i, j) without a forbidden pair.
         partial: the other tiles that may hold an allowed pair.
         scale: of the dot products.
@@ -36,10 +40,14 @@ class TilePlan(NamedTuple):
 
     rows: int
     columns: int
-    group: int
     whole: tuple[tuple[int, int], ...]
     partial: tuple[tuple[int, int], ...]
     scale: float
+
+    def group(self, examples: int) -> int:
+        """G, how many of N examples are read at once: a divisor of N."""
+        most = max(1, ENTRIES // (self.rows * self.columns))
+        return max(number for number in range(1, most + 1) if examples % number == 0)
 
 
 class Where(NamedTuple):
@@ -73,6 +81,42 @@ def attend(
     return _forward(plan, query, key, value, bias, where)[0]
 
 
+def _more_examples(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, for which `vmap` means more examples: N becomes M N, read in groups.
+
+    JAX's own rule would read the tiles of all M side by side, too many for a cache. Heads that have
+    parameters or constants of their own come here by `vmap`.
+
+    Args:
+        function: of a plan, query, key, value, bias, where and other arrays; results lead with N.
+    """
+
+    def run(plan: TilePlan, *arrays: Any) -> Any:
+        call = custom_vmap(partial(function, plan))
+
+        def rule(size: int, mapped: Any, *arrays: Any) -> tuple[Any, Any]:
+            shape = size, len(arrays[0]) if not mapped[0] else arrays[0].shape[1]
+
+            def join(x: jax.Array, mapped: bool) -> jax.Array:
+                """[M, N or 1, ...] or [N or 1, ...] -> [M N, ...]."""
+                x = x if mapped else x[None]
+                return jnp.broadcast_to(x, (*shape, *x.shape[2:])).reshape(-1, *x.shape[2:])
+
+            def join_unless_alike(x: jax.Array, mapped: bool) -> jax.Array:
+                return join(x, mapped) if mapped or len(x) > 1 else x
+
+            joins = [join] * len(arrays)
+            joins[4] = join_unless_alike
+            joined = (jax.tree.map(*each) for each in zip(joins, arrays, mapped, strict=True))
+            results = jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), run(plan, *joined))
+            return results, jax.tree.map(lambda _: True, results)
+
+        call.def_vmap(rule)
+        return call(*arrays)
+
+    return run
+
+
 def _forward(
     plan: TilePlan,
     query: jax.Array,
@@ -82,17 +126,32 @@ def _forward(
     where: Where,
 ) -> tuple[jax.Array, Any]:
     """The context, and what the backward pass needs: the inputs, and log sum exp of each row."""
+    context, level = _contexts(plan, query, key, value, bias, where)
+    return context, (query, key, value, bias, where, context, level)
+
+
+@_more_examples
+def _contexts(
+    plan: TilePlan,
+    query: jax.Array,
+    key: jax.Array,
+    value: jax.Array,
+    bias: Partial | None,
+    where: Where,
+) -> tuple[jax.Array, jax.Array]:
+    """The context [N, T, V], and log sum exp of each row of logits, [N, T, 1]."""
 
     def group(number: Number) -> tuple[jax.Array, jax.Array]:
-        own, share = _of_group(plan, where, number), partial(_share, plan, number)
-        q, k, v, added = plan.scale * share(_wide(query)), share(key), share(value), share(bias)
+        own, share = _of_group(size, where, number), partial(_share, size, number)
+        q, k, v = plan.scale * share(_wide(query)), share(key), share(value)
+        added = _all_wide(share(bias))
 
         def update(old: list[jax.Array], i: Number, j: Number, masked: bool) -> list[jax.Array]:
             highest, total, context = old
             row, column = _cutters(plan, i, j)
             logits = jnp.einsum("gtk,gsk->gts", row(q), _wide(column(k)))
             if bias is not None:
-                logits += _bias(plan, own, added, i, j)
+                logits += _bias(plan, own, added, row(q), i, j)
             if masked:
                 logits = _forbid(logits, _allowed(plan, own, i, j))
             higher = jnp.maximum(highest, logits.max(-1, keepdims=True))
@@ -113,11 +172,27 @@ def _forward(
         level = jnp.where(empty, jnp.inf, highest + jnp.log(jnp.where(empty, 1, total)))
         return context.astype(value.dtype), level
 
-    context, level = _each_group(plan, group, query)
-    return context, (query, key, value, bias, where, context, level)
+    size = plan.group(len(query))
+    return _each_group(size, group, query)
 
 
 def _backward(plan: TilePlan, kept: Any, slope: jax.Array) -> tuple[Any, ...]:
+    """The gradients of query, key, value and bias; positions and rules have none."""
+    return *_slopes(plan, *kept, slope), None
+
+
+@_more_examples
+def _slopes(
+    plan: TilePlan,
+    query: jax.Array,
+    key: jax.Array,
+    value: jax.Array,
+    bias: Partial | None,
+    where: Where,
+    context: jax.Array,
+    level: jax.Array,
+    slope: jax.Array,
+) -> tuple[Any, ...]:
     """The gradients of query, key, value and bias.
 
     Tiles are transposed, [G, columns, rows]. Two of the three products that read a transposed tile
@@ -125,12 +200,11 @@ def _backward(plan: TilePlan, kept: Any, slope: jax.Array) -> tuple[Any, ...]:
     gradients as [G, K, T]. A tile on the right would be copied before each product, which takes
     half as long again.
     """
-    query, key, value, bias, where, context, level = kept
 
     def group(number: Number) -> tuple[Any, ...]:
-        own, share = _of_group(plan, where, number), partial(_share, plan, number)
+        own, share = _of_group(size, where, number), partial(_share, size, number)
         q, k, v, d = plan.scale * share(_wide(query)), share(key), share(value), share(_wide(slope))
-        added, levels = share(bias), _turned(share(level))
+        added, levels = _all_wide(share(bias)), _turned(share(level))
         inner = (d * _wide(share(context))).sum(-1)[:, None]
         k_turned = _turned(k)
 
@@ -139,7 +213,7 @@ def _backward(plan: TilePlan, kept: Any, slope: jax.Array) -> tuple[Any, ...]:
             row, column = _cutters(plan, i, j)
             logits = jnp.einsum("gsk,gtk->gst", _wide(column(k)), row(q))
             if bias is not None:
-                logits += _turned(_bias(plan, own, added, i, j))
+                logits += _turned(_bias(plan, own, added, row(q), i, j))
             if masked:
                 logits = _forbid(logits, _turned(_allowed(plan, own, i, j)))
             weights = jnp.exp(logits - row(levels, axis=2))
@@ -149,8 +223,10 @@ def _backward(plan: TilePlan, kept: Any, slope: jax.Array) -> tuple[Any, ...]:
             by_key += jnp.einsum("gst,gtk->gsk", by_logits, row(q))
             by_value += jnp.einsum("gst,gtv->gsv", weights, row(d))
             if bias is not None:
-                pull = jax.vjp(lambda bias: _bias(plan, own, bias, i, j), added)[1]
-                by_bias = jax.tree.map(jnp.add, by_bias, *pull(_turned(by_logits)))
+                biased = lambda bias, query: _bias(plan, own, bias, query, i, j)  # noqa: E731
+                more, by_row = jax.vjp(biased, added, row(q))[1](_turned(by_logits))
+                by_bias = jax.tree.map(jnp.add, by_bias, more)
+                by_query += _turned(by_row)
             return [by_query, by_key, by_value, by_bias]
 
         start = [
@@ -160,19 +236,19 @@ def _backward(plan: TilePlan, kept: Any, slope: jax.Array) -> tuple[Any, ...]:
         ]
         slots = [("query", 2), ("key", 1), ("key", 1), (None, 0)]
         by_query, by_key, by_value, by_bias = _over(plan, own, update, start, slots)
-        given = (query, key, value)
-        slopes = (plan.scale * _turned(by_query), by_key, by_value)
-        return *(x.astype(y.dtype) for x, y in zip(slopes, given, strict=True)), by_bias
+        slopes = (plan.scale * _turned(by_query), by_key, by_value, by_bias)
+        return jax.tree.map(lambda x, y: x.astype(y.dtype), slopes, (query, key, value, bias))
 
-    return *_each_group(plan, group, query), None
+    size = plan.group(len(query))
+    return _each_group(size, group, query)
 
 
 attend.defvjp(_forward, _backward)
 
 
-def _each_group(plan: TilePlan, group: Callable[[Number], Any], query: jax.Array) -> Any:
+def _each_group(size: int, group: Callable[[Number], Any], query: jax.Array) -> Any:
     """The results of all groups, computed one group after the other: leaves [N, ...]."""
-    numbers = jnp.arange(query.shape[0] // plan.group)
+    numbers = jnp.arange(query.shape[0] // size)
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), lax.map(group, numbers))
 
 
@@ -225,14 +301,18 @@ def _wide(x: jax.Array) -> jax.Array:
     return x.astype(jnp.promote_types(x.dtype, jnp.float32))
 
 
-def _share(plan: TilePlan, number: Number, tree: Any) -> Any:
-    """The part of arrays [N or 1, ...] that belongs to one group: [G or 1, ...]."""
-    return jax.tree.map(lambda x: x if x.shape[0] == 1 else _cut(x, number, plan.group, 0), tree)
+def _all_wide(bias: Partial | None) -> Partial | None:
+    return jax.tree.map(_wide, bias)
 
 
-def _of_group(plan: TilePlan, where: Where, number: Number) -> Where:
+def _share(size: int, number: Number, tree: Any) -> Any:
+    """The part of arrays [N or 1, ...] that belongs to one group of G: [G or 1, ...]."""
+    return jax.tree.map(lambda x: x if x.shape[0] == 1 else _cut(x, number, size, 0), tree)
+
+
+def _of_group(size: int, where: Where, number: Number) -> Where:
     """Which pairs are allowed in one group; `some` is then [query blocks, key blocks]."""
-    share = partial(_share, plan, number)
+    share = partial(_share, size, number)
     rules = tuple(rule.map_arrays(lambda x, _: share(x)) for rule in where.rules)
     some = None if where.some is None else share(where.some).any(0)
     return Where(rules, share(where.positions), some)
@@ -244,12 +324,12 @@ def _positions(plan: TilePlan, own: Where, i: Number, j: Number) -> Positions:
     return Positions(_cut(query, i, plan.rows), _cut(key, j, plan.columns))
 
 
-def _bias(plan: TilePlan, own: Where, bias: Partial, i: Number, j: Number) -> jax.Array:
-    """The bias on a tile: [G, rows, columns]."""
-    positions = jax.tree.map(
-        lambda x: jnp.broadcast_to(x, (plan.group, x.shape[1])), _positions(plan, own, i, j)
-    )
-    return jax.vmap(lambda bias, positions: bias(positions))(bias, positions)
+def _bias(
+    plan: TilePlan, own: Where, bias: Partial, query: jax.Array, i: Number, j: Number
+) -> jax.Array:
+    """The bias on a tile with queries [G, rows, K], which are scaled: [G, rows, columns]."""
+    added = bias(query, _positions(plan, own, i, j))
+    return jnp.broadcast_to(added, (*query.shape[:2], plan.columns))
 
 
 def _allowed(plan: TilePlan, own: Where, i: Number, j: Number) -> jax.Array:

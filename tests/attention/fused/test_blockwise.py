@@ -15,8 +15,8 @@ from attnjax.attention.align import softmax
 from attnjax.attention.fused.blockwise import blockwise
 from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.mask import Causal, DenseMask, ExcludeSelf, Padding, Segments, Window
-from attnjax.attention.pool import pool
-from attnjax.attention.position import Positions
+from attnjax.attention.pool import weighted_sum
+from attnjax.attention.position import Positions, distance
 from attnjax.attention.score import dot
 from attnjax.training.flops import product_flops
 
@@ -27,7 +27,7 @@ TILE = (4, 4)
 @pytest.fixture(autouse=True)
 def groups(monkeypatch):
     """The four examples are read two at a time: what is read of one group is not another's."""
-    monkeypatch.setattr("attnjax.attention.fused.blockwise.ENTRIES", 2 * 4 * 4)
+    monkeypatch.setattr("attnjax.attention.fused.tiles.ENTRIES", 2 * 4 * 4)
 
 
 def inputs(queries: int = T, keys: int = S, dtype=np.float64, leading=(B, H)):
@@ -50,7 +50,7 @@ def dense(query, key, value, mask, at, of, bias=None):
     allowed = None
     if mask is not None:
         allowed = jnp.broadcast_to(mask.dense(Positions(at, of)), logits.shape)
-    return pool(softmax(logits, allowed), value)
+    return weighted_sum(softmax(logits, allowed), value)
 
 
 def with_gradients(attend, direction):
@@ -110,16 +110,21 @@ def test_positions_that_restart_under_packing(float64):
     chex.assert_trees_all_close(found, expected, rtol=0, atol=1e-13)
 
 
-def alibi(slope, positions):
-    """Press et al. 2022: the farther, the less."""
-    distance = abs(positions.query[:, None] - positions.key[None, :])
-    return -slope * distance
+def tilted(slope, direction, query, positions):
+    """A bias that reads positions, arrays of each example's own, and the queries."""
+    away = abs(distance(positions))
+    return -slope[..., None, None] * away + jnp.cos(away) * (query * direction[..., None, :]).sum(
+        -1, keepdims=True
+    )
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["whole", "packed, padded, empty rows"])
 def test_a_bias_of_positions_and_its_gradient(packed, float64):
     arrays, direction = inputs()
-    slopes = jnp.broadcast_to(jnp.array([0.5, 0.125]), (B, H))
+    own = (
+        jnp.broadcast_to(jnp.array([0.5, 0.125]), (B, H)),
+        jnp.asarray(np.random.default_rng(2).normal(size=(B, H, K))),
+    )
     mask, places = None, Positions(*positions(T, S))
     if packed:
         present = PRESENT & (WORDS[None, None] > 1)
@@ -128,20 +133,49 @@ def test_a_bias_of_positions_and_its_gradient(packed, float64):
         assert not mask.dense(places).any(-1).all()
     at, of = (jnp.broadcast_to(x, (B, H, x.shape[-1])) for x in places)
 
-    def by_tiles(query, key, value, slopes):
-        bias = Partial(alibi, slopes)
+    def by_tiles(query, key, value, *own):
         given = places if packed else Positions()
-        return blockwise(Inputs(query, key, value, mask, given, bias, 0.5), TILE)
+        return blockwise(Inputs(query, key, value, mask, given, Partial(tilted, *own), 0.5), TILE)
 
-    def by_weights(query, key, value, slopes):
-        bias = jax.vmap(jax.vmap(alibi))(slopes, Positions(at, of))
+    def by_weights(query, key, value, *own):
+        bias = tilted(*own, query / 2, Positions(at, of))
         return dense(query, key, value, mask, *places, bias)
 
     found, expected = (
-        with_gradients(run, direction)((*arrays, slopes)) for run in (by_tiles, by_weights)
+        with_gradients(run, direction)((*arrays, *own)) for run in (by_tiles, by_weights)
     )
-    assert expected[1][3].any()
+    assert all(slope.any() for slope in expected[1][3:])
     chex.assert_trees_all_close(found, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("shared", ["nothing", "query", "key", "bias", "mask"])
+def test_vmap_means_more_examples(shared, float64):
+    """It equals the dense path, whatever the examples have in common."""
+    (query, key, value), direction = inputs()
+    own = jnp.asarray(np.random.default_rng(2).random((B, H))), query[..., 0, :]
+    given = [query, key, own, value]
+    number = ["query", "key", "bias", "nothing", "mask"].index(shared)
+    axes = [None if place == number and shared != "nothing" else 0 for place in range(5)]
+    given = [
+        x if axis == 0 else jax.tree.map(lambda x: x[0], x)
+        for x, axis in zip(given, axes, strict=False)
+    ]
+    present = PRESENT if axes[4] == 0 else PRESENT[0]
+
+    def by_tiles(query, key, own, value, present):
+        mask, bias = Causal() & Padding(present), Partial(tilted, *own)
+        return blockwise(Inputs(query, key, value, mask, bias=bias, scale=0.5), TILE)
+
+    def by_weights(query, key, own, value, present):
+        at, of = (x[0] for x in positions(T, S))
+        bias = tilted(*own, query / 2, Positions(at, of))
+        return dense(query, key, value, Causal() & Padding(present), at, of, bias)
+
+    def lifted(attend):
+        run = jax.vmap(attend, axes)
+        return with_gradients(lambda *given: run(*given, present), direction)(given)
+
+    chex.assert_trees_all_close(lifted(by_tiles), lifted(by_weights), rtol=0, atol=1e-12)
 
 
 def test_one_word_at_a_time():

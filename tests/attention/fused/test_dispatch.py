@@ -15,6 +15,7 @@ from attnjax.attention.fused.blockwise import blockwise
 from attnjax.attention.fused.cudnn import cudnn
 from attnjax.attention.fused.dispatch import FUSED_FROM, describe, fused
 from attnjax.attention.fused.inputs import Inputs
+from attnjax.attention.fused.tiles import ENTRIES
 from attnjax.attention.mask import Causal, ExcludeSelf, Mask, Padding, Segments, Window
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions
@@ -40,6 +41,14 @@ def test_memory_is_linear_in_length(mask):
     read = jax.grad(lambda q, k, v: fused(q, k, v, mask).sum(), (0, 1, 2))
     largest = max(map(np.prod, shapes(jax.make_jaxpr(read)(x, x, x).jaxpr)))
     assert largest <= 512 * 512
+
+
+def test_vmap_reads_the_tiles_of_a_group_at_a_time():
+    """64 heads, as attentions with parameters of their own are lifted over them."""
+    x = jax.ShapeDtypeStruct((64, 1024, K), jnp.float32)
+    read = jax.grad(lambda q, k, v: jax.vmap(fused)(q, k, v).sum(), (0, 1, 2))
+    largest = max(map(np.prod, shapes(jax.make_jaxpr(read)(x, x, x).jaxpr)))
+    assert largest <= ENTRIES < 64 * 256 * 256
 
 
 def test_65536_words_fit_in_4_gigabytes():

@@ -15,7 +15,7 @@ from attnjax.attention.fused.dispatch import fused
 from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.fused.splash import splash, splash_refuses
 from attnjax.attention.mask import Causal, DenseMask, ExcludeSelf, Padding, Segments, Window
-from attnjax.attention.pool import pool
+from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.attention.score import dot
 from attnjax.errors import UserError
@@ -61,7 +61,7 @@ def test_equals_the_dense_path_with_gradients(mask, monkeypatch):
         allowed &= mask.dense(Positions(jnp.arange(T)[None, None], jnp.arange(S)[None, None]))
 
     def dense(query, key, value):
-        return pool(softmax(dot(query, key) / 2, allowed), value)
+        return weighted_sum(softmax(dot(query, key) / 2, allowed), value)
 
     expected = read(dense, direction)(given)
     found = read(lambda *x: splash(Inputs(*x, mask, scale=0.5)), direction)(given)
