@@ -150,7 +150,7 @@ def _contexts(
             highest, total, context = old
             row, column = _cutters(plan, i, j)
             logits = jnp.einsum("gtk,gsk->gts", row(q), _wide(column(k)))
-            if bias is not None:
+            if added is not None:
                 logits += _bias(plan, own, added, row(q), i, j)
             if masked:
                 logits = _forbid(logits, _allowed(plan, own, i, j))
@@ -212,7 +212,7 @@ def _slopes(
             by_query, by_key, by_value, by_bias = old
             row, column = _cutters(plan, i, j)
             logits = jnp.einsum("gsk,gtk->gst", _wide(column(k)), row(q))
-            if bias is not None:
+            if added is not None:
                 logits += _turned(_bias(plan, own, added, row(q), i, j))
             if masked:
                 logits = _forbid(logits, _turned(_allowed(plan, own, i, j)))
@@ -222,7 +222,7 @@ def _slopes(
             by_query += jnp.einsum("gks,gst->gkt", _wide(column(k_turned, axis=2)), by_logits)
             by_key += jnp.einsum("gst,gtk->gsk", by_logits, row(q))
             by_value += jnp.einsum("gst,gtv->gsv", weights, row(d))
-            if bias is not None:
+            if added is not None:
                 biased = lambda bias, query: _bias(plan, own, bias, query, i, j)  # noqa: E731
                 more, by_row = jax.vjp(biased, added, row(q))[1](_turned(by_logits))
                 by_bias = jax.tree.map(jnp.add, by_bias, more)
