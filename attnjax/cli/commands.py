@@ -47,6 +47,11 @@ def show(
             _out().print(f"settings: {', '.join(ablation.settings)}")
         each = "1 seed" if ablation.seeds == 1 else f"{ablation.seeds} seeds"
         _out().print(f"variants: {', '.join(ablation.variants)}; {each} each")
+        if ablation.tune:
+            from attnjax.experiment.tuning import describe as shown
+
+            by = f"chosen by the validation loss of seed {ablation.tune_seed}"
+            _out().print(f"tunes each variant first: {shown(ablation.tune)}; {by}")
 
 
 def parts(*, path: str, experiment: str | None) -> None:

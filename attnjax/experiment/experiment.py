@@ -23,10 +23,14 @@ from attnjax.evaluation.measures.base import Measure
 from attnjax.evaluation.metric import ExactMatch, Metric
 from attnjax.evaluation.unknown_words import Replacement, replace_unknown
 from attnjax.experiment.claims import Claim
+from attnjax.experiment.tuning import Grid, check_grid
 from attnjax.models.base import Model, SequenceModel
 from attnjax.training.objectives.base import CrossEntropy, Objective
 from attnjax.training.optimizers import Adam, Optimizer
 from attnjax.training.settings import Recipe, Training
+
+MOST_SEEDS = 10_000
+"""The most runs of a variant."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,12 +204,14 @@ class Setting:
         variants: those that only this setting has, as they are.
         claims: what is claimed there; None: what the ablation claims.
         published: the paper's figures for it; None: those of the ablation.
+        tune: the grid that its variants are tuned over; None: that of the ablation.
     """
 
     changes: Mapping[str, Any]
     variants: Mapping[str, Experiment] = field(default_factory=dict)
     claims: tuple[Claim, ...] | None = None
     published: tuple[Published, ...] | None = None
+    tune: Grid | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,19 +226,25 @@ class Ablation:
         claims: what the paper says of them.
         published: the paper's figures for them.
         settings: other scales of the same question, by name; "paper" is the paper's own.
+        tune: fields and a few values of each, as {"optimizer.schedule.peak": (0.001, 0.002)}. Every
+            variant is tuned over all combinations before its seeds are trained, see
+            `attnjax.experiment.tuning`. Empty: the variants are trained as they are.
+        tune_seed: the seed of the runs that tune; none of `seeds`.
 
     Raises:
-        UserError: no variants, less than one seed, a name that is none of a variant, or a value of
-            another type.
+        UserError: no variants, less than one seed, a name that is none of a variant, a value of
+            another type, or a grid that not every variant can be tuned over.
     """
 
     base: Experiment
     variants: Mapping[str, Experiment]
-    seeds: Annotated[PositiveInt, Le(10_000)] = 1
+    seeds: Annotated[PositiveInt, Le(MOST_SEEDS)] = 1
     first_seed: NonNegativeInt = 0
     claims: tuple[Claim, ...] = ()
     published: tuple[Published, ...] = ()
     settings: Mapping[str, Setting] = field(default_factory=dict)
+    tune: Grid = field(default_factory=dict)
+    tune_seed: NonNegativeInt = 1_000_000
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -249,6 +261,12 @@ class Ablation:
         named |= {figure.variant for figure in self.published}
         for name in sorted(named):
             self.variant(name)
+        check_grid(self.tune, self.base, self.variants)
+        if self.first_seed <= self.tune_seed < self.first_seed + MOST_SEEDS:
+            raise UserError(
+                f"tune_seed must be none of the seeds {self.first_seed:,} to "
+                f"{self.first_seed + MOST_SEEDS - 1:,}; got {self.tune_seed:,}"
+            )
         for name in self.settings:
             try:
                 self.at(name)
@@ -275,6 +293,10 @@ class Ablation:
         if setting not in self.settings:
             raise unknown("setting", setting, self.settings)
         chosen = self.settings[setting]
+        tune = self.tune if chosen.tune is None else chosen.tune
+        for path in tune:
+            if path in chosen.changes:
+                raise UserError(f"{path} is changed, and tuned too: give the setting its own tune")
         variants = {name: vary(one, chosen.changes) for name, one in self.variants.items()}
         return Ablation(
             base=vary(self.base, chosen.changes),
@@ -283,4 +305,6 @@ class Ablation:
             first_seed=self.first_seed,
             claims=self.claims if chosen.claims is None else chosen.claims,
             published=self.published if chosen.published is None else chosen.published,
+            tune=tune,
+            tune_seed=self.tune_seed,
         )

@@ -1,10 +1,11 @@
 """What the table and the page say of results, claims and changes, in the same words."""
 
 import math
+from collections.abc import Sequence
 
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.reporting.number import MISSING, estimate, interval, number
-from attnjax.reporting.summary import Change, ClaimRow, Row, Summary
+from attnjax.reporting.summary import Change, ClaimRow, Row, Summary, TuningRow
 
 ARROWS = {"higher": "↑", "lower": "↓"}
 MARKS = {"reproduced": "✓", "not reproduced": "✗", "undecided": "?"}
@@ -71,3 +72,31 @@ def changed(change: Change, rows: tuple[Row, ...]) -> str:
     said = f"{change.path}: {change.run} (the file: {change.file})"
     everyone = {row.variant for row in rows} == set(change.variants)
     return said if everyone else f"{said}, in {', '.join(change.variants)}"
+
+
+def tuned(tunings: Sequence[TuningRow]) -> str:
+    """What was tuned, and by what it was chosen."""
+    fields = dict.fromkeys(field for one in tunings for field in one.fields)
+    seeds = dict.fromkeys(str(one.seed) for one in tunings)
+    return f"{', '.join(fields)}: tuned by the lowest validation loss, seed {', '.join(seeds)}"
+
+
+def losses(tuning: TuningRow) -> str:
+    """The validation loss at each point of the grid."""
+    said = {None: "not finished", math.inf: "diverged"}
+    return ", ".join(
+        f"{values(one.values)}: {said.get(one.loss) or number(one.loss)}" for one in tuning.points
+    )
+
+
+def chosen(tuning: TuningRow) -> str:
+    """The chosen values, and whether the best may lie beyond the grid."""
+    if not tuning.edges:
+        return values(tuning.chosen)
+    where = "" if len(tuning.fields) == 1 else f" of {', '.join(tuning.edges)}"
+    return f"{values(tuning.chosen)}, at the grid's edge{where}: the best may lie beyond"
+
+
+def values(point: Sequence[float]) -> str:
+    """A value for each tuned field, in their order."""
+    return " and ".join(f"{value:.12g}" for value in point)

@@ -63,6 +63,49 @@ class Row:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TunedPoint:
+    """One point of the grid that a variant was tuned over.
+
+    Attributes:
+        values: one for each tuned field.
+        loss: the lowest validation loss of its training; infinity: it diverged; None: it was not
+            finished.
+    """
+
+    values: tuple[float, ...]
+    loss: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuningRow:
+    """The tuning of one variant.
+
+    Attributes:
+        variant: its name.
+        seed: of the runs that tuned it.
+        fields: the paths of the tuned fields.
+        points: all of the grid.
+        chosen: the values that the variant's seeds were trained with.
+    """
+
+    variant: str
+    seed: int
+    fields: tuple[str, ...]
+    points: tuple[TunedPoint, ...]
+    chosen: tuple[float, ...]
+
+    @property
+    def edges(self) -> list[str]:
+        """The fields whose chosen value is the least or the greatest of the grid."""
+        columns = zip(*(point.values for point in self.points), strict=True)
+        return [
+            field
+            for field, value, column in zip(self.fields, self.chosen, columns, strict=True)
+            if value in (min(column), max(column))
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
 class SlopeLine:
     """What a slope is taken over.
 
@@ -184,6 +227,7 @@ class Summary:
         note: the rest of the file's docstring.
         changes: what the runs have otherwise than the file.
         rows: its variants that have finished runs.
+        tunings: of those that were tuned.
         claims: those that were judged.
         published: the papers' figures beside ours.
         left_out: claims and figures that are not shown, and why.
@@ -198,6 +242,7 @@ class Summary:
     note: str = ""
     changes: tuple[Change, ...] = ()
     rows: tuple[Row, ...]
+    tunings: tuple[TuningRow, ...] = ()
     claims: tuple[ClaimRow, ...] = ()
     published: tuple[PublishedRow, ...] = ()
     left_out: tuple[LeftOut, ...] = ()

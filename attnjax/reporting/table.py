@@ -10,9 +10,20 @@ from rich.table import Table
 from rich.text import Text
 
 from attnjax.evaluation.measurement import MetricKey
-from attnjax.reporting.evidence import changed, count, evidence, heading, origin, seeds, verdict
+from attnjax.reporting.evidence import (
+    changed,
+    chosen,
+    count,
+    evidence,
+    heading,
+    losses,
+    origin,
+    seeds,
+    tuned,
+    verdict,
+)
 from attnjax.reporting.number import measured, number
-from attnjax.reporting.summary import ClaimRow, LeftOut, PublishedRow, Summary
+from attnjax.reporting.summary import ClaimRow, LeftOut, PublishedRow, Summary, TuningRow
 
 COSTS = ("n", "parameters", "seconds")
 SPREAD = "±: the standard deviation over seeds"
@@ -35,6 +46,8 @@ def table(summary: Summary) -> RenderableType:
             parts.append(_results(summary, metrics[start : start + _BESIDE], ()))
     spread = any(column.deviation is not None for row in summary.rows for column in row.columns)
     parts.append(Text("; ".join([SPREAD, TIME] if spread else [TIME])))
+    if summary.tunings:
+        parts += [Text(tuned(summary.tunings)), _tunings(summary.tunings)]
     if summary.claims:
         parts.append(_claims(summary.claims))
     if summary.published:
@@ -73,6 +86,13 @@ def _claims(claims: Sequence[ClaimRow]) -> Table:
         lines = [claim.text, evidence(claim), seeds(claim), origin(claim)]
         style = _STYLES.get(claim.verdict, "")
         drawn.add_row(Text(verdict(claim), style=style), Text("\n".join(lines)))
+    return drawn
+
+
+def _tunings(tunings: Sequence[TuningRow]) -> Table:
+    drawn = _table("variant", "validation loss at each value", "chosen")
+    for one in tunings:
+        drawn.add_row(Text(one.variant), Text(losses(one)), Text(chosen(one)))
     return drawn
 
 

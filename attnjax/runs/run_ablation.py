@@ -4,11 +4,11 @@
     <runs>/<experiment>/summary.json            see `attnjax.runs.summary`
 
 A finished run is not run again, unless `training.steps` has grown; a run that was cut off goes on.
-The seeds of a variant are trained together, in one program.
+The seeds of a variant are trained together, in one program; where the experiment file has a grid,
+the variant is tuned before (`attnjax.runs.tune`).
 """
 
 import datetime
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +28,7 @@ from attnjax.evaluation.metric import check_metric
 from attnjax.evaluation.sentence_stats import Sentences, sentences
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile
+from attnjax.experiment.tuning import Grid, describe
 from attnjax.reporting.number import number
 from attnjax.runs.run_folder import (
     ATTENTION,
@@ -42,11 +43,10 @@ from attnjax.runs.run_folder import (
     write_result,
 )
 from attnjax.runs.sealed import write_json
-from attnjax.runs.versions import installed
+from attnjax.runs.tune import Tuner
+from attnjax.runs.versions import device, versions
 from attnjax.training.run_state import Run, TrainResult
 from attnjax.training.trainer import TrainSetup, train
-
-PACKAGES = ("attnjax", "jax", "jaxlib", "flax", "optax")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,24 +88,52 @@ class Sweep:
                 )
         return chosen
 
+    @property
+    def grid(self) -> Grid:
+        """What the variants are tuned over: the file's grid without the fields that are overridden.
+
+        An override of a part is one of all fields in it.
+        """
+        given = tuple(one.path for one in self.overrides)
+        return {
+            path: values
+            for path, values in self.loaded.ablation.tune.items()
+            if not any(f"{path}.".startswith(f"{over}.") for over in given)
+        }
+
+    def tuner(self, variant: str, experiment: Experiment) -> Tuner:
+        """The tuning of a variant."""
+        return Tuner(
+            loaded=self.loaded,
+            variant=variant,
+            experiment=experiment,
+            grid=self.grid,
+            folder=self.folder / variant,
+        )
+
     def runs(self, variant: str, experiment: Experiment) -> dict[Path, Manifest]:
-        """The variant's folders, and what belongs in each."""
+        """The folders of a tuned variant's seeds, and what belongs in each."""
         first = self.loaded.ablation.first_seed
         count = self.loaded.ablation.seeds if self.seeds is None else self.seeds
         return {
-            self.folder / variant / f"seed-{seed}": manifest(self.loaded, variant, seed, experiment)
+            self.folder / variant / f"seed-{seed}": manifest(
+                self.loaded, variant, seed, experiment, tuned=tuple(self.grid)
+            )
             for seed in range(first, first + count)
         }
 
 
 def sweep(plan: Sweep, console: Console) -> None:
-    """Train, decode and measure every run that is not finished yet.
+    """Tune every variant, and train, decode and measure every run that is not finished yet.
 
     Raises:
         UserError: something the user can mend; what there was before is whole.
         Interrupted: Ctrl-C or SIGTERM came; the same call goes on.
     """
     chosen = plan.chosen()
+    for path in plan.loaded.ablation.tune:
+        if path not in plan.grid:
+            _say(console, f"{path} is not tuned: the command line sets it")
     _check_all(plan, chosen)
     corpora: dict[Task, Corpus] = {}
 
@@ -113,36 +141,63 @@ def sweep(plan: Sweep, console: Console) -> None:
         if task not in corpora:
             corpora[task] = task.load()
             for note in corpora[task].notes:
-                console.print(f"data: {note}", highlight=False, markup=False, soft_wrap=True)
+                _say(console, f"data: {note}")
         return corpora[task]
 
     # what does not fit the data is said of all variants before one is trained
     waiting = {}
     for variant, experiment in chosen.items():
-        runs = plan.runs(variant, experiment)
-        unfinished = {
-            folder: wanted for folder, wanted in runs.items() if not finished(folder, wanted)
-        }
-        if unfinished:
-            data = corpus(experiment.task)
-            resolved = experiment.resolve(data)
-            resolved.training.check(data)
-            for part in (*resolved.measures, resolved.unknown):
-                if part is not None:
-                    part.check(resolved.model, data)
-            references = data.references.get(SPLIT)
-            if resolved.metric is not None and references:
-                check_metric(resolved.metric, references[0])
-            waiting[variant] = resolved, unfinished
+        tuner = plan.tuner(variant, experiment)
+        tuned = tuner.tuned()
+        runs = plan.runs(variant, tuned or experiment)
+        if tuned is None or _unfinished(runs):
+            _check_corpus(tuner, corpus(experiment.task))
+            waiting[variant] = tuner
         else:
             console.print(f"{variant}: {len(runs)} of {len(runs)} runs are there already")
-    for place, (variant, (experiment, unfinished)) in enumerate(waiting.items(), start=1):
+    untuned = [tuner for tuner in waiting.values() if tuner.tuned() is None]
+    if untuned:
+        count = "1 variant" if len(untuned) == 1 else f"{len(untuned)} variants"
+        _say(
+            console,
+            f"tunes {count} x {len(untuned[0].manifests)} values first: {describe(plan.grid)}; "
+            f"chosen by the validation loss of seed {untuned[0].seed}",
+        )
+    for place, (variant, tuner) in enumerate(waiting.items(), start=1):
         title = f"{variant} (variant {place} of {len(waiting)})" if len(waiting) > 1 else variant
-        data = corpus(experiment.task)
+        data = corpus(tuner.experiment.task)
+        experiment = tuner.tuned() or tuner.tune(data, console, title)
+        unfinished = _unfinished(plan.runs(variant, experiment))
         with locked(unfinished):
             for folder, wanted in unfinished.items():
                 claim_folder(folder, wanted, plan.loaded, data.vocabularies)
-            _run(variant, experiment, data, unfinished, console, title)
+            if unfinished:
+                _run(variant, experiment.resolve(data), data, unfinished, console, title)
+
+
+def _say(console: Console, sentence: str) -> None:
+    console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+
+
+def _unfinished(runs: Mapping[Path, Manifest]) -> dict[Path, Manifest]:
+    return {folder: wanted for folder, wanted in runs.items() if not finished(folder, wanted)}
+
+
+def _check_corpus(tuner: Tuner, data: Corpus) -> None:
+    """Refuse a corpus that does not fit a variant, at any point that it is tuned over.
+
+    Raises:
+        UserError: the variant cannot be tuned or trained on it, or be measured as it says.
+    """
+    tuner.check_corpus(data)
+    resolved = tuner.experiment.resolve(data)
+    resolved.training.check(data)
+    for part in (*resolved.measures, resolved.unknown):
+        if part is not None:
+            part.check(resolved.model, data)
+    references = data.references.get(SPLIT)
+    if resolved.metric is not None and references:
+        check_metric(resolved.metric, references[0])
 
 
 def _check_all(plan: Sweep, chosen: Mapping[str, Experiment]) -> None:
@@ -152,12 +207,22 @@ def _check_all(plan: Sweep, chosen: Mapping[str, Experiment]) -> None:
     """
     running = {folder for name, one in chosen.items() for folder in plan.runs(name, one)}
     for variant, experiment in plan.loaded.ablation.variants.items():
+        if not (plan.folder / variant).is_dir():
+            continue
+        settings, _ = as_far_as(experiment, plan.overrides)
+        tuner = plan.tuner(variant, settings)
+        tuner.check(may_lengthen=variant in chosen)
+        tuned = tuner.tuned()
         for path in sorted((plan.folder / variant).glob(f"seed-*/{CONFIG}")):
             seed = path.parent.name.removeprefix("seed-")
             if seed.isdigit():
-                settings, _ = as_far_as(experiment, plan.overrides)
-                wanted = manifest(plan.loaded, variant, int(seed), settings)
-                check(path.parent, wanted, plan.loaded, may_lengthen=path.parent in running)
+                check(
+                    path.parent,
+                    manifest(plan.loaded, variant, int(seed), tuned or settings),
+                    plan.loaded,
+                    may_lengthen=path.parent in running,
+                    open_fields=() if tuned else tuple(plan.grid),
+                )
 
 
 def _run(
@@ -264,17 +329,3 @@ def _score(
         key = MetricKey(f"{metric.name}_before_replacement")
         found.append(Measurement(key, unreplaced.value(), metric.better))
     return found, metric.details(kept.totals)
-
-
-def device() -> str:
-    """What it ran on, in words."""
-    found = jax.devices()
-    kind = found[0].device_kind
-    if found[0].platform == "cpu":
-        return f"{os.cpu_count()} CPU cores"
-    return kind if len(found) == 1 else f"{len(found)} x {kind}"
-
-
-def versions() -> dict[str, str]:
-    """Of what the numbers depend on."""
-    return {package: installed(package) for package in PACKAGES}

@@ -12,7 +12,7 @@ config.json and result.json carry digests of themselves, and result.json those o
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
@@ -55,6 +55,7 @@ class Manifest:
         text: the digest of experiment.py.
         path: where the experiment file was.
         signature: the user's under `text` and `path`, see `attnjax.runs.trust`.
+        tuned: the paths of the fields whose values tuning chose.
     """
 
     experiment: str
@@ -66,9 +67,16 @@ class Manifest:
     text: str = ""
     path: str = ""
     signature: str = ""
+    tuned: Sequence[str] = ()
 
 
-def manifest(loaded: ExperimentFile, variant: str, seed: int, experiment: Experiment) -> Manifest:
+def manifest(
+    loaded: ExperimentFile,
+    variant: str,
+    seed: int,
+    experiment: Experiment,
+    tuned: Sequence[str] = (),
+) -> Manifest:
     """The manifest of a run that is to be."""
     text, path = _text_digest(loaded.text), str(loaded.path.resolve())
     return Manifest(
@@ -80,15 +88,22 @@ def manifest(loaded: ExperimentFile, variant: str, seed: int, experiment: Experi
         text=text,
         path=path,
         signature=sign(text, path),
+        tuned=tuple(tuned),
     )
 
 
 def check(
-    folder: Path, wanted: Manifest, loaded: ExperimentFile, *, may_lengthen: bool = False
+    folder: Path,
+    wanted: Manifest,
+    loaded: ExperimentFile,
+    *,
+    may_lengthen: bool = False,
+    open_fields: Iterable[str] = (),
 ) -> None:
     """Refuse a folder that has another run, finished or cut off.
 
-    Of the experiment file's text only that of the parts counts which the run is made of.
+    Of the experiment file's text only that of the parts counts which the run is made of. Fields
+    that are still to be tuned (`open_fields`) are not compared.
 
     Raises:
         UserError: the run is of another experiment, or of other settings or parts: the first that
@@ -104,7 +119,7 @@ def check(
                 f"{folder} is a run of {name} {theirs}, not {ours}: choose another --runs"
             )
     for path, theirs, ours in record_differences(found.settings, wanted.settings):
-        if path == STEPS and may_lengthen and ours > theirs:
+        if path in open_fields or (path == STEPS and may_lengthen and ours > theirs):
             continue
         raise UserError(
             f"{folder} was run with {path} {_shown(theirs)}, not {_shown(ours)}: "

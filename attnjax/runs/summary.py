@@ -24,6 +24,7 @@ from attnjax.experiment.claims import Claim, Verdict, changes_meaning
 from attnjax.experiment.estimands import Difference, RunMetrics, SentenceDifference, Slope
 from attnjax.experiment.experiment import Published
 from attnjax.experiment.load import ExperimentFile
+from attnjax.experiment.tuning import shortest
 from attnjax.reporting.summary import (
     Change,
     ClaimRow,
@@ -33,9 +34,18 @@ from attnjax.reporting.summary import (
     Row,
     SlopeLine,
     Summary,
+    TuningRow,
 )
-from attnjax.runs.run_folder import RESULT, experiment_file, read, result, warn_of_text
+from attnjax.runs.run_folder import (
+    RESULT,
+    Manifest,
+    experiment_file,
+    read,
+    result,
+    warn_of_text,
+)
 from attnjax.runs.sealed import write_json
+from attnjax.runs.tune import tuning_row
 
 FILE = "summary.json"
 
@@ -88,12 +98,14 @@ class _Variant:
         measurements: the numbers.
         sentences: of those runs that decoded answers.
         changes: path: the file's value and the runs'.
+        tuning: how the runs were tuned; None: they were not.
     """
 
     results: Mapping[int, Mapping[str, Any]]
     measurements: Mapping[int, Sequence[Measurement]]
     sentences: Mapping[int, Sentences]
     changes: Mapping[str, tuple[Any, Any]]
+    tuning: TuningRow | None
 
     @property
     def metrics(self) -> dict[int, RunMetrics]:
@@ -136,6 +148,7 @@ def summarize(
         note=loaded.note,
         changes=_changes(variants),
         rows=rows,
+        tunings=tuple(one.tuning for one in variants.values() if one.tuning is not None),
         claims=claims,
         published=published,
         left_out=left_out,
@@ -166,10 +179,11 @@ def _variant(folder: Path, loaded: ExperimentFile, name: str) -> _Variant:
             runs[content["seed"]] = path.parent, content
     runs = dict(sorted(runs.items()))
     changes: dict[str, tuple[Any, Any]] = {}
-    of_file = to_json(loaded.ablation.variants[name], loaded.own)
+    tuning = None
     for run, _ in runs.values():
-        for path, ours, theirs in record_differences(of_file, read(run).settings):
-            changes[path] = ours, theirs
+        manifest = read(run)
+        changes |= _differences(loaded, name, manifest)
+        tuning = tuning or _tuning(folder / name, loaded, manifest)
     found = {seed: sentence_stats.read(run, loaded.own) for seed, (run, _) in runs.items()}
     return _Variant(
         results={seed: content for seed, (_, content) in runs.items()},
@@ -179,7 +193,41 @@ def _variant(folder: Path, loaded: ExperimentFile, name: str) -> _Variant:
         },
         sentences={seed: kept for seed, kept in found.items() if kept is not None},
         changes=changes,
+        tuning=tuning,
     )
+
+
+def _differences(
+    loaded: ExperimentFile, name: str, manifest: Manifest
+) -> dict[str, tuple[Any, Any]]:
+    """Where a run differs from the file, which may want a field tuned: the file's value and its."""
+    ablation = loaded.ablation
+    of_file = to_json(ablation.variants[name], loaded.own)
+    different = record_differences(of_file, manifest.settings)
+    found = {path: (ours, theirs) for path, ours, theirs in different}
+    for path, values in ablation.tune.items():
+        found.pop(path, None)
+        if path not in manifest.tuned:
+            among = f"tuned over {', '.join(map(shortest, values))}"
+            found[path] = among, _at(manifest.settings, path)
+    return found
+
+
+def _tuning(folder: Path, loaded: ExperimentFile, manifest: Manifest) -> TuningRow | None:
+    """How a run's variant was tuned; None: it was not, or the file says no longer over what."""
+    ablation = loaded.ablation
+    grid = {path: ablation.tune[path] for path in manifest.tuned if path in ablation.tune}
+    if not grid:
+        return None
+    chosen = {path: _at(manifest.settings, path) for path in grid}
+    return tuning_row(folder, manifest.variant, grid, chosen, ablation.tune_seed)
+
+
+def _at(record: Any, path: str) -> Any:
+    """What a record has at a path; None: nothing."""
+    for name in path.split("."):
+        record = record.get(name) if isinstance(record, Mapping) else None
+    return record
 
 
 def _row(name: str, found: _Variant) -> Row:

@@ -42,13 +42,14 @@ class RunProgress:
     """How far a run has come, beside its state.
 
     Attributes:
-        best: the lowest validation loss at the end of an epoch.
+        best: the lowest validation loss at the end of an epoch; infinity after one that is not
+            finite.
         waited: epochs in a row that did not lower it.
         last_loss: the validation loss after the last step, where that is within an epoch.
         seconds: the run was trained for, over all resumes; see `TrainResult`.
         epoch_end: this is the end of an epoch. Only such are averaged, and the end of the training.
         stopped: why training ended, "steps" or "patience"; None: it has not.
-        together: the seeds of the runs that were saved with this one, its own among them.
+        together: the folders' names of the runs that were saved with this one, its own among them.
         log: where metrics.jsonl ended.
     """
 
@@ -58,7 +59,7 @@ class RunProgress:
     seconds: float = 0.0
     epoch_end: bool = False
     stopped: str | None = None
-    together: tuple[int, ...] = ()
+    together: tuple[str, ...] = ()
     log: LogEnd = LogEnd()
 
 

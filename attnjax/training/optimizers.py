@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
+import jax
 import optax
 
 from attnjax.config.constraints import DropoutRate, PositiveFloat
@@ -22,13 +23,19 @@ class Optimizer(ABC):
     schedule: Schedule = field(default_factory=Noam)
     clip: PositiveFloat | None = None
 
-    def make(self) -> optax.GradientTransformation:
-        """The optimizer as an optax transformation."""
+    def make(self, rate: jax.Array | None = None) -> optax.GradientTransformation:
+        """The optimizer as an optax transformation.
+
+        Args:
+            rate: the learning rate of this update; None: the schedule's.
+        """
         return optax.chain(
             optax.identity() if self.clip is None else optax.clip_by_global_norm(self.clip),
             self.scaling(),
             # optax counts from 0, the papers' formulae from 1
-            optax.scale_by_learning_rate(lambda count: self.schedule.rate(count + 1)),
+            optax.scale_by_learning_rate(
+                lambda count: self.schedule.rate(count + 1) if rate is None else rate
+            ),
         )
 
     @abstractmethod

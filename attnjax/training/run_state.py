@@ -13,6 +13,7 @@ import numpy as np
 
 from attnjax.training.checkpoint import Checkpoints, RunProgress
 from attnjax.training.metrics_log import MetricsLog
+from attnjax.training.schedules import Schedule
 from attnjax.training.settings import Training
 from attnjax.training.step import State
 
@@ -24,10 +25,15 @@ class Run:
     Attributes:
         folder: where all of it is kept.
         seed: of all that is random in it.
+        schedule: the learning rate; None: the recipe's.
+        may_diverge: whether a loss that is not finite is a result, an infinite loss; if not, it
+            is an error.
     """
 
     folder: Path
     seed: int
+    schedule: Schedule | None = None
+    may_diverge: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,7 +46,8 @@ class TrainResult:
         epochs: the same in passes over the data.
         seconds: by the clock, over all resumes; runs that train together share the time equally.
         stopped: why it ended, "steps" or "patience".
-        best: the lowest validation loss; None without validation examples.
+        best: the lowest validation loss, or infinity if the run diverged; None without validation
+            examples.
     """
 
     params: Any
@@ -96,13 +103,13 @@ def open_runs(runs: Sequence[Run], training: Training, opened: ExitStack) -> lis
     """
     saved = [opened.enter_context(closing(Checkpoints(run.folder))) for run in runs]
     latest = {
-        run.seed: max(checkpoints.steps, default=0)
+        run.folder.name: max(checkpoints.steps, default=0)
         for run, checkpoints in zip(runs, saved, strict=True)
     }
 
     def whole(checkpoints: Checkpoints, step: int) -> bool:
         together = checkpoints.progress(step).together
-        return all(latest.get(seed, step) >= step for seed in together)
+        return all(latest.get(name, step) >= step for name in together)
 
     states = []
     for run, checkpoints in zip(runs, saved, strict=True):

@@ -42,12 +42,18 @@ def initial_state(key: jax.Array, batch: Any, *, recipe: Recipe) -> State:
 
 
 def train_step(
-    state: State, batch: Any, *, recipe: Recipe, reduce: Callable[[Any], Any]
+    state: State,
+    batch: Any,
+    *,
+    recipe: Recipe,
+    reduce: Callable[[Any], Any],
+    rate: jax.Array | None = None,
 ) -> tuple[State, dict[str, jax.Array]]:
     """The state after one update, and each metric's mean with the gradient's norm before clipping.
 
     Gradients and metrics are sums until `reduce` has added those of all devices, and only then
-    divided by the count: a mean of means would weigh the tokens of short sentences more.
+    divided by the count: a mean of means would weigh the tokens of short sentences more. The
+    learning rate is `rate`, or else the optimizer's schedule's.
     """
     key = jax.random.fold_in(state.key, state.step)
 
@@ -59,13 +65,22 @@ def train_step(
     gradients, totals = reduce(jax.grad(loss, has_aux=True)(state.params))
     count = totals["loss"][1]
     gradients = jax.tree.map(lambda gradient: gradient / count.astype(gradient.dtype), gradients)
-    updates, optimizer = recipe.optimizer.make().update(gradients, state.optimizer, state.params)
+    transform = recipe.optimizer.make(rate)
+    updates, optimizer = transform.update(gradients, state.optimizer, state.params)
     params = optax.apply_updates(state.params, updates)
     metrics = {name: total / number for name, (total, number) in totals.items()}
     metrics["tokens"] = count
     metrics["gradient_norm"] = optax.tree.norm(gradients)
     objective = recipe.objective.update_state(state.objective, totals)
     return State(state.step + 1, params, optimizer, objective, state.key), metrics
+
+
+def train_step_at(
+    held: tuple[State, jax.Array], batch: Any, *, recipe: Recipe, reduce: Callable[[Any], Any]
+) -> tuple[State, dict[str, jax.Array]]:
+    """As `train_step`, at a learning rate that comes with the state."""
+    state, rate = held
+    return train_step(state, batch, recipe=recipe, reduce=reduce, rate=rate)
 
 
 def evaluation_step(

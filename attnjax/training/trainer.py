@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import groupby
 from typing import Any
 
@@ -21,8 +21,15 @@ from attnjax.training.console import Display, display
 from attnjax.training.interruption import Interruption, interruption
 from attnjax.training.metrics_log import RunningMean
 from attnjax.training.run_state import Run, RunState, TrainResult, open_runs, stack, unstack
+from attnjax.training.schedules import Schedule
 from attnjax.training.settings import Recipe
-from attnjax.training.step import State, evaluation_step, initial_state, train_step
+from attnjax.training.step import (
+    State,
+    evaluation_step,
+    initial_state,
+    train_step,
+    train_step_at,
+)
 
 SECONDS_BETWEEN_CHECKPOINTS, SECONDS_WITHIN_AN_EPOCH = 60, 600
 """At ends of epochs, which are saved anyway if parameters are averaged; and within one."""
@@ -75,7 +82,7 @@ class TrainSetup:
 def train(
     runs: Sequence[Run], setup: TrainSetup, *, console: Console, title: str = ""
 ) -> list[TrainResult]:
-    """Train runs that differ in their seed only, together in one program.
+    """Train runs that differ in their seed and learning rate only, together in one program.
 
     Each goes on from its folder's latest checkpoint, and the result is bit for bit that of runs
     that were not interrupted. One that had finished is not trained again, unless
@@ -89,7 +96,7 @@ def train(
     target).
 
     Args:
-        runs: folders and seeds.
+        runs: folders, seeds, and learning rates where these are not the recipe's.
         setup: what is trained, and on what.
         console: where the progress is shown.
         title: the name of the training there; the first run's folder by default.
@@ -128,6 +135,12 @@ def _idle(devices: sharding.Devices) -> str:
     )
 
 
+@cache
+def _rates(schedule: Schedule, steps: int) -> np.ndarray:
+    """The learning rate of each update."""
+    return np.asarray(schedule.rate(np.arange(1, steps + 1)), np.float32)
+
+
 def _restore(states: Sequence[RunState], setup: TrainSetup) -> None:
     """Read the runs' states where they are saved, and draw them where nothing is."""
     shapes = setup.state_shapes()
@@ -141,7 +154,7 @@ def _restore(states: Sequence[RunState], setup: TrainSetup) -> None:
 def _groups(states: Sequence[RunState]) -> list[list[RunState]]:
     """The runs that have not stopped, in groups: those that were saved together stay together."""
 
-    def place(run: RunState) -> tuple[int, tuple[int, ...]]:
+    def place(run: RunState) -> tuple[int, tuple[str, ...]]:
         return run.step, run.progress.together
 
     going = [run for run in states if run.progress.stopped is None]
@@ -170,7 +183,9 @@ class Trainer:
         self.began = self.saved = time.monotonic()
         self.seconds = [run.progress.seconds for run in runs]
         self.row, self.whole_epoch = RunningMean(), RunningMean()
-        self._train_step = self._compiled(train_step, donate=True)
+        self.rates_differ = any(run.run.schedule is not None for run in runs)
+        step = train_step_at if self.rates_differ else train_step
+        self._train_step = self._compiled(step, donate=True)
         self._evaluation_step = self._compiled(evaluation_step, donate=False)
         self._replicate([run.state for run in runs if run.state is not None])
 
@@ -208,7 +223,7 @@ class Trainer:
         unread = None
         batch = self._batch(self.step) if self.step < end else None
         while self.step < end and not self.interrupted:
-            self.state, metrics = self._train_step(self.state, batch)
+            self.state, metrics = self._train_step(self._held(), batch)
             self.step += 1
             batch = self._batch(self.step) if self.step < end else None
             if unread is not None:
@@ -218,6 +233,17 @@ class Trainer:
                 break
         if unread is not None:
             self._record(*unread)
+
+    def _held(self) -> Any:
+        """What the next update starts from: the state, and the learning rates where they differ."""
+        if not self.rates_differ:
+            return self.state
+        rates = [_rates(schedule, self.training.steps)[self.step] for schedule in self._schedules()]
+        held = np.stack(rates) if self.devices.seeds else rates[0]
+        return self.state, self.devices.replicate(held)
+
+    def _schedules(self) -> list[Schedule]:
+        return [run.run.schedule or self.recipe.optimizer.schedule for run in self.runs]
 
     def _batch(self, step: int) -> Any:
         batches = [self.setup.plan.batch(step, run.run.seed) for run in self.runs]
@@ -239,8 +265,8 @@ class Trainer:
         if step % every and step % per_epoch and step != self.training.steps:
             return
         means = self.row.means()
-        rate = float(self.recipe.optimizer.schedule.rate(step))
-        self._write(step, "train", means | {"learning_rate": np.full(len(self.runs), rate)})
+        rates = np.array([float(schedule.rate(step)) for schedule in self._schedules()])
+        self._write(step, "train", means | {"learning_rate": rates})
         self.shown.speed(float(means["tokens_per_second"].sum()))
         self.row = RunningMean()
 
@@ -272,7 +298,9 @@ class Trainer:
         for index, run in enumerate(self.runs):
             progress = run.progress
             loss = float(losses["loss"][index]) if losses else None
-            if loss is not None and not whole:
+            if loss is not None and not np.isfinite(loss):
+                progress = replace(progress, best=np.inf, waited=progress.waited + 1)
+            elif loss is not None and not whole:
                 progress = replace(progress, last_loss=loss)
             elif loss is not None and (progress.best is None or loss < progress.best):
                 progress = replace(progress, best=loss, waited=0)
@@ -295,7 +323,7 @@ class Trainer:
 
     def _save(self) -> None:
         """Save all runs, and only then delete what the save replaces, see `open_runs`."""
-        together = tuple(run.run.seed for run in self.runs)
+        together = tuple(run.run.folder.name for run in self.runs)
         for run, seconds, state in zip(self.runs, self._seconds(), self._states(), strict=True):
             run.step = self.step
             run.progress = replace(
@@ -334,7 +362,7 @@ class Trainer:
 
     def _check_finite(self, step: int, what: str, values: np.ndarray) -> None:
         for run, value in zip(self.runs, values, strict=True):
-            if not np.isfinite(value):
+            if not np.isfinite(value) and not run.run.may_diverge:
                 raise UserError(
                     f"{run.run.folder}: the {what} of step {step} is {value}; a lower learning "
                     "rate, a longer warm-up or clipping may help (the checkpoint before it is kept)"

@@ -1,0 +1,220 @@
+"""Tunes a variant: trains it at every point of a grid, and chooses the lowest validation loss.
+
+    <runs>/<experiment>/<variant>/tune/<point>/     a run's folder, see `attnjax.runs.run_folder`
+
+All points have the same seed. Those that differ in the learning rate's schedule alone are trained
+together, in one program. The test split is not decoded.
+"""
+
+import datetime
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from attnjax.config.vary import vary
+from attnjax.data.corpus import Corpus
+from attnjax.errors import UserError
+from attnjax.experiment import Experiment
+from attnjax.experiment.load import ExperimentFile
+from attnjax.experiment.tuning import Grid, Point, point_name, points
+from attnjax.reporting import evidence
+from attnjax.reporting.summary import TunedPoint, TuningRow
+from attnjax.runs.run_folder import (
+    Manifest,
+    check,
+    claim_folder,
+    finished,
+    locked,
+    manifest,
+    result,
+    write_result,
+)
+from attnjax.runs.versions import device, versions
+from attnjax.training.run_state import Run, TrainResult
+from attnjax.training.trainer import TrainSetup, train
+
+FOLDER = "tune"
+"""The name of the folder in a variant's that holds its points."""
+
+SCHEDULE = "optimizer.schedule"
+"""The part of an experiment in which runs of one program may differ."""
+
+LOSS = "best_validation_loss"
+"""The field of result.json that tuning chooses by; None: the run diverged."""
+
+
+def losses(folder: Path, grid: Grid) -> list[float | None]:
+    """The validation loss at each point of a grid, in a variant's folder.
+
+    Infinity: the training diverged; None: it is not finished.
+
+    Raises:
+        UserError: a file of a finished run is missing or damaged.
+    """
+    found = (result(folder / FOLDER / point_name(point)) for point in points(grid))
+    return [None if one is None else math.inf if one[LOSS] is None else one[LOSS] for one in found]
+
+
+def tuning_row(folder: Path, variant: str, grid: Grid, chosen: Point, seed: int) -> TuningRow:
+    """What the report says of the tuning of a variant, whose folder this is.
+
+    Raises:
+        UserError: as `losses`.
+    """
+    tried = zip(points(grid), losses(folder, grid), strict=True)
+    return TuningRow(
+        variant=variant,
+        seed=seed,
+        fields=tuple(grid),
+        points=tuple(TunedPoint(values=tuple(point.values()), loss=loss) for point, loss in tried),
+        chosen=tuple(chosen[path] for path in grid),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuner:
+    """The tuning of one variant.
+
+    Attributes:
+        loaded: the experiment file.
+        variant: the variant's name.
+        experiment: the variant, with the command line's overrides.
+        grid: what it is tuned over; empty: it is not.
+        folder: the variant's own.
+    """
+
+    loaded: ExperimentFile
+    variant: str
+    experiment: Experiment
+    grid: Grid
+    folder: Path
+
+    @property
+    def seed(self) -> int:
+        """The seed of all points."""
+        return self.loaded.ablation.tune_seed
+
+    @cached_property
+    def manifests(self) -> dict[Path, Manifest]:
+        """The folder of each point, and what belongs in it."""
+        return {
+            self.folder / FOLDER / point_name(point): manifest(
+                self.loaded, self.variant, self.seed, vary(self.experiment, point)
+            )
+            for point in points(self.grid)
+        }
+
+    def check(self, *, may_lengthen: bool) -> None:
+        """Refuse the folder of a point that has another run.
+
+        Raises:
+            UserError: as `run_folder.check`.
+        """
+        for folder, wanted in self.manifests.items():
+            check(folder, wanted, self.loaded, may_lengthen=may_lengthen)
+
+    def check_corpus(self, corpus: Corpus) -> None:
+        """Refuse a corpus that the variant cannot be tuned on.
+
+        Raises:
+            UserError: it has no validation examples, or does not fit the variant at a point.
+        """
+        if self.grid and not corpus.splits.get("valid"):
+            raise UserError(
+                f"{self.variant} cannot be tuned: tuning chooses by the validation loss, and the "
+                "corpus has no validation examples"
+            )
+        for point in points(self.grid):
+            vary(self.experiment, point).resolve(corpus).training.check(corpus)
+
+    def tuned(self) -> Experiment | None:
+        """The variant with the chosen values; None: they are still to be chosen.
+
+        Raises:
+            UserError: as `losses`.
+        """
+        chosen = self.chosen() if self.grid else {}
+        return None if chosen is None else vary(self.experiment, chosen)
+
+    def chosen(self) -> Point | None:
+        """The point with the lowest validation loss, the first of several.
+
+        None: a point is not finished, or the training diverged at all of them.
+
+        Raises:
+            UserError: as `losses`.
+        """
+        if not all(finished(folder, wanted) for folder, wanted in self.manifests.items()):
+            return None
+        found = [loss for loss in losses(self.folder, self.grid) if loss is not None]
+        return None if min(found) == math.inf else points(self.grid)[found.index(min(found))]
+
+    def tune(self, corpus: Corpus, console: Console, title: str) -> Experiment:
+        """Train the points that are not finished, and return the variant with the chosen values.
+
+        Raises:
+            UserError: the training diverged at every point, or something else that the user can
+                mend; what there was before is whole.
+            Interrupted: Ctrl-C or SIGTERM came; the same call goes on.
+        """
+        for experiment, runs in self.together(corpus).items():
+            folders = [run.folder for run in runs]
+            wanted = {folder: self.manifests[folder] for folder in folders}
+            unfinished = [folder for folder in folders if not finished(folder, wanted[folder])]
+            if not unfinished:
+                continue
+            with locked(folders):
+                for folder in unfinished:
+                    claim_folder(folder, wanted[folder], self.loaded, corpus.vocabularies)
+                # finished ones too: with them it is the same program as before an interruption
+                setup = TrainSetup.of(experiment.recipe, corpus)
+                outcomes = train(runs, setup, console=console, title=f"{title}, tuning")
+                for folder, outcome in zip(folders, outcomes, strict=True):
+                    if folder in unfinished:
+                        write_result(folder, self._result(outcome))
+        chosen = self.chosen()
+        if chosen is None:
+            raise UserError(
+                f"{self.variant} cannot be tuned: its training diverged at every point of the "
+                "grid; lower learning rates, a longer warm-up or clipping may help"
+            )
+        row = tuning_row(self.folder, self.variant, self.grid, chosen, self.seed)
+        console.print(
+            f"{self.variant}: tuned to {evidence.chosen(row)} ({evidence.losses(row)})",
+            highlight=False,
+            soft_wrap=True,
+            markup=False,
+        )
+        return vary(self.experiment, chosen)
+
+    def together(self, corpus: Corpus) -> dict[Experiment, list[Run]]:
+        """The points' runs, those that differ in the schedule alone under one experiment."""
+        groups: dict[Experiment, list[Run]] = defaultdict(list)
+        for point, folder in zip(points(self.grid), self.manifests, strict=True):
+            experiment = vary(self.experiment, point).resolve(corpus)
+            schedule = experiment.optimizer.schedule
+            alike = vary(experiment, {SCHEDULE: self.experiment.optimizer.schedule})
+            run = Run(folder=folder, seed=self.seed, schedule=schedule, may_diverge=True)
+            groups[alike].append(run)
+        return groups
+
+    def _result(self, outcome: TrainResult) -> dict[str, Any]:
+        """What result.json says of a point."""
+        return {
+            "variant": self.variant,
+            "seed": self.seed,
+            "metrics": [],
+            "seconds": outcome.seconds,
+            "step": outcome.step,
+            "epochs": outcome.epochs,
+            "stopped": outcome.stopped,
+            LOSS: None if outcome.best == math.inf else outcome.best,
+            "device": device(),
+            "versions": versions(),
+            "date": datetime.date.today().isoformat(),
+        }

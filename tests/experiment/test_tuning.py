@@ -1,0 +1,88 @@
+"""Which grids an ablation may be tuned over."""
+
+from typing import Any
+
+import pytest
+
+from attnjax.data.generated.sequences import Copy
+from attnjax.errors import UserError
+from attnjax.experiment import Ablation, Experiment, Setting, vary
+from attnjax.experiment.tuning import point_name, points
+from attnjax.models.transformer import Transformer
+from attnjax.training.optimizers import Adam
+from attnjax.training.schedules import Constant, Noam
+
+RATE = "optimizer.schedule.value"
+BASE = Experiment(
+    task=Copy(train=20, valid=4, test=4, longest=5),
+    model=Transformer(width=16),
+    optimizer=Adam(schedule=Constant(value=0.1)),
+)
+
+
+def ablation(tune: Any, **settings: Any) -> Ablation:
+    return Ablation(base=BASE, **{"variants": {"a": BASE}, "tune": tune} | settings)
+
+
+def test_points_are_all_combinations_and_each_has_a_folder():
+    grid = {RATE: (0.001, 0.1), "model.dropout": (0, 0.5, 1e-5)}
+    assert points(grid) == [
+        {RATE: rate, "model.dropout": dropout}
+        for rate in (0.001, 0.1)
+        for dropout in (0, 0.5, 1e-5)
+    ]
+    names = [point_name(point) for point in points(grid)]
+    assert names[0] == "optimizer.schedule.value=0.001,model.dropout=0"
+    assert names[5] == "optimizer.schedule.value=0.1,model.dropout=1e-05"
+    assert len(set(names)) == 6
+
+
+@pytest.mark.parametrize(
+    ("grid", "said"),
+    [
+        ({RATE: (0.1,)}, "wanted tuple of float of at least 2; got tuple"),
+        ({RATE: (0.1, "fast")}, "wanted float; got str 'fast'"),
+        ({RATE: (0.1, 0.2, 1e-1)}, "value has a value twice: 0.1, 0.2, 0.1"),
+        ({RATE: (0.1, -0.1)}, "tune, variant a: optimizer.schedule.value: wanted float above 0"),
+        ({"optimizer.schedule.peak": (0.1, 0.2)}, "tune, variant a: no field optimizer.schedule.p"),
+        ({"model.**.dropout": (0.1, 0.2)}, "a field is named by its whole path; got model.**.drop"),
+        ({"model.width": (16, 16.5)}, "wanted int above 0"),
+    ],
+)
+def test_a_grid_that_cannot_be_is_refused(grid, said):
+    with pytest.raises(UserError) as error:
+        ablation(grid)
+    assert said in str(error.value)
+
+
+def test_every_variant_must_have_the_field_and_may_not_be_defined_by_it():
+    noam = {"a": BASE, "noam": vary(BASE, {"optimizer.schedule": Noam()})}
+    with pytest.raises(UserError, match="tune, variant noam: no field optimizer.schedule.value"):
+        ablation({RATE: (0.1, 0.2)}, variants=noam)
+    fast = {"a": BASE, "fast": vary(BASE, {RATE: 0.5})}
+    with pytest.raises(UserError, match="variant fast is defined by optimizer.schedule.value, so"):
+        ablation({RATE: (0.1, 0.2)}, variants=fast)
+
+
+def test_the_seed_that_tunes_is_none_of_the_runs():
+    assert ablation({RATE: (0.1, 0.2)}).tune_seed == 1_000_000
+    with pytest.raises(UserError, match="none of the seeds 3 to 10,002; got 7"):
+        ablation({RATE: (0.1, 0.2)}, first_seed=3, tune_seed=7)
+    ablation({RATE: (0.1, 0.2)}, first_seed=3, tune_seed=2)
+
+
+def test_a_setting_is_tuned_over_the_same_grid_unless_it_has_its_own():
+    paper = {
+        "same": Setting(changes={"training.steps": 9}),
+        "none": Setting(changes={RATE: 0.3}, tune={}),
+        "own": Setting(changes={}, tune={"model.dropout": (0.1, 0.2)}),
+    }
+    found = ablation({RATE: (0.1, 0.2)}, settings=paper, tune_seed=2_000_000)
+    assert found.at("same").tune == {RATE: (0.1, 0.2)}
+    assert found.at("none").tune == {}
+    assert found.at("own").tune == {"model.dropout": (0.1, 0.2)}
+    assert found.at("same").tune_seed == 2_000_000
+    with pytest.raises(
+        UserError, match="setting slow: optimizer.schedule.value is changed, and tu"
+    ):
+        ablation({RATE: (0.1, 0.2)}, settings={"slow": Setting(changes={RATE: 0.3})})
