@@ -7,6 +7,12 @@ A model is a frozen Linen module, unbound in an experiment. `Model` says what ev
 from attnjax.models.base import Model, SequenceModel, logits
 from attnjax.models.captioner import Captioner, Convolutions
 from attnjax.models.classifier import Classifier
+from attnjax.models.feed_forward import (
+    ConvolutionFeedForward,
+    FeedForward,
+    FeedForwardBase,
+    GatedFeedForward,
+)
 from attnjax.models.kernel_regression import KernelRegression
 from attnjax.models.rnn_cells import GRU, LSTM, Cell, Elman, GRUResetBefore
 from attnjax.models.rnn_decoders import (
@@ -24,7 +30,6 @@ from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import (
     DecoderLayer,
     EncoderLayer,
-    FeedForward,
     PostNorm,
     PreNorm,
     Residual,
@@ -37,6 +42,7 @@ __all__ = [
     "Captioner",
     "Cell",
     "Classifier",
+    "ConvolutionFeedForward",
     "Convolutions",
     "DecoderLayer",
     "Elman",
@@ -44,8 +50,10 @@ __all__ = [
     "EncoderLayer",
     "EncoderOutput",
     "FeedForward",
+    "FeedForwardBase",
     "Feeding",
     "GRUResetBefore",
+    "GatedFeedForward",
     "InputFeeding",
     "KernelRegression",
     "LayerAttention",

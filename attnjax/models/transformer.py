@@ -1,7 +1,7 @@
 """The Transformer of Vaswani et al. 2017: encoder and decoder made of attention alone."""
 
 from dataclasses import field
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import jax
 import jax.numpy as jnp
@@ -30,13 +30,17 @@ from attnjax.nn.lift import clone_template, inherit
 
 
 class Transformer(SequenceModel):
-    """A Transformer encoder and decoder, with one embedding for source, target and output.
+    """A Transformer encoder and decoder.
 
     Embeddings are multiplied by sqrt(D). Dropout falls on the sum of embedding and position, and on
     what each sub-layer adds (sections 3.4, 3.5, 5.4). PAD is masked everywhere.
 
     Attributes:
-        vocabulary: the number of words; None until the data is read.
+        source_vocabulary: the number of source words; None until the data is read.
+        vocabulary: the number of target words; likewise.
+        embeddings: which of the source words, the target words and the output, whose product with
+            the decoder's states is the logits, have one table: "shared", all three (section 3.4);
+            "tied", target words and output (Press and Wolf 2017); "separate", none.
         width: D, of embeddings and layers.
         num_encoder_layers: the number of encoder layers.
         num_decoder_layers: the number of decoder layers.
@@ -49,7 +53,9 @@ class Transformer(SequenceModel):
     Source: Vaswani et al. 2017, Figure 1.
     """
 
+    source_vocabulary: PositiveInt | None = None
     vocabulary: PositiveInt | None = None
+    embeddings: Literal["shared", "tied", "separate"] = "shared"
     width: PositiveInt = 512
     num_encoder_layers: PositiveInt = 6
     num_decoder_layers: PositiveInt = 6
@@ -61,19 +67,24 @@ class Transformer(SequenceModel):
 
     @nn.nowrap
     def with_vocabularies(self, source: int | None, target: int | None) -> Self:
-        if target is None or source != target:
+        if source is None or target is None:
             raise UserError(
-                "a Transformer has one table for source and target and wants one vocabulary of "
-                f"both; got {source} source and {target} target symbols"
+                f"{type(self).__name__} wants text on both sides; got {source} source and {target} "
+                "target symbols"
             )
-        return self.fill(vocabulary=target)
+        if self.embeddings == "shared" and source != target:
+            raise UserError(
+                "shared embeddings want one vocabulary of both sides; got "
+                f"{source} source and {target} target symbols"
+            )
+        return self.fill(source_vocabulary=source, vocabulary=target)
 
     @nn.nowrap
     def check_vocabularies(self, vocabularies: Vocabularies) -> None:
-        if vocabularies.source != vocabularies.target:
+        if self.embeddings == "shared" and vocabularies.source != vocabularies.target:
             raise UserError(
-                "a Transformer wants one vocabulary of both sides; the data have one each: "
-                "task.target_vocabulary:none"
+                "shared embeddings want one vocabulary of both sides; the data have one each: "
+                "give --model.embeddings tied, or task.target_vocabulary:none"
             )
 
     @nn.nowrap
@@ -115,10 +126,7 @@ class Transformer(SequenceModel):
 
     def setup(self) -> None:
         """Make every layer its own parts, and fill what it leaves to the model."""
-        if self.vocabulary is None:
-            raise ValueError("a model's vocabulary must be a number before it is used; got None")
-        normal = nn.initializers.normal(self.width**-0.5)
-        self.embedding = self.param("embedding", normal, (self.vocabulary, self.width))
+        self._make_embeddings()
         shared = {"residual": self.residual, "dropout": self.dropout}
         self.encoder_layers = [
             inherit(self.encoder_layer, **shared) for _ in range(self.num_encoder_layers)
@@ -128,19 +136,39 @@ class Transformer(SequenceModel):
         ]
         self.encoder_residual = clone_template(self.residual)
         self.decoder_residual = clone_template(self.residual)
-        # One set of learned positions, as there is one embedding.
+        # One set of learned positions for source and target, whatever the embeddings.
         self.where = clone_template(self.position)
         self.drop = Dropout(self.dropout)
 
-    def _embed(self, words: jax.Array, position: jax.Array, *, deterministic: bool) -> jax.Array:
-        """Words [B, T] at positions [1 or B, T] -> [B, T, D]."""
-        embedded = self.embedding[words] * jnp.asarray(self.width**0.5, self.embedding.dtype)
+    def _make_embeddings(self) -> None:
+        """Make one, two or three tables [V, D]: of source words, of target words, of the output."""
+
+        def table(name: str, words: int | None) -> jax.Array:
+            if words is None:
+                raise ValueError(
+                    "a model's vocabularies must be numbers before it is used; got None"
+                )
+            return self.param(name, nn.initializers.normal(self.width**-0.5), (words, self.width))
+
+        self.target_embedding = table("embedding", self.vocabulary)
+        self.source_embedding = self.output_embedding = self.target_embedding
+        if self.embeddings != "shared":
+            self.source_embedding = table("source_embedding", self.source_vocabulary)
+        if self.embeddings == "separate":
+            self.output_embedding = table("output_embedding", self.vocabulary)
+
+    def _embed(
+        self, table: jax.Array, words: jax.Array, position: jax.Array, *, deterministic: bool
+    ) -> jax.Array:
+        """Words [B, T] at positions [1 or B, T], by their table [V, D] -> [B, T, D]."""
+        embedded = table[words] * jnp.asarray(self.width**0.5, table.dtype)
         return self.drop(self.where(embedded, position), deterministic=deterministic)
 
     def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[jax.Array, Padding]:
         """Source [B, S] -> its states [B, S, D], and the mask of its words."""
         mask = Padding(source != PAD)
-        x = self._embed(source, jnp.arange(source.shape[1])[None], deterministic=deterministic)
+        position = jnp.arange(source.shape[1])[None]
+        x = self._embed(self.source_embedding, source, position, deterministic=deterministic)
         for layer in self.encoder_layers:
             x = layer(x, mask, deterministic=deterministic)
         return self.encoder_residual.final(x), mask
@@ -150,10 +178,10 @@ class Transformer(SequenceModel):
     ) -> tuple[jax.Array, jax.Array]:
         memory, mask = self.encode(source, deterministic=deterministic)
         position = jnp.arange(decoder_input.shape[1])[None]
-        x = self._embed(decoder_input, position, deterministic=deterministic)
+        x = self._embed(self.target_embedding, decoder_input, position, deterministic=deterministic)
         for layer in self.decoder_layers:
             x = layer(x, layer.prepare(memory), mask, deterministic=deterministic)
-        return self.decoder_residual.final(x), self.embedding
+        return self.decoder_residual.final(x), self.output_embedding
 
     def start(
         self, memory: jax.Array, mask: Padding, *, length: int, beams: int
@@ -173,7 +201,8 @@ class Transformer(SequenceModel):
     def _check_length(self, length: int) -> None:
         """Refuse more words than there are positions: a step alone sees one position only."""
         words = jnp.full((1, length), PAD)
-        self._embed(words, jnp.arange(length)[None], deterministic=True)
+        position = jnp.arange(length)[None]
+        self._embed(self.target_embedding, words, position, deterministic=True)
 
     def step(
         self, constants: Any, cache: Any, state: BeamState, word: jax.Array, step: jax.Array
@@ -183,9 +212,10 @@ class Transformer(SequenceModel):
         beams = beam_cache(back_pointers, step)
         # The K words stand at one position, not at K positions in a row.
         position = jnp.broadcast_to(step, (1, 1, 1))
-        x = self._embed(word[..., None], position, deterministic=True)[..., 0, :]
+        words = word[..., None]
+        x = self._embed(self.target_embedding, words, position, deterministic=True)[..., 0, :]
         pasts = layer_memories(cache, state)
         for number, (layer, source) in enumerate(zip(self.decoder_layers, sources, strict=True)):
             x, pasts[number] = layer.step(x, pasts[number], beams, source, mask)
         hidden = self.decoder_residual.final(x)
-        return logits(hidden, self.embedding), *gather(pasts, back_pointers)
+        return logits(hidden, self.output_embedding), *gather(pasts, back_pointers)

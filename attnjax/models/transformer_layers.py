@@ -1,9 +1,8 @@
-"""The layers of a Transformer: residual connections, feed-forward network, encoder, decoder."""
+"""The layers of a Transformer: residual connections, encoder, decoder."""
 
 from abc import ABC, abstractmethod
 from dataclasses import field
-from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import jax
 from flax import linen as nn
@@ -12,11 +11,11 @@ from attnjax.attention.attention import AttentionBase
 from attnjax.attention.mask import Causal, Mask
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions
-from attnjax.config.constraints import DropoutRate, PositiveInt
+from attnjax.config.constraints import DropoutRate
 from attnjax.models.beam_cache import BeamCache, LayerMemory, attend_to_past, empty_memory
+from attnjax.models.feed_forward import FeedForward, FeedForwardBase
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.lift import clone_template, inherited
-from attnjax.nn.linear import Dense
 from attnjax.nn.norm import LayerNorm, Norm
 
 
@@ -83,36 +82,6 @@ class PreNorm(Residual):
         return self.norm(x)
 
 
-ACTIVATIONS = {
-    "relu": nn.relu,
-    "gelu": partial(nn.gelu, approximate=False),
-    "gelu_tanh": partial(nn.gelu, approximate=True),
-}
-
-
-class FeedForward(nn.Module):
-    """FFN(x) = f(x W_1 + b_1) W_2 + b_2 at every position. Vaswani et al. 2017, eq. 2.
-
-    Attributes:
-        width: F, the hidden layer's.
-        activation: f: "relu", the paper's; "gelu", exact (Hendrycks and Gimpel 2016, section 2), as
-            in BERT; "gelu_tanh", its approximation by tanh (same section), as in GPT.
-        dropout: on the hidden layer; the paper has none.
-    """
-
-    width: PositiveInt = 2048
-    activation: Literal["relu", "gelu", "gelu_tanh"] = "relu"
-    dropout: DropoutRate = 0.0
-
-    @nn.compact
-    def __call__(self, x: jax.Array, *, deterministic: bool) -> jax.Array:
-        """[..., T, D] -> [..., T, D]."""
-        hidden = Dense((self.width,), name="hidden")(x)
-        hidden = ACTIVATIONS[self.activation](hidden)
-        hidden = Dropout(self.dropout, name="drop")(hidden, deterministic=deterministic)
-        return Dense((x.shape[-1],), name="out")(hidden)
-
-
 class EncoderLayer(nn.Module):
     """Self-attention, then the feed-forward network. A field that is None takes the model's value.
 
@@ -124,7 +93,7 @@ class EncoderLayer(nn.Module):
     """
 
     self_attention: AttentionBase = field(default_factory=MultiHead)
-    feed_forward: FeedForward = field(default_factory=FeedForward)
+    feed_forward: FeedForwardBase = field(default_factory=FeedForward)
     residual: Residual | None = None
     dropout: DropoutRate | None = None
 
@@ -160,7 +129,7 @@ class DecoderLayer(nn.Module):
 
     self_attention: AttentionBase = field(default_factory=MultiHead)
     cross_attention: AttentionBase | None = field(default_factory=MultiHead)
-    feed_forward: FeedForward = field(default_factory=FeedForward)
+    feed_forward: FeedForwardBase = field(default_factory=FeedForward)
     residual: Residual | None = None
     dropout: DropoutRate | None = None
 

@@ -76,7 +76,7 @@ def test_a_score_by_place_has_columns_for_the_longest_sentence():
         vary(BASE, {score: Location(max_length=5)}).resolve(corpus)
 
 
-def test_a_transformer_wants_one_vocabulary_however_large_two_are(tmp_path):
+def test_shared_embeddings_want_one_vocabulary_however_large_two_are(tmp_path):
     for split in ("train", "test"):
         (tmp_path / f"{split}.tsv").write_text("a b\tc d\n")
     task = TabSeparated(folder=str(tmp_path), valid=None)
@@ -84,6 +84,9 @@ def test_a_transformer_wants_one_vocabulary_however_large_two_are(tmp_path):
     two = replace(task, target_vocabulary=SplitWords())
     with pytest.raises(UserError, match="one vocabulary of both sides"):
         replace(BASE, task=two).resolve(two.load())
+    tied = vary(BASE, {"task": two, "model.embeddings": "tied"}).resolve(two.load()).model
+    assert isinstance(tied, Transformer)
+    assert tied.source_vocabulary == tied.vocabulary
 
 
 def test_a_label_is_not_searched_for_as_a_sentence(tmp_path):

@@ -8,14 +8,16 @@ import pytest
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Learned
 from attnjax.attention.score import Additive, ScaledDot
+from attnjax.config.vary import vary
+from attnjax.models.feed_forward import ConvolutionFeedForward, FeedForward, GatedFeedForward
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import (
     DecoderLayer,
     EncoderLayer,
-    FeedForward,
     PostNorm,
     PreNorm,
 )
+from attnjax.nn.norm import NoNorm, RMSNorm
 from tests.models.small import HEADS, HIDDEN, VOCABULARY, WIDTH, small
 
 WORDS = jax.ShapeDtypeStruct((1, 2), jnp.int32)
@@ -54,6 +56,43 @@ def test_every_layer_has_its_own(layers, residual, score):
     ends = 2 * 2 * WIDTH if isinstance(residual, PreNorm) else 0
     found = count(small(score, Learned(max_length=9), residual, layers=layers))
     assert found == formula(VOCABULARY, WIDTH, HIDDEN, layers, own) + ends + 9 * WIDTH
+
+
+@pytest.mark.parametrize(
+    "network, numbers",
+    [
+        (FeedForward(width=HIDDEN), 2 * WIDTH * HIDDEN + HIDDEN + WIDTH),
+        (ConvolutionFeedForward(width=HIDDEN), 2 * WIDTH * HIDDEN + HIDDEN + WIDTH),
+        (GatedFeedForward(width=HIDDEN), 3 * WIDTH * HIDDEN),
+    ],
+    ids=lambda part: type(part).__name__,
+)
+def test_every_layer_has_its_own_feed_forward_network(network, numbers):
+    plain = 2 * WIDTH * HIDDEN + HIDDEN + WIDTH
+    for layers in (1, 2, 3):
+        model = vary(small(layers=layers), {"**.feed_forward": network})
+        others = formula(VOCABULARY, WIDTH, HIDDEN, layers) - 2 * layers * plain
+        assert count(model) == others + 2 * layers * numbers
+
+
+@pytest.mark.parametrize("norm, numbers", [(RMSNorm(), WIDTH), (NoNorm(), 0)])
+def test_every_sub_layer_has_its_own_norm(norm, numbers):
+    for layers in (1, 2, 3):
+        norms = layers * (2 + 3)
+        found = count(small(residual=PostNorm(norm=norm), layers=layers))
+        others = formula(VOCABULARY, WIDTH, HIDDEN, layers) - norms * 2 * WIDTH
+        assert found == others + norms * numbers
+
+
+def test_each_embedding_that_is_not_shared_is_a_table_more():
+    sides = small(layers=1).clone(source_vocabulary=7)
+    for embeddings, words in {
+        "shared": VOCABULARY,
+        "tied": 7 + VOCABULARY,
+        "separate": 7 + 2 * VOCABULARY,
+    }.items():
+        model = vary(sides, {"embeddings": embeddings})
+        assert count(model) == formula(words, WIDTH, HIDDEN, 1)
 
 
 def test_base_and_big_have_the_papers_size():

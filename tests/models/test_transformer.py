@@ -189,7 +189,7 @@ def test_dropout_does_not_depend_on_the_batch():
 
 
 def test_a_model_without_a_vocabulary_is_refused():
-    with pytest.raises(ValueError, match="vocabulary must be a number"):
+    with pytest.raises(ValueError, match="vocabularies must be numbers"):
         jax.eval_shape(
             lambda: Transformer(width=8).init(jax.random.key(0), SOURCE, GIVEN, deterministic=True)
         )

@@ -1,0 +1,114 @@
+"""Feed-forward networks of a Transformer's layer: what it computes at every position by itself."""
+
+from abc import ABC, abstractmethod
+from functools import partial
+from typing import Literal
+
+import jax
+from flax import linen as nn
+
+from attnjax.config.constraints import DropoutRate, PositiveInt
+from attnjax.nn.dropout import Dropout
+from attnjax.nn.linear import Dense
+
+type Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "sigmoid", "identity"]
+"""A function of each number by itself.
+
+"relu": max(x, 0). "gelu": x Phi(x), exact, as in BERT; "gelu_tanh": its approximation by tanh, as
+in GPT (both Hendrycks and Gimpel 2016, section 2). "silu", also called swish: x sigmoid(x).
+"""
+
+ACTIVATIONS = {
+    "relu": nn.relu,
+    "gelu": partial(nn.gelu, approximate=False),
+    "gelu_tanh": partial(nn.gelu, approximate=True),
+    "silu": nn.silu,
+    "sigmoid": nn.sigmoid,
+    "identity": lambda x: x,
+}
+
+
+class FeedForwardBase(nn.Module, ABC):
+    """A network at every position by itself. A part: subclasses are chosen on the command line."""
+
+    @abstractmethod
+    def __call__(self, x: jax.Array, *, deterministic: bool) -> jax.Array:
+        """[..., T, D] -> [..., T, D]; no position sees another."""
+
+
+class FeedForward(FeedForwardBase):
+    """FFN(x) = f(x W_1 + b_1) W_2 + b_2 at every position. Vaswani et al. 2017, eq. 2.
+
+    Attributes:
+        width: F, the hidden layer's.
+        activation: f, see `Activation`; the paper's is "relu".
+        dropout: on the hidden layer; the paper has none.
+    """
+
+    width: PositiveInt = 2048
+    activation: Activation = "relu"
+    dropout: DropoutRate = 0.0
+
+    @nn.compact
+    def __call__(self, x: jax.Array, *, deterministic: bool) -> jax.Array:
+        """[..., T, D] -> [..., T, D]."""
+        hidden = ACTIVATIONS[self.activation](Dense((self.width,), name="hidden")(x))
+        hidden = Dropout(self.dropout, name="drop")(hidden, deterministic=deterministic)
+        return Dense((x.shape[-1],), name="out")(hidden)
+
+
+class ConvolutionFeedForward(FeedForwardBase):
+    """The same network as two convolutions over time with kernels of width 1.
+
+    Its kernels are [1, D, F] and [1, F, D]; with the numbers of a `FeedForward` it computes the
+    same. Wider kernels are not offered: they would mix padding into the encoder's words, and show
+    the decoder later ones.
+
+    Attributes:
+        width: F, the hidden layer's.
+        activation: see `Activation`.
+        dropout: on the hidden layer; the paper has none.
+
+    Source: Vaswani et al. 2017, section 3.3: "two convolutions with kernel size 1".
+    """
+
+    width: PositiveInt = 2048
+    activation: Activation = "relu"
+    dropout: DropoutRate = 0.0
+
+    @nn.compact
+    def __call__(self, x: jax.Array, *, deterministic: bool) -> jax.Array:
+        """[..., T, D] -> [..., T, D]."""
+        convolution = partial(
+            nn.Conv, kernel_size=(1,), kernel_init=nn.initializers.glorot_uniform()
+        )
+        hidden = ACTIVATIONS[self.activation](convolution(self.width, name="hidden")(x))
+        hidden = Dropout(self.dropout, name="drop")(hidden, deterministic=deterministic)
+        return convolution(x.shape[-1], name="out")(hidden)
+
+
+class GatedFeedForward(FeedForwardBase):
+    """FFN(x) = (f(x W) * x V) W_2 at every position, * element by element; no biases.
+
+    f is the gate: "sigmoid" gives GLU, "identity" Bilinear, "relu" ReGLU, "gelu" GEGLU, "silu"
+    SwiGLU. With three matrices, F two thirds as large has the parameters of a `FeedForward`.
+
+    Attributes:
+        width: F, the hidden layer's.
+        activation: f, see `Activation`.
+        dropout: on the hidden layer; the paper has none.
+
+    Source: Shazeer 2020, eq. 6; GLU itself: Dauphin et al. 2017.
+    """
+
+    width: PositiveInt = 1365
+    activation: Activation = "silu"
+    dropout: DropoutRate = 0.0
+
+    @nn.compact
+    def __call__(self, x: jax.Array, *, deterministic: bool) -> jax.Array:
+        """[..., T, D] -> [..., T, D]."""
+        gate = ACTIVATIONS[self.activation](Dense((self.width,), bias=False, name="gate")(x))
+        hidden = gate * Dense((self.width,), bias=False, name="hidden")(x)
+        hidden = Dropout(self.dropout, name="drop")(hidden, deterministic=deterministic)
+        return Dense((x.shape[-1],), bias=False, name="out")(hidden)

@@ -1,0 +1,66 @@
+"""One, two or three tables of a Transformer: shared, tied, separate; one vocabulary or two."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.config.vary import vary
+from attnjax.errors import UserError
+from attnjax.models.transformer import Transformer
+from tests.models.small import GIVEN, SOURCE, VOCABULARY, WIDTH, initial, small
+from tests.models.stepwise import stepped_and_parallel
+
+SHARED = small(layers=1).clone(source_vocabulary=VOCABULARY)
+TABLES = {
+    "shared": ("embedding",),
+    "tied": ("embedding", "source_embedding"),
+    "separate": ("embedding", "source_embedding", "output_embedding"),
+}
+
+
+def loss(model: Transformer, parameters: Any) -> Any:
+    logits = model.apply({"params": parameters}, SOURCE, GIVEN, deterministic=True)
+    return (logits * jnp.sin(jnp.arange(logits.size).reshape(logits.shape))).sum(), logits
+
+
+def test_equal_tables_are_one_and_share_its_gradient_out(float64):
+    parameters = initial(SHARED)
+    (expected, gradient) = jax.value_and_grad(lambda p: loss(SHARED, p)[0])(parameters)
+    for embeddings, names in TABLES.items():
+        model = vary(SHARED, {"embeddings": embeddings})
+        copied = parameters | dict.fromkeys(names, parameters["embedding"])
+        found, slopes = jax.value_and_grad(lambda p, model=model: loss(model, p)[0])(copied)
+        assert found == pytest.approx(float(expected), rel=1e-12)
+        parts = [slopes.pop(name) for name in names]
+        assert all(np.abs(part).max() > 0 for part in parts)
+        np.testing.assert_allclose(sum(parts), gradient["embedding"], rtol=0, atol=1e-12)
+
+
+def test_the_default_is_one_table_named_as_it_is():
+    names = set(initial(SHARED))
+    assert {name for name in names if "embedding" in name} == {"embedding"}
+    assert Transformer().embeddings == "shared"
+
+
+@pytest.mark.parametrize("embeddings", ["tied", "separate"])
+def test_two_vocabularies_train_and_search(embeddings, float64):
+    # more source words than target words: an id beyond the target's table is read from its own
+    model = vary(small(layers=1), {"embeddings": embeddings}).with_vocabularies(20, VOCABULARY)
+    assert (model.source_vocabulary, model.vocabulary) == (20, VOCABULARY)
+    parameters = initial(model)
+    assert parameters["source_embedding"].shape == (20, WIDTH)
+    assert parameters["embedding"].shape == (VOCABULARY, WIDTH)
+    source = jnp.where(SOURCE > 0, SOURCE + 8, 0)
+    stepped, parallel = stepped_and_parallel(model, parameters, source, GIVEN)
+    np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)
+
+
+def test_shared_embeddings_refuse_two_vocabularies_and_models_of_text_refuse_none():
+    with pytest.raises(UserError, match="want one vocabulary .* got 20 source and 12 target"):
+        small().with_vocabularies(20, 12)
+    for embeddings in TABLES:
+        with pytest.raises(UserError, match="text on both sides; got None source and 12 target"):
+            vary(small(), {"embeddings": embeddings}).with_vocabularies(None, 12)
