@@ -68,6 +68,7 @@ from attnjax.attention.score import (
     location,
     scaled_dot,
 )
+from attnjax.attention.self_attentive import SelfAttentive, redundancy
 
 __all__ = [
     "Additive",
@@ -106,6 +107,7 @@ __all__ = [
     "ScaledDot",
     "Score",
     "Segments",
+    "SelfAttentive",
     "Sinusoidal",
     "Softmax",
     "SquaredExponential",
@@ -122,6 +124,7 @@ __all__ = [
     "local_predictive",
     "location",
     "normalize",
+    "redundancy",
     "relative_sum",
     "scaled_dot",
     "sinusoidal",

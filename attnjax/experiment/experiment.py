@@ -89,6 +89,7 @@ class Experiment:
             for side in text:
                 symbols = [getattr(example, side) for example in examples]
                 self.model.check_lengths(symbols, f"of the {split} split", side)
+            self.model.check_examples(examples, f"of the {split} split")
         model = self.model.with_vocabularies(*corpus.vocabularies.sizes)
         model.check_vocabularies(corpus.vocabularies)
         self.objective.check(model)

@@ -5,6 +5,8 @@ A model is a frozen Linen module, unbound in an experiment. `Model` says what ev
 """
 
 from attnjax.models.base import Model, SequenceModel, logits
+from attnjax.models.bert import BertEncoder, BertModel, bert_layer
+from attnjax.models.bert_heads import BertClassifier, BertPretraining, BertTagger
 from attnjax.models.captioner import Captioner, Convolutions
 from attnjax.models.classifier import Classifier
 from attnjax.models.feed_forward import (
@@ -14,6 +16,7 @@ from attnjax.models.feed_forward import (
     GatedFeedForward,
 )
 from attnjax.models.kernel_regression import KernelRegression
+from attnjax.models.masked_words import MaskedWordModel
 from attnjax.models.rnn_cells import GRU, LSTM, Cell, Elman, GRUResetBefore
 from attnjax.models.rnn_decoders import (
     BahdanauDecoder,
@@ -24,8 +27,10 @@ from attnjax.models.rnn_decoders import (
     RNNDecoder,
 )
 from attnjax.models.rnn_encoder import Encoder, EncoderOutput
+from attnjax.models.self_attention_encoder import SelfAttentionEncoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.sown_attention import LayerAttention
+from attnjax.models.text_encoder import EncodedText, TextEncoder
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import (
     DecoderLayer,
@@ -39,6 +44,11 @@ __all__ = [
     "GRU",
     "LSTM",
     "BahdanauDecoder",
+    "BertClassifier",
+    "BertEncoder",
+    "BertModel",
+    "BertPretraining",
+    "BertTagger",
     "Captioner",
     "Cell",
     "Classifier",
@@ -46,6 +56,7 @@ __all__ = [
     "Convolutions",
     "DecoderLayer",
     "Elman",
+    "EncodedText",
     "Encoder",
     "EncoderLayer",
     "EncoderOutput",
@@ -58,14 +69,18 @@ __all__ = [
     "KernelRegression",
     "LayerAttention",
     "LuongDecoder",
+    "MaskedWordModel",
     "Model",
     "NoInputFeeding",
     "PostNorm",
     "PreNorm",
     "RNNDecoder",
     "Residual",
+    "SelfAttentionEncoder",
     "Seq2Seq",
     "SequenceModel",
+    "TextEncoder",
     "Transformer",
+    "bert_layer",
     "logits",
 ]

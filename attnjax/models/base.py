@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.mask import Padding
+from attnjax.data.corpus import Encoded
 from attnjax.data.vocabularies import Side, Vocabularies
 from attnjax.errors import UserError
 from attnjax.models.sown_attention import LayerAttention
@@ -107,6 +108,19 @@ class Model(nn.Module, ABC, kw_only=True):
                     f"the {side} of sentence {number} {where} has {len(symbols)} symbols (END "
                     f"counted); the model takes at most {limit.words} ({limit.path})"
                 )
+
+    @nn.nowrap
+    def check_examples(self, examples: Sequence[Encoded], where: str) -> None:
+        """Refuse examples whose target does not fit their source; by default none.
+
+        Args:
+            examples: of a split.
+            where: which they are, in words: "of the test split".
+
+        Raises:
+            UserError: the first such example, by its number.
+        """
+        del examples, where
 
     @nn.nowrap
     def alignment(self, params: Any, source: jax.Array, decoder_input: jax.Array) -> jax.Array:

@@ -1,7 +1,7 @@
-"""Text classification: a recurrent encoder, one attention to its states, one label."""
+"""Text classification: an encoder, one attention to its states, one label."""
 
 from dataclasses import field
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -17,37 +17,28 @@ from attnjax.errors import UserError
 from attnjax.models.base import SequenceModel, logits
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs, sown
+from attnjax.models.text_encoder import EncodedText, TextEncoder
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.length_limit import MaxLength
 from attnjax.nn.lift import inherit
 
 
-class EncodedText(NamedTuple):
-    """What the encoder makes of a text.
-
-    Attributes:
-        states: of every word, [B, S, W]; W is the encoder's width times its directions.
-        query: the last layer's states after the last word of each direction, [B, 1, W].
-    """
-
-    states: jax.Array
-    query: jax.Array
-
-
 class Classifier(SequenceModel):
     """p(label) = softmax(embedding of the label * context), context = attention(query, states).
 
-    The states h_1, ..., h_S are a recurrent encoder's. The query is [h_S of the forward direction;
-    h_1 of the backward direction]. PAD is masked; END counts as a word of the source, so that no
-    text is empty. The label depends on the context alone: nothing goes around the attention.
+    The states h_1, ..., h_S and the query are the encoder's: of a recurrent one the query is [h_S
+    of the forward direction; h_1 of the backward direction], of self-attention the state of a
+    learned vector that stands before the text. PAD is masked; END counts as a word of the source,
+    so that no text is empty. The label depends on the context alone: nothing goes around the
+    attention.
 
-    Dropout falls on the embeddings and on the context.
+    Dropout falls on the embeddings, within the encoder, and on the context.
 
     Attributes:
         vocabulary: the number of symbols of the target; None until the data is read.
         source_vocabulary: the number of words, likewise.
         width: D, of the embeddings.
-        encoder: reads the text.
+        encoder: reads the text: `Encoder`, recurrent, or `SelfAttentionEncoder`.
         attention: of the query to the states; None: the query itself is classified.
         dropout: the rate.
 
@@ -61,7 +52,7 @@ class Classifier(SequenceModel):
     vocabulary: PositiveInt | None = None
     source_vocabulary: PositiveInt | None = None
     width: PositiveInt = 100
-    encoder: Encoder = field(default_factory=lambda: Encoder(width=100))
+    encoder: TextEncoder = field(default_factory=lambda: Encoder(width=100))
     attention: AttentionBase | None = field(default_factory=lambda: Attention(score=Dot()))
     dropout: DropoutRate = 0.5
 
@@ -89,10 +80,11 @@ class Classifier(SequenceModel):
     def attentions(
         self, params: Any, source: jax.Array, decoder_input: jax.Array
     ) -> tuple[LayerAttention, ...]:
-        """The one attention, of the query to the states."""
-        tree = self.sown_attention(params, source, decoder_input)
-        mask = pairs(jnp.ones_like(decoder_input, bool), source != PAD)
-        return tuple(layer_attentions(tree, mask, "attention"))
+        """The encoder's own attentions, if it has any, and that of the query to the states."""
+        tree, present = self.sown_attention(params, source, decoder_input), source != PAD
+        mask = pairs(jnp.ones_like(decoder_input, bool), present)
+        last = layer_attentions(tree, mask, "attention")
+        return (*self.encoder.attentions(tree, present), *last)
 
     def setup(self) -> None:
         """Make the embeddings, and fill what the encoder leaves to the model."""
@@ -102,16 +94,14 @@ class Classifier(SequenceModel):
         self.embedding = self.param("embedding", normal, (self.source_vocabulary, self.width))
         self.read = inherit(self.encoder, dropout=self.dropout)
         self.drop = Dropout(self.dropout)
-        states = self.encoder.width * (2 if self.encoder.direction == "both" else 1)
+        states = self.encoder.state_width(self.width)
         glorot = nn.initializers.glorot_uniform()
         self.output_embedding = self.param("label", glorot, (self.vocabulary, states))
 
     def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[EncodedText, Padding]:
         present = source != PAD
         x = self.drop(self.embedding[source], deterministic=deterministic)
-        states, final = self.read(x, present, deterministic=deterministic)
-        query = jnp.concatenate([carry[-1] for carry in final[-1]], axis=-1)
-        return EncodedText(states, query[:, None]), Padding(present)
+        return self.read.read(x, present, deterministic=deterministic), Padding(present)
 
     def features(
         self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool

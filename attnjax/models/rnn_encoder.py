@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from attnjax.config.constraints import DropoutRate, PositiveInt
+from attnjax.config.constraints import PositiveInt
 from attnjax.models.rnn_cells import LSTM, Carry, Cell
+from attnjax.models.text_encoder import EncodedText, TextEncoder
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.lift import clone_template, inherited, scan_time
 
@@ -65,7 +66,7 @@ class EncoderOutput(NamedTuple):
     final: tuple[tuple[Carry, ...], ...]
 
 
-class Encoder(nn.Module):
+class Encoder(TextEncoder):
     """A stack of recurrent layers over a text, in one direction or in both.
 
     Of the source `a b c END`, "forward" reads a b c END and "backward" reads END c b a. The order
@@ -88,7 +89,6 @@ class Encoder(nn.Module):
     width: PositiveInt = 512
     layers: PositiveInt = 1
     direction: Literal["forward", "backward", "both"] = "both"
-    dropout: DropoutRate | None = None
 
     def setup(self) -> None:
         """Make every layer of every direction a cell of its own."""
@@ -116,3 +116,14 @@ class Encoder(nn.Module):
             x = jnp.concatenate(states, axis=-1)
             final.append(carries)
         return EncoderOutput(x, tuple(final))
+
+    @nn.nowrap
+    def state_width(self, width: int) -> int:
+        del width
+        return self.width * (2 if self.direction == "both" else 1)
+
+    def read(self, x: jax.Array, present: jax.Array, *, deterministic: bool) -> EncodedText:
+        """As `__call__`; the query is the last layer's states after the last word they read."""
+        states, final = self(x, present, deterministic=deterministic)
+        query = jnp.concatenate([carry[-1] for carry in final[-1]], axis=-1)
+        return EncodedText(states, query[:, None])

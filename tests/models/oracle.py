@@ -29,6 +29,25 @@ def sinusoidal(length, width):
     return table
 
 
+def stack(parameters, x, attend, *, side="", pre_norm):
+    """The layers of one side: each `attend`, by its name in the layer, then the network."""
+
+    def sub_layer(x, layer, name, change):
+        own, norm = layer[name], layer[f"{name}_residual"].get("norm")
+        if pre_norm:
+            return x + change(own, layer_norm(x, norm))
+        return layer_norm(x + change(own, x), norm)
+
+    number = 0
+    while f"{side}layers_{number}" in parameters:
+        layer = parameters[f"{side}layers_{number}"]
+        for name, change in attend.items():
+            x = sub_layer(x, layer, name, change)
+        x = sub_layer(x, layer, "feed_forward", lambda own, x: feed_forward(x, own))
+        number += 1
+    return x
+
+
 def transformer(parameters, source, given, *, score: str, pre_norm: bool):
     """Logits [T, V] of one sentence: Vaswani et al. 2017, Figure 1; Xiong et al. 2020, Table 1."""
     table = parameters["embedding"]
@@ -40,20 +59,8 @@ def transformer(parameters, source, given, *, score: str, pre_norm: bool):
             place = sinusoidal(len(words), table.shape[1])
         return table[words] * np.sqrt(table.shape[1]) + place
 
-    def sub_layer(x, layer, name, change):
-        own, norm = layer[name], layer[f"{name}_residual"].get("norm")
-        if pre_norm:
-            return x + change(own, layer_norm(x, norm))
-        return layer_norm(x + change(own, x), norm)
-
-    def stack(x, side, attend):
-        number = 0
-        while f"{side}_layers_{number}" in parameters:
-            layer = parameters[f"{side}_layers_{number}"]
-            for name, change in attend.items():
-                x = sub_layer(x, layer, name, change)
-            x = sub_layer(x, layer, "feed_forward", lambda own, x: feed_forward(x, own))
-            number += 1
+    def normalized_stack(x, side, attend):
+        x = stack(parameters, x, attend, side=f"{side}_", pre_norm=pre_norm)
         return layer_norm(x, parameters[f"{side}_residual"]["norm"]) if pre_norm else x
 
     def to(mask, memory=None):
@@ -65,9 +72,9 @@ def transformer(parameters, source, given, *, score: str, pre_norm: bool):
 
     S, T = len(source), len(given)
     present = np.tile(source != 0, (max(S, T), 1))
-    memory = stack(embed(source), "encoder", {"self_attention": to(present[:S])})
+    memory = normalized_stack(embed(source), "encoder", {"self_attention": to(present[:S])})
     causal = np.array([[s <= t for s in range(T)] for t in range(T)])
-    hidden = stack(
+    hidden = normalized_stack(
         embed(given),
         "decoder",
         {"self_attention": to(causal), "cross_attention": to(present[:T], memory)},

@@ -1,0 +1,91 @@
+"""Self-attentive pooling: several weighted sums of the states of one text, without a query."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+from attnjax.attention.align import softmax
+from attnjax.attention.attention import AttentionBase
+from attnjax.attention.mask import MaskLike, as_mask
+from attnjax.attention.pool import weighted_sum
+from attnjax.attention.position import Positions
+from attnjax.config.constraints import PositiveInt
+from attnjax.nn.lift import sow
+from attnjax.nn.linear import Dense
+
+
+class HopMemory(NamedTuple):
+    """What `SelfAttentive.prepare` returns: the logits [..., S, R], the values [..., S, V]."""
+
+    logits: jax.Array
+    value: jax.Array
+
+
+def redundancy(weights: jax.Array) -> jax.Array:
+    """How much the hops look at the same words: ||A A^T - I||_F^2, weights [..., R, S] -> [...].
+
+    0 where every hop looks at one word, and no two at the same.
+
+    Source: Lin et al. 2017, eq. 8.
+    """
+    gram = jnp.einsum("...rs,...qs->...rq", weights, weights)
+    identity = jnp.broadcast_to(jnp.eye(weights.shape[-2], dtype=gram.dtype), gram.shape)
+    return ((gram - identity) ** 2).sum((-1, -2))
+
+
+class SelfAttentive(AttentionBase):
+    """R weighted sums of the states ("hops"), mapped to one vector: context = relu(W vec(A H) + b).
+
+        A = softmax(W_2 tanh(W_1 H^T))
+
+    H are the values [S, V], A the weights [R, S]. The query gives the context's width and nothing
+    else: every query has the same weights. The weights are sown with hops as heads, [..., R, T, S],
+    and their `redundancy`, [..., T], to the collection "objective". A row that may attend to
+    nothing has weights 0.
+
+    Attributes:
+        hops: R.
+        width: the rows of W_1.
+
+    Source: Lin et al. 2017, eq. 6 and 7, and the first layer of the network after them (section
+        2.1); there the context is 3,000 wide, here as wide as the query.
+    """
+
+    hops: PositiveInt = 30
+    width: PositiveInt = 350
+
+    @nn.compact
+    def prepare(self, key: jax.Array, value: jax.Array) -> HopMemory:
+        """The logits of every hop, which depend on the keys alone."""
+        hidden = jnp.tanh(Dense((self.width,), bias=False, name="hidden")(key))
+        logits = Dense((self.hops,), bias=False, name="hops")(hidden)
+        return HopMemory(logits.astype(jnp.promote_types(logits.dtype, jnp.float32)), value)
+
+    @nn.compact
+    def attend(
+        self,
+        query: jax.Array,
+        memory: HopMemory,
+        mask: MaskLike = None,
+        *,
+        positions: Positions = Positions(),
+        deterministic: bool,
+    ) -> jax.Array:
+        """Queries [..., T, D] -> [..., T, D]."""
+        del deterministic
+        (*leading, steps, width), places = query.shape, memory.value.shape[-2]
+        shape = (*leading, self.hops, steps, places)
+        logits = jnp.broadcast_to(jnp.swapaxes(memory.logits, -1, -2)[..., None, :], shape)
+        allowed, mask = None, as_mask(mask, query)
+        if mask is not None:
+            every = mask.dense(positions.filled(query, memory.value))
+            every = jnp.broadcast_to(every, (*leading, steps, places))
+            allowed = jnp.broadcast_to(every[..., None, :, :], shape)
+        weights = softmax(logits, allowed)
+        sow(self, "attention", "weights", weights)
+        sow(self, "objective", "redundancy", redundancy(jnp.swapaxes(weights, -2, -3)))
+        found = weighted_sum(weights, memory.value[..., None, :, :])
+        found = jnp.swapaxes(found, -2, -3).reshape(*leading, steps, -1)
+        return nn.relu(Dense((width,), name="out")(found))

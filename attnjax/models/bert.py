@@ -1,0 +1,203 @@
+"""The encoder of BERT: words, segments and positions, through layers of self-attention."""
+
+from collections.abc import Iterator
+from dataclasses import field
+from typing import Annotated, Any, Self
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+from attnjax.attention.attention import Attention
+from attnjax.attention.mask import Padding
+from attnjax.attention.multihead import MultiHead
+from attnjax.attention.position import Learned, Position
+from attnjax.config.constraints import DropoutRate, PositiveInt, SetByOwner
+from attnjax.data.special_tokens import END, PAD, START
+from attnjax.data.vocabularies import Side
+from attnjax.errors import UserError
+from attnjax.models.base import SequenceModel
+from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs
+from attnjax.models.transformer_layers import EncoderLayer, FeedForward, PostNorm, Residual
+from attnjax.nn.dropout import Dropout
+from attnjax.nn.length_limit import MaxLength
+from attnjax.nn.lift import clone_template, inherit
+from attnjax.nn.norm import LayerNorm, Norm
+
+EPSILON = 1e-12
+"""Of every layer norm, in the authors' program."""
+
+
+def bert_layer(heads: int, width: int, dropout: float = 0.1) -> EncoderLayer:
+    """A layer as BERT has them: biases in every linear map, exact GELU, dropout on the weights.
+
+    Args:
+        heads: H.
+        width: F, of the feed-forward network.
+        dropout: on the attention's weights.
+    """
+    return EncoderLayer(
+        self_attention=MultiHead(head=Attention(dropout=dropout), heads=heads, bias=True),
+        feed_forward=FeedForward(width=width, activation="gelu"),
+    )
+
+
+def segments_of(source: jax.Array) -> jax.Array:
+    """The number of ENDs before each place of [B, S]: 0 in the first sentence, 1 in the second."""
+    ends = (source == END).astype(jnp.int32)
+    return jnp.cumsum(ends, axis=1) - ends
+
+
+class BertEncoder(nn.Module):
+    """START and a source, each word the sum of three embeddings, through layers of self-attention.
+
+        x_t = dropout(norm(word_t + segment_t + position_t))
+
+    START stands for [CLS], END for [SEP]: a source is `a b c END`, or `a b c END d e END` of two
+    sentences, which are segment 0 and 1. The last row of the words' embedding is MASK's. The
+    default is BERT-base.
+
+    Attributes:
+        vocabulary: the number of words, MASK not counted.
+        width: D, of embeddings and layers.
+        num_layers: the number of layers.
+        layer: the template of one layer, see `bert_layer`.
+        position: of START is 0, of the source's first word 1.
+        segments: the number of segments; sentences after the last one count as the last one.
+        norm: of the sum of the embeddings.
+        residual: where the norm stands in every layer.
+        dropout: on the embeddings and on what each sub-layer adds.
+
+    Source: Devlin et al. 2019, section 3 and Figure 2; the place of norm and dropout, and the
+        epsilon, are those of the authors' program, github.com/google-research/bert.
+    """
+
+    vocabulary: Annotated[PositiveInt | None, SetByOwner()] = None
+    width: PositiveInt = 768
+    num_layers: PositiveInt = 12
+    layer: EncoderLayer = field(default_factory=lambda: bert_layer(heads=12, width=3072))
+    position: Position = field(default_factory=Learned)
+    segments: PositiveInt = 2
+    norm: Norm = field(default_factory=lambda: LayerNorm(epsilon=EPSILON))
+    residual: Residual = field(default_factory=lambda: PostNorm(norm=LayerNorm(epsilon=EPSILON)))
+    dropout: DropoutRate = 0.1
+
+    def setup(self) -> None:
+        """Make the embeddings, and every layer its own parts."""
+        if self.vocabulary is None:
+            raise ValueError("a model's vocabulary must be a number before it is used; got None")
+        normal = nn.initializers.normal(self.width**-0.5)
+        self.embedding = self.param("embedding", normal, (self.vocabulary + 1, self.width))
+        self.segment = self.param("segment", normal, (self.segments, self.width))
+        shared = {"residual": self.residual, "dropout": self.dropout}
+        self.layers = [inherit(self.layer, **shared) for _ in range(self.num_layers)]
+        self.last_residual = clone_template(self.residual)
+        self.drop = Dropout(self.dropout)
+
+    def __call__(self, source: jax.Array, *, deterministic: bool) -> jax.Array:
+        """Sources [B, S] -> states [B, 1 + S, D], START's first."""
+        words = jnp.pad(source, ((0, 0), (1, 0)), constant_values=START)
+        segment = jnp.minimum(segments_of(words), self.segments - 1)
+        x = self.position(
+            self.embedding[words] + self.segment[segment], jnp.arange(words.shape[1])[None]
+        )
+        x = self.drop(self.norm(x), deterministic=deterministic)
+        for layer in self.layers:
+            x = layer(x, Padding(words != PAD), deterministic=deterministic)
+        return self.last_residual.final(x)
+
+
+class BertModel(SequenceModel):
+    """A BERT encoder below a head; heads on the same encoder have its parameters at the same path.
+
+    Attributes:
+        vocabulary: the number of symbols of the target; None until the data is read.
+        source_vocabulary: the number of words, likewise.
+        bert: the encoder.
+    """
+
+    vocabulary: PositiveInt | None = None
+    source_vocabulary: PositiveInt | None = None
+    bert: BertEncoder = field(default_factory=BertEncoder)
+
+    @nn.nowrap
+    def with_vocabularies(self, source: int | None, target: int | None) -> Self:
+        if source is None or target is None:
+            raise UserError(
+                f"a {type(self).__name__} wants words and labels, a vocabulary of each; got "
+                f"{source} source and {target} target symbols"
+            )
+        return self.fill(source_vocabulary=source, vocabulary=target)
+
+    @nn.nowrap
+    def max_length(self, side: Side) -> MaxLength | None:
+        """The source's only; START takes one position."""
+        limit = super().max_length(side)
+        if side == "target" or limit is None:
+            return None
+        return limit._replace(words=limit.words - 1)
+
+    @nn.nowrap
+    def attentions(
+        self, params: Any, source: jax.Array, decoder_input: jax.Array
+    ) -> tuple[LayerAttention, ...]:
+        """The self-attention of every layer, from below; START is the first position."""
+        tree = self.sown_attention(params, source, decoder_input)
+        there = jnp.pad(source != PAD, ((0, 0), (1, 0)), constant_values=True)
+
+        def found() -> Iterator[LayerAttention]:
+            for number in range(self.bert.num_layers):
+                name = f"layers_{number}"
+                yield from layer_attentions(tree, pairs(there, there), "encoder", name)
+
+        return tuple(found())
+
+    @property
+    def labels(self) -> int:
+        """The number of symbols of the target.
+
+        Raises:
+            ValueError: it is not known yet.
+        """
+        if self.vocabulary is None:
+            raise ValueError("a model's vocabulary must be a number before it is used; got None")
+        return self.vocabulary
+
+    @nn.nowrap
+    def own_encoder(self) -> BertEncoder:
+        """The encoder with the model's vocabulary; a head's `setup` binds it as `self.encoder`."""
+        return clone_template(self.bert, vocabulary=self.source_vocabulary)
+
+
+class LabelHead(nn.Module):
+    """The two matrices whose product are the logits of labels, hidden W^T + b.
+
+    The bias is a column of W, and hidden has a 1 there: training takes logits as a product.
+
+    Attributes:
+        vocabulary: V, the number of labels.
+    """
+
+    vocabulary: PositiveInt
+
+    @nn.compact
+    def __call__(self, hidden: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Hidden vectors [..., D] -> [..., D + 1] and [V, D + 1]."""
+        shape = (self.vocabulary, hidden.shape[-1])
+        table = self.param("kernel", nn.initializers.glorot_uniform(), shape)
+        return with_bias(hidden, table, self.param("bias", nn.initializers.zeros, shape[:1]))
+
+
+def with_bias(hidden: jax.Array, table: jax.Array, bias: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Hidden vectors and a table whose product is hidden table^T + bias: with a column of ones.
+
+    Args:
+        hidden: [..., D].
+        table: [V, D].
+        bias: [V].
+
+    Returns:
+        [..., D + 1] and [V, D + 1].
+    """
+    ones = jnp.ones((*hidden.shape[:-1], 1), hidden.dtype)
+    return jnp.concatenate([hidden, ones], -1), jnp.concatenate([table, bias[:, None]], -1)

@@ -1,0 +1,221 @@
+"""The heads of BERT: masked words with the next sentence, one label a text, one label a word."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+from attnjax.attention.mask import Padding
+from attnjax.config.constraints import DropoutRate
+from attnjax.data.corpus import Encoded
+from attnjax.data.special_tokens import PAD
+from attnjax.errors import UserError
+from attnjax.models.base import logits
+from attnjax.models.bert import EPSILON, BertModel, LabelHead, with_bias
+from attnjax.models.masked_words import MaskedWordModel, Predictions
+from attnjax.models.sown_attention import sown
+from attnjax.nn.dropout import Dropout
+from attnjax.nn.linear import Dense
+from attnjax.nn.norm import LayerNorm
+
+
+class BertClassifier(BertModel):
+    """p(label) = softmax(W pooled + b), pooled = tanh(W_p h_0 + b_p), h_0 the state of START.
+
+    Dropout falls on the pooled vector.
+
+    Attributes:
+        dropout: the rate.
+
+    Source: Devlin et al. 2019, section 4.1; the tanh is in the authors' program only.
+    """
+
+    predicts_label = True
+
+    dropout: DropoutRate = 0.1
+
+    @nn.nowrap
+    def alignment(self, params: Any, source: jax.Array, decoder_input: jax.Array) -> jax.Array:
+        """The weights [B, 1, S] of the words for START in the last layer, the mean over heads.
+
+        A row sums to 1 less START's weight of itself.
+        """
+        tree = self.sown_attention(params, source, decoder_input)
+        weights = sown(tree, "encoder", f"layers_{self.bert.num_layers - 1}")
+        return weights.reshape(len(source), -1, *weights.shape[-2:]).mean(1)[:, :1, 1:]
+
+    def setup(self) -> None:
+        """Make the encoder, the pooler, and the labels' head."""
+        self.encoder = self.own_encoder()
+        self.pooler = Dense((self.bert.width,))
+        self.label = LabelHead(self.labels)
+        self.drop = Dropout(self.dropout)
+
+    def label_head(self) -> LabelHead:
+        """What maps the pooled vector to labels."""
+        return self.label
+
+    def label_features(
+        self, state: jax.Array, *, deterministic: bool
+    ) -> tuple[jax.Array, jax.Array]:
+        """START's state [B, 1, D] -> what the logits of the labels are the product of."""
+        pooled = jnp.tanh(self.pooler(state))
+        return self.label_head()(self.drop(pooled, deterministic=deterministic))
+
+    def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[jax.Array, Padding]:
+        """The state of START [B, 1, D], and the mask of the words."""
+        return self.encoder(source, deterministic=deterministic)[:, :1], Padding(source != PAD)
+
+    def features(
+        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
+    ) -> tuple[jax.Array, jax.Array]:
+        """The pooled vector and the labels' weights, each with its share of the bias.
+
+        Args:
+            source: [B, S].
+            decoder_input: START alone, [B, 1]; its value is not used.
+            deterministic: whether to leave out dropout.
+
+        Raises:
+            UserError: the target is not one symbol.
+        """
+        if decoder_input.shape[1] != 1:
+            raise UserError(
+                f"a {type(self).__name__} gives one label to a text; a target of one symbol was "
+                f"wanted, got {decoder_input.shape[1]}"
+            )
+        state, _ = self.encode(source, deterministic=deterministic)
+        return self.label_features(state, deterministic=deterministic)
+
+    def start(
+        self, memory: jax.Array, mask: Padding, *, length: int, beams: int
+    ) -> tuple[jax.Array, tuple[()], tuple[()]]:
+        """The label's logits [B, 1, V]; no cache and no state, for there is one step."""
+        del mask, length, beams
+        return logits(*self.label_features(memory, deterministic=True)), (), ()
+
+    def step(
+        self,
+        constants: jax.Array,
+        cache: tuple[()],
+        state: tuple[()],
+        word: jax.Array,
+        step: jax.Array,
+    ) -> tuple[jax.Array, tuple[()], tuple[()]]:
+        """The logits of the label, [B, K, V]; they do not depend on the word [B, K]."""
+        del step
+        return jnp.broadcast_to(constants, (*word.shape, constants.shape[-1])), cache, state
+
+
+class BertPretraining(BertClassifier, MaskedWordModel):
+    """Predicts masked words; of two sentences also whether the second follows the first.
+
+        p(word) = softmax(E norm(gelu(W h_t + c)) + b), E the embedding of the words
+
+    Data without labels train the masked words alone, and the model has no head for labels.
+
+    Source: Devlin et al. 2019, section 3.1; the transform before E is in the authors' program only.
+    """
+
+    @nn.nowrap
+    def with_vocabularies(self, source: int | None, target: int | None) -> Self:
+        if source is None:
+            raise UserError("a BertPretraining wants text; got a source without a vocabulary")
+        sizes = {"source_vocabulary": source, "vocabulary": target}
+        return self.fill(**{name: size for name, size in sizes.items() if size is not None})
+
+    def setup(self) -> None:
+        """Make the encoder and both heads."""
+        self.encoder = self.own_encoder()
+        self.transform = Dense((self.bert.width,))
+        self.norm = LayerNorm(epsilon=EPSILON)
+        zeros = nn.initializers.zeros
+        self.word_bias = self.param("word_bias", zeros, (self.source_vocabulary,))
+        if self.vocabulary is not None:
+            self.pooler = Dense((self.bert.width,))
+            self.next_sentence = LabelHead(self.vocabulary)
+            self.drop = Dropout(self.dropout)
+
+    def label_head(self) -> LabelHead:
+        return self.next_sentence
+
+    def predict(self, source: jax.Array, places: jax.Array, *, deterministic: bool) -> Predictions:
+        states = self.encoder(source, deterministic=deterministic)
+        label = None
+        if self.vocabulary is not None:
+            label = self.label_features(states[:, :1], deterministic=deterministic)
+        hidden = jnp.take_along_axis(states[:, 1:], places[..., None], axis=1)
+        hidden = self.norm(nn.gelu(self.transform(hidden), approximate=False))
+        words = self.encoder.embedding[: self.source_vocabulary]
+        return Predictions(with_bias(hidden, words, self.word_bias), label)
+
+    def __call__(
+        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
+    ) -> jax.Array:
+        """The logits [B, S, V] of the word at each place of the source."""
+        del decoder_input
+        places = jnp.broadcast_to(jnp.arange(source.shape[1])[None], source.shape)
+        return logits(*self.predict(source, places, deterministic=deterministic).words)
+
+
+class BertTagger(BertModel):
+    """p(tag t) = softmax(W h_t + b): a tag for each word of the source, and END for its END.
+
+    Dropout falls on the states.
+
+    Attributes:
+        dropout: the rate.
+
+    Source: Devlin et al. 2019, section 5.3 and Figure 4 (d).
+    """
+
+    dropout: DropoutRate = 0.1
+
+    @nn.nowrap
+    def check_examples(self, examples: Sequence[Encoded], where: str) -> None:
+        for number, (source, target, _) in enumerate(examples, start=1):
+            if len(source) != len(target):
+                raise UserError(
+                    f"a BertTagger wants a tag for each symbol of the source; sentence {number} "
+                    f"{where} has {len(source)} symbols and {len(target)} tags (END counted)"
+                )
+
+    def setup(self) -> None:
+        """Make the encoder and the tags' head."""
+        self.encoder = self.own_encoder()
+        self.tag = LabelHead(self.labels)
+        self.drop = Dropout(self.dropout)
+
+    def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[jax.Array, Padding]:
+        """The states of the words [B, S, D], and their mask."""
+        return self.encoder(source, deterministic=deterministic)[:, 1:], Padding(source != PAD)
+
+    def features(
+        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
+    ) -> tuple[jax.Array, jax.Array]:
+        """The states of the first T words; their tags do not depend on the decoder's input."""
+        states, _ = self.encode(source, deterministic=deterministic)
+        states = self.drop(states[:, : decoder_input.shape[1]], deterministic=deterministic)
+        return self.tag(states)
+
+    def start(
+        self, memory: jax.Array, mask: Padding, *, length: int, beams: int
+    ) -> tuple[jax.Array, tuple[()], tuple[()]]:
+        """The logits of all tags, [B, S, V]; no cache and no state."""
+        del mask, length, beams
+        return logits(*self.tag(memory)), (), ()
+
+    def step(
+        self,
+        constants: jax.Array,
+        cache: tuple[()],
+        state: tuple[()],
+        word: jax.Array,
+        step: jax.Array,
+    ) -> tuple[jax.Array, tuple[()], tuple[()]]:
+        """The logits of the tag at this place, [B, K, V]; behind the source those of its last."""
+        place = jnp.minimum(step, constants.shape[1] - 1)
+        found = jax.lax.dynamic_index_in_dim(constants, place, axis=1)
+        return jnp.broadcast_to(found, (*word.shape, found.shape[-1])), cache, state

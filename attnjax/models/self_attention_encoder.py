@@ -1,0 +1,78 @@
+"""A text encoder of self-attention alone: the encoder layers of a Transformer."""
+
+from collections.abc import Iterator
+from dataclasses import field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+from attnjax.attention.mask import Padding
+from attnjax.attention.position import Position, Sinusoidal
+from attnjax.config.constraints import PositiveInt
+from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs
+from attnjax.models.text_encoder import EncodedText, TextEncoder
+from attnjax.models.transformer_layers import EncoderLayer, PostNorm, Residual
+from attnjax.nn.dropout import Dropout
+from attnjax.nn.lift import clone_template, inherit, inherited
+
+
+class SelfAttentionEncoder(TextEncoder):
+    """Layers of self-attention over [class, x_1, ..., x_S]; the query is the class vector's state.
+
+    x_t is sqrt(D) times the embedding of word t with its position added, as in a Transformer. The
+    class vector is learned and has no position: BERT's [CLS]. States are as wide as embeddings.
+
+    Attributes:
+        num_layers: the number of layers.
+        layer: the template of one layer.
+        position: added to the embeddings.
+        residual: where the norm stands, in every layer that does not say so itself.
+        dropout: on the embeddings with their positions, and on what each sub-layer adds; None means
+            the model's.
+
+    Source: Vaswani et al. 2017, section 3.1, left half of Figure 1; Devlin et al. 2019, section 3.
+    """
+
+    num_layers: PositiveInt = 2
+    layer: EncoderLayer = field(default_factory=EncoderLayer)
+    position: Position = field(default_factory=Sinusoidal)
+    residual: Residual = field(default_factory=PostNorm)
+
+    @nn.nowrap
+    def state_width(self, width: int) -> int:
+        return width
+
+    @nn.nowrap
+    def attentions(self, tree: Any, present: jax.Array) -> Iterator[LayerAttention]:
+        """The self-attention of every layer, from below; the class vector is the first position."""
+        there = _with_class(present)
+        for number in range(self.num_layers):
+            yield from layer_attentions(tree, pairs(there, there), "read", f"layers_{number}")
+
+    def setup(self) -> None:
+        """Make every layer its own parts, and fill what it leaves to the encoder."""
+        dropout = inherited(self, "dropout")
+        shared = {"residual": self.residual, "dropout": dropout}
+        self.layers = [inherit(self.layer, **shared) for _ in range(self.num_layers)]
+        self.last_residual = clone_template(self.residual)
+        self.where = clone_template(self.position)
+        self.drop = Dropout(dropout)
+
+    @nn.compact
+    def read(self, x: jax.Array, present: jax.Array, *, deterministic: bool) -> EncodedText:
+        width = x.shape[-1]
+        first = self.param("class", nn.initializers.normal(1.0), (width,))
+        first = jnp.broadcast_to(first.astype(x.dtype), (x.shape[0], 1, width))
+        x = self.where(x * jnp.asarray(width**0.5, x.dtype), jnp.arange(x.shape[1])[None])
+        x = self.drop(jnp.concatenate([first, x], axis=1), deterministic=deterministic)
+        for layer in self.layers:
+            x = layer(x, Padding(_with_class(present)), deterministic=deterministic)
+        x = self.last_residual.final(x)
+        return EncodedText(states=x[:, 1:], query=x[:, :1])
+
+
+def _with_class(present: jax.Array) -> jax.Array:
+    """Which positions are there, [B, 1 + S], the class vector's first."""
+    return jnp.pad(present, ((0, 0), (1, 0)), constant_values=True)

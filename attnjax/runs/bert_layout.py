@@ -1,0 +1,187 @@
+"""BERT's parameters in the public layout, which `transformers` writes, and as ours."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from attnjax.attention.position import Learned
+from attnjax.config.constraints import DropoutRate, PositiveInt, check_fields
+from attnjax.data.vocabulary import SPECIAL
+from attnjax.errors import UserError
+from attnjax.models.bert import BertEncoder, bert_layer
+from attnjax.models.bert_heads import BertPretraining
+
+ONLY = {
+    "model_type": "bert",
+    "hidden_act": "gelu",
+    "layer_norm_eps": 1e-12,
+    "position_embedding_type": "absolute",
+}
+"""What a config.json may say of all but sizes and dropout: nothing, or this."""
+
+LABELS = ("next", "other")
+"""Of a pair of sentences, in the order of the layout's rows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BertConfig:
+    """What a config.json says of a BERT; the names are those of the layout."""
+
+    vocab_size: PositiveInt
+    hidden_size: PositiveInt
+    num_hidden_layers: PositiveInt
+    num_attention_heads: PositiveInt
+    intermediate_size: PositiveInt
+    max_position_embeddings: PositiveInt
+    type_vocab_size: PositiveInt
+    hidden_dropout_prob: DropoutRate = 0.1
+    attention_probs_dropout_prob: DropoutRate = 0.1
+
+    @classmethod
+    def read(cls, content: Mapping[str, Any], where: str) -> "BertConfig":
+        """The config of a JSON object; `where` is the file that errors name.
+
+        Raises:
+            UserError: a size is missing or impossible, or the model is not BERT.
+        """
+        for name, wanted in ONLY.items():
+            if content.get(name, wanted) != wanted:
+                raise UserError(f"{where} must have {name} {wanted!r}; got {content[name]!r}")
+        names = [field.name for field in fields(cls)]
+        given = {name: content[name] for name in names if name in content}
+        for field in fields(cls):
+            if field.name not in given and field.default is MISSING:
+                raise UserError(f"{where} must give {field.name}; it does not")
+        config = cls(**given)
+        check_fields(config, where)
+        if config.hidden_size % config.num_attention_heads:
+            raise UserError(
+                f"{where}: {config.num_attention_heads} heads (num_attention_heads) do not divide "
+                f"the width {config.hidden_size} (hidden_size)"
+            )
+        return config
+
+    def model(self) -> BertPretraining:
+        """The model of these sizes."""
+        bert = BertEncoder(
+            width=self.hidden_size,
+            num_layers=self.num_hidden_layers,
+            layer=bert_layer(
+                heads=self.num_attention_heads,
+                width=self.intermediate_size,
+                dropout=self.attention_probs_dropout_prob,
+            ),
+            position=Learned(max_length=self.max_position_embeddings),
+            segments=self.type_vocab_size,
+            dropout=self.hidden_dropout_prob,
+        )
+        return BertPretraining(bert=bert, dropout=self.hidden_dropout_prob)
+
+
+class Layout:
+    """The arrays of the public layout, read by their names."""
+
+    def __init__(self, arrays: Mapping[str, np.ndarray], where: str) -> None:
+        """Read from `arrays`; `where` is the file that errors name."""
+        self.arrays, self.where = arrays, where
+
+    def array(self, name: str, *shape: int) -> np.ndarray:
+        """The array of a name, in float32 or wider.
+
+        Raises:
+            UserError: it is missing, or has another shape.
+        """
+        if name not in self.arrays:
+            raise UserError(f"{self.where} is not in BERT's layout: it has no array {name}")
+        found = self.arrays[name]
+        if found.shape != shape:
+            raise UserError(
+                f"{name} must have the shape {list(shape)} by config.json; in {self.where} it has "
+                f"{list(found.shape)}"
+            )
+        return found.astype(np.promote_types(found.dtype, np.float32))
+
+    def linear(self, name: str, inputs: int, outputs: int) -> dict[str, np.ndarray]:
+        """A linear map; its matrix is [out, in] in the layout, [in, out] here."""
+        return {
+            "kernel": self.array(f"{name}.weight", outputs, inputs).T,
+            "bias": self.array(f"{name}.bias", outputs),
+        }
+
+    def norm(self, name: str, width: int) -> dict[str, np.ndarray]:
+        """A layer norm; files of the first years name its arrays gamma and beta."""
+        old = f"{name}.gamma" in self.arrays
+        scale, bias = ("gamma", "beta") if old else ("weight", "bias")
+        return {
+            "scale": self.array(f"{name}.{scale}", width),
+            "bias": self.array(f"{name}.{bias}", width),
+        }
+
+
+def parameters_of(layout: Layout, config: BertConfig, order: Sequence[int]) -> dict[str, Any]:
+    """The parameters in the layout, as those of `BertPretraining`.
+
+    Args:
+        layout: the arrays.
+        config: the sizes.
+        order: for each of our ids the layout's id; that of MASK is the last.
+
+    Raises:
+        UserError: an array is missing, or has another shape than the config says.
+    """
+    width, ids, unused = config.hidden_size, np.asarray(order), len(SPECIAL)
+    embeddings, head = "bert.embeddings", "cls.predictions"
+
+    def table(name: str, rows: int) -> np.ndarray:
+        return layout.array(f"{embeddings}.{name}_embeddings.weight", rows, width)
+
+    encoder: dict[str, Any] = {
+        "embedding": table("word", config.vocab_size)[ids],
+        "segment": table("token_type", config.type_vocab_size),
+        "position": {"embedding": table("position", config.max_position_embeddings)},
+        "norm": layout.norm(f"{embeddings}.LayerNorm", width),
+    }
+    for number in range(config.num_hidden_layers):
+        encoder[f"layers_{number}"] = _layer(layout, config, f"bert.encoder.layer.{number}")
+    next_sentence = layout.linear("cls.seq_relationship", width, len(LABELS))
+    return {
+        "encoder": encoder,
+        "pooler": layout.linear("bert.pooler.dense", width, width),
+        "next_sentence": {
+            "kernel": np.pad(next_sentence["kernel"].T, ((unused, 0), (0, 0))),
+            "bias": np.pad(next_sentence["bias"], (unused, 0)),
+        },
+        "transform": layout.linear(f"{head}.transform.dense", width, width),
+        "norm": layout.norm(f"{head}.transform.LayerNorm", width),
+        "word_bias": layout.array(f"{head}.bias", config.vocab_size)[ids[:-1]],
+    }
+
+
+def _layer(layout: Layout, config: BertConfig, name: str) -> dict[str, Any]:
+    """One layer; the linear maps of heads are [D, H, K] and [H, K, D] here."""
+    width, heads, hidden = config.hidden_size, config.num_attention_heads, config.intermediate_size
+
+    def projection(of: str) -> dict[str, np.ndarray]:
+        found = layout.linear(f"{name}.attention.self.{of}", width, width)
+        return {
+            "kernel": found["kernel"].reshape(width, heads, -1),
+            "bias": found["bias"].reshape(heads, -1),
+        }
+
+    out = layout.linear(f"{name}.attention.output.dense", width, width)
+    return {
+        "self_attention": {
+            **{of: projection(of) for of in ("query", "key", "value")},
+            "out": out | {"kernel": out["kernel"].reshape(heads, -1, width)},
+        },
+        "self_attention_residual": {
+            "norm": layout.norm(f"{name}.attention.output.LayerNorm", width)
+        },
+        "feed_forward": {
+            "hidden": layout.linear(f"{name}.intermediate.dense", width, hidden),
+            "out": layout.linear(f"{name}.output.dense", hidden, width),
+        },
+        "feed_forward_residual": {"norm": layout.norm(f"{name}.output.LayerNorm", width)},
+    }

@@ -1,0 +1,59 @@
+"""The objective of self-attentive sentence embeddings: hops that look at the same words cost."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from attnjax.config.constraints import DropoutRate, NonNegativeFloat
+from attnjax.data.special_tokens import PAD
+from attnjax.errors import UserError
+from attnjax.training.objectives.base import CrossEntropy, Totals, features, shifted, streams
+
+
+@dataclass(frozen=True, kw_only=True)
+class RedundancyPenalty(CrossEntropy):
+    """The cross entropy of labels, and a penalty on hops that look at the same words.
+
+        loss = cross entropy + penalty ||A A^T - I||_F^2
+
+    The mean of the second term's square, without its factor, is given beside as "redundancy".
+
+    Attributes:
+        penalty: the factor.
+
+    Raises:
+        UserError: no attention of the model sows its redundancy, as `SelfAttentive` does.
+
+    Source: Lin et al. 2017, section 2.2, eq. 8.
+    """
+
+    smoothing: DropoutRate = 0.0
+    penalty: NonNegativeFloat = 1.0
+
+    def __call__(
+        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
+    ) -> Totals:
+        del state
+        (hidden, table), sown = features(
+            model, params, batch.source, shifted(batch.target), streams(key), ["objective"]
+        )
+        totals = self.totals(hidden, table, batch.target)
+        found = [
+            values[-1]
+            for path, values in jax.tree_util.tree_leaves_with_path(
+                sown.get("objective", {}), is_leaf=lambda leaf: isinstance(leaf, tuple)
+            )
+            if path[-1] == jax.tree_util.DictKey("redundancy")
+        ]
+        if not found:
+            raise UserError(
+                "RedundancyPenalty wants an attention with several hops, such as SelfAttentive; "
+                f"{type(model).__name__} has none"
+            )
+        loss, labels = totals["loss"]
+        there = (batch.target != PAD).astype(loss.dtype)
+        redundancy = sum((each * there).sum() for each in found)
+        totals["redundancy"] = jnp.asarray(redundancy), labels
+        return totals | {"loss": (loss + self.penalty * redundancy, labels)}

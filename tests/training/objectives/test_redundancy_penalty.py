@@ -1,0 +1,59 @@
+"""The penalty on hops that look at the same words: the loss by hand, and what it is refused for."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.attention.attention import Attention
+from attnjax.attention.score import Dot
+from attnjax.attention.self_attentive import SelfAttentive
+from attnjax.data.batching import Batch
+from attnjax.data.special_tokens import END
+from attnjax.errors import UserError
+from attnjax.models.classifier import Classifier
+from attnjax.models.rnn_encoder import Encoder
+from attnjax.training.objectives.base import CrossEntropy
+from attnjax.training.objectives.redundancy_penalty import RedundancyPenalty
+
+BATCH = Batch(
+    np.array([[5, 6, 7, END], [4, END, 0, 0], [0, 0, 0, 0]], np.int32),
+    np.array([[4], [5], [0]], np.int32),
+)
+
+
+def model(attention):
+    return Classifier(
+        vocabulary=6, source_vocabulary=8, width=3, encoder=Encoder(width=2), attention=attention
+    )
+
+
+def loss(objective, classifier, params, batch=BATCH):
+    return objective(classifier, params, (), jax.tree.map(jnp.asarray, batch), key=None)
+
+
+def test_is_the_cross_entropy_and_the_penalty_of_texts_that_are_there():
+    classifier = model(SelfAttentive(hops=3, width=4))
+    params = classifier.init(
+        jax.random.key(0), BATCH.source, BATCH.target, deterministic=True, mutable=["params"]
+    )["params"]
+    plain = loss(CrossEntropy(smoothing=0.0), classifier, params)
+    found = loss(RedundancyPenalty(penalty=0.5), classifier, params)
+    weights = classifier.sown_attention(params, *map(jnp.asarray, BATCH))
+    a = np.asarray(weights["attention"]["weights"][0])[:2, :, 0]
+    expected = sum(np.linalg.norm(one @ one.T - np.eye(3)) ** 2 for one in a)
+    np.testing.assert_allclose(found["redundancy"], (expected, 2), rtol=1e-5)
+    np.testing.assert_allclose(found["loss"], (plain["loss"][0] + expected / 2, 2), rtol=1e-5)
+    np.testing.assert_allclose(found["nll"], plain["nll"], rtol=1e-6)
+    gradient = jax.grad(lambda p: loss(RedundancyPenalty(), classifier, p)["redundancy"][0])(params)
+    assert np.abs(gradient["attention"]["hops"]["kernel"]).max() > 0
+    assert np.abs(gradient["label"]).max() == 0
+
+
+def test_an_attention_without_hops_is_refused():
+    classifier = model(Attention(score=Dot()))
+    params = classifier.init(
+        jax.random.key(0), BATCH.source, BATCH.target, deterministic=True, mutable=["params"]
+    )["params"]
+    with pytest.raises(UserError, match="attention with several hops, such as SelfAttentive"):
+        loss(RedundancyPenalty(), classifier, params)
