@@ -23,6 +23,7 @@ from attnjax.attention.align import (
     uniform,
 )
 from attnjax.attention.attention import Attention, AttentionBase, Memory
+from attnjax.attention.feature_map import EluPlusOne, FeatureMap, PositiveRandomFeatures
 from attnjax.attention.hard_align import Hard, StraightThrough, hard, straight_through
 from attnjax.attention.kernel_score import (
     Boxcar,
@@ -34,6 +35,7 @@ from attnjax.attention.kernel_score import (
     Triangular,
 )
 from attnjax.attention.last_state import LastState
+from attnjax.attention.linear import LinearAttention
 from attnjax.attention.mask import (
     And,
     Causal,
@@ -82,8 +84,10 @@ __all__ = [
     "DenseMask",
     "Dot",
     "DotProduct",
+    "EluPlusOne",
     "Epanechnikov",
     "ExcludeSelf",
+    "FeatureMap",
     "Gaussian",
     "General",
     "Hard",
@@ -91,6 +95,7 @@ __all__ = [
     "LastState",
     "Learned",
     "LearnedGaussian",
+    "LinearAttention",
     "LocalMonotonic",
     "LocalPredictive",
     "Location",
@@ -103,6 +108,7 @@ __all__ = [
     "Pool",
     "Position",
     "Positions",
+    "PositiveRandomFeatures",
     "RelativeSum",
     "ScaledDot",
     "Score",

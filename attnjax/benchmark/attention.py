@@ -1,40 +1,84 @@
-"""Causal attention, forward and backward: 8 heads of 64, one sequence."""
+"""Causal attention, forward and backward, 8 heads of 64, one sequence: softmax, windows, linear."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import jax
 
 from attnjax.attention.fused.dispatch import fused
-from attnjax.attention.mask import Causal
+from attnjax.attention.linear import LinearAttention
+from attnjax.attention.mask import Causal, Mask, Window
 from attnjax.benchmark.workload import Prepared, Workload
 
 HEADS, WIDTH = 8, 64
 LENGTHS = (512, 2_048, 8_192)
+WINDOWED = 8_192
+"""The length of the sequence in which windows are compared."""
+SIZES = (128, 512, 2_048)
+"""Of windows: so many keys are seen, the query's own the last."""
 
 
 def prepare(length: int, rows: int = 1, heads: int = HEADS, dtype: str = "float32") -> Prepared:
-    """Queries, keys and values of a length, and the gradients of all three."""
+    """The fused softmax attention to all keys up to the query's."""
+    call = gradients(_softmax(Causal()), length, rows, heads, dtype)
+    return Prepared(call=call, flops=rows * flops(length, heads=heads))
+
+
+def prepare_window(length: int, size: int) -> Prepared:
+    """The same to the last `size` of these keys."""
+    call = gradients(_softmax(Causal() & Window(size - 1, 0)), length)
+    return Prepared(call=call, flops=flops(length, size))
+
+
+def prepare_linear(length: int) -> Prepared:
+    """Linear attention with elu + 1, in chunks; what its products are is not counted."""
+    attend: Any = partial(LinearAttention().apply, {}, mask=Causal(), deterministic=True)
+    return Prepared(call=gradients(attend, length))
+
+
+def gradients(
+    attend: Callable[..., jax.Array],
+    length: int,
+    rows: int = 1,
+    heads: int = HEADS,
+    dtype: str = "float32",
+) -> Callable[[], Any]:
+    """A call that computes the gradients by queries, keys and values of a length."""
     keys = jax.random.split(jax.random.key(0), 3)
     given = [jax.random.normal(key, (rows, heads, length, WIDTH), dtype) for key in keys]
 
-    @jax.jit
-    def gradients(query: jax.Array, key: jax.Array, value: jax.Array):
-        def total(query: jax.Array, key: jax.Array, value: jax.Array) -> jax.Array:
-            return fused(query, key, value, Causal(), scale=WIDTH**-0.5).sum()
+    def total(query: jax.Array, key: jax.Array, value: jax.Array) -> jax.Array:
+        return attend(query, key, value).sum()
 
-        return jax.grad(total, (0, 1, 2))(query, key, value)
-
-    return Prepared(call=lambda: gradients(*given), flops=rows * flops(length, heads))
+    return partial(jax.jit(jax.grad(total, (0, 1, 2))), *given)
 
 
-def flops(length: int, heads: int = HEADS) -> int:
+def _softmax(mask: Mask) -> Callable[..., jax.Array]:
+    return partial(fused, mask=mask, scale=WIDTH**-0.5)
+
+
+def flops(length: int, window: int | None = None, heads: int = HEADS) -> int:
     """Two products forward and five backward, over the pairs that the mask allows."""
-    return 7 * 2 * heads * WIDTH * length * (length + 1) // 2
+    window = length if window is None else window
+    pairs = window * (window + 1) // 2 + (length - window) * window
+    return 7 * 2 * heads * WIDTH * pairs
 
 
 WORKLOADS = tuple(
     Workload(
         name=f"attention-{length}",
-        prepare=lambda length=length: prepare(length),
+        prepare=partial(prepare, length),
         peer=("torch_attention.py", str(length), "1", str(HEADS), "cpu"),
     )
     for length in LENGTHS
+)
+
+WINDOWS = tuple(
+    Workload(name=f"window-{size}", prepare=partial(prepare_window, WINDOWED, size))
+    for size in SIZES
+)
+
+LINEAR = tuple(
+    Workload(name=f"linear-{length}", prepare=partial(prepare_linear, length)) for length in LENGTHS
 )

@@ -8,6 +8,8 @@ from attnjax.errors import UserError
 
 FAMILIES: dict[str, tuple[Workload, ...]] = {
     "attention": attention.WORKLOADS,
+    "windows": attention.WINDOWS,
+    "linear": attention.LINEAR,
     "train": train.WORKLOADS,
     "seq2seq": train.SEQ2SEQ,
     "decode": decode.WORKLOADS,

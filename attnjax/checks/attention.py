@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from attnjax.attention.attention import AttentionBase
-from attnjax.attention.mask import Causal, DenseMask, Mask, Padding
+from attnjax.attention.mask import Causal, Mask, Padding
 from attnjax.attention.position import Positions
 from attnjax.checks.finding import Finding, not_equal, not_finite, not_zero, raised, tried
 
@@ -52,18 +52,27 @@ def _key() -> jax.Array:
     return jax.random.key(0)
 
 
-def _context(attention: AttentionBase, variables: Any, inputs: Any, mask: Mask | None) -> jax.Array:
-    context: Any = attention.apply(variables, *inputs, mask, deterministic=True)
+def _context(
+    attention: AttentionBase,
+    variables: Any,
+    inputs: Any,
+    mask: Mask | None,
+    positions: Positions = Positions(),
+) -> jax.Array:
+    context: Any = attention.apply(
+        variables, *inputs, mask, positions=positions, deterministic=True
+    )
     return context
 
 
 def _masked_rows(attention: AttentionBase, variables: Any, inputs: Any) -> str | None:
-    present = jnp.broadcast_to(jnp.arange(S) < HIDDEN_FROM, (B, S))
-    mask = Padding(present) & DenseMask(jnp.ones((B, S, S), bool).at[:, EMPTY_ROW].set(False))
-    context = _context(attention, variables, inputs, mask)
+    mask = Padding(jnp.broadcast_to(jnp.arange(S) < HIDDEN_FROM, (B, S))) & Causal()
+    # no key stands before position -1
+    before_all = Positions(query=jnp.broadcast_to(jnp.arange(S).at[EMPTY_ROW].set(-1), (B, S)))
+    context = _context(attention, variables, inputs, mask, before_all)
 
     def total(inputs: Any) -> jax.Array:
-        return _context(attention, variables, inputs, mask).sum()
+        return _context(attention, variables, inputs, mask, before_all).sum()
 
     query, key, value = jax.grad(total)(inputs)
     return (

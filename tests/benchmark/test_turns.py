@@ -160,6 +160,7 @@ def test_every_update_goes_on_from_the_last_also_for_two_seeds_in_half_precision
 def test_causal_attention_is_half_of_seven_products():
     length, width = 4, 8 * 64
     assert flops(length) == 7 * 2 * width * sum(range(1, length + 1))
+    assert flops(length, window=2) == 7 * 2 * width * (1 + 2 + 2 + 2)
 
 
 @pytest.mark.parametrize(

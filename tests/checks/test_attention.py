@@ -8,7 +8,9 @@ import pytest
 
 from attnjax.attention.align import Align, LocalMonotonic, Normalize, Uniform
 from attnjax.attention.attention import Attention
+from attnjax.attention.feature_map import PositiveRandomFeatures
 from attnjax.attention.kernel_score import Boxcar, Gaussian
+from attnjax.attention.linear import LinearAttention
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Additive, Dot, General, Score, dot
 from attnjax.checks import check_attention
@@ -23,6 +25,8 @@ GOOD = (
     Attention(align=Uniform()),
     Attention(align=LocalMonotonic(reach=2)),
     MultiHead(heads=2),
+    LinearAttention(),
+    MultiHead(head=LinearAttention(feature_map=PositiveRandomFeatures(features=3)), heads=2),
 )
 
 
@@ -31,7 +35,8 @@ def name(value: Any) -> str:
     if isinstance(value, set):
         return ", ".join(sorted(value))
     inner = getattr(value, "head", value)
-    return "-".join(type(part).__name__ for part in (value, inner.score, inner.align))
+    fields = (getattr(inner, name, None) for name in ("score", "align", "feature_map"))
+    return "-".join(type(part).__name__ for part in (value, *fields) if part is not None)
 
 
 @pytest.mark.parametrize("attention", GOOD, ids=name)

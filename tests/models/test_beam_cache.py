@@ -1,4 +1,4 @@
-"""Self-attention a word at a time: an attention with a state of its own, and one with a cache."""
+"""Self-attention a word at a time: attentions with a state of constant size, and with a cache."""
 
 import functools
 from typing import Any
@@ -8,11 +8,21 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention import Attention, AttentionBase, MultiHead
+from attnjax.attention import (
+    Attention,
+    AttentionBase,
+    LinearAttention,
+    MultiHead,
+    Positions,
+    PositiveRandomFeatures,
+    Window,
+)
 from attnjax.attention.mask import MaskLike, as_mask
-from attnjax.attention.position import Positions
+from attnjax.data.special_tokens import PAD
+from attnjax.decoding import Beam, Greedy, NoPenalty
+from attnjax.decoding.generate import FIRST, generate
+from attnjax.errors import UserError
 from attnjax.models import DecoderLayer, EncoderLayer, FeedForward, Transformer
-from attnjax.models.beam_cache import BeamState
 from tests.models.small import GIVEN, HEADS, SOURCE, initial
 from tests.models.stepwise import stepped_and_parallel
 
@@ -48,48 +58,94 @@ class Mean(AttentionBase):
         return allowed.astype(memory.dtype) @ memory / allowed.sum(-1, keepdims=True)
 
 
-def decoder(self_attention: AttentionBase) -> Transformer:
-    """A Transformer whose decoder has this self-attention."""
-    heads, feed_forward = MultiHead(heads=HEADS), FeedForward(width=5)
+def transformer(
+    self_attention: AttentionBase, other: AttentionBase | None = None, layers: int = 2
+) -> Transformer:
+    """A Transformer with a decoder of this self-attention; `other` is in its other places."""
+    other, feed_forward = other or MultiHead(heads=HEADS), FeedForward(width=5)
     return Transformer(
         vocabulary=12,
         width=8,
         num_encoder_layers=1,
-        num_decoder_layers=2,
-        encoder_layer=EncoderLayer(self_attention=heads, feed_forward=feed_forward),
+        num_decoder_layers=layers,
+        encoder_layer=EncoderLayer(self_attention=other, feed_forward=feed_forward),
         decoder_layer=DecoderLayer(
-            self_attention=self_attention, cross_attention=heads, feed_forward=feed_forward
+            self_attention=self_attention, cross_attention=other, feed_forward=feed_forward
         ),
         dropout=0.0,
     )
 
 
-@pytest.mark.parametrize(
-    "self_attention", [Mean(), MultiHead(head=Mean(), heads=HEADS)], ids=["plain", "heads"]
+LINEAR = MultiHead(head=LinearAttention(), heads=HEADS)
+RANDOM = MultiHead(
+    head=LinearAttention(feature_map=PositiveRandomFeatures(features=3)), heads=HEADS
 )
-def test_an_attention_with_a_state_is_stepped_as_all_at_once(self_attention, float64):
-    model = decoder(self_attention)
+WINDOWS = MultiHead(head=Attention(mask=Window(1, 1)), heads=HEADS)
+MODELS = {
+    "mean": transformer(Mean()),
+    "heads of means": transformer(MultiHead(head=Mean(), heads=HEADS)),
+    "linear": transformer(LINEAR, LINEAR),
+    "random features": transformer(RANDOM, RANDOM, layers=1),
+    "linear without heads": transformer(LinearAttention(), layers=1),
+    "windows": transformer(WINDOWS),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_one_word_at_a_time_is_all_at_once(name, float64):
+    model = MODELS[name]
     stepped, parallel = stepped_and_parallel(model, initial(model), SOURCE, GIVEN)
-    np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("recurrent", [True, False])
-def test_only_a_cache_grows_with_the_words(recurrent):
-    model = decoder(MultiHead(head=Mean() if recurrent else Attention(), heads=HEADS))
+@pytest.mark.parametrize("name", ["mean", "linear", "random features", "windows"])
+def test_only_a_cache_grows_with_the_words(name):
+    model = MODELS[name]
     call: Any = functools.partial(model.apply, {"params": initial(model)})
     memory, mask = call(SOURCE, deterministic=True, method="encode")
     _, cache, state = call(memory, mask, length=3, beams=2, method="start")
-    assert isinstance(state, BeamState)
     grown, after = call(cache, state, length=7, method="grow_cache")
     assert after.back_pointers.shape == (len(SOURCE), 2, 7)
     shapes = [leaf.shape[-2] for leaf in jax.tree.leaves(grown)]
-    if recurrent:
+    if name == "windows":
+        assert set(shapes) == {7 * 2}
+        assert not jax.tree.leaves(after.recurrent)
+    else:
         assert not shapes
         assert jax.tree.leaves(state.recurrent)
         jax.tree.map(np.testing.assert_array_equal, after.recurrent, state.recurrent)
-    else:
-        assert set(shapes) == {7 * 2}
-        assert not jax.tree.leaves(after.recurrent)
+
+
+def test_a_beam_of_one_over_linear_layers_is_greedy():
+    model = MODELS["linear"]
+    params = initial(model)
+    greedy = generate(model, params, SOURCE, Greedy(), extra=15)
+    search = Beam(size=1, length_penalty=NoPenalty())
+    beam = generate(model, params, SOURCE, search, extra=15)
+    assert (greedy.tokens != PAD).sum(-1).max() > FIRST, "room for more words was made"
+    np.testing.assert_array_equal(beam.tokens, greedy.tokens)
+    np.testing.assert_allclose(beam.scores, greedy.scores, rtol=1e-5)
+
+
+def test_an_alignment_by_linear_attention_is_refused_in_a_sentence():
+    model = MODELS["linear"]
+    sentence = "one attention to the source that shows its weights; the model has 0 at decoder"
+    with pytest.raises(UserError, match=sentence):
+        model.alignment(initial(model), SOURCE, GIVEN)
+
+
+def test_a_window_hides_what_is_far_from_it():
+    """Encoder and decoder of one layer: a word moves the states within its reach, and no others."""
+    model = transformer(WINDOWS, WINDOWS, layers=1)
+    params = initial(model)
+    source, other = jnp.array([[4, 5, 6, 7, 8]]), jnp.array([[4, 5, 6, 7, 9]])
+
+    def encode(source: jax.Array) -> Any:
+        return model.apply({"params": params}, source, deterministic=True, method="encode")
+
+    moved = np.abs(np.asarray(encode(source)[0] - encode(other)[0])).max(-1)[0]
+    assert (moved[:3] == 0).all()
+    assert (moved[3:] > 1e-4).all()
 
 
 def test_an_attention_without_a_state_refuses_a_step():

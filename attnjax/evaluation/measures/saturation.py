@@ -105,8 +105,8 @@ class Saturation(Measure):
         )
         if not found:
             raise UserError(
-                "Saturation needs a model that names its attentions; "
-                f"{type(model).__name__} names none"
+                "Saturation needs a model that shows its attention weights; this "
+                f"{type(model).__name__} shows none"
             )
 
     def at_init(self, inputs: EvalInputs) -> Sequence[Measurement]:

@@ -193,7 +193,7 @@ def test_what_has_no_known_attentions_is_refused_early(inputs, tmp_path):
     recurrent = Seq2Seq(source_vocabulary=9, vocabulary=9, encoder=Encoder(width=256))
     Saturation().check(recurrent, corpus)
     fixed = recurrent.clone(decoder=LuongDecoder(attention=None))
-    with pytest.raises(UserError, match="names its attentions; Seq2Seq names none"):
+    with pytest.raises(UserError, match="shows its attention weights; this Seq2Seq shows none"):
         Saturation().check(fixed, corpus)
     without = TabSeparated(folder=str(tmp_path), valid=None, test=None).load()
     with pytest.raises(UserError, match="Saturation needs a test split"):

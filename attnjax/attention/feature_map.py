@@ -1,0 +1,80 @@
+"""Feature maps of linear attention: phi, whose products say how well a query fits a key.
+
+A map gives the logarithm of its features, which are positive. Linear attention subtracts the
+largest before it takes the exponential, so that no feature overflows in any dtype.
+"""
+
+from abc import ABC, abstractmethod
+from math import log
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+from attnjax.config.constraints import PositiveInt
+
+
+class FeatureMap(nn.Module, ABC):
+    """Positive features phi(x) of queries and keys."""
+
+    @abstractmethod
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Queries or keys [..., S, K] -> log phi, [..., S, F], float32 or wider."""
+
+
+class EluPlusOne(FeatureMap):
+    """phi(x) = elu(x) + 1, that is x + 1 if x > 0, else exp(x); F = K.
+
+    Source: Katharopoulos et al. 2020, eq. 7.
+    """
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Return log phi, [..., S, K]."""
+        x = _widen(x)
+        return jnp.where(x > 0, jnp.log1p(jnp.maximum(x, 0)), x)
+
+
+class PositiveRandomFeatures(FeatureMap):
+    """phi(x) = exp(W y - |y|^2 / 2) / sqrt(F), where y = x / K^(1/4) and W is random, [F, K].
+
+    Over all W the mean of phi(q) . phi(k) is exp(q . k / sqrt(K)), the numerator of scaled softmax
+    attention. Each row of W is N(0, I); of K rows in a row any two are orthogonal, which makes the
+    variance smaller.
+
+    W is drawn with the parameters and stored with them, as "projection", but it is a constant: its
+    gradient is 0. An initializer of the whole model would draw it from another distribution: name
+    the others by `InitByName`.
+
+    Attributes:
+        features: F.
+
+    Source: Choromanski et al. 2021, lemma 1 and section 2.4.
+    """
+
+    features: PositiveInt = 64
+
+    @nn.compact
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Return log phi, [..., S, F]."""
+        y = _widen(x) / x.shape[-1] ** 0.25
+        projection = self.param("projection", orthogonal_rows, (self.features, x.shape[-1]))
+        projection = jax.lax.stop_gradient(projection).astype(y.dtype)
+        offset = ((y**2).sum(-1, keepdims=True) + log(self.features)) / 2
+        return jnp.einsum("...sk,fk->...sf", y, projection) - offset
+
+
+def orthogonal_rows(key: jax.Array, shape: tuple[int, int]) -> jax.Array:
+    """A random matrix [F, K] with rows N(0, I), any two of a block of K rows orthogonal.
+
+    Source: Choromanski et al. 2021, section 2.4.
+    """
+    rows, width = shape
+    by_direction, by_length = jax.random.split(key)
+    keys = jax.random.split(by_direction, -(-rows // width))
+    directions = jax.vmap(lambda own: jax.random.orthogonal(own, width))(keys)
+    lengths = jnp.linalg.norm(jax.random.normal(by_length, shape), axis=-1, keepdims=True)
+    return lengths * directions.reshape(-1, width)[:rows]
+
+
+def _widen(x: jax.Array) -> jax.Array:
+    return x.astype(jnp.promote_types(x.dtype, jnp.float32))

@@ -1,0 +1,285 @@
+"""Linear attention: the oracle, its three forms, who sees what, what it refuses."""
+
+from typing import Any
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.attention import (
+    Attention,
+    Causal,
+    DenseMask,
+    EluPlusOne,
+    LinearAttention,
+    MultiHead,
+    Padding,
+    Positions,
+    PositiveRandomFeatures,
+    Segments,
+    Window,
+    linear,
+)
+from attnjax.errors import UserError
+from tests.attention import oracle
+
+B, K, V = 2, 3, 2
+MAPS = [EluPlusOne(), PositiveRandomFeatures(features=5)]
+
+
+def named(part: Any) -> str:
+    return type(part).__name__
+
+
+def arrays(length: int, queries: int | None = None, dtype: Any = np.float64) -> list[jax.Array]:
+    """Queries, keys, values, and a direction to read the context in."""
+    draw = np.random.default_rng(0).normal
+    shapes = ((queries or length, K), (length, K), (length, V), (queries or length, V))
+    return [jnp.asarray(draw(size=(B, *shape)), dtype) for shape in shapes]
+
+
+def variables_of(attention: LinearAttention, inputs: Any) -> Any:
+    return attention.init(jax.random.key(0), *inputs, deterministic=True)
+
+
+def expected(attention: LinearAttention, variables: Any, inputs: Any, allowed: Any) -> Any:
+    """The first line of the module's docstring, a sum for each query; one sentence."""
+
+    def phi(x):
+        if isinstance(attention.feature_map, EluPlusOne):
+            return np.where(x.real > 0, x + 1, np.exp(x))
+        rows = np.asarray(variables["params"]["feature_map"]["projection"])
+        y = x / K**0.25
+        return np.exp(rows @ y - (y @ y) / 2) / len(rows) ** 0.5
+
+    query, key, value = inputs
+    context = np.zeros((len(query), V), np.result_type(query, key, value))
+    for t, q in enumerate(query):
+        fits = [phi(q) @ phi(k) if allowed[t, s] else 0 for s, k in enumerate(key)]
+        if allowed[t].any():
+            context[t] = sum(f * v for f, v in zip(fits, value, strict=True)) / sum(fits)
+    return context
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["all keys", "causal"])
+@pytest.mark.parametrize("feature_map", MAPS, ids=named)
+def test_equals_the_oracle_with_gradients(feature_map, causal, float64, monkeypatch):
+    monkeypatch.setattr(linear, "CHUNK", 2)
+    attention = LinearAttention(feature_map=feature_map)
+    *inputs, direction = arrays(5)
+    variables = variables_of(attention, inputs)
+    present = jnp.array([[False, True, True, True, True], [True, True, True, False, False]])
+    mask = Padding(present) & Causal() if causal else Padding(present)
+
+    @jax.jit
+    def read(*inputs):
+        def total(*inputs):
+            context: Any = attention.apply(variables, *inputs, mask, deterministic=True)
+            return (context * direction).sum(), context
+
+        return jax.value_and_grad(total, (0, 1, 2), has_aux=True)(*inputs)
+
+    allowed = np.broadcast_to(np.asarray(present)[:, None], (B, 5, 5))
+    allowed = allowed & (np.tril(np.ones((5, 5), bool)) | (not causal))
+    assert not allowed[0, 0].any() or not causal, "a row that may attend to nothing"
+
+    def context(inputs):
+        rows = zip(*inputs, allowed, strict=True)
+        return np.array([expected(attention, variables, row[:3], row[3]) for row in rows])
+
+    tree = tuple(np.asarray(x) for x in inputs)
+    slopes = oracle.gradient(lambda tree: (context(tree) * np.asarray(direction)).sum(), tree)
+    (_, found), found_slopes = read(*inputs)
+    chex.assert_trees_all_close(found, context(tree), rtol=0, atol=1e-12)
+    chex.assert_trees_all_close(found_slopes, slopes, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("feature_map", MAPS, ids=named)
+def test_chunks_steps_and_all_pairs_are_one_with_gradients(feature_map, float64):
+    """130 keys are two chunks and a rest."""
+    attention = LinearAttention(feature_map=feature_map)
+    *inputs, direction = arrays(2 * linear.CHUNK + 2)
+    variables = variables_of(attention, inputs)
+
+    def chunks(*inputs):
+        return attention.apply(variables, *inputs, Causal(), deterministic=True)
+
+    def pairs(*inputs):
+        positions = Positions(jnp.arange(inputs[0].shape[1])[None])
+        return attention.apply(
+            variables, *inputs, Causal(), positions=positions, deterministic=True
+        )
+
+    def steps(*inputs):
+        def step(state, word):
+            query, key, value = (x[:, None] for x in word)
+            memory = attention.apply(variables, key, value, method="prepare")
+            context, state = attention.apply(variables, query, memory, state, method="step")
+            return state, context[:, 0]
+
+        first = attention.apply(variables, *inputs[1:], method="prepare")
+        state = attention.apply(variables, first, method="start")
+        _, context = jax.lax.scan(step, state, [jnp.moveaxis(x, 1, 0) for x in inputs])
+        return jnp.moveaxis(context, 0, 1)
+
+    def read(form):
+        def total(*inputs):
+            context = form(*inputs)
+            return (context * direction).sum(), context
+
+        (_, context), slopes = jax.jit(jax.value_and_grad(total, (0, 1, 2), has_aux=True))(*inputs)
+        return context, slopes
+
+    expected = read(pairs)
+    chex.assert_trees_all_close(read(chunks), expected, rtol=1e-11, atol=1e-12)
+    chex.assert_trees_all_close(read(steps), expected, rtol=1e-11, atol=1e-12)
+
+
+def test_all_keys_at_once_are_the_last_causal_query(float64):
+    attention, (query, key, value, _) = LinearAttention(), arrays(2 * linear.CHUNK + 2)
+
+    def call(*inputs) -> Any:
+        return attention.apply({}, *inputs, deterministic=True)
+
+    causal = call(query, key, value, Causal())
+    np.testing.assert_allclose(causal[:, -1:], call(query[:, -1:], key, value), rtol=1e-12)
+
+
+def test_a_key_far_larger_than_those_before_it_does_not_hide_them():
+    """exp(-700) is 0 in float32: the sums before the large key must not be divided by it."""
+    attention = LinearAttention(feature_map=PositiveRandomFeatures(features=4))
+    query, key, value, _ = arrays(6, dtype=np.float32)
+    variables = variables_of(attention, (query, key, value))
+    key = key.at[:, :3].multiply(40.0)
+
+    def attend(*inputs) -> Any:
+        return attention.apply(variables, *inputs, Causal(), deterministic=True)
+
+    log_features: Any = attention.apply(
+        variables, key, method=lambda module, key: module.feature_map(key)
+    )
+    assert log_features[:, :3].max() < log_features[:, 3:].max() - 200
+    together = attend(query, key, value)
+    np.testing.assert_allclose(together[:, 0], value[:, 0], rtol=1e-5)
+    alone = attend(query[:, :3], key[:, :3], value[:, :3])
+    np.testing.assert_allclose(together[:, :3], alone, rtol=1e-5, atol=1e-6)
+
+
+def test_positive_random_features_are_unbiased():
+    """Choromanski et al. 2021, lemma 1, with the orthogonal rows of section 2.4."""
+    query, key = jnp.array([0.8, -0.3, 0.5]), jnp.array([0.2, 0.9, -0.4])
+    feature_map = PositiveRandomFeatures(features=3)
+
+    def product(number):
+        variables = feature_map.init(jax.random.key(number), query[None])
+        phi: Any = jnp.exp(feature_map.apply(variables, jnp.stack([query, key])))
+        return phi[0] @ phi[1], variables["params"]["projection"]
+
+    draws = 20_000
+    products, projections = jax.jit(jax.vmap(product))(jnp.arange(draws))
+    error = products.std() / draws**0.5
+    assert abs(products.mean() - jnp.exp(query @ key / 3**0.5)) < 4 * error
+    assert 4 * error < 0.02, "a biased map would be seen"
+    # rows N(0, I), orthogonal to each other
+    np.testing.assert_allclose(projections.mean(0), 0, atol=0.04)
+    np.testing.assert_allclose(
+        jnp.einsum("nik,nil->kl", projections, projections) / (3 * draws), np.eye(3), atol=0.04
+    )
+    off_diagonal = jnp.einsum("nik,njk->nij", projections, projections)[:, *np.triu_indices(3, 1)]
+    np.testing.assert_allclose(off_diagonal, 0, atol=1e-4)
+
+
+def test_more_features_than_the_width_are_blocks_of_orthogonal_rows():
+    rows = PositiveRandomFeatures(features=7).init(jax.random.key(0), jnp.ones((1, 3)))
+    rows = np.asarray(rows["params"]["projection"])
+    assert rows.shape == (7, 3)
+    products = rows @ rows.T
+    same = np.arange(7)[:, None] // 3 == np.arange(7) // 3
+    np.testing.assert_allclose(products[same & ~np.eye(7, dtype=bool)], 0, atol=1e-5)
+    assert (np.abs(products[~same]) > 1e-3).all()
+
+
+def test_many_random_features_give_softmax_attention():
+    query, key, value, _ = arrays(6, dtype=np.float32)
+    attention = LinearAttention(feature_map=PositiveRandomFeatures(features=50_000))
+    found = attention.apply(
+        variables_of(attention, (query, key, value)),
+        query,
+        key,
+        value,
+        Causal(),
+        deterministic=True,
+    )
+    exact = Attention().apply({}, query, key, value, Causal(), deterministic=True)
+    np.testing.assert_allclose(found, exact, atol=0.05)
+
+
+def test_each_head_has_features_of_its_own_and_none_is_trained():
+    inputs = arrays(4, dtype=np.float32)[0]
+    inputs = jnp.concatenate([inputs, inputs], -1)
+    heads = MultiHead(head=LinearAttention(feature_map=PositiveRandomFeatures(features=5)), heads=2)
+    variables = heads.init(jax.random.key(0), inputs, deterministic=True)
+    projection = variables["params"]["head"]["feature_map"]["projection"]
+    assert projection.shape == (2, 5, 3)
+    assert not np.allclose(projection[0], projection[1])
+
+    def total(variables):
+        context: Any = heads.apply(variables, inputs, deterministic=True)
+        return (context**2).sum()
+
+    slopes: Any = jax.grad(total)(variables)["params"]
+    assert not np.any(slopes["head"]["feature_map"]["projection"])
+    assert all(np.any(slopes[name]["kernel"]) for name in ("query", "key", "value", "out"))
+
+
+def test_multi_head_is_each_head_alone(float64):
+    attention = LinearAttention(feature_map=PositiveRandomFeatures(features=5))
+    x = jnp.asarray(np.random.default_rng(1).normal(size=(B, 4, 6)))
+    heads = MultiHead(head=attention, heads=2)
+    params = heads.init(jax.random.key(0), x, deterministic=True)["params"]
+    found = heads.apply({"params": params}, x, x, x, Causal(), deterministic=True)
+    merged = 0
+    for head in range(2):
+        projected = [x @ params[name]["kernel"][:, head] for name in ("query", "key", "value")]
+        own = {"params": jax.tree.map(lambda leaf, head=head: leaf[head], params["head"])}
+        context = attention.apply(own, *projected, Causal(), deterministic=True)
+        merged += context @ params["out"]["kernel"][head]
+    np.testing.assert_allclose(found, merged, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("mask", "name"),
+    [
+        (Window(1, 1), "Window"),
+        (Causal() & Window(1, 0), "Window"),
+        (DenseMask(jnp.ones((B, 4, 4), bool)), "DenseMask"),
+        (jnp.ones((B, 4, 4), bool), "DenseMask"),
+        (Segments(jnp.zeros((B, 4), int), jnp.zeros((B, 4), int)), "Segments"),
+    ],
+    ids=["window", "conjunction", "dense", "array", "segments"],
+)
+def test_a_rule_on_pairs_is_refused_by_name(mask, name):
+    *inputs, _ = arrays(4, dtype=np.float32)
+    with pytest.raises(UserError, match=f"LinearAttention takes the masks .* got {name}: "):
+        LinearAttention().apply({}, *inputs, mask, deterministic=True)
+
+
+def test_there_are_no_weights_to_look_at():
+    *inputs, _ = arrays(4, dtype=np.float32)
+    _, sown = LinearAttention().apply({}, *inputs, deterministic=True, mutable=["attention"])
+    assert not jax.tree.leaves(sown)
+
+
+def test_a_long_sequence_keeps_a_state_a_chunk_and_not_a_query():
+    """Of 4,096 queries the states of all would take 4,096 * 32 * 32 numbers: 16 MiB."""
+    x = jax.ShapeDtypeStruct((1, 4_096, 32), jnp.float32)
+
+    def total(query, key, value):
+        context: Any = LinearAttention().apply({}, query, key, value, Causal(), deterministic=True)
+        return context.sum()
+
+    compiled = jax.jit(jax.grad(total, (0, 1, 2))).lower(x, x, x).compile()
+    analysis: Any = compiled.memory_analysis()
+    assert analysis.temp_size_in_bytes < 8 * 2**20
