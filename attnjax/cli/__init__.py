@@ -1,1 +1,1 @@
-"""The command line."""
+"""The command line, program `attnjax`. It exports nothing: `attnjax.runs` has the library calls."""

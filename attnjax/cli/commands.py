@@ -19,7 +19,7 @@ from attnjax.errors import UserError, warn
 
 if TYPE_CHECKING:
     from attnjax.checks import Finding
-    from attnjax.runs.run_folder import Trained
+    from attnjax.runs.trained import Trained
 
 
 def list() -> None:
@@ -179,6 +179,7 @@ def evaluate(
     if source is not None and split is not None:
         raise UserError("--split and --source exclude each other")
     _keep_compiled()
+    from attnjax.reporting.number import number
     from attnjax.runs import evaluate as runs
 
     trained = _open(run, trust)
@@ -192,7 +193,8 @@ def evaluate(
         print(json_format.dumps(content, ensure_ascii=False))
         return
     for name, value in content.items():
-        _out().print(f"{name}: {value}", highlight=False, soft_wrap=True, markup=False)
+        said = number(value) if isinstance(value, float) else value
+        _out().print(f"{name}: {said}", highlight=False, soft_wrap=True, markup=False)
 
 
 def predict(*, run: Path, beam: int | None, max_symbols: int, trust: bool) -> None:
@@ -228,7 +230,7 @@ def _lines(content: bytes) -> Sequence[str]:
 
 def _open(run: Path, trust: bool) -> "Trained":
     """A run, with a warning where its training is under way or was cut off."""
-    from attnjax.runs.run_folder import open_trained
+    from attnjax.runs.trained import open_trained
 
     trained = open_trained(run, trust=trust)
     if not trained.finished:

@@ -6,13 +6,13 @@ from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from attnjax.config.constraints import alternatives, check_value, describe
-from attnjax.config.parts import parts
+from attnjax.config.parts import part, parts
 from attnjax.config.vary import change
-from attnjax.errors import UserError, unknown
+from attnjax.errors import UserError
 
 
 class Override(NamedTuple):
-    """One change: the path, what was written, and whether that names a part."""
+    """One change: the path of a field, the text of its new value, whether a part is chosen."""
 
     path: str
     text: str
@@ -32,13 +32,14 @@ VALUE = re.compile(r"--([A-Za-z_][\w-]*(?:\.[\w-]+)+)(?:=(.*))?", re.DOTALL)
 
 
 def split(arguments: Sequence[str]) -> tuple[list[str], list[Override]]:
-    """Arguments without the overrides, and the overrides, choices first; given in any order.
+    """Split arguments into those that are no overrides, and the overrides.
 
-    An option with a dot in its name is one: no command has such an option of its own. A value may
-    be one of a part that is chosen after it.
+    Every option with a dot in its name is an override: no command has such options of its own. The
+    overrides may be given in any order; choices of parts are returned first, because a value may
+    belong to a part that is chosen.
 
     Raises:
-        UserError: an override without its value.
+        UserError: an override has no value.
     """
     rest, overrides, waiting = [], [], list(arguments)
     while waiting:
@@ -56,10 +57,10 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[Override]]:
 
 
 def override[T](base: T, overrides: Sequence[Override]) -> T:
-    """The part with the overrides made.
+    """A copy of a part with the overrides applied.
 
     Raises:
-        UserError: an unknown path, part or value; the nearest one is named.
+        UserError: a path, part or value is unknown; the nearest one is named.
     """
     base, refused = as_far_as(base, overrides)
     if refused:
@@ -68,10 +69,10 @@ def override[T](base: T, overrides: Sequence[Override]) -> T:
 
 
 def as_far_as[T](base: T, overrides: Sequence[Override]) -> tuple[T, list[UserError]]:
-    """The part with those overrides made that it takes, and why it does not take the others.
+    """A copy of a part with all overrides that can be applied, and the errors of the others.
 
-    They are made in their order; one that is refused comes again after the others, for two values
-    may fit each other and neither the one that was there before.
+    Overrides are applied in their order. A refused one is tried again after the others: two new
+    values may fit each other, though neither fits the old value of the other.
     """
     waiting, refused = [*overrides], []
     while waiting:
@@ -91,14 +92,11 @@ def as_far_as[T](base: T, overrides: Sequence[Override]) -> tuple[T, list[UserEr
 
 def _choice(wanted: Override) -> Callable[[Any, Any], Any]:
     def make(hint: Any, old: Any) -> Any:
-        options = parts(hint)
-        if not options:
-            # an option without a dot is a command's own
+        if not parts(hint):
+            # options without a dot belong to the command
             how = f"give --{wanted.path} VALUE" if "." in wanted.path else "write it in the file"
             raise UserError(f"{wanted.path} is a value, not a part ({describe(hint)}): {how}")
-        if wanted.text not in options:
-            raise unknown(f"part for {wanted.path}:", wanted.text, options)
-        kind = options[wanted.text]
+        kind = part(hint, wanted.text, wanted.path)
         if kind is None:
             return None
         if type(old) is kind:
@@ -106,7 +104,7 @@ def _choice(wanted: Override) -> Callable[[Any, Any], Any]:
         try:
             return kind()
         except TypeError as error:
-            # a part with fields that have no default can only be made in an experiment file
+            # a part whose fields have no defaults can only be made in an experiment file
             raise UserError(f"{wanted}: {error}; choose it in an experiment file") from error
 
     return make
@@ -118,9 +116,9 @@ def _value(wanted: Override) -> Callable[[Any, Any], Any]:
         kinds = [kind for kind, _ in alternatives(hint)]
         options = parts(hint)
         if options and not (wanted.text.lower() == "none" and NoneType in kinds):
-            part = wanted.text if wanted.text in options else next(iter(options))
-            raise UserError(f"--{wanted.path}: a part is chosen by {wanted.path}:{part}")
-        # "none" is a string too
+            name = wanted.text if wanted.text in options else next(iter(options))
+            raise UserError(f"--{wanted.path}: a part is chosen by {wanted.path}:{name}")
+        # "none" would also be read as a string
         kinds.sort(key=lambda kind: kind is not NoneType)
         read = [value for kind in kinds for value in _read(kind, wanted.text)]
         if not read:
@@ -132,7 +130,7 @@ def _value(wanted: Override) -> Callable[[Any, Any], Any]:
 
 
 def _read(kind: Any, text: str) -> list[Any]:
-    """The value that a text writes of a type without alternatives, or nothing."""
+    """A list with the value of a type that a text stands for; [] if it stands for none."""
     if kind is NoneType:
         return [None] if text.lower() == "none" else []
     if get_origin(kind) is Literal:
@@ -141,7 +139,7 @@ def _read(kind: Any, text: str) -> list[Any]:
         return [text.lower() == "true"] if text.lower() in ("true", "false") else []
     if kind in (int, float):
         try:
-            # 1,000 is a thousand steps; 0,005 is no rate
+            # a comma groups the digits of an int (1,000); in a float it would be a decimal comma
             return [int(text.replace(",", "")) if kind is int else float(text)]
         except ValueError:
             return []

@@ -1,4 +1,4 @@
-"""The parts that a field may hold, by name: the subclasses of its annotation, a user's own too."""
+"""The parts that a field may hold, by name: subclasses of its annotation, a user's own included."""
 
 import dataclasses
 import inspect
@@ -10,29 +10,60 @@ from types import NoneType
 from typing import Any
 
 from attnjax.config.constraints import alternatives
+from attnjax.errors import UserError, unknown
 
 ROOMS_OF_PARTS = ("attention", "data", "decoding", "evaluation", "models", "training")
-"""The packages whose parts can be chosen, by name: nothing here knows what is in them."""
+"""The packages whose parts can be chosen; they are named, since a room imports none above it."""
 
 
 def parts(hint: Any) -> dict[str, type | None]:
-    """The parts that an annotation allows, by the names that the command line takes.
+    """The parts that an annotation allows, by their names on the command line.
 
-    A class with abstract methods is not one; None is named "none".
+    Classes with abstract methods are left out; None is named "none".
     """
+    found: dict[str, type | None] = {kebab(kind.__name__): kind for kind in _kinds(hint)}
+    optional = NoneType in (kind for kind, _ in alternatives(hint))
+    return found | ({"none": None} if found and optional else {})
+
+
+def part(hint: Any, name: str, path: str) -> type | None:
+    """The part of a name that an annotation allows.
+
+    Args:
+        hint: the annotation.
+        name: the part's name on the command line.
+        path: the field, for error messages.
+
+    Raises:
+        UserError: no part has this name (the nearest is named), or a part of attnjax and one of
+            the user's own both have it.
+    """
+    options = parts(hint)
+    if name not in options:
+        raise unknown(f"part for {path}:", name, options)
+    kinds = [kind for kind in _kinds(hint) if kebab(kind.__name__) == name]
+    shipped = [kind for kind in kinds if kind.__module__.startswith("attnjax.")]
+    if shipped and len(shipped) < len(kinds):
+        raise UserError(
+            f"{path}:{name} is ambiguous: {shipped[0].__module__}.{shipped[0].__name__} and a "
+            f"class of your own are both named {shipped[0].__name__}; rename your own"
+        )
+    return options[name]
+
+
+def _kinds(hint: Any) -> list[type]:
+    """The classes of parts that an annotation allows, a base class before its subclasses."""
     _import_parts()
-    kinds = [kind for kind, _ in alternatives(hint)]
-    found: dict[str, type | None] = {
-        kebab(kind.__name__): kind
-        for base in kinds
+    return [
+        kind
+        for base, _ in alternatives(hint)
         if isinstance(base, type) and dataclasses.is_dataclass(base)
         for kind in _below(base)
-    }
-    return found | ({"none": None} if found and NoneType in kinds else {})
+    ]
 
 
 def first_line(kind: type | None) -> str:
-    """The first line of a part's own docstring; nothing if there is none."""
+    """The first line of a part's own docstring; "" if the part has none."""
     written = "" if kind is None else vars(kind).get("__doc__") or ""
     # a dataclass without a docstring is given its signature for one
     generated = kind is not None and written.startswith(f"{kind.__name__}(")
@@ -41,7 +72,7 @@ def first_line(kind: type | None) -> str:
 
 @cache
 def _import_parts() -> None:
-    """A part in a module that nothing has imported would not be known to be one."""
+    """Import every module that may define parts: only imported subclasses are known to Python."""
     for room in ROOMS_OF_PARTS:
         package = import_module(f"attnjax.{room}")
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
@@ -55,5 +86,5 @@ def _below(base: type) -> list[type]:
 
 
 def kebab(name: str) -> str:
-    """The name of a class as the command line has it: ScaledDot is scaled-dot."""
+    """The name of a class on the command line: scaled-dot for ScaledDot."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()

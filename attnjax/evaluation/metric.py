@@ -10,7 +10,7 @@ import numpy as np
 
 from attnjax.config.constraints import PositiveFloat, PositiveInt
 from attnjax.errors import UserError
-from attnjax.evaluation.measurement import Better
+from attnjax.evaluation.measurement import Better, MetricKey
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,12 @@ class Metric(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The key of the score in results, tables and claims."""
+        """The name of the score in results, tables and claims."""
+
+    @property
+    def key(self) -> MetricKey:
+        """The key of the score of the whole test split."""
+        return MetricKey(self.name)
 
     @abstractmethod
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:

@@ -21,8 +21,15 @@ from attnjax.data.sentencepiece import SentencePieceVocabulary
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.data.vocabulary import Vocabulary
 from attnjax.errors import UserError
+from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.measures.alignment import alignments, check_shown
+from attnjax.evaluation.metric import Metric
 from attnjax.models.base import Model
+
+
+def before_replacement(metric: Metric) -> MetricKey:
+    """The key of the metric of answers whose unknown words are left in."""
+    return MetricKey(f"{metric.name}_before_replacement")
 
 
 @dataclass(frozen=True, kw_only=True)

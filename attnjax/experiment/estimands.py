@@ -52,6 +52,9 @@ class Estimand(ABC):
     basis: ClassVar[str] = "seeds"
     """What the interval ranges over."""
 
+    of_answers: ClassVar[bool] = False
+    """Whether the number is computed from the answers, so that only their own metric will do."""
+
     metric: str | MetricKey
 
     @property
@@ -176,6 +179,7 @@ class SentenceDifference(Estimand):
     """
 
     basis: ClassVar[str] = "seeds and sentences"
+    of_answers: ClassVar[bool] = True
 
     better: str
     worse: str
@@ -202,7 +206,7 @@ class SentenceDifference(Estimand):
             {
                 seed: sentences
                 for seed, (_, sentences) in results.get(variant, {}).items()
-                if sentences is not None and MetricKey(sentences.metric.name) == self.key
+                if sentences is not None and sentences.metric.key == self.key
             }
             for variant in self.variants
         )

@@ -21,7 +21,7 @@ from attnjax.evaluation.decode_corpus import answers
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.measures.base import Measure
 from attnjax.evaluation.metric import ExactMatch, Metric
-from attnjax.evaluation.unknown_words import Replacement, replace_unknown
+from attnjax.evaluation.unknown_words import Replacement, before_replacement, replace_unknown
 from attnjax.experiment.claims import Claim
 from attnjax.experiment.tuning import Grid, check_grid
 from attnjax.models.base import Model, SequenceModel
@@ -111,6 +111,16 @@ class Experiment:
         if isinstance(vocabularies.target, WordVocabulary):
             return Bleu(tokenize="none", smooth="none")
         return Bleu()
+
+    @property
+    def keys(self) -> tuple[MetricKey, ...]:
+        """The keys of all numbers that a run measures; the experiment is a resolved one."""
+        of_answers = () if self.metric is None else (self.metric.key,)
+        if self.metric is not None and self.unknown is not None:
+            of_answers += (before_replacement(self.metric),)
+        return of_answers + tuple(
+            key for measure in self.measures for key in measure.keys(self.metric)
+        )
 
     def answers(self, params: Any, sources: Sequence[list[int] | np.ndarray]) -> list[list[int]]:
         """What the search finds for each source, as ids; the experiment is a resolved one.
@@ -283,6 +293,32 @@ class Ablation:
         if name not in self.variants:
             raise unknown("variant", name, self.variants)
         return self.variants[name]
+
+    def check_claims(self, name: str, experiment: Experiment) -> None:
+        """Refuse a claim about a number that a variant does not measure.
+
+        Args:
+            name: the variant.
+            experiment: the same, resolved.
+
+        Raises:
+            UserError: the variant gives no such number; the nearest metric that it gives is named.
+        """
+        for claim in self.claims:
+            key, metric = claim.estimand.key, experiment.metric
+            if name not in claim.estimand.variants:
+                continue
+            known = experiment.keys
+            if claim.estimand.of_answers:
+                known = () if metric is None else (metric.key,)
+            if key in known:
+                continue
+            alike = [str(one) for one in known if one.name == key.name]
+            if alike:
+                problem = f"variant {name} measures {'; '.join(alike)}, but not {key}"
+            else:
+                problem = unknown(f"metric of variant {name}:", key.name, {k.name for k in known})
+            raise UserError(f"the claim {claim.text!r} cannot be judged: {problem}")
 
     def at(self, setting: str) -> "Ablation":
         """The same ablation in another setting.

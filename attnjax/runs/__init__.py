@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attnjax.runs.run_ablation import Sweep, sweep
-    from attnjax.runs.run_folder import Trained, open_trained
     from attnjax.runs.summary import summarize
+    from attnjax.runs.trained import Trained, open_trained
 
 __all__ = ["Sweep", "Trained", "open_trained", "summarize", "sweep"]
 
 _MODULES = {
     "Sweep": "run_ablation",
-    "Trained": "run_folder",
-    "open_trained": "run_folder",
+    "Trained": "trained",
+    "open_trained": "trained",
     "summarize": "summary",
     "sweep": "run_ablation",
 }

@@ -18,7 +18,7 @@ from attnjax.decoding.search import Search
 from attnjax.errors import UserError, unknown
 from attnjax.evaluation.metric import Metric
 from attnjax.evaluation.sentence_stats import sentences
-from attnjax.runs.run_folder import Trained
+from attnjax.runs.trained import Trained
 
 MAX_SYMBOLS = 1_000
 """The longest line that is answered unless more are asked for: a search's time and memory grow with

@@ -22,31 +22,32 @@ from attnjax.config.serialize import to_json
 from attnjax.config.walk import differences
 from attnjax.data.corpus import Corpus, Task
 from attnjax.errors import UserError
-from attnjax.evaluation.measurement import Measurement, MetricKey
+from attnjax.evaluation.measurement import Measurement
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs
 from attnjax.evaluation.metric import check_metric
 from attnjax.evaluation.sentence_stats import Sentences, sentences
+from attnjax.evaluation.unknown_words import before_replacement
 from attnjax.experiment import Experiment
+from attnjax.experiment.claims import changes_meaning
 from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import Grid, describe
 from attnjax.reporting.number import number
+from attnjax.runs.manifest import CONFIG, Manifest, manifest
 from attnjax.runs.run_folder import (
     ATTENTION,
-    CONFIG,
     HYPOTHESES,
-    Manifest,
     check,
     claim_folder,
     finished,
     locked,
-    manifest,
     write_result,
 )
 from attnjax.runs.sealed import write_json
 from attnjax.runs.tune import Tuner
 from attnjax.runs.versions import device, versions
 from attnjax.training.run_state import Run, TrainResult
-from attnjax.training.trainer import TrainSetup, train
+from attnjax.training.train_setup import TrainSetup
+from attnjax.training.trainer import train
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,10 +185,11 @@ def _unfinished(runs: Mapping[Path, Manifest]) -> dict[Path, Manifest]:
 
 
 def _check_corpus(tuner: Tuner, data: Corpus) -> None:
-    """Refuse a corpus that does not fit a variant, at any point that it is tuned over.
+    """Refuse a corpus that does not fit a variant, at any point of its grid.
 
     Raises:
-        UserError: the variant cannot be tuned or trained on it, or be measured as it says.
+        UserError: the corpus cannot be used to tune, train or measure the variant, or a claim is
+            about a number that the variant does not measure.
     """
     tuner.check_corpus(data)
     resolved = tuner.experiment.resolve(data)
@@ -198,6 +200,10 @@ def _check_corpus(tuner: Tuner, data: Corpus) -> None:
     references = data.references.get(SPLIT)
     if resolved.metric is not None and references:
         check_metric(resolved.metric, references[0])
+    ablation = tuner.loaded.ablation
+    changed = differences(ablation.variant(tuner.variant), tuner.experiment)
+    if not any(map(changes_meaning, changed)):
+        ablation.check_claims(tuner.variant, resolved)
 
 
 def _check_all(plan: Sweep, chosen: Mapping[str, Experiment]) -> None:
@@ -324,8 +330,8 @@ def _score(
     if metric is None or answered is None:
         return [], {}
     kept, unreplaced = answered
-    found = [Measurement(MetricKey(metric.name), kept.value(), metric.better)]
+    found = [Measurement(metric.key, kept.value(), metric.better)]
     if unreplaced is not None:
-        key = MetricKey(f"{metric.name}_before_replacement")
+        key = before_replacement(metric)
         found.append(Measurement(key, unreplaced.value(), metric.better))
     return found, metric.details(kept.totals)

@@ -1,10 +1,10 @@
-"""A run's folder: what it is a run of, whether it is finished, and whether its files are whole.
+"""A run's folder: who may write to it, whether the run is finished, whether its files are whole.
 
-config.json      the experiment, variant, seed, digest of the vocabulary, and all settings
-experiment.py    the text of the experiment file
-lock             held by the process that trains it
+config.json      the manifest: experiment, variant, seed, digest of the vocabulary, all settings
+experiment.py    a copy of the experiment file
+lock             held by the process that trains the run
 vocabulary/  checkpoints/  metrics.jsonl
-result.json      at the end; its presence says that the run is finished
+result.json      the metrics; the file exists if and only if the run is finished
 hypotheses.txt  sentences.json  attention.json
 
 config.json and result.json carry digests of themselves, and result.json those of the other files.
@@ -12,84 +12,29 @@ config.json and result.json carry digests of themselves, and result.json those o
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
-from hashlib import sha256
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from filelock import FileLock, Timeout
 
-from attnjax.config.serialize import from_json, own_names, record_differences, to_json
+from attnjax.config.serialize import own_names, record_differences
 from attnjax.data.vocabularies import Vocabularies, load_vocabularies
-from attnjax.data.vocabulary import Vocabulary
-from attnjax.errors import UserError, warn
+from attnjax.errors import UserError
 from attnjax.evaluation.sentence_stats import FILE as SENTENCES
-from attnjax.experiment import Experiment
-from attnjax.experiment.load import ExperimentFile, load, load_text
+from attnjax.experiment.load import ExperimentFile
+from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read, text_damage, warn_of_text
 from attnjax.runs.part_source import changed_definitions
 from attnjax.runs.sealed import file_digest, read_sealed, write_sealed
-from attnjax.runs.trust import shipped, sign, signed
-from attnjax.training.checkpoint import average, has_checkpoints
+from attnjax.training.checkpoint import has_checkpoints
 from attnjax.training.metrics_log import FILE as METRICS
 
-CONFIG, EXPERIMENT, RESULT = "config.json", "experiment.py", "result.json"
-LOCK = "lock"
+RESULT, LOCK = "result.json", "lock"
 HYPOTHESES, ATTENTION, VOCABULARY = "hypotheses.txt", "attention.json", "vocabulary"
 STEPS = "training.steps"
-"""The one setting that may grow: a finished run then goes on from its last checkpoint."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Manifest:
-    """What config.json holds.
-
-    Attributes:
-        experiment: the experiment file's name.
-        setting: which of its other settings; None: none of them.
-        variant: which of its variants.
-        seed: the run's.
-        settings: the record of the `Experiment`.
-        vocabulary: the digest of the run's vocabularies; None before the data is read.
-        text: the digest of experiment.py.
-        path: where the experiment file was.
-        signature: the user's under `text` and `path`, see `attnjax.runs.trust`.
-        tuned: the paths of the fields whose values tuning chose.
-    """
-
-    experiment: str
-    variant: str
-    seed: int
-    settings: Any
-    vocabulary: str | None = None
-    setting: str | None = None
-    text: str = ""
-    path: str = ""
-    signature: str = ""
-    tuned: Sequence[str] = ()
-
-
-def manifest(
-    loaded: ExperimentFile,
-    variant: str,
-    seed: int,
-    experiment: Experiment,
-    tuned: Sequence[str] = (),
-) -> Manifest:
-    """The manifest of a run that is to be."""
-    text, path = _text_digest(loaded.text), str(loaded.path.resolve())
-    return Manifest(
-        experiment=loaded.name,
-        setting=loaded.setting,
-        variant=variant,
-        seed=seed,
-        settings=to_json(experiment, loaded.own),
-        text=text,
-        path=path,
-        signature=sign(text, path),
-        tuned=tuple(tuned),
-    )
+"""The only setting that may grow: a finished run then goes on from its last checkpoint."""
 
 
 def check(
@@ -100,14 +45,20 @@ def check(
     may_lengthen: bool = False,
     open_fields: Iterable[str] = (),
 ) -> None:
-    """Refuse a folder that has another run, finished or cut off.
+    """Refuse a folder that holds another run, finished or interrupted.
 
-    Of the experiment file's text only that of the parts counts which the run is made of. Fields
-    that are still to be tuned (`open_fields`) are not compared.
+    Of the experiment file only the definitions of the run's own parts are compared.
+
+    Args:
+        folder: the run's folder.
+        wanted: the manifest of the run to be started.
+        loaded: the experiment file.
+        may_lengthen: whether the run to be started may have more steps.
+        open_fields: paths of fields that are not compared, because they are still to be tuned.
 
     Raises:
-        UserError: the run is of another experiment, or of other settings or parts: the first that
-            differs is named with both its values. Or config.json is damaged.
+        UserError: the experiment, a setting or a part differs (the first difference is named with
+            both values), or config.json is damaged.
     """
     if not has_progress(folder):
         return
@@ -128,7 +79,7 @@ def check(
     if not own_names(wanted.settings):
         warn_of_text(folder, found)
         return
-    damage = _text_damage(folder, found)
+    damage = text_damage(folder, found)
     try:
         text = (folder / EXPERIMENT).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -149,16 +100,16 @@ def check(
 
 
 def has_progress(folder: Path) -> bool:
-    """Whether there is anything to lose: a run that failed at its start may be mended."""
+    """Whether the folder has a checkpoint or a result, so that another run must not replace it."""
     there = (folder / RESULT).exists() or has_checkpoints(folder)
     return there and (folder / CONFIG).exists()
 
 
 def finished(folder: Path, wanted: Manifest) -> bool:
-    """Whether the run has come to its end, and is to have no more steps.
+    """Whether the run is finished, with as many steps as wanted.
 
     Raises:
-        UserError: a file of a finished run is missing or damaged.
+        UserError: a file of the finished run is missing or damaged.
     """
     if not (folder / RESULT).exists() or not (folder / CONFIG).exists():
         return False
@@ -169,12 +120,14 @@ def finished(folder: Path, wanted: Manifest) -> bool:
 def claim_folder(
     folder: Path, wanted: Manifest, loaded: ExperimentFile, vocabularies: Vocabularies
 ) -> None:
-    """Write what a run is; one that has begun has to be this one, or this one with fewer steps.
+    """Write the manifest, experiment file and vocabularies of a run that is about to be trained.
+
+    A run that is already in the folder must be the same one; it may have fewer steps.
 
     Raises:
-        UserError: it is another (see `check`), or its vocabularies are not these.
+        UserError: the folder has another run (see `check`) or other vocabularies.
     """
-    # again: another process may have begun it since
+    # check again: another process may have started a run here meanwhile
     check(folder, wanted, loaded, may_lengthen=True)
     if has_progress(folder):
         load_vocabularies(folder / VOCABULARY, vocabularies.digest)
@@ -182,19 +135,19 @@ def claim_folder(
             steps = read(folder).settings["training"]["steps"]
             (folder / RESULT).rename(folder / f"result-{steps}.json")
     else:
-        shutil.rmtree(folder / VOCABULARY, ignore_errors=True)  # of a start that failed
+        shutil.rmtree(folder / VOCABULARY, ignore_errors=True)  # a failed start left it
         vocabularies.save(folder / VOCABULARY)
     (folder / EXPERIMENT).write_text(loaded.text, encoding="utf-8")
-    # last, and at once: a folder with it is whole
+    # written last and atomically: a folder with a manifest is complete
     write_sealed(folder / CONFIG, asdict(replace(wanted, vocabulary=vocabularies.digest)))
 
 
 @contextmanager
 def locked(folders: Iterable[Path]) -> Iterator[None]:
-    """Make runs' folders, and keep other processes out of them by a file `lock` in each.
+    """Make the runs' folders, and lock each against other processes.
 
     Raises:
-        UserError: another process is in one of them, or one cannot be made.
+        UserError: another process has locked a folder, or a folder cannot be made.
     """
     with ExitStack() as held:
         for folder in folders:
@@ -210,27 +163,8 @@ def locked(folders: Iterable[Path]) -> Iterator[None]:
                     "--runs"
                 ) from error
             except OSError:
-                pass  # a cluster's file system may know no locks
+                pass  # some clusters' file systems have no locks
         yield
-
-
-def read(folder: Path) -> Manifest:
-    """The manifest of a run's folder.
-
-    Raises:
-        UserError: it is no run's folder, or config.json is damaged.
-    """
-    path = folder / CONFIG
-    if not path.is_file():
-        below = sorted(found.parent for found in folder.glob(f"**/{CONFIG}"))[:1]
-        hint = f"; there is one at {below[0]}" if below else ""
-        raise UserError(f"{folder} is not the folder of a run: it has no {CONFIG}{hint}")
-    try:
-        return Manifest(**read_sealed(path))
-    except TypeError as error:
-        raise UserError(
-            f"{path} was written by another version of attnjax: {error}; choose another --runs"
-        ) from error
 
 
 def write_result(folder: Path, content: Mapping[str, Any]) -> None:
@@ -241,7 +175,7 @@ def write_result(folder: Path, content: Mapping[str, Any]) -> None:
 
 
 def result(folder: Path) -> dict[str, Any] | None:
-    """What the run came to; None: it is not finished.
+    """The content of result.json; None: the run is not finished.
 
     Raises:
         UserError: result.json, or a file that belongs to it, is missing or damaged.
@@ -259,7 +193,7 @@ def result(folder: Path) -> dict[str, Any] | None:
 
 
 def damaged_files(folder: Path, content: Mapping[str, Any]) -> list[str]:
-    """What is wrong with the files that belong to a result, a clause each."""
+    """The damaged or missing files of a result, a clause for each."""
     damage = []
     for name, digest in content["files"].items():
         path = folder / name
@@ -268,129 +202,6 @@ def damaged_files(folder: Path, content: Mapping[str, Any]) -> list[str]:
         elif file_digest(path) != digest:
             damage.append(f"{path} is damaged: it is not as it was when the run was finished")
     return damage
-
-
-def experiment_file(folder: Path, *, trust: bool) -> ExperimentFile:
-    """The experiment file of a run, run: as it is now where it was, or else the folder's copy.
-
-    Args:
-        folder: the run's.
-        trust: run a file that is not the user's own.
-
-    Raises:
-        UserError: the file is somebody else's and `trust` is not given, or experiment.py is
-            damaged.
-    """
-    found = read(folder)
-    path = Path(found.path)
-    own = signed(found.signature, found.text, found.path)
-    if own and path.is_file():
-        return load(path).at(found.setting)
-    return _copy(folder, found, trust=trust or own).at(found.setting)
-
-
-def _copy(folder: Path, found: Manifest, *, trust: bool) -> ExperimentFile:
-    """The folder's copy of the experiment file, run."""
-    path = folder / EXPERIMENT
-    if damage := _text_damage(folder, found):
-        raise UserError(damage)
-    text = path.read_text(encoding="utf-8")
-    own = signed(found.signature, found.text, found.path) or shipped(found.experiment, text)
-    if not (own or trust):
-        raise UserError(
-            f"{path} is a program that was not run by you on this machine: read it, and add "
-            "--trust to run it"
-        )
-    return load_text(text, name=found.experiment, path=path)
-
-
-def warn_of_text(folder: Path, found: Manifest) -> None:
-    """Warn where the folder's copy of the experiment file is not the one that was run."""
-    if damage := _text_damage(folder, found):
-        warn(damage if own_names(found.settings) else f"{damage}; the run does not depend on it")
-
-
-def _text_damage(folder: Path, found: Manifest) -> str | None:
-    """What is wrong with the folder's copy of the experiment file; None: nothing."""
-    path = folder / EXPERIMENT
-    if not path.is_file():
-        return f"{path} is missing"
-    if sha256(path.read_bytes()).hexdigest() != found.text:
-        return f"{path} was changed after the run was started"
-    return None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trained:
-    """A run that has been trained, ready for use.
-
-    Attributes:
-        folder: the run's.
-        manifest: what it is a run of.
-        experiment: resolved: with the sizes of the vocabularies and the default metric.
-        vocabularies: the run's own.
-        params: averaged.
-        finished: whether it was trained to its end.
-    """
-
-    folder: Path
-    manifest: Manifest
-    experiment: Experiment
-    vocabularies: Vocabularies
-    params: Any
-    finished: bool
-
-    def text(self, side: Literal["source", "target"]) -> Vocabulary:
-        """The vocabulary of a side that is text.
-
-        Raises:
-            UserError: it is none.
-        """
-        vocabulary = getattr(self.vocabularies, side)
-        if vocabulary is None:
-            raise UserError(f"{self.folder} was trained on data whose {side} is no text")
-        return vocabulary
-
-
-def open_trained(folder: Path, *, trust: bool = False) -> Trained:
-    """A run from its folder alone: its own record, vocabulary and averaged parameters.
-
-    The folder's experiment.py is run only if the run has parts of its own.
-
-    Args:
-        folder: the run's.
-        trust: run an experiment.py that is not the user's own.
-
-    Raises:
-        UserError: it is no run's folder, not trained yet or damaged, its vocabulary is another's,
-            or its experiment.py is somebody else's and `trust` is not given.
-    """
-    found = read(folder)
-    own: Mapping[str, type] = {}
-    if own_names(found.settings):
-        own = _copy(folder, found, trust=trust).own
-    else:
-        warn_of_text(folder, found)
-    experiment = from_json(found.settings, own)
-    if not isinstance(experiment, Experiment):
-        raise UserError(f"{folder / CONFIG} is damaged: its settings are no Experiment")
-    vocabularies = load_vocabularies(folder / VOCABULARY, found.vocabulary)
-    done = (folder / RESULT).exists()
-    if done:
-        for damage in damaged_files(folder, read_sealed(folder / RESULT)):
-            warn(damage)
-    return Trained(
-        folder=folder,
-        manifest=found,
-        experiment=experiment.with_vocabularies(vocabularies),
-        vocabularies=vocabularies,
-        params=average(folder, last=experiment.training.average),
-        finished=done,
-    )
-
-
-def _text_digest(text: str) -> str:
-    return sha256(text.encode("utf-8")).hexdigest()
 
 
 def _shown(value: Any) -> str:

@@ -24,19 +24,12 @@ from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import Grid, Point, point_name, points
 from attnjax.reporting import evidence
 from attnjax.reporting.summary import TunedPoint, TuningRow
-from attnjax.runs.run_folder import (
-    Manifest,
-    check,
-    claim_folder,
-    finished,
-    locked,
-    manifest,
-    result,
-    write_result,
-)
+from attnjax.runs.manifest import Manifest, manifest
+from attnjax.runs.run_folder import check, claim_folder, finished, locked, result, write_result
 from attnjax.runs.versions import device, versions
 from attnjax.training.run_state import Run, TrainResult
-from attnjax.training.trainer import TrainSetup, train
+from attnjax.training.train_setup import TrainSetup
+from attnjax.training.trainer import train
 
 FOLDER = "tune"
 """The name of the folder in a variant's that holds its points."""

@@ -1,4 +1,4 @@
-"""What a person sees of a training: a bar in a terminal; in a log a line an epoch and a minute."""
+"""The progress of a training: a bar in a terminal, or a line per epoch and per minute in a log."""
 
 import time
 from collections.abc import Iterator
@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 SECONDS_BETWEEN_LINES = 60
-"""In a log a line is printed at least so often."""
+"""The longest time without a line in a log."""
 
 
 class Display:
-    """Shows the mean loss of the runs that train together."""
+    """Shows the mean loss and the total speed of the runs that train together."""
 
     def __init__(self, console: Console, bar: Progress, title: str, steps: int) -> None:
         self._console, self._bar, self._title, self._steps = console, bar, title, steps
@@ -21,33 +21,35 @@ class Display:
         self._began = self._said = time.monotonic()
         self._first: int | None = None
 
-    def step(self, step: int, loss: float) -> None:
-        """The mean loss of a step."""
-        self._bar.update(self._task, completed=step, loss=f"loss {loss:.3f}")
+    def step(self, step: int, losses: np.ndarray) -> None:
+        """Show a step: the loss of each run."""
+        loss, of = losses.mean(), _mean_of(losses)
+        self._bar.update(self._task, completed=step, loss=f"loss {loss:.3f} {of}".rstrip())
         if self._first is None:
-            # the first step's time is that of its compilation
+            # the first step is left out of the speed: it includes the compilation
             self._began, self._first = time.monotonic(), step
         if time.monotonic() - self._said >= SECONDS_BETWEEN_LINES:
-            self._say(f"step {step} of {self._steps}", f"loss {loss:.4g}", self._left(step))
+            self._say(f"step {step} of {self._steps}", f"loss {loss:.4g}", of, self._left(step))
 
     def speed(self, tokens_per_second: float) -> None:
-        """Target tokens a second, of all runs."""
+        """Show the target tokens per second of all runs together."""
         self._bar.update(self._task, speed=f"{tokens_per_second:,.0f} tokens/s")
 
     def epoch(
         self, epoch: int, step: int, train: dict[str, np.ndarray], valid: dict[str, np.ndarray]
     ) -> None:
-        """The end of an epoch: its training metrics and its validation, a value a run."""
+        """Show the end of an epoch: its training and validation metrics, a value for each run."""
         if valid:
             self._bar.update(self._task, valid=f"valid {valid['loss'].mean():.3f}")
         said = [f"epoch {epoch}", f"step {step} of {self._steps}"]
         said += [f"loss {train['loss'].mean():.4g}"] if train else []
         said += [f"valid {name} {value.mean():.4g}" for name, value in valid.items()]
+        said += [_mean_of(train.get("loss", valid.get("loss", np.zeros(1))))]
         said += [f"{train['tokens_per_second'].sum():,.0f} tokens/s"] if train else []
         self._say(*said, self._left(step))
 
     def _left(self, step: int) -> str:
-        """How long the rest takes at the speed so far."""
+        """The time left at the speed so far, in words; "" before the speed is known."""
         if self._first is None or step in (self._first, self._steps):
             return ""
         a_step = (time.monotonic() - self._began) / (step - self._first)
@@ -55,16 +57,21 @@ class Display:
         return f"{seconds / 60:.0f} min left" if seconds >= 60 else f"{seconds:.0f} s left"
 
     def _say(self, *words: str) -> None:
-        """Print a line in a log; a terminal has the bar."""
+        """Print a line, unless the console is a terminal, which shows the bar."""
         if not self._console.is_terminal:
             line = "  ".join(filter(None, (self._title, *words)))
             self._console.print(line, highlight=False, soft_wrap=True, markup=False)
         self._said = time.monotonic()
 
 
+def _mean_of(values: np.ndarray) -> str:
+    """What to say beside a mean over the seeds that train together; "" for a single seed."""
+    return f"(mean of {values.size} seeds)" if values.size > 1 else ""
+
+
 @contextmanager
 def display(console: Console, *, title: str, steps: int) -> Iterator[Display]:
-    """A display for a training of so many steps."""
+    """A display for a training of `steps` steps."""
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),

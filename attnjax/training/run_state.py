@@ -1,4 +1,4 @@
-"""One run of a training: its seed, its folder, and how far it has come."""
+"""A run during its training: its folder, seed, state and progress."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
@@ -20,14 +20,14 @@ from attnjax.training.step import State
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One training.
+    """One training: folder, seed and learning rate.
 
     Attributes:
-        folder: where all of it is kept.
-        seed: of all that is random in it.
-        schedule: the learning rate; None: the recipe's.
-        may_diverge: whether a loss that is not finite is a result, an infinite loss; if not, it
-            is an error.
+        folder: the folder of all files of the run.
+        seed: the seed of all random numbers of the run.
+        schedule: the schedule of the learning rate; None: the recipe's.
+        may_diverge: True: a loss that is not finite is a result, an infinite loss; False: it is an
+            error.
     """
 
     folder: Path
@@ -38,14 +38,14 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TrainResult:
-    """What a finished training leaves.
+    """The result of a finished training.
 
     Attributes:
         params: the mean of the parameters at the last `Training.average` ends of epochs, in NumPy.
-        step: updates made.
-        epochs: the same in passes over the data.
-        seconds: by the clock, over all resumes; runs that train together share the time equally.
-        stopped: why it ended, "steps" or "patience".
+        step: the number of updates.
+        epochs: the number of passes over the data.
+        seconds: the training time over all resumes; runs that train together share it equally.
+        stopped: why training ended, "steps" or "patience".
         best: the lowest validation loss, or infinity if the run diverged; None without validation
             examples.
     """
@@ -59,10 +59,10 @@ class TrainResult:
 
 
 class RunState:
-    """A run on its way: its state, its progress, and the files that both are saved in."""
+    """A run during its training: its state, its progress, and the files that hold them."""
 
     def __init__(self, run: Run, checkpoints: Checkpoints, step: int, training: Training) -> None:
-        """Go on from the checkpoint of `step`; 0: begin."""
+        """Go on from the checkpoint of `step`; 0: begin a new training."""
         self.run, self.checkpoints, self.step = run, checkpoints, step
         checkpoints.discard_after(step)
         self.progress = checkpoints.progress(step) if step else RunProgress()
@@ -72,7 +72,7 @@ class RunState:
         self.log = MetricsLog(run.folder, step=step, end=self.progress.log)
 
     def restore(self, like: State) -> None:
-        """Read the state; `like` has its shapes."""
+        """Read the state from its checkpoint; `like` has the same shapes."""
         self.state = self.checkpoints.restore(self.step, like)
 
     def result(self, training: Training, per_epoch: int) -> TrainResult:
@@ -89,17 +89,17 @@ class RunState:
 
 
 def _lengthened(progress: RunProgress, training: Training) -> RunProgress:
-    """The progress of a run whose training had ended, and is to have more steps."""
+    """The progress of a finished run that is to have more steps."""
     waited = training.patience is not None and progress.waited >= training.patience
     return replace(progress, stopped="patience" if waited else None, last_loss=None)
 
 
 def open_runs(runs: Sequence[Run], training: Training, opened: ExitStack) -> list[RunState]:
-    """The runs, each as its last whole checkpoint left it.
+    """The runs, each at its last checkpoint that is complete.
 
-    Runs that train together are saved one after the other, and a save is whole when all of them
-    have theirs. Of one that was killed in between, what is there is dropped: all go on from the
-    save before, together, in the same program.
+    Runs that train together are saved one after the other. A checkpoint is complete if all of them
+    have one at its step. If the program was killed in between, the newest checkpoints are dropped:
+    all runs go on from the checkpoints before, together, in the same program.
     """
     saved = [opened.enter_context(closing(Checkpoints(run.folder))) for run in runs]
     latest = {
@@ -120,12 +120,12 @@ def open_runs(runs: Sequence[Run], training: Training, opened: ExitStack) -> lis
 
 
 def stack(states: list[State]) -> State:
-    """States of several runs as one, with a leading axis of runs."""
+    """Stack the states of several runs along a leading axis of runs."""
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
 
 
 def unstack(state: State, count: int) -> list[State]:
-    """The opposite of `stack`, on the host."""
+    """Split a stacked state into the states of its runs, on the host."""
 
     def host(leaf: jax.Array) -> Any:
         return leaf if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else np.asarray(leaf)

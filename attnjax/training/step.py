@@ -1,4 +1,4 @@
-"""One update, as a pure function: state and batch in, state and metrics out."""
+"""One update as a pure function: state and batch in, state and metrics out."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,10 +14,10 @@ from attnjax.training.settings import Precision, Recipe
 
 @struct.dataclass
 class State:
-    """All that training changes, and all that a checkpoint must hold to go on from it.
+    """Everything that training changes, which is also the content of a checkpoint.
 
     Attributes:
-        step: updates done, int32.
+        step: the number of updates so far, int32.
         params: the model's parameters.
         optimizer: optax's state.
         objective: the objective's state, see `Objective.initial`.
@@ -32,10 +32,10 @@ class State:
 
 
 def initial_state(key: jax.Array, batch: Any, *, recipe: Recipe) -> State:
-    """A state with first parameters, drawn from `key`; the batch gives shapes only."""
-    # one row is enough to give the shapes, and what is computed of it is thrown away
+    """The state before the first update: parameters drawn from `key`, shapes taken from `batch`."""
+    # one row gives the shapes; its predictions are thrown away
     source, given = jnp.asarray(batch.source[:1]), jnp.asarray(batch.target[:1])
-    drawn = recipe.model.init(key, source, given, deterministic=True, mutable=["params"])
+    drawn = recipe.model.init(key, source, given, deterministic=True)
     params = drawn.get("params", {})  # a model may have none
     optimizer = recipe.optimizer.make().init(params)
     return State(jnp.zeros((), jnp.int32), params, optimizer, recipe.objective.initial(), key)
@@ -49,11 +49,12 @@ def train_step(
     reduce: Callable[[Any], Any],
     rate: jax.Array | None = None,
 ) -> tuple[State, dict[str, jax.Array]]:
-    """The state after one update, and each metric's mean with the gradient's norm before clipping.
+    """The state after one update, and the mean of each metric.
 
-    Gradients and metrics are sums until `reduce` has added those of all devices, and only then
+    "gradient_norm", the norm before clipping, and "tokens", the count, are added to the metrics.
+    Gradients and metrics stay sums until `reduce` has added those of all devices, and are then
     divided by the count: a mean of means would weigh the tokens of short sentences more. The
-    learning rate is `rate`, or else the optimizer's schedule's.
+    learning rate is `rate`; None: that of the optimizer's schedule.
     """
     key = jax.random.fold_in(state.key, state.step)
 
@@ -78,7 +79,7 @@ def train_step(
 def train_step_at(
     held: tuple[State, jax.Array], batch: Any, *, recipe: Recipe, reduce: Callable[[Any], Any]
 ) -> tuple[State, dict[str, jax.Array]]:
-    """As `train_step`, at a learning rate that comes with the state."""
+    """As `train_step`, for a pair of a state and its learning rate."""
     state, rate = held
     return train_step(state, batch, recipe=recipe, reduce=reduce, rate=rate)
 
@@ -86,14 +87,14 @@ def train_step_at(
 def evaluation_step(
     params: Any, batch: Any, *, recipe: Recipe, reduce: Callable[[Any], Any]
 ) -> Totals:
-    """A batch's sums and counts, without dropout, by an objective in its first state."""
+    """A batch's sums and counts without dropout; the objective is in its initial state."""
     params = cast(params, recipe.training.precision)
     state = recipe.objective.initial()
     return reduce(recipe.objective(recipe.model, params, state, batch, key=None))
 
 
 def cast(params: Any, precision: Precision) -> Any:
-    """The parameters to compute with; those that are updated stay as wide as they are."""
+    """A copy of the parameters in the precision of the computation; updates use the original."""
     if precision == "float32":
         return params
     return jax.tree.map(lambda leaf: leaf.astype(precision), params)

@@ -1,9 +1,9 @@
-"""Training, from the beginning or from where it was left, to its end: read `Trainer.fit` first."""
+"""The training loop, from the beginning or from a checkpoint to the end: read `Trainer.fit`."""
 
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from itertools import groupby
 from typing import Any
@@ -12,82 +12,36 @@ import jax
 import numpy as np
 from rich.console import Console
 
-from attnjax.data.batching import Batch, BatchPlan, in_order
-from attnjax.data.corpus import Corpus
+from attnjax.data.batching import Batch
 from attnjax.errors import Interrupted, UserError
 from attnjax.training import sharding
-from attnjax.training.checkpoint import full_disk
 from attnjax.training.console import Display, display
+from attnjax.training.disk import full_disk
 from attnjax.training.interruption import Interruption, interruption
 from attnjax.training.metrics_log import RunningMean
 from attnjax.training.run_state import Run, RunState, TrainResult, open_runs, stack, unstack
 from attnjax.training.schedules import Schedule
-from attnjax.training.settings import Recipe
-from attnjax.training.step import (
-    State,
-    evaluation_step,
-    initial_state,
-    train_step,
-    train_step_at,
-)
+from attnjax.training.step import State, evaluation_step, train_step, train_step_at
+from attnjax.training.train_setup import TrainSetup
 
 SECONDS_BETWEEN_CHECKPOINTS, SECONDS_WITHIN_AN_EPOCH = 60, 600
-"""At ends of epochs, which are saved anyway if parameters are averaged; and within one."""
+"""The shortest times between checkpoints at ends of epochs, and within an epoch.
+
+If parameters are averaged, every end of an epoch is saved.
+"""
 
 ROWS_AN_EPOCH, FEWEST_STEPS_A_ROW, MOST_STEPS_A_ROW = 20, 10, 50
-"""metrics.jsonl has about so many training rows an epoch, and one for so many steps."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainSetup:
-    """A recipe and its data, cut into batches: all that runs of several seeds share.
-
-    Attributes:
-        recipe: what decides the training.
-        plan: the training batches.
-        valid: the validation batches; none: there is no validation.
-    """
-
-    recipe: Recipe
-    plan: BatchPlan
-    valid: tuple[Batch, ...]
-
-    @classmethod
-    def of(cls, recipe: Recipe, corpus: Corpus) -> "TrainSetup":
-        """Cut the splits "train" and "valid" (if there is one) into batches.
-
-        Raises:
-            UserError: as `Training.check`.
-        """
-        batching, examples = recipe.training.batching, corpus.splits.get("valid")
-        recipe.training.check(corpus)
-        valid = tuple(batch for _, batch in in_order(examples, batching)) if examples else ()
-        return cls(recipe=recipe, plan=batching.plan(corpus.splits["train"]), valid=valid)
-
-    def initial_state(self, seed: int) -> State:
-        """The state that the run of a seed begins with.
-
-        It is not compiled: drawing many arrays in one program takes XLA longer than the drawing.
-        """
-        return self._draw(jax.random.key(seed))
-
-    def state_shapes(self) -> State:
-        """The shapes of a run's state, without the state."""
-        return jax.eval_shape(self._draw, jax.random.key(0))
-
-    def _draw(self, key: jax.Array) -> State:
-        return initial_state(key, self.plan.batch(0, 0), recipe=self.recipe)
+"""The rows of metrics.jsonl: about so many per epoch, each for so many steps."""
 
 
 def train(
     runs: Sequence[Run], setup: TrainSetup, *, console: Console, title: str = ""
 ) -> list[TrainResult]:
-    """Train runs that differ in their seed and learning rate only, together in one program.
+    """Train runs that differ only in their seed and learning rate, together in one program.
 
-    Each goes on from its folder's latest checkpoint, and the result is bit for bit that of runs
-    that were not interrupted. One that had finished is not trained again, unless
-    `Training.steps` has grown: then it goes on from its end. A run's folder gets checkpoints,
-    metrics.jsonl and TensorBoard's files.
+    Each run goes on from its latest checkpoint; the result is bit for bit that of runs that were
+    not interrupted. A finished run is trained further only if `Training.steps` has grown. Each
+    run's folder gets checkpoints, metrics.jsonl and TensorBoard's files.
 
     metrics.jsonl has an object a line: "step", "epoch" (from 1), "split" ("train" or "valid"),
     "seconds" (as in `TrainResult`, so far) and the objective's means over tokens ("loss", "nll",
@@ -96,14 +50,14 @@ def train(
     target).
 
     Args:
-        runs: folders, seeds, and learning rates where these are not the recipe's.
-        setup: what is trained, and on what.
-        console: where the progress is shown.
-        title: the name of the training there; the first run's folder by default.
+        runs: folders, seeds, and learning rates that differ from the recipe's.
+        setup: the recipe and its batches.
+        console: shows the progress.
+        title: the name of the training on the console; "": the name of the first run's folder.
 
     Raises:
-        UserError: a loss or gradient is not finite, or the disk is full.
-        Interrupted: Ctrl-C or SIGTERM came; every run is saved as it is.
+        UserError: a loss or a gradient is not finite, or the disk is full.
+        Interrupted: Ctrl-C or SIGTERM came; every run is saved.
     """
     title = title or runs[0].folder.name
     training, several = setup.recipe.training, len(runs) > 1
@@ -127,7 +81,7 @@ def train(
 
 
 def _idle(devices: sharding.Devices) -> str:
-    """What to say of devices that take no part."""
+    """The sentence about devices that are not used."""
     count = devices.count + devices.idle
     return (
         f"trains on {devices.count} of {count} devices, because batching.batch_size_multiple is no "
@@ -137,12 +91,12 @@ def _idle(devices: sharding.Devices) -> str:
 
 @cache
 def _rates(schedule: Schedule, steps: int) -> np.ndarray:
-    """The learning rate of each update."""
+    """The learning rates of all updates."""
     return np.asarray(schedule.rate(np.arange(1, steps + 1)), np.float32)
 
 
 def _restore(states: Sequence[RunState], setup: TrainSetup) -> None:
-    """Read the runs' states where they are saved, and draw them where nothing is."""
+    """Restore each run's state from its checkpoint; draw the initial state if there is none."""
     shapes = setup.state_shapes()
     for run in states:
         if run.step:
@@ -152,7 +106,7 @@ def _restore(states: Sequence[RunState], setup: TrainSetup) -> None:
 
 
 def _groups(states: Sequence[RunState]) -> list[list[RunState]]:
-    """The runs that have not stopped, in groups: those that were saved together stay together."""
+    """The runs that have not stopped, in groups that were saved together."""
 
     def place(run: RunState) -> tuple[int, tuple[str, ...]]:
         return run.step, run.progress.together
@@ -162,10 +116,10 @@ def _groups(states: Sequence[RunState]) -> list[list[RunState]]:
 
 
 class Trainer:
-    """Trains runs that are at the same step; a run that stops leaves, the others go on without it.
+    """Trains runs that are at the same step; when one stops, the others go on without it.
 
-    What is computed has a leading axis of seeds if `devices.seeds`. The axis stays when one run is
-    left, so that a resumed run is the same program.
+    If `devices.seeds`, all arrays have a leading axis of seeds. The axis stays when only one run is
+    left, so that a resumed run compiles the same program.
     """
 
     def __init__(
@@ -216,9 +170,9 @@ class Trainer:
                 self._drop_stopped()
 
     def _update(self, end: int) -> None:
-        """Update up to step `end`, or until a signal came, or a save within the epoch is due.
+        """Update until step `end`, a signal, or a save that is due within the epoch.
 
-        A step's metrics are read while the next one runs, so that the devices never wait.
+        The metrics of a step are read while the next step runs, so that the devices never wait.
         """
         unread = None
         batch = self._batch(self.step) if self.step < end else None
@@ -235,7 +189,7 @@ class Trainer:
             self._record(*unread)
 
     def _held(self) -> Any:
-        """What the next update starts from: the state, and the learning rates where they differ."""
+        """The first argument of an update: the state, and the learning rates if they differ."""
         if not self.rates_differ:
             return self.state
         rates = [_rates(schedule, self.training.steps)[self.step] for schedule in self._schedules()]
@@ -253,13 +207,13 @@ class Trainer:
         return jax.tree.map(lambda *x: np.stack(x), *batches) if self.devices.seeds else batches[0]
 
     def _record(self, step: int, metrics: Any) -> None:
-        """Check a step's metrics, and write a row if one is due."""
+        """Check that a step's metrics are finite, and write a row if one is due."""
         values = self._fetch(metrics)
         self._check_finite(step, "loss", values["loss"])
         self._check_finite(step, "gradient", values["gradient_norm"])
         self.row.add(values)
         self.whole_epoch.add(values)
-        self.shown.step(step, float(values["loss"].mean()))
+        self.shown.step(step, values["loss"])
         per_epoch = self.setup.plan.per_epoch
         every = min(max(per_epoch // ROWS_AN_EPOCH, FEWEST_STEPS_A_ROW), MOST_STEPS_A_ROW)
         if step % every and step % per_epoch and step != self.training.steps:
@@ -271,7 +225,7 @@ class Trainer:
         self.row = RunningMean()
 
     def _validate(self) -> dict[str, np.ndarray]:
-        """Means over the validation examples, a value a run; nothing without examples."""
+        """Means over the validation examples, a value for each run; {} without examples."""
         if not self.setup.valid:
             return {}
         copies = (self._stacked([batch] * len(self.runs)) for batch in self.setup.valid)
@@ -289,10 +243,10 @@ class Trainer:
         return means
 
     def _stop_early(self, losses: dict[str, np.ndarray]) -> None:
-        """Update every run's progress by its validation loss, and note which runs stop.
+        """Update the progress of each run by its validation loss, and mark the runs that stop.
 
-        The loss of an epoch that the last step cut short is kept apart: a run that gets more steps
-        goes on as if it had always been to have them.
+        If the last step cuts an epoch short, that loss is kept apart (`last_loss`): a run that is
+        lengthened later must go on as if it had been longer from the start.
         """
         whole = self.step % self.setup.plan.per_epoch == 0
         for index, run in enumerate(self.runs):
@@ -322,7 +276,7 @@ class Trainer:
         return bool(self.interrupted) or stopped or averaged or due
 
     def _save(self) -> None:
-        """Save all runs, and only then delete what the save replaces, see `open_runs`."""
+        """Save all runs, and only then delete older checkpoints; see `open_runs`."""
         together = tuple(run.run.folder.name for run in self.runs)
         for run, seconds, state in zip(self.runs, self._seconds(), self._states(), strict=True):
             run.step = self.step
@@ -339,7 +293,7 @@ class Trainer:
         self.saved = time.monotonic()
 
     def _drop_stopped(self) -> None:
-        """Go on without the runs that have stopped."""
+        """Drop the runs that have stopped from the group."""
         staying = [n for n, run in enumerate(self.runs) if run.progress.stopped is None]
         if len(staying) == len(self.runs):
             return
@@ -356,7 +310,7 @@ class Trainer:
             run.log.write(step=step, epoch=self.epoch, split=split, **row, seconds=seconds)
 
     def _seconds(self) -> list[float]:
-        """How long each run was trained; runs that train together share the time equally."""
+        """The training time of each run; runs that train together share the time equally."""
         share = (time.monotonic() - self.began) / len(self.runs)
         return [before + share for before in self.seconds]
 
@@ -365,7 +319,7 @@ class Trainer:
             if not np.isfinite(value) and not run.run.may_diverge:
                 raise UserError(
                     f"{run.run.folder}: the {what} of step {step} is {value}; a lower learning "
-                    "rate, a longer warm-up or clipping may help (the checkpoint before it is kept)"
+                    "rate, a longer warm-up or clipping may help (earlier checkpoints are kept)"
                 )
 
     def _compiled(self, step: Callable[..., Any], *, donate: bool) -> Callable[[Any, Any], Any]:
@@ -380,5 +334,5 @@ class Trainer:
         return unstack(state, len(self.runs)) if self.devices.seeds else [state]
 
     def _fetch(self, values: Any) -> Any:
-        """Scalars from the devices, as arrays with an axis of runs."""
+        """Scalars from the devices, as host arrays with an axis of runs."""
         return jax.tree.map(np.atleast_1d, jax.device_get(self.devices.fetch(values)))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from attnjax.cli.main import main
+from attnjax.runs.evaluate import Evaluation
 from attnjax.runs.sealed import read_sealed, write_sealed
 from tests.cli.saying import TINY, sentence
 
@@ -77,6 +78,18 @@ def test_evaluate_repeats_the_runs_own_score(capsys, run):
     assert "unknown split 'nothing'; choose from test, train, valid" in sentence(
         capsys, "evaluate", str(run), "--split", "nothing"
     )
+
+
+def test_evaluate_prints_four_digits_and_writes_all_as_json(capsys, monkeypatch, run):
+    found = Evaluation(on="test", sentences=123_456, metrics={"exact_match": 2 / 3}, details={})
+    monkeypatch.setattr("attnjax.runs.evaluate.evaluate", lambda *_, **__: found)
+    capsys.readouterr()
+    assert main(["evaluate", str(run)]) == 0
+    assert capsys.readouterr().out == (
+        f"run: {run}\non: test\nsentences: 123456\nexact_match: 0.6667\n"
+    )
+    assert main(["evaluate", str(run), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["exact_match"] == 2 / 3
 
 
 def test_evaluate_on_files(capsys, run, tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ from attnjax.cli.main import main, parser
 from attnjax.data.corpora.parallel_text import read_pairs
 from attnjax.errors import UserError
 from attnjax.runs.evaluate import MAX_SYMBOLS, evaluate, evaluate_files, predict
-from attnjax.runs.run_folder import Trained, open_trained
+from attnjax.runs.trained import Trained, open_trained
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 

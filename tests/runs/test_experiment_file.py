@@ -10,9 +10,10 @@ import pytest
 
 from attnjax.cli.main import main
 from attnjax.errors import UserError
+from attnjax.runs.manifest import experiment_file, read
 from attnjax.runs.part_source import changed_definitions
-from attnjax.runs.run_folder import experiment_file, open_trained, read
 from attnjax.runs.sealed import read_sealed, write_sealed
+from attnjax.runs.trained import open_trained
 from attnjax.training.checkpoint import average
 
 TEXT = (Path(__file__).parents[1] / "tiny.py").read_text()

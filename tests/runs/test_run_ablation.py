@@ -22,8 +22,9 @@ from attnjax.evaluation.measures.alignment import PICTURES
 from attnjax.evaluation.measures.base import Picture
 from attnjax.experiment.load import load
 from attnjax.reporting.summary import LeftOut, Summary
+from attnjax.runs.manifest import manifest
 from attnjax.runs.run_ablation import Sweep, _check_all, sweep
-from attnjax.runs.run_folder import locked, manifest
+from attnjax.runs.run_folder import locked
 from attnjax.runs.sealed import write_sealed
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")

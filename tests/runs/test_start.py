@@ -11,7 +11,8 @@ from attnjax.data.vocabularies import Vocabularies, joint, load_vocabularies
 from attnjax.data.vocabulary import SplitWords
 from attnjax.errors import UserError
 from attnjax.experiment.load import load
-from attnjax.runs.run_folder import claim_folder, manifest
+from attnjax.runs.manifest import manifest
+from attnjax.runs.run_folder import claim_folder
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 ALIGN = "model.decoder_layer.cross_attention.head.align"
@@ -91,3 +92,56 @@ def test_too_little_memory(capsys, monkeypatch, error):
     said = capsys.readouterr().err
     assert "smaller batches" in said
     assert "allocating 9 bytes" in said
+
+
+WRONG = """
+from dataclasses import replace
+from attnjax.experiment import Claim, Difference, MetricKey, SentenceDifference, Value
+from tests.tiny import Cosine, ablation as whole
+
+ablation = replace(whole, claims=(Claim(text="It holds.", estimand=ESTIMAND, low=0.0),))
+"""
+
+
+@pytest.mark.parametrize(
+    "estimand, problem",
+    [
+        (
+            "Value('exact_mach', 'scaled')",
+            "unknown metric of variant scaled: 'exact_mach'; did you mean exact_match?",
+        ),
+        (
+            "Difference('perplexity', 'cosine', 'scaled')",
+            "unknown metric of variant scaled: 'perplexity'; choose from alignment_error, "
+            "exact_match, jacobian_norm, logit_variance, weight_entropy",
+        ),
+        (
+            "Value(MetricKey('exact_match', part=(1, 4)), 'scaled')",
+            "variant scaled measures exact match, but not exact match, part 1 of 4",
+        ),
+        (
+            "Value('weight_entropy', 'scaled')",
+            "variant scaled measures weight entropy, initial; weight entropy, trained, "
+            "but not weight entropy",
+        ),
+        (
+            "SentenceDifference('alignment_error', better='cosine', worse='scaled')",
+            "unknown metric of variant scaled: 'alignment_error'; choose from exact_match",
+        ),
+    ],
+)
+def test_a_claim_about_what_is_not_measured_is_refused_before_training(
+    capsys, monkeypatch, tmp_path, estimand, problem
+):
+    monkeypatch.setattr("attnjax.runs.run_ablation.train", None)  # a training would fail
+    path = tmp_path / "wrong.py"
+    path.write_text(WRONG.replace("ESTIMAND", estimand))
+    assert main(["run", str(path), "--runs", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert f"the claim 'It holds.' cannot be judged: {problem}\n" in said
+
+
+def test_a_claim_whose_metric_an_override_takes_away_is_left_out(capsys, tmp_path):
+    words = ["run", TINY, "--runs", str(tmp_path), "--variant", "scaled", "--seeds", "1"]
+    assert main([*words, "metric:accuracy", "--training.steps", "1"]) == 0
+    assert "metric of scaled was changed" in capsys.readouterr().out

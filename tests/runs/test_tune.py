@@ -19,7 +19,7 @@ from attnjax.reporting.table import plain
 from attnjax.runs import run_ablation, tune
 from attnjax.runs.evaluate import evaluate
 from attnjax.runs.run_ablation import Sweep, sweep
-from attnjax.runs.run_folder import open_trained
+from attnjax.runs.trained import open_trained
 from tests.training.looping import interrupt
 
 TINY = Path(__file__).parents[1] / "tiny.py"

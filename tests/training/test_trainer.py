@@ -223,7 +223,7 @@ def test_what_is_no_corruption_passes_through(tmp_path, monkeypatch):
     monkeypatch.setattr(ocp.CheckpointManager, "restore", refuse)
     with pytest.raises(RuntimeError, match="no memory") as caught:
         checkpoint.average(tmp_path / "0", last=1)
-    assert "checkpoints/2 was read, which is as it was saved" in caught.value.__notes__[0]
+    assert "checkpoints/2, whose files are not damaged" in caught.value.__notes__[0]
 
 
 @pytest.mark.parametrize("harm", ["cut", "digit", "binary", "missing"])

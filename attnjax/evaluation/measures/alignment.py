@@ -15,6 +15,7 @@ from attnjax.data.vocabulary import Vocabulary
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement, MetricKey
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, Picture
+from attnjax.evaluation.metric import Metric
 from attnjax.models.base import Model
 from attnjax.training.objectives.base import shifted
 
@@ -28,6 +29,10 @@ class Heatmaps(Measure):
 
     The decoder is given the reference, not its own answer.
     """
+
+    def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
+        del metric
+        return ()
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
@@ -55,6 +60,10 @@ class Alignment(Heatmaps):
     The weights are those of the model's `alignment` while the decoder is given the references; see
     `corpus_alignment_error`. Lower is better.
     """
+
+    def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
+        del metric
+        return (MetricKey("alignment_error"),)
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
@@ -133,7 +142,7 @@ def shapes_of(look: Callable[..., Any], model: Model, example: Encoded) -> Any:
     """The shapes of look(params, source, decoder_input) for one example; nothing is computed."""
     ((_, batch),) = in_order([example], Batching(max_tokens=10**9, batch_size_multiple=1))
     source, decoder_input = jnp.asarray(batch.source), shifted(jnp.asarray(batch.target))
-    initial = partial(model.init, deterministic=True, mutable=["params"])
+    initial = partial(model.init, deterministic=True)
     variables = jax.eval_shape(initial, jax.random.key(0), source, decoder_input)
     return jax.eval_shape(look, variables["params"], source, decoder_input)
 

@@ -1,5 +1,6 @@
-"""What every measure is, and what it is given."""
+"""`Measure`, the base class of measures, and its inputs."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -7,7 +8,8 @@ from typing import Any, NamedTuple
 from attnjax.data.batching import Batching
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
-from attnjax.evaluation.measurement import Measurement
+from attnjax.evaluation.measurement import Measurement, MetricKey
+from attnjax.evaluation.metric import Metric
 from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.models.base import Model
 
@@ -15,15 +17,15 @@ SPLIT = "test"
 
 
 class EvalInputs(NamedTuple):
-    """What a measure is given: a model with parameters, and the corpus to measure it on.
+    """The inputs of a measure: a model with parameters, and the corpus to measure it on.
 
     Attributes:
-        model: with its vocabularies' sizes.
-        params: its parameters.
-        corpus: its task's.
+        model: the model, with the sizes of its vocabularies.
+        params: the model's parameters.
+        corpus: the data of the run's task.
         batching: how examples are put into batches.
-        sentences: the statistics of its answers to the test split; None: nothing was decoded.
-        seed: the run's.
+        sentences: the statistics of the run's answers to the test split; None: nothing was decoded.
+        seed: the run's seed.
     """
 
     model: Model
@@ -42,7 +44,7 @@ class Picture:
         source: the label of each column, [S].
         target: the label of each row, [T].
         weights: [T][S], in [0, 1].
-        gold: for each row the columns that the target symbol really comes from; (): unknown.
+        gold: for each row the columns of the gold alignment; (): unknown.
     """
 
     source: tuple[str, ...]
@@ -52,15 +54,25 @@ class Picture:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measure:
-    """Something measured of a run on the test split, beside the metric of its answers.
+class Measure(ABC):
+    """Numbers or pictures of a run on the test split, beside the metric of its answers.
 
     A measure computes outside training and never changes a run. It overrides at least one of
     `at_init`, `after_training` and `pictures`.
     """
 
+    @abstractmethod
+    def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
+        """The keys of the measurements that the measure can give; () if it gives pictures only.
+
+        A claim about any other key is refused before training.
+
+        Args:
+            metric: the metric of the run's answers; None: nothing is decoded.
+        """
+
     def check(self, model: Model, corpus: Corpus) -> None:
-        """Refuse, before anything is trained, a model or a corpus that cannot be measured so.
+        """Refuse, before training, a model or a corpus that the measure cannot measure.
 
         Raises:
             UserError: the corpus has no test split, or the measure finds nothing to measure.
@@ -70,7 +82,7 @@ class Measure:
             raise UserError(f"{type(self).__name__} needs a {SPLIT} split; the corpus has none")
 
     def at_init(self, inputs: EvalInputs) -> Sequence[Measurement]:
-        """Measurements of the parameters that training starts from."""
+        """Measurements of the initial parameters."""
         del inputs
         return ()
 

@@ -14,6 +14,7 @@ from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement, MetricKey
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure
+from attnjax.evaluation.metric import Metric
 from attnjax.models.base import Model
 
 type Parts = Annotated[int, Ge(2)]
@@ -53,6 +54,13 @@ class ByLength(Measure):
 
     parts: Parts = 4
 
+    def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
+        return () if metric is None else self._keys(metric)
+
+    def _keys(self, metric: Metric) -> list[MetricKey]:
+        numbers = range(1, self.parts + 1)
+        return [MetricKey(metric.name, part=(number, self.parts)) for number in numbers]
+
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
         if corpus.vocabularies.source is None or not corpus.references.get(SPLIT):
@@ -65,10 +73,8 @@ class ByLength(Measure):
             raise UserError("a score by length needs answers to text; nothing was decoded")
         metric = sentences.metric
         return [
-            Measurement(
-                MetricKey(metric.name, part=(number, self.parts)),
-                sentences.at(places).value(),
-                better=metric.better,
+            Measurement(key, sentences.at(places).value(), better=metric.better)
+            for key, places in zip(
+                self._keys(metric), by_length(sentences.lengths, self.parts), strict=True
             )
-            for number, places in enumerate(by_length(sentences.lengths, self.parts), start=1)
         ]

@@ -15,6 +15,7 @@ from attnjax.evaluation.measures.alignment import (
     corpus_alignment_error,
 )
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs
+from attnjax.evaluation.metric import Metric
 from attnjax.models.base import Model
 
 
@@ -26,6 +27,10 @@ class Regions(Heatmaps):
     counts), while the decoder is given the references; higher is better. "region_chance" is what a
     random patch would reach: the mean share of the patches that a region covers.
     """
+
+    def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
+        del metric
+        return MetricKey("region_accuracy"), MetricKey("region_chance")
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)

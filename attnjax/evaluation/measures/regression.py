@@ -14,6 +14,7 @@ from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement, MetricKey
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, Picture
+from attnjax.evaluation.metric import Metric
 from attnjax.models.base import Model, SequenceModel
 from attnjax.training.objectives.squared_error import squared_error
 
@@ -31,6 +32,10 @@ class RegressionError(Measure):
     weight that its queries give to all of its points, averaged over the queries. Labels are the
     mean first coordinates.
     """
+
+    def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
+        del metric
+        return (MetricKey("squared_error"),)
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)

@@ -27,8 +27,12 @@ from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement, MetricKey, Moment
 from attnjax.evaluation.measures.alignment import shapes_of
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure
+from attnjax.evaluation.metric import Metric
 from attnjax.models.base import Model, SequenceModel
 from attnjax.training.objectives.base import shifted
+
+NAMES = ("logit_variance", "weight_entropy", "jacobian_norm")
+"""The names of the measurements of `Saturation`."""
 
 
 def logit_variance(logits: jax.Array, mask: jax.Array | None = None) -> jax.Array:
@@ -95,6 +99,11 @@ class Saturation(Measure):
     """
 
     examples: PositiveInt = 64
+
+    def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
+        del metric
+        moments: tuple[Moment, ...] = ("initial", "trained")
+        return [MetricKey(name, moment=moment) for moment in moments for name in NAMES]
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)

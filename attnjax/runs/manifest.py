@@ -1,0 +1,143 @@
+"""The manifest of a run, config.json, and the experiment file that the run was made from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from attnjax.config.serialize import own_names, to_json
+from attnjax.errors import UserError, warn
+from attnjax.experiment import Experiment
+from attnjax.experiment.load import ExperimentFile, load, load_text
+from attnjax.runs.sealed import read_sealed
+from attnjax.runs.trust import shipped, sign, signed
+
+CONFIG, EXPERIMENT = "config.json", "experiment.py"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """The content of config.json: which experiment, variant and seed a run is of.
+
+    Attributes:
+        experiment: the name of the experiment file, without `.py`.
+        setting: the name of the ablation's setting; None: the ablation itself.
+        variant: the name of the variant.
+        seed: the run's seed.
+        settings: the record of the `Experiment`, every field of it.
+        vocabulary: the digest of the run's vocabularies; None before the data is read.
+        text: the digest of experiment.py.
+        path: the path of the experiment file when the run was started.
+        signature: the user's signature of `text` and `path`, see `attnjax.runs.trust`.
+        tuned: the paths of the fields whose values were chosen by tuning.
+    """
+
+    experiment: str
+    variant: str
+    seed: int
+    settings: Any
+    vocabulary: str | None = None
+    setting: str | None = None
+    text: str = ""
+    path: str = ""
+    signature: str = ""
+    tuned: Sequence[str] = ()
+
+
+def manifest(
+    loaded: ExperimentFile,
+    variant: str,
+    seed: int,
+    experiment: Experiment,
+    tuned: Sequence[str] = (),
+) -> Manifest:
+    """The manifest of a run before it is started."""
+    text, path = _text_digest(loaded.text), str(loaded.path.resolve())
+    return Manifest(
+        experiment=loaded.name,
+        setting=loaded.setting,
+        variant=variant,
+        seed=seed,
+        settings=to_json(experiment, loaded.own),
+        text=text,
+        path=path,
+        signature=sign(text, path),
+        tuned=tuple(tuned),
+    )
+
+
+def read(folder: Path) -> Manifest:
+    """The manifest of a run's folder.
+
+    Raises:
+        UserError: the folder is not that of a run, or config.json is damaged.
+    """
+    path = folder / CONFIG
+    if not path.is_file():
+        below = sorted(found.parent for found in folder.glob(f"**/{CONFIG}"))[:1]
+        hint = f"; there is one at {below[0]}" if below else ""
+        raise UserError(f"{folder} is not the folder of a run: it has no {CONFIG}{hint}")
+    try:
+        return Manifest(**read_sealed(path))
+    except TypeError as error:
+        raise UserError(
+            f"{path} was written by another version of attnjax: {error}; choose another --runs"
+        ) from error
+
+
+def experiment_file(folder: Path, *, trust: bool) -> ExperimentFile:
+    """Load the experiment file of a run: the user's own file as it is now, or the folder's copy.
+
+    Args:
+        folder: the run's folder.
+        trust: whether to execute a copy that the user has not run on this machine.
+
+    Raises:
+        UserError: the copy is somebody else's and `trust` is False, or the copy is damaged.
+    """
+    found = read(folder)
+    path = Path(found.path)
+    own = signed(found.signature, found.text, found.path)
+    if own and path.is_file():
+        return load(path).at(found.setting)
+    return load_copy(folder, found, trust=trust or own).at(found.setting)
+
+
+def load_copy(folder: Path, found: Manifest, *, trust: bool) -> ExperimentFile:
+    """Load the folder's copy of the experiment file, which executes it.
+
+    Raises:
+        UserError: as `experiment_file`.
+    """
+    path = folder / EXPERIMENT
+    if damage := text_damage(folder, found):
+        raise UserError(damage)
+    text = path.read_text(encoding="utf-8")
+    own = signed(found.signature, found.text, found.path) or shipped(found.experiment, text)
+    if not (own or trust):
+        raise UserError(
+            f"{path} is a program that was not run by you on this machine: read it, and add "
+            "--trust to run it"
+        )
+    return load_text(text, name=found.experiment, path=path)
+
+
+def warn_of_text(folder: Path, found: Manifest) -> None:
+    """Warn if the folder's copy of the experiment file was changed after the run was started."""
+    if damage := text_damage(folder, found):
+        warn(damage if own_names(found.settings) else f"{damage}; the run does not depend on it")
+
+
+def text_damage(folder: Path, found: Manifest) -> str | None:
+    """The damage to the folder's copy of the experiment file, as a clause; None: it is whole."""
+    path = folder / EXPERIMENT
+    if not path.is_file():
+        return f"{path} is missing"
+    if sha256(path.read_bytes()).hexdigest() != found.text:
+        return f"{path} was changed after the run was started"
+    return None
+
+
+def _text_digest(text: str) -> str:
+    return sha256(text.encode("utf-8")).hexdigest()
