@@ -1,7 +1,7 @@
 """Does attention help on Multi30k, and is a tiny Transformer as good as reported?  Wu et al. 2021.
 
 Wu et al. (ACL 2021, Table 1) train Transformer-Tiny on the 29,000 pairs of Multi30k English-German,
-lower-cased, tokenised and split by a joint BPE of 10,000 merges. Their test2016 figure is 41.02
+lower-cased, tokenized and split by a joint BPE of 10,000 merges. Their test2016 figure is 41.02
 BLEU: beam 5, length penalty 1, the last ten epochs averaged, at most 8,000 steps: the setting here.
 
 Luong's attention (dot) and one vector, the last states of both readers, seen at every word, learn

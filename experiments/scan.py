@@ -1,4 +1,4 @@
-"""Do recurrent networks generalise to longer commands?  Lake and Baroni 2018, experiments 1 and 2.
+"""Do recurrent networks generalize to longer commands?  Lake and Baroni 2018, experiments 1 and 2.
 
 SCAN's commands ("jump around left twice") ask for up to 48 actions. A network that is trained on
 commands of all lengths answers new ones nearly perfectly (99.8 % at best, 99.7 % their overall best

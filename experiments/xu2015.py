@@ -3,8 +3,8 @@
 "Show, Attend and Tell" attends to the patches of an image while it writes a caption: softly, to all
 at once, or hard, to one that is drawn, which a variational bound trains by REINFORCE (eq. 10 to
 12), half of the images left soft; a doubly stochastic penalty (eq. 14) spreads the soft one. By eye
-both look where a word's object is. Here the places are known: images of two coloured shapes in
-patches of 4 x 4 pixels; a colour or a name is seen where its shape is, a ninth of the image.
+both look where a word's object is. Here the places are known: images of two colored shapes in
+patches of 4 x 4 pixels; a color or a name is seen where its shape is, a ninth of the image.
 
 A variant of our own draws hard with a gradient straight through (Jang et al. 2017).
 

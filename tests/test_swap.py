@@ -40,7 +40,7 @@ CHOICES = [
     ids=["recurrent", "transformer"],
 )
 def test_by_one_override(model, attention, choice):
-    # what normalises wants a kernel beside it
+    # what normalizes wants a kernel beside it
     kernel = [f"{attention}.score:squared-exponential"] if choice == "align:normalize" else []
     rest, overrides = split([f"{attention}.{choice}", *kernel])
     assert not rest

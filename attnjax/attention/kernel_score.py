@@ -64,7 +64,7 @@ def squared_exponential(
 ) -> jax.Array:
     """Gaussian kernel: K[t, s] = exp(-||query[t] - key[s]||^2 / (2 bandwidth^2)).
 
-    Normalised, it equals the softmax of `gaussian`, except far from every key: there K is 0 in
+    Normalized, it equals the softmax of `gaussian`, except far from every key: there K is 0 in
     floating point and so is the row, while the softmax still finds the nearest key.
 
     Source: Nadaraya 1964, Watson 1964.

@@ -157,7 +157,7 @@ class Batching:
         """
         self.check(examples)
         lengths = _lengths(examples)
-        # ties by both lengths: neighbours that are alike in both waste least in the last batch
+        # ties by both lengths: neighbors that are alike in both waste least in the last batch
         order = np.lexsort((lengths[:, 1], lengths[:, 0], lengths.max(1)))
         cuts = cheapest_cuts(lengths[order], self.shapes)
         return BatchPlan(tuple(self._buckets(examples, lengths, order, cuts)))

@@ -77,7 +77,7 @@ class SentencePieceVocabulary(Vocabulary):
 class SentencePiece(VocabularyPart):
     """Pieces of plain text, of any language, learned by sentencepiece's unigram model (Kudo 2018).
 
-    The text is taken as it is: no Unicode normalisation, only runs of spaces become one. If a
+    The text is taken as it is: no Unicode normalization, only runs of spaces become one. If a
     text has line breaks, a line break is a piece.
 
     Attributes:

@@ -31,7 +31,7 @@ def top_continuations(
     """The `count` largest score[b, k] + log p(v) over k and v, where p = softmax(logits[b, k]).
 
     PAD and START, to which a decoder gives a little probability, are no words of a sentence; the
-    others' probabilities are not renormalised for it.
+    others' probabilities are not renormalized for it.
 
     What is added to the logits of a hypothesis is the same for all its words. So no logarithm but
     one a hypothesis is formed, and of the words only those are sorted whose block is among the

@@ -22,9 +22,9 @@ class Bleu(Metric):
     """Corpus BLEU with one reference per sentence, in [0, 100]; case counts.
 
     The defaults are sacrebleu's, for plain text (Post 2018). `Bleu(tokenize="none", smooth="none")`
-    scores text that is tokenised already as it is: the number that `multi-bleu.perl` gives, and the
-    protocol of Multi30k's figures (Wu et al. 2021: lower-cased, tokenised, subwords joined). Such
-    numbers can be compared only where the tokenisation is the same.
+    scores text that is tokenized already as it is: the number that `multi-bleu.perl` gives, and the
+    protocol of Multi30k's figures (Wu et al. 2021: lower-cased, tokenized, subwords joined). Such
+    numbers can be compared only where the tokenization is the same.
 
     Attributes:
         tokenize: how text is split into words before n-grams are counted, by sacrebleu's names;
@@ -65,7 +65,7 @@ class Bleu(Metric):
     def _metric(self) -> "BLEU":
         from sacrebleu.metrics.bleu import BLEU
 
-        # force: text that is tokenised on purpose is no mistake to warn of
+        # force: text that is tokenized on purpose is no mistake to warn of
         return BLEU(
             tokenize=self.tokenize, smooth_method=self.smooth, force=self.tokenize == "none"
         )

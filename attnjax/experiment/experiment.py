@@ -40,7 +40,7 @@ class Experiment:
     Attributes:
         task: what is learned.
         model: a module of `attnjax.models`.
-        objective: what is minimised.
+        objective: what is minimized.
         optimizer: by what.
         training: how long, and on which batches.
         search: how the test split is decoded.

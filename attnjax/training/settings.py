@@ -56,7 +56,7 @@ class Recipe:
 
     Attributes:
         model: see `attnjax.models`; its vocabularies are filled in.
-        objective: what is minimised.
+        objective: what is minimized.
         optimizer: how gradients change parameters.
         training: how long, and on which batches.
     """

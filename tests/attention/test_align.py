@@ -87,7 +87,7 @@ def test_normalize_equals_the_oracle_with_gradients(float64):
 
 
 @pytest.mark.parametrize("shift", [0.0, -40.0, -80.0])
-def test_normalised_exponentials_are_the_softmax_also_where_they_are_tiny(shift):
+def test_normalized_exponentials_are_the_softmax_also_where_they_are_tiny(shift):
     logits, direction = jnp.asarray(np.random.default_rng(0).normal(size=(2, 3, 4)), jnp.float32)
 
     def read(align):

@@ -118,7 +118,7 @@ def test_near_points_far_from_the_origin_keep_their_distance():
 
 
 @pytest.mark.parametrize("K", [1, 4])
-def test_softmax_of_the_gaussian_is_the_normalised_exponential(K, float64):
+def test_softmax_of_the_gaussian_is_the_normalized_exponential(K, float64):
     query, key = points(4, 6, K)
     value = jnp.asarray(np.random.default_rng(1).normal(size=(6, 2)))
     for mask in (None, ExcludeSelf()):
@@ -165,7 +165,7 @@ def test_without_end_it_is_the_mean(kind):
         np.testing.assert_allclose(context, mean, rtol=1e-6)
 
 
-def test_what_is_no_kernel_is_not_normalised():
+def test_what_is_no_kernel_is_not_normalized():
     with pytest.raises(UserError, match="wants a score that is a kernel.*; got Dot"):
         attended(Dot(), Normalize(), *points(2, 3, 4), jnp.ones((3, 1)))
 

@@ -151,9 +151,9 @@ def test_with_an_infinite_sigma_only_the_window_is_left():
         weights = local_predictive(logits, allowed, center, keys, reach=1, sigma=math.inf)
         return weights[:, 2].sum(), weights
 
-    (_, weights), (_, by_centre) = jax.value_and_grad(read, (0, 1), has_aux=True)(logits, center)
+    (_, weights), (_, by_center) = jax.value_and_grad(read, (0, 1), has_aux=True)(logits, center)
     np.testing.assert_array_equal(weights, softmax(logits, allowed & window))
-    assert (by_centre == 0).all()
+    assert (by_center == 0).all()
 
 
 def test_the_gaussian_takes_from_the_rows_sum():

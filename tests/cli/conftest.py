@@ -20,5 +20,5 @@ def run(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def damaged(run, tmp_path) -> Path:
-    """A copy of it, to be spoilt."""
+    """A copy of it, to be spoiled."""
     return Path(shutil.copytree(run, tmp_path / "tiny" / "cosine" / "seed-0"))

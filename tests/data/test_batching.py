@@ -16,7 +16,7 @@ from attnjax.errors import UserError
 
 
 def examples_of(lengths) -> list[Encoded]:
-    """One example a pair of lengths, recognised by what its source begins with."""
+    """One example a pair of lengths, recognized by what its source begins with."""
     return [
         Encoded([number + 10] * (source - 1) + [number + 10], [7] * (target - 1) + [END])
         for number, (source, target) in enumerate(lengths)

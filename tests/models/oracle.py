@@ -7,9 +7,9 @@ from tests.attention.oracle import multi_head
 
 def layer_norm(x, parameters):
     """Ba et al. 2016, eq. 4, with Flax's epsilon; squares, not moduli, for complex steps."""
-    centred = x - x.mean(-1, keepdims=True)
-    deviation = np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-6)
-    return centred / deviation * parameters["scale"] + parameters["bias"]
+    centered = x - x.mean(-1, keepdims=True)
+    deviation = np.sqrt((centered**2).mean(-1, keepdims=True) + 1e-6)
+    return centered / deviation * parameters["scale"] + parameters["bias"]
 
 
 def feed_forward(x, parameters):

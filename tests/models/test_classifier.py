@@ -199,7 +199,7 @@ def test_dropout_depends_on_the_key():
     np.testing.assert_array_equal(one, hidden(jax.random.key(0)))
 
 
-def test_refuses_what_is_no_labelled_text():
+def test_refuses_what_is_no_labeled_text():
     with pytest.raises(UserError, match="words and labels, .* got None source and 7 target"):
         Classifier().with_vocabularies(None, 7)
     sized = Classifier().with_vocabularies(WORDS, LABELS)

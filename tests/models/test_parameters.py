@@ -37,7 +37,7 @@ def count(model: Transformer) -> int:
 
 
 def formula(V: int, D: int, F: int, layers: int, score: int = 0) -> int:
-    """Embedding, attention matrices, feed-forward networks, normalisations; no attention biases."""
+    """Embedding, attention matrices, feed-forward networks, normalizations; no attention biases."""
     attention, network, norm = 4 * D * D + score, 2 * D * F + F + D, 2 * D
     encoder, decoder = attention + network + 2 * norm, 2 * attention + network + 3 * norm
     return V * D + layers * (encoder + decoder)
@@ -52,7 +52,7 @@ def formula(V: int, D: int, F: int, layers: int, score: int = 0) -> int:
 def test_every_layer_has_its_own(layers, residual, score):
     head = WIDTH // HEADS
     own = HEADS * (2 * head * 3 + 3) if isinstance(score, Additive) else 0
-    # Pre-norm has one normalisation more at the end of each stack; positions are stored once.
+    # Pre-norm has one normalization more at the end of each stack; positions are stored once.
     ends = 2 * 2 * WIDTH if isinstance(residual, PreNorm) else 0
     found = count(small(score, Learned(max_length=9), residual, layers=layers))
     assert found == formula(VOCABULARY, WIDTH, HIDDEN, layers, own) + ends + 9 * WIDTH

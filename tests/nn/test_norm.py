@@ -19,9 +19,9 @@ def oracle(norm: Norm, x: np.ndarray) -> np.ndarray:
     """Ba et al. 2016, eq. 4; Zhang and Sennrich 2019, eq. 4; complex steps pass."""
     match norm:
         case LayerNorm():
-            centred = x - x.mean(-1, keepdims=True)
-            variance = (centred**2).mean(-1, keepdims=True)
-            return centred / np.sqrt(variance + norm.epsilon) * SCALE + BIAS
+            centered = x - x.mean(-1, keepdims=True)
+            variance = (centered**2).mean(-1, keepdims=True)
+            return centered / np.sqrt(variance + norm.epsilon) * SCALE + BIAS
         case RMSNorm():
             return x / np.sqrt((x**2).mean(-1, keepdims=True) + norm.epsilon) * SCALE
     return x

@@ -137,15 +137,15 @@ def test_verdicts_and_figures(written):
     assert {"unscaled, initial", "unscaled, trained"} <= set(shown)
 
 
-def test_colours_are_the_page_s(written):
+def test_colors_are_the_page_s(written):
     _, text, read = written
     shapes = {a.get(key) for tag, a in read.tags for key in ("fill", "stroke") if tag != "rect"}
     shapes -= {None, "none", "transparent"}
-    variables = {colour for colour in shapes if colour != "currentColor"}
+    variables = {color for color in shapes if color != "currentColor"}
     assert variables
-    for colour in variables:
-        name = re.fullmatch(r"var\((--\w+)\)", str(colour))
-        assert name, colour
+    for color in variables:
+        name = re.fullmatch(r"var\((--\w+)\)", str(color))
+        assert name, color
         assert text.count(f"{name[1]}:") == 2  # in the light and in the dark
 
 

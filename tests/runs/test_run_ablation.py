@@ -66,7 +66,7 @@ def test_a_run_leaves_what_is_promised(runs):
             assert len((run / "hypotheses.txt").read_text().splitlines()) == 8
             assert (run / "experiment.py").read_text() == Path(TINY).read_text()
     parameters = {content(path)["parameters"] for path in folder.glob("*/seed-*/result.json")}
-    # 10 words x 16; 3 attentions of 4 x 16 x 16; 2 feed-forwards; 5 normalisations
+    # 10 words x 16; 3 attentions of 4 x 16 x 16; 2 feed-forwards; 5 normalizations
     assert parameters == {10 * 16 + 3 * 4 * 256 + 2 * (2 * 256 + 32) + 5 * 32}
 
 

@@ -2,8 +2,8 @@
 
 from attnjax.data.corpora.coco import Coco
 from attnjax.data.corpora.held_out import WithHeldOut
-from attnjax.data.corpora.labelled import Labelled, MovieReviews, Trec
-from attnjax.data.corpora.labelled_file import LabelledFile
+from attnjax.data.corpora.labeled import Labeled, MovieReviews, Trec
+from attnjax.data.corpora.labeled_file import LabeledFile
 from attnjax.data.corpora.parallel_text import (
     Forward,
     ParallelCorpus,
@@ -19,8 +19,8 @@ from attnjax.data.corpora.tfds import Translation
 __all__ = [
     "Coco",
     "Forward",
-    "Labelled",
-    "LabelledFile",
+    "Labeled",
+    "LabeledFile",
     "MovieReviews",
     "ParallelCorpus",
     "ParallelText",

@@ -1,4 +1,4 @@
-"""Images of coloured shapes, with captions, and the patches that each word of a caption names."""
+"""Images of colored shapes, with captions, and the patches that each word of a caption names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import SPECIAL, WordVocabulary
 from attnjax.errors import UserError
 
-COLOURS = {"red": (1.0, 0.1, 0.1), "green": (0.1, 0.9, 0.1), "blue": (0.2, 0.3, 1.0)}
-COLOURS |= {"yellow": (1.0, 0.9, 0.1)}
+COLORS = {"red": (1.0, 0.1, 0.1), "green": (0.1, 0.9, 0.1), "blue": (0.2, 0.3, 1.0)}
+COLORS |= {"yellow": (1.0, 0.9, 0.1)}
 SIDE, CELL = 7, 8
 """Sides in pixels: of a shape, and of the cell it stands in, at one of 2 x 2 places."""
 WORDS = ("a", "above", "left", "of")
@@ -34,24 +34,24 @@ def silhouettes() -> dict[str, np.ndarray]:
 
 
 class Shape(NamedTuple):
-    """A coloured shape in an image.
+    """A colored shape in an image.
 
     Attributes:
         cell: the number of its cell, counted row by row.
         shift: which of the cell's four places it stands at.
-        colour: the name of its colour.
+        color: the name of its color.
         shape: the name of its shape.
     """
 
     cell: int
     shift: int
-    colour: str
+    color: str
     shape: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shapes(Generated):
-    """Images of a few coloured shapes on a grid, and captions that name all of them.
+    """Images of a few colored shapes on a grid, and captions that name all of them.
 
     "a red circle above a blue square left of a green cross" names the shapes row by row; a shape is
     "above" the next one if that stands in a later row, else "left of" it. The shapes of an image
@@ -59,7 +59,7 @@ class Shapes(Generated):
     8 `cells` pixels. The background grows lighter downwards and to the right, which tells a
     convolution with a small field where it is.
 
-    The alignment of a colour's and of a shape's name are the patches that the shape covers, in part
+    The alignment of a color's and of a shape's name are the patches that the shape covers, in part
     or whole; other words have none.
 
     Attributes:
@@ -78,7 +78,7 @@ class Shapes(Generated):
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         self._check()
         if vocabularies is None:
-            words = (*WORDS, *COLOURS, *silhouettes())
+            words = (*WORDS, *COLORS, *silhouettes())
             vocabularies = Vocabularies(None, WordVocabulary((*SPECIAL, *words)))
         target = vocabularies.target
         if target is None:
@@ -96,7 +96,7 @@ class Shapes(Generated):
         )
 
     def _check(self) -> None:
-        places, kinds = self.cells**2, len(COLOURS) * len(silhouettes())
+        places, kinds = self.cells**2, len(COLORS) * len(silhouettes())
         if not self.fewest <= self.most <= min(places, kinds):
             raise UserError(
                 f"task.fewest <= task.most <= {min(places, kinds)} was wanted, for {places} cells "
@@ -121,7 +121,7 @@ class Shapes(Generated):
     def _scenes(self, count: int) -> list[tuple[Shape, ...]]:
         """Draw scenes until this number of different ones is found."""
         generator = np.random.default_rng(self.seed)
-        kinds = [(colour, shape) for colour in COLOURS for shape in silhouettes()]
+        kinds = [(color, shape) for color in COLORS for shape in silhouettes()]
         found: dict[tuple[Shape, ...], None] = {}
         while len(found) < count:
             number = generator.integers(self.fewest, self.most + 1)
@@ -142,7 +142,7 @@ class Shapes(Generated):
         down, right = np.indices((side, side)) / side
         image = np.stack([0.8 * down, np.full_like(down, 0.1), 0.8 * right], -1)
         for one in scene:
-            image[self.pixels(one)] = COLOURS[one.colour]
+            image[self.pixels(one)] = COLORS[one.color]
         return image.astype(np.float32)
 
     def pixels(self, one: Shape) -> np.ndarray:
@@ -170,5 +170,5 @@ class Shapes(Generated):
             if number:
                 same_row = scene[number - 1].cell // self.cells == one.cell // self.cells
                 told += [("left", None), ("of", None)] if same_row else [("above", None)]
-            told += [("a", None), (one.colour, one), (one.shape, one)]
+            told += [("a", None), (one.color, one), (one.shape, one)]
         return told

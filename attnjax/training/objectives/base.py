@@ -1,4 +1,4 @@
-"""What a training minimises, as sums over tokens that add up over devices and batches."""
+"""What a training minimizes, as sums over tokens that add up over devices and batches."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from attnjax.models.base import SequenceModel
 from attnjax.training.objectives.cross_entropy import cross_entropy
 
 type Totals = dict[str, tuple[jax.Array, jax.Array]]
-"""A name's (sum, count), both of float32 or wider; "loss" is what is minimised."""
+"""A name's (sum, count), both of float32 or wider; "loss" is what is minimized."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Objective(ABC):
-    """What is minimised. A part: subclasses are chosen on the command line."""
+    """What is minimized. A part: subclasses are chosen on the command line."""
 
     def check(self, model: Any) -> None:
         """Refuse a model that this objective cannot train, before anything is trained.
@@ -47,7 +47,7 @@ class Objective(ABC):
             key: of dropout and of all that is sampled; None: neither happens.
 
         Returns:
-            "loss", whose sum is minimised, and any other metrics.
+            "loss", whose sum is minimized, and any other metrics.
         """
 
     def update_state(self, state: Any, totals: Totals) -> Any:

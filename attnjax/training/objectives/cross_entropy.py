@@ -111,18 +111,18 @@ def _chunk(hidden: jax.Array, target: jax.Array, table: jax.Array, smoothing: fl
     live = (target != PAD).astype(logits.dtype)
     largest = logits.max(-1, keepdims=True)
     exponential = jnp.exp(logits - largest)
-    normaliser = exponential.sum(-1, keepdims=True)
-    log_normaliser = (jnp.log(normaliser) + largest)[..., 0]
+    normalizer = exponential.sum(-1, keepdims=True)
+    log_normalizer = (jnp.log(normalizer) + largest)[..., 0]
     gold = jnp.take_along_axis(logits, target[..., None], -1)[..., 0]
 
-    nll = log_normaliser - gold
-    smoothed = (1 - smoothing) * nll + smoothing * (log_normaliser - logits.mean(-1))
+    nll = log_normalizer - gold
+    smoothed = (1 - smoothing) * nll + smoothing * (log_normalizer - logits.mean(-1))
     correct = (gold >= largest[..., 0]).astype(logits.dtype)
     sums = (jnp.stack((smoothed, nll, correct), -1) * live[..., None]).sum(0)
 
     words = table.shape[0]
     is_gold = jnp.arange(words)[None] == target[..., None]
-    difference = exponential * (live[..., None] / normaliser) - live[..., None] * (
+    difference = exponential * (live[..., None] / normalizer) - live[..., None] * (
         (1 - smoothing) * is_gold + smoothing / words
     )
     return sums, difference.astype(hidden.dtype)

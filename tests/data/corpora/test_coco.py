@@ -41,9 +41,9 @@ def prepared(tmp_path_factory):
             return {split: self._generate_examples(split) for split in IMAGES}
 
         def _generate_examples(self, split):
-            for number, (colour, size, captions) in enumerate(IMAGES[split]):
+            for number, (color, size, captions) in enumerate(IMAGES[split]):
                 file = io.BytesIO()
-                Image.new("RGB", size, colour).save(file, "PNG")
+                Image.new("RGB", size, color).save(file, "PNG")
                 file.seek(0)
                 texts = [{"text": text, "id": 0} for text in captions]
                 yield number, {"image": file, "captions": texts}
@@ -99,9 +99,9 @@ def test_an_image_is_its_middle_square():
     image[:, 2:6] = 255
     np.testing.assert_array_equal(resized(image, 2), np.ones((2, 2, 3)))
     # One channel stands for all three.
-    grey = np.arange(16, dtype=np.uint8).reshape(4, 4)
-    expected = np.broadcast_to(grey[..., None] / 255, (4, 4, 3))
-    np.testing.assert_allclose(resized(grey, 4), expected, rtol=1e-6)
+    gray = np.arange(16, dtype=np.uint8).reshape(4, 4)
+    expected = np.broadcast_to(gray[..., None] / 255, (4, 4, 3))
+    np.testing.assert_allclose(resized(gray, 4), expected, rtol=1e-6)
 
 
 def test_a_caption_is_its_words():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnjax.data.corpora.labelled_file import LabelledFile
+from attnjax.data.corpora.labeled_file import LabeledFile
 from attnjax.data.corpora.parallel_text import TabSeparated
 from attnjax.data.corpora.slices import check_apart, sliced
 from attnjax.data.corpus import Example
@@ -75,6 +75,6 @@ def test_parts_that_share_nothing_pass(train, test):
 
 
 def test_the_corpora_look_before_they_read(tmp_path):
-    for task in (LabelledFile, TabSeparated):
+    for task in (LabeledFile, TabSeparated):
         with pytest.raises(UserError, match=r"task\.train and task\.test must share no example"):
             task(folder=str(tmp_path), train="x.tsv[:24]", test="x.tsv[20:]").load()

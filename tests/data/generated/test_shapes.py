@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnjax.data.generated.shapes import COLOURS, Shape, Shapes, silhouettes
+from attnjax.data.generated.shapes import COLORS, Shape, Shapes, silhouettes
 from attnjax.data.special_tokens import END
 from attnjax.errors import UserError
 
@@ -35,11 +35,11 @@ def test_every_word_is_seen_in_its_region():
             for word, following, here, there in zip(
                 words, words[1:], regions, regions[1:], strict=False
             ):
-                if word not in COLOURS:
+                if word not in COLORS:
                     continue
                 assert following in silhouettes()
                 assert here == there
-                painted = np.isclose(patches, COLOURS[word]).all(-1)
+                painted = np.isclose(patches, COLORS[word]).all(-1)
                 assert all(painted[patch].any() for patch in here)
                 # All pixels of the shape are there, and the regions of two shapes are apart.
                 pixels = int(painted[sorted(here)].sum())
@@ -47,7 +47,7 @@ def test_every_word_is_seen_in_its_region():
                 assert not seen & here
                 seen |= here
             assert {word for word, region in zip(words, regions, strict=False) if region} == {
-                word for word in words if word in COLOURS or word in silhouettes()
+                word for word in words if word in COLORS or word in silhouettes()
             }
     assert numbers == {2, 3}
 

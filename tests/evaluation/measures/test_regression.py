@@ -53,7 +53,7 @@ def test_a_run_with_an_example_of_its_own_is_tested_on_it():
     assert [one.value for one in found] == [pytest.approx(expected, rel=1e-5)]
 
 
-def test_a_picture_has_neighbours_put_together():
+def test_a_picture_has_neighbors_put_together():
     (picture,) = regression.RegressionError().pictures(
         inputs(Attention(score=Gaussian(bandwidth=0.3)))
     )

@@ -275,11 +275,11 @@ def test_the_penalty_is_added_caption_by_caption(params):
 
     @jax.jit
     def read():
-        penalised = DoublyStochastic(penalty=0.7)
+        penalized = DoublyStochastic(penalty=0.7)
         weights = model.alignment(params, batch.source, shifted(jnp.asarray(batch.target)))
         return (
-            slopes(penalised, model, params, batch),
-            slopes(penalised, model, params, without)[1],
+            slopes(penalized, model, params, batch),
+            slopes(penalized, model, params, without)[1],
             weights,
         )
 

@@ -1,11 +1,11 @@
-"""Labelled text in CSV and TSV files of one's own."""
+"""Labeled text in CSV and TSV files of one's own."""
 
 import csv
 import io
 from dataclasses import dataclass
 from pathlib import Path
 
-from attnjax.data.corpora.labelled import Labelled
+from attnjax.data.corpora.labeled import Labeled
 from attnjax.data.corpora.slices import check_apart, sliced
 from attnjax.data.corpus import Example
 from attnjax.data.files import find_file, read_text
@@ -15,7 +15,7 @@ DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelledFile(Labelled):
+class LabeledFile(Labeled):
     r"""Sentences and labels in UTF-8 files, a row an example: commas in `.csv`, tabs in `.tsv`.
 
     Fields may be quoted: `"late, again",very bad` has the text `late, again` and the label `very

@@ -1,10 +1,10 @@
-"""A labelled CSV or TSV file is a task; a label is whole, whatever spaces it has."""
+"""A labeled CSV or TSV file is a task; a label is whole, whatever spaces it has."""
 
 from collections import Counter
 
 import pytest
 
-from attnjax.data.corpora.labelled_file import LabelledFile
+from attnjax.data.corpora.labeled_file import LabeledFile
 from attnjax.data.special_tokens import END, UNKNOWN
 from attnjax.data.vocabularies import load_vocabularies
 from attnjax.errors import NoCorpus, UserError
@@ -28,7 +28,7 @@ def folder(tmp_path):
 
 
 def test_a_label_of_two_words_is_one_symbol(folder, tmp_path):
-    corpus = LabelledFile(folder=str(folder), valid=1, seed=1).load()
+    corpus = LabeledFile(folder=str(folder), valid=1, seed=1).load()
     words, labels = corpus.vocabularies
     held = {*corpus.references["train"], *corpus.references["valid"]}
     assert held == {"very bad", "good", "very good"}
@@ -45,7 +45,7 @@ def test_a_label_of_two_words_is_one_symbol(folder, tmp_path):
 
 
 def test_quoted_fields_and_unknown_labels(folder):
-    corpus = LabelledFile(folder=str(folder), valid=1, seed=1).load()
+    corpus = LabeledFile(folder=str(folder), valid=1, seed=1).load()
     texts = Counter(corpus.sources["train"] + corpus.sources["valid"])
     assert texts == Counter(["It's late, again", "fine", 'she said "wow" twice', "no"])
     assert any(
@@ -56,7 +56,7 @@ def test_quoted_fields_and_unknown_labels(folder):
 
 def test_columns_by_number_in_a_file_without_names(tmp_path):
     (tmp_path / "all.tsv").write_text('good\ta "quoted" word, 1\n' + "bad\tb\n" * 5)
-    task = LabelledFile(
+    task = LabeledFile(
         folder=str(tmp_path), train="all.tsv[:4]", test="all.tsv[4:]", text=2, label=1, valid=1
     )
     corpus = task.load()
@@ -88,7 +88,7 @@ def test_columns_by_number_in_a_file_without_names(tmp_path):
 def test_a_malformed_file_is_one_sentence(folder, content, message):
     (folder / "train.csv").write_text(content)
     with pytest.raises(UserError, match=message) as error:
-        LabelledFile(folder=str(folder), valid=1).load()
+        LabeledFile(folder=str(folder), valid=1).load()
     assert "\n" not in str(error.value)
 
 
@@ -105,25 +105,25 @@ def test_a_malformed_file_is_one_sentence(folder, content, message):
 )
 def test_fields_that_do_not_fit_the_file(folder, fields, message):
     with pytest.raises(UserError, match=message):
-        LabelledFile(**({"folder": str(folder), "valid": 1} | fields)).load()
+        LabeledFile(**({"folder": str(folder), "valid": 1} | fields)).load()
 
 
 def test_bytes_that_are_not_utf_8(folder):
     (folder / "train.csv").write_bytes(b"text,label\na,b\nna\xefve,b\n")
     with pytest.raises(UserError, match=r"UTF-8 was wanted; .*train\.csv, line 3, has the byte"):
-        LabelledFile(folder=str(folder), valid=1).load()
+        LabeledFile(folder=str(folder), valid=1).load()
 
 
 def test_a_file_is_looked_for_here_and_under_the_variable(folder, tmp_path_factory, monkeypatch):
     here = tmp_path_factory.mktemp("here")
     monkeypatch.chdir(here)
     monkeypatch.delenv("ATTNJAX_DATA", raising=False)
-    task = LabelledFile(valid=1)
+    task = LabeledFile(valid=1)
     with pytest.raises(NoCorpus, match=f"no file train.csv in {here}, and .*DATA, .* is not set"):
         task.load()
     monkeypatch.setenv("ATTNJAX_DATA", str(folder))
-    assert task.load() == LabelledFile(folder=str(folder), valid=1).load()
+    assert task.load() == LabeledFile(folder=str(folder), valid=1).load()
     with pytest.raises(
         NoCorpus, match=f"no file mine/train.csv in {here}, nor one under ATTNJAX_DATA={folder}"
     ):
-        LabelledFile(folder="mine", valid=1).load()
+        LabeledFile(folder="mine", valid=1).load()

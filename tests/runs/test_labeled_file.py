@@ -9,7 +9,7 @@ from attnjax.cli.main import main
 EXPERIMENT = '''
 """Which label?  Nobody 2026."""
 from attnjax.data.batching import Batching
-from attnjax.data.corpora.labelled_file import LabelledFile
+from attnjax.data.corpora.labeled_file import LabeledFile
 from attnjax.decoding.label import Label
 from attnjax.experiment import Experiment
 from attnjax.models.classifier import Classifier
@@ -20,7 +20,7 @@ from attnjax.training.schedules import Constant
 from attnjax.training.settings import Training
 
 experiment = Experiment(
-    task=LabelledFile(folder="reviews", valid=4),
+    task=LabeledFile(folder="reviews", valid=4),
     model=Classifier(width=8, encoder=Encoder(width=8), dropout=0.0),
     objective=CrossEntropy(smoothing=0.0),
     optimizer=Adam(schedule=Constant(value=0.05)),

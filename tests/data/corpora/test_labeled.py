@@ -1,10 +1,10 @@
-"""Labelled sentences: one symbol is the target, and each is in exactly one split."""
+"""Labeled sentences: one symbol is the target, and each is in exactly one split."""
 
 from collections import Counter
 
 import pytest
 
-from attnjax.data.corpora.labelled import MovieReviews, Trec, deal
+from attnjax.data.corpora.labeled import MovieReviews, Trec, deal
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.errors import UserError
 

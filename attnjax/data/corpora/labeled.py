@@ -1,4 +1,4 @@
-"""Labelled text: a sentence, and which of a few classes it belongs to.
+"""Labeled text: a sentence, and which of a few classes it belongs to.
 
 The target is one symbol, the label, without END. The target's vocabulary has the labels and nothing
 else, so that exact match is accuracy. `models.classifier` answers so, with the search `Label`.
@@ -23,7 +23,7 @@ FOLDS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Labelled(WithHeldOut):
+class Labeled(WithHeldOut):
     """Sentences and their labels; a label may have several words."""
 
     @property
@@ -50,7 +50,7 @@ class Labelled(WithHeldOut):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trec(Labelled):
+class Trec(Labeled):
     """Questions, and the kind of answer that each asks for.
 
     A line of its UTF-8 files is a label, a space and the question. The labels are 0 to 5: a
@@ -67,10 +67,10 @@ class Trec(Labelled):
 
     def read(self) -> tuple[list[Example], list[Example]]:
         folder = find_folder(self.folder)
-        return read_labelled(folder / "train.txt"), read_labelled(folder / "test.txt")
+        return read_labeled(folder / "train.txt"), read_labeled(folder / "test.txt")
 
 
-def read_labelled(path: Path, labels: str = "012345") -> list[Example]:
+def read_labeled(path: Path, labels: str = "012345") -> list[Example]:
     """Read a file whose lines are a label, a space and a sentence.
 
     Args:
@@ -93,7 +93,7 @@ def read_labelled(path: Path, labels: str = "012345") -> list[Example]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MovieReviews(Labelled):
+class MovieReviews(Labeled):
     """Sentences of film reviews, negative or positive.
 
     The sentences are dealt out to ten folds, one of which is the test split; a cross-validation
