@@ -1,4 +1,4 @@
-"""Tasks and what they load: a corpus of examples, encoded as a model takes them."""
+"""Tasks, and the corpora that they load: examples encoded as the input of a model."""
 
 import hashlib
 from abc import ABC, abstractmethod
@@ -33,11 +33,11 @@ class Example(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """An example as a model takes it: ids of text, or arrays of numbers.
+    """An encoded example, the input of a model: ids of text, or arrays of numbers.
 
     Attributes:
         source: ids that end with END, or an array of floats (an image, points).
-        target: likewise; a label is one id, without END.
+        target: ids that end with END, an array of floats, or a label: one id without END.
             Of a window of raw text neither side ends with END, see `RawText`.
         alignment: as `Example.alignment`, with an empty set for the target's END.
     """
@@ -57,8 +57,8 @@ class Corpus:
         sources: the source texts of each split, as written; empty if the sources are not text.
         references: the target texts of each split, as they are scored: subwords joined; of raw text
             the whole split is one text.
-        notes: what a reader of the results must know of the data, in sentences: "12 of 500 training
-            examples are left out: ..."; printed before training.
+        notes: sentences about the data that a reader of the results must know, such as "12 of 500
+            training examples are left out: ..."; printed before training.
     """
 
     vocabularies: Vocabularies
@@ -68,20 +68,20 @@ class Corpus:
     notes: tuple[str, ...] = ()
 
     def digest(self, split: str) -> str:
-        """A digest of what a split asks and wants: equal for the same examples in one order."""
+        """A digest of the sources and references of a split, in their order."""
         digest = hashlib.sha256()
         for text in (*self.sources.get(split, ()), *self.references.get(split, ())):
             digest.update(text.encode() + b"\n")
         for example in self.splits.get(split, ()):
             for side in (example.source, example.target):
-                # ids depend on the vocabulary; what is no text has none
+                # ids are left out: they depend on the vocabulary
                 if isinstance(side, np.ndarray):
                     digest.update(side.tobytes())
         return digest.hexdigest()[:16]
 
 
 def ids(text: str, vocabulary: Vocabulary) -> list[int]:
-    """The ids of a text and END; a piece that the vocabulary lacks is UNKNOWN, and none is cut."""
+    """The ids of a text, and END; a piece that is not in the vocabulary becomes UNKNOWN."""
     return [*vocabulary.encode(text), END]
 
 
@@ -95,11 +95,11 @@ def build(
     Args:
         splits: the examples by "train", "valid", "test".
         vocabularies: of source and target.
-        source_ids: encodes a source; `Task.ids` where a task reads its sources in another order.
+        source_ids: the function that encodes a source: `Task.ids` if a task changes the order.
     """
     source, target = vocabularies
     if source is None or target is None:
-        raise ValueError("text has a vocabulary on both sides; got None")
+        raise ValueError("text needs a vocabulary on both sides; got None")
 
     def encoded(example: Example) -> Encoded:
         alignment = example.alignment
@@ -124,7 +124,7 @@ def build(
 
 @dataclass(frozen=True, kw_only=True)
 class Task(ABC):
-    """A source of examples to learn from: a part of an experiment."""
+    """A task: the data of an experiment, and the kind of its answers."""
 
     @property
     @abstractmethod
@@ -140,11 +140,11 @@ class Task(ABC):
         """Read or generate the corpus, the same one each time.
 
         Args:
-            vocabularies: those of an earlier run, used as they are; None: they are learned from
+            vocabularies: the vocabularies of an earlier run; None: vocabularies are learned from
                 the training split.
 
         Raises:
-            UserError: the fields contradict each other, or data are missing or malformed.
+            UserError: fields contradict each other, or data are missing or malformed.
         """
 
     def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:

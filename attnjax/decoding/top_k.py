@@ -8,16 +8,16 @@ import jax.numpy as jnp
 from attnjax.data.special_tokens import END, PAD, START
 
 BLOCK = 128
-"""So many words stand behind their largest logit; more than PAD, START and END are."""
+"""The number of words in a block; the special tokens PAD, START and END fit into the first."""
 
 
 class Candidates(NamedTuple):
-    """Continuations of a sentence, best first; the order of equals is `jax.lax.top_k`'s.
+    """The best continuations of each sentence, best first; equal scores in `jax.lax.top_k`'s order.
 
     Attributes:
-        score: float32 [B, count]; -inf where there are no more.
-        parent: which hypothesis goes on, int32 [B, count].
-        token: with which word, int32 [B, count].
+        score: float32 [B, count]; -inf where fewer continuations are allowed.
+        parent: the hypothesis that is continued, int32 [B, count].
+        token: the word that continues it, int32 [B, count].
     """
 
     score: jax.Array
@@ -30,29 +30,30 @@ def top_continuations(
 ) -> Candidates:
     """The `count` largest score[b, k] + log p(v) over k and v, where p = softmax(logits[b, k]).
 
-    PAD and START, to which a decoder gives a little probability, are no words of a sentence; the
-    others' probabilities are not renormalized for it.
+    PAD and START are never chosen. The probabilities of the other words are not renormalized,
+    though a decoder gives PAD and START a little probability.
 
-    What is added to the logits of a hypothesis is the same for all its words. So no logarithm but
-    one a hypothesis is formed, and of the words only those are sorted whose block is among the
-    `count` with the largest logits: before any other block's words, as many better ones come.
+    All words of a hypothesis share one offset, score - log(sum of exp(logits)), so that only one
+    logarithm per hypothesis is computed. Words are compared in blocks of BLOCK: the `count` best
+    continuations lie in the `count` blocks with the largest logit plus offset, and only the words
+    of these blocks are sorted.
 
     Args:
         logits: [B, K, V].
-        score: of the hypotheses so far, float32 [B, K].
-        may_end: whether END may come, a scalar.
-        must_end: whether nothing else may, [B].
-        count: how many; at most K V.
+        score: the scores of the hypotheses so far, float32 [B, K].
+        may_end: whether END is allowed, a scalar.
+        must_end: whether only END is allowed, [B].
+        count: the number of continuations, at most K V.
     """
     logits = logits.astype(jnp.float32)
     (batch, size, words), must_end = logits.shape, must_end[:, None, None]
 
     def allowed(word: jax.Array) -> jax.Array:
-        """Words [B or 1, any, any] that may come."""
+        """Whether each word of an array [B or 1, any, any] is allowed."""
         other = (word != PAD) & (word != START) & (word < words) & ~must_end
         return jnp.where(word == END, may_end | must_end, other)
 
-    # reduce_window alone reads the logits as they are, whatever number of blocks they make
+    # reduce_window needs no padded copy of the logits if BLOCK does not divide V
     largest = jax.lax.reduce_window(
         logits,
         -jnp.inf,
@@ -69,7 +70,7 @@ def top_continuations(
     blocks = largest.shape[-1]
     largest = (largest + offset[..., None]).reshape(batch, -1)
     _, chosen = jax.lax.top_k(largest, min(count, size * blocks))
-    # in their own order, so that of equal words the first is taken
+    # in ascending order, so that the first of equal words is taken
     chosen = jnp.sort(chosen, axis=-1).astype(jnp.int32)
 
     parent, block = jnp.divmod(chosen, blocks)

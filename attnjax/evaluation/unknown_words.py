@@ -1,7 +1,8 @@
-"""Unknown words in answers, replaced by what stands where the attention looks.
+"""Replacement of unknown words in answers by the source words that the attention points to.
 
-A vocabulary of the most frequent words answers UNKNOWN where another is wanted. The source word
-behind it is the one with the largest weight, in one pass over the finished answer.
+With a vocabulary of frequent words, a model writes UNKNOWN for any rarer word. UNKNOWN is replaced
+by the source word with the largest attention weight, or by that word's translation. The weights
+come from one teacher-forced pass over the finished answer.
 
 Source: Jean et al. 2015; the "unk replace" of Luong, Pham & Manning 2015, Table 1.
 """
@@ -34,28 +35,29 @@ def before_replacement(metric: Metric) -> MetricKey:
 
 @dataclass(frozen=True, kw_only=True)
 class Replacement(ABC):
-    """What takes an unknown word's place. A part: subclasses are chosen on the command line."""
+    """How an unknown word is replaced. A part: subclasses are chosen on the command line."""
 
     @abstractmethod
     def translations(self) -> Mapping[str, str]:
-        """Of source words; a word that has none is copied.
+        """The translations of source words; a word that is absent is copied.
 
         Raises:
-            UserError: they cannot be read.
+            UserError: the translations cannot be read.
         """
 
     def check(self, model: Model, corpus: Corpus) -> None:
-        """Refuse, before anything is trained, what cannot be replaced so.
+        """Refuse, before training, a model or a corpus whose unknown words cannot be replaced.
 
         Raises:
-            UserError: a side is no text or is split by sentencepiece, the model attends to no
-                source, or as `translations`.
+            UserError: a side is not text, or is split by sentencepiece; the model has no attention
+                to the source; or as `translations`.
         """
         for vocabulary in corpus.vocabularies:
             if vocabulary is None or isinstance(vocabulary, SentencePieceVocabulary):
                 raise UserError(
-                    f"{type(self).__name__} copies words from text to text; a side of this task "
-                    "is no text, or sentencepieces, which spell unknown words themselves"
+                    f"{type(self).__name__} replaces unknown words of text by source words; a side "
+                    "of this task is not text, or is split into sentencepieces, which can spell "
+                    "any word"
                 )
         self.translations()
         check_shown(model, corpus.splits["train"][0])
@@ -63,7 +65,7 @@ class Replacement(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class CopyUnknown(Replacement):
-    """The source word itself: right for names and numbers."""
+    """The source word itself, which is right for names and numbers."""
 
     def translations(self) -> Mapping[str, str]:
         return {}
@@ -71,11 +73,11 @@ class CopyUnknown(Replacement):
 
 @dataclass(frozen=True, kw_only=True)
 class Dictionary(Replacement):
-    """The source word's translation by a dictionary, or the word itself where that has none.
+    """The source word's translation in a dictionary, or the word itself if it is not there.
 
     Attributes:
-        file: in each line a source word, a tab and its translation; of two lines for a word the
-            first counts. As it is, or under the folder that ATTNJAX_DATA names.
+        file: a file with a source word, a tab and its translation in each line; the first line of a
+            word counts. The path is as given, or relative to the folder ATTNJAX_DATA.
     """
 
     file: str
@@ -98,23 +100,23 @@ def replace_unknown(
     replacement: Replacement,
     batching: Batching,
 ) -> list[str]:
-    """Answers as text, without the unknown words that the attention finds a source word for.
+    """Answers as text, with unknown words replaced.
 
-    Only answers with an unknown word take a pass.
+    Only answers with an unknown word need a pass through the model.
 
     Args:
-        model: with its vocabularies' sizes.
-        params: its parameters.
-        words: of each source, as its text has them, in the order in which the model reads them.
-        sources: the same as ids, ended by END.
-        answers: ids, ended by END.
-        vocabulary: of the answers.
-        replacement: what takes an unknown word's place.
-        batching: how many places a batch may have; more, if one sentence needs them.
+        model: the model, with the sizes of its vocabularies.
+        params: the model's parameters.
+        words: the words of each source as spelled in its text, in the order of `sources`.
+        sources: the ids of each source, ended by END.
+        answers: the ids of each answer, ended by END.
+        vocabulary: the vocabulary of the answers.
+        replacement: how an unknown word is replaced.
+        batching: how many symbols a batch may have; more, if one sentence needs them.
 
     Raises:
-        UserError: the model attends to no source.
-        ValueError: a source has another number of words than of ids.
+        UserError: the model has no attention to the source.
+        ValueError: the numbers of a source's words and ids differ.
     """
     translations = replacement.translations()
     texts = [vocabulary.decode(answer) for answer in answers]
@@ -128,8 +130,8 @@ def replace_unknown(
         number, answer = asked[index], given[index]
         if len(words[number]) != len(sources[number]) - 1:
             raise ValueError(
-                f"a word for each of {len(sources[number]) - 1} source symbols was wanted; "
-                f"got {len(words[number])}"
+                f"each of the {len(sources[number]) - 1} source symbols needs a word; "
+                f"got {len(words[number])} words"
             )
         pieces = replaced(answer, vocabulary.tokens(answer), words[number], weights, translations)
         texts[number] = vocabulary.merge(pieces)
@@ -143,19 +145,18 @@ def replaced(
     weights: np.ndarray,
     translations: Mapping[str, str],
 ) -> list[str]:
-    """The pieces of an answer, each UNKNOWN replaced where a source word stands behind it.
+    """The pieces of an answer, with each UNKNOWN replaced.
 
         piece[t] = translation of word[j],   j = argmax over words of weights[t, j]
 
-    The source's END is no word: where it has the largest weight, the next largest counts. Where no
-    word has any weight, the piece stays.
+    The weight of the source's END is ignored. If all words have weight 0, UNKNOWN stays.
 
     Args:
-        answer: ids [T]; what comes from END on, PAD and START are left out.
-        pieces: the spelling of each.
-        words: of the source [S].
-        weights: [>= T, >= S]; columns beyond the words are END and padding.
-        translations: of source words; a word that has none is copied.
+        answer: ids [T]; PAD, START, END and everything after END are left out.
+        pieces: the spelling of each id.
+        words: the words of the source [S].
+        weights: [>= T, >= S]; columns beyond the words belong to END and padding.
+        translations: the translations of source words; a word that is absent is copied.
     """
     found = []
     for symbol, piece, row in zip(answer, pieces, weights, strict=False):
@@ -172,6 +173,6 @@ def replaced(
 
 
 def _until_end(answer: Sequence[int]) -> list[int]:
-    """An answer up to its END, which is its last symbol; without PAD after it."""
+    """An answer up to and including its END."""
     symbols = list(answer)
     return symbols[: symbols.index(END) + 1] if END in symbols else symbols

@@ -1,4 +1,4 @@
-"""What an experiment file says: what is trained and how, what is varied, what is claimed."""
+"""The content of an experiment file: experiment, variants, claims, published figures, settings."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -35,20 +35,20 @@ MOST_SEEDS = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """One training, decoding and measuring, to the last number; a seed is all that is missing.
+    """The whole configuration of a run except its seed.
 
     Attributes:
-        task: what is learned.
+        task: the data.
         model: a module of `attnjax.models`.
-        objective: what is minimized.
-        optimizer: by what.
-        training: how long, and on which batches.
+        objective: the loss that training minimizes.
+        optimizer: how gradients change the parameters.
+        training: how long training lasts, and on which batches.
         search: how the test split is decoded.
-        metric: what scores the answers. None: the default for the task's answers, which is exact
-            match where one answer is right, and BLEU for text (of text that comes split into words
-            by these words, as its published figures are; of other text by sacrebleu's tokenizer).
+        metric: the score of the decoded answers. None: exact match if only one answer is right, and
+            BLEU for text (over the corpus' own words if it comes split into words, as in its
+            published figures; over sacrebleu's tokens otherwise).
         measures: what is measured beside the metric.
-        unknown: what takes the place of unknown words in answers; None: they stay.
+        unknown: how unknown words in answers are replaced; None: they stay.
     """
 
     task: Task
@@ -66,7 +66,7 @@ class Experiment:
 
     @property
     def recipe(self) -> Recipe:
-        """What the training needs of it."""
+        """The fields that training needs."""
         return Recipe(
             model=self.model,
             objective=self.objective,
@@ -78,9 +78,9 @@ class Experiment:
         """The experiment with the vocabularies' sizes and the default metric filled in.
 
         Raises:
-            UserError: a sentence is longer than the model has positions, the model cannot take
-                such data or has the size of another vocabulary, or objective and search are not
-                for such a model.
+            UserError: a sentence is longer than the model allows, the model does not accept such
+                data or has another vocabulary size, or the objective or the search does not fit
+                the model.
         """
         text: list[Side] = [
             side for side in SIDES if getattr(corpus.vocabularies, side) is not None
@@ -98,12 +98,12 @@ class Experiment:
         return self.with_vocabularies(corpus.vocabularies)
 
     def with_vocabularies(self, vocabularies: Vocabularies) -> "Experiment":
-        """The experiment with the model's sizes and the default metric for these vocabularies."""
+        """The experiment with vocabulary sizes and the default metric filled in."""
         model = self.model.with_vocabularies(*vocabularies.sizes)
         return replace(self, model=model, metric=self.metric or self._default(vocabularies))
 
     def _default(self, vocabularies: Vocabularies) -> Metric | None:
-        """The metric for the task's kind of answers; None: nothing is decoded."""
+        """The default metric for the task's kind of answers; None: nothing is decoded."""
         if self.task.answers is None or vocabularies.target is None:
             return None
         if self.task.answers == "exact":
@@ -123,11 +123,11 @@ class Experiment:
         )
 
     def answers(self, params: Any, sources: Sequence[list[int] | np.ndarray]) -> list[list[int]]:
-        """What the search finds for each source, as ids; the experiment is a resolved one.
+        """The answer of the search to each source, as ids; the experiment must be resolved.
 
         Args:
             params: the model's parameters.
-            sources: as the corpus has them.
+            sources: encoded sources, as in `Corpus.splits`.
         """
         return answers(
             self.model, params, sources, search=self.search, batching=self.training.batching
@@ -141,21 +141,21 @@ class Experiment:
         sources: Sequence[list[int] | np.ndarray],
         found: Sequence[list[int]],
     ) -> list[str]:
-        """Answers as text, their unknown words replaced if the experiment says by what.
+        """Answers as text; unknown words are replaced if the experiment has a `Replacement`.
 
         Args:
             params: the model's parameters.
-            vocabularies: of both sides.
-            written: the sources as text; looked at only where words are replaced.
-            sources: as the corpus has them.
-            found: the answers to them, as ids.
+            vocabularies: the vocabularies of source and target.
+            written: the sources as text; used only to replace unknown words.
+            sources: encoded sources, as in `Corpus.splits`.
+            found: the answers as ids.
 
         Raises:
-            UserError: they are no text.
+            UserError: the task's targets are not text.
         """
         source, target = vocabularies
         if target is None:
-            raise UserError("answers as text were wanted; the task's targets are no text")
+            raise UserError("answers cannot be given as text: the task's targets are not text")
         if self.unknown is None or source is None:
             return [target.decode(answer) for answer in found]
         return replace_unknown(
@@ -176,11 +176,11 @@ class Published:
 
     Attributes:
         paper: author and year.
-        table: where in it.
-        variant: the variant here that the figure is compared with.
-        metric: the metric here that the figure is compared with.
+        table: the table or section of the paper.
+        variant: our variant that the figure is compared with.
+        metric: our metric that the figure is compared with.
         value: the figure.
-        source: where it was read, word for word if that is short.
+        source: where the figure was read, quoted if short.
     """
 
     paper: str
@@ -208,14 +208,14 @@ def figures(
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """Another scale of the question that an ablation asks.
+    """An ablation at another scale.
 
     Attributes:
-        changes: to the base and to every variant, as `vary` takes them.
-        variants: those that only this setting has, as they are.
-        claims: what is claimed there; None: what the ablation claims.
-        published: the paper's figures for it; None: those of the ablation.
-        tune: the grid that its variants are tuned over; None: that of the ablation.
+        changes: changes to the base and to every variant, as `vary` takes them.
+        variants: variants that only this setting has; `changes` are not applied to them.
+        claims: the claims of this setting; None: those of the ablation.
+        published: the published figures of this setting; None: those of the ablation.
+        tune: the grid that the variants are tuned over; None: that of the ablation.
     """
 
     changes: Mapping[str, Any]
@@ -227,24 +227,25 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Ablation:
-    """An experiment, its variants, and what they are said to show.
+    """An experiment, its variants, and the claims that they test.
 
     Attributes:
-        base: what the variants are variants of; run itself only if it is one of them.
-        variants: each by its name, a folder's.
-        seeds: how many runs of each.
-        first_seed: theirs are first_seed, first_seed + 1, ...
-        claims: what the paper says of them.
-        published: the paper's figures for them.
-        settings: other scales of the same question, by name; "paper" is the paper's own.
+        base: the reference configuration; it is run only if it is also one of `variants`.
+        variants: the experiments to run, by name; the name is also that of a folder.
+        seeds: the number of runs of each variant.
+        first_seed: the runs have the seeds first_seed, first_seed + 1, ...
+        claims: statements about the variants, judged after the runs.
+        published: the papers' figures for the variants.
+        settings: the same ablation at other scales, by name; "paper" is the paper's own scale.
         tune: fields and a few values of each, as {"optimizer.schedule.peak": (0.001, 0.002)}. Every
             variant is tuned over all combinations before its seeds are trained, see
-            `attnjax.experiment.tuning`. Empty: the variants are trained as they are.
-        tune_seed: the seed of the runs that tune; none of `seeds`.
+            `attnjax.experiment.tuning`. Empty: the variants are not tuned.
+        tune_seed: the seed of the runs that tune; it must not be one of the variants' seeds.
 
     Raises:
-        UserError: no variants, less than one seed, a name that is none of a variant, a value of
-            another type, or a grid that not every variant can be tuned over.
+        UserError: there are no variants or fewer than one seed, a claim or figure names an unknown
+            variant, a field has a value of another type, or a variant cannot be tuned over the
+            grid.
     """
 
     base: Experiment
@@ -260,9 +261,9 @@ class Ablation:
     def __post_init__(self) -> None:
         check_fields(self)
         if not self.variants:
-            raise UserError("an ablation has at least one variant; got none")
+            raise UserError("an ablation needs at least one variant; got none")
         for name in (*self.variants, *self.settings):
-            # a dot stands before a digit only: "result.json" and "report.html" are files of ours
+            # dots before letters are refused: "result.json" and "report.html" are our own files
             if len(name) > 100 or not re.fullmatch(r"\w[\w+-]*(\.\d[\w+-]*)*", name):
                 raise UserError(
                     "the name of a variant or setting is the name of a folder, of at most 100 "
@@ -288,7 +289,7 @@ class Ablation:
         """The variant of a name.
 
         Raises:
-            UserError: there is none; the nearest is named.
+            UserError: no variant has this name; the nearest is named.
         """
         if name not in self.variants:
             raise unknown("variant", name, self.variants)
@@ -321,11 +322,11 @@ class Ablation:
             raise UserError(f"the claim {claim.text!r} cannot be judged: {problem}")
 
     def at(self, setting: str) -> "Ablation":
-        """The same ablation in another setting.
+        """The ablation in one of its settings.
 
         Raises:
-            UserError: there is none of that name (the nearest is named), or what it says of the
-                variants does not fit them.
+            UserError: no setting has this name (the nearest is named), or its changes do not fit
+                the variants.
         """
         if setting not in self.settings:
             raise unknown("setting", setting, self.settings)

@@ -1,9 +1,9 @@
-"""Recurrent cells: carry, projected word -> carry, state.
+"""Recurrent cells: LSTM, gated recurrent units, and the simple recurrent network.
 
-Every cell is a module over the pure function of its name. The part that depends on the word alone,
-x W + b, is a product of its own, computed for all words at once; a step then computes the product
-with the carry, and nothing else. Each gate's W columns of a matrix are drawn as a matrix of their
-own: by Glorot & Bengio 2010, eq. 16, over the word, orthogonal over the state (Saxe et al. 2014).
+Every cell is a module over the pure function of the same name. The product with the word, x W + b,
+is computed for all words at once, before the loop over time; a step computes only the product with
+the state. Each gate has a block of W columns in both matrices, drawn as a matrix of its own: the
+word's by Glorot & Bengio 2010, eq. 16, the state's orthogonal (Saxe et al. 2014).
 """
 
 from abc import ABC, abstractmethod
@@ -20,7 +20,7 @@ from attnjax.nn.linear import Dense
 GLOROT = nn.initializers.glorot_uniform()
 
 type Carry = tuple[jax.Array, ...]
-"""What a cell hands from one word to the next: arrays [B, W], the state h last."""
+"""The arrays [B, W] that a cell passes from one word to the next; the last is the state h."""
 
 
 def lstm(carry: Carry, projected: jax.Array, recurrent: jax.Array) -> Carry:
@@ -47,8 +47,8 @@ def lstm(carry: Carry, projected: jax.Array, recurrent: jax.Array) -> Carry:
 def gru_reset_before(carry: Carry, projected: jax.Array, recurrent: jax.Array) -> Carry:
     """Gated recurrent unit, reset before the product: h' = (1 - z) h + z tanh(x W + b + (r h) U).
 
-    z and r are sigmoids of x W_z + b_z + h U_z and x W_r + b_r + h U_r. Columns stand in the order
-    z, r, candidate. The reset state is not known before r, so a step makes two products.
+    z and r are sigmoids of x W_z + b_z + h U_z and x W_r + b_r + h U_r. The order of the columns is
+    z, r, candidate. A step needs two products, because r h is known only after r.
 
     Args:
         carry: the state h, [B, W].
@@ -58,7 +58,7 @@ def gru_reset_before(carry: Carry, projected: jax.Array, recurrent: jax.Array) -
     Returns:
         h'.
 
-    Source: Bahdanau et al. 2015, appendix A.1.1; Cho et al. 2014, eq. 5 to 8, has 1 - z for z.
+    Source: Bahdanau et al. 2015, appendix A.1.1; Cho et al. 2014, eq. 5 to 8, with 1 - z for z.
     """
     (h,) = carry
     gates = 2 * h.shape[-1]
@@ -70,7 +70,7 @@ def gru_reset_before(carry: Carry, projected: jax.Array, recurrent: jax.Array) -
 def gru(carry: Carry, projected: jax.Array, recurrent: jax.Array, bias: jax.Array) -> Carry:
     """Gated recurrent unit, reset after the product: h' = (1-z) tanh(x W + b + r (h U + c)) + z h.
 
-    z, r and the order of the columns are those of `gru_reset_before`; one product a step is enough.
+    z, r and the order of the columns are as in `gru_reset_before`. A step needs one product.
 
     Args:
         carry: the state h, [B, W].
@@ -92,7 +92,7 @@ def gru(carry: Carry, projected: jax.Array, recurrent: jax.Array, bias: jax.Arra
 
 
 def elman(carry: Carry, projected: jax.Array, recurrent: jax.Array) -> Carry:
-    """The simple recurrent network: h' = tanh(x W + b + h U).
+    """Simple recurrent network: h' = tanh(x W + b + h U).
 
     Args:
         carry: the state h, [B, W].
@@ -102,21 +102,20 @@ def elman(carry: Carry, projected: jax.Array, recurrent: jax.Array) -> Carry:
     Returns:
         h'.
 
-    Source: Elman 1990, with tanh where his units are logistic.
+    Source: Elman 1990, with tanh instead of the logistic function.
     """
     (h,) = carry
     return (jnp.tanh(projected + h @ recurrent),)
 
 
 class Cell(nn.Module, ABC):
-    """A recurrent cell: `project` computes what depends on the word alone, then a step goes on.
+    """A recurrent cell: `project` computes x W + b of all words, and each call makes one step.
 
-    `project` takes all words at once, outside the loop over time. All arrays have the dtype of the
-    input.
+    All arrays have the dtype of the input.
 
     Attributes:
-        gates: how many blocks of `width` columns the projection has.
-        width: W, of the state; None until the network around the cell sets it.
+        gates: the number of blocks of `width` columns in the projection.
+        width: W, the width of the state; None until the network around the cell sets it.
     """
 
     gates: ClassVar[int]
@@ -132,12 +131,12 @@ class Cell(nn.Module, ABC):
 
     @nn.compact
     def project(self, x: jax.Array, *, fed: int = 0) -> jax.Array:
-        """The words' part of the cell's input, x W + b: [..., D] -> [..., gates * W].
+        """The projection of the words, x W + b: [..., D] -> [..., gates * W].
 
         Args:
             x: the words.
-            fed: F, the width of a further input, for `feed`. W is drawn as the first D rows of the
-                matrix [D + F, gates * W] over both inputs.
+            fed: F, the width of the further input of `feed`; 0: there is none. W is drawn as the
+                first D rows of the matrix [D + F, gates * W] for both inputs.
         """
 
         def first_rows(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
@@ -151,10 +150,10 @@ class Cell(nn.Module, ABC):
 
     @nn.compact
     def feed(self, x: jax.Array) -> jax.Array:
-        """A further input's part of the cell's input, x V: [..., F] -> [..., gates * W].
+        """The projection of a further input, x V: [..., F] -> [..., gates * W].
 
-        Matrix [W; V] times vector [word; x] is the sum of the two parts. V is drawn as the last F
-        rows of that matrix, so `project` comes first, with `fed` set to F.
+        The sum of both projections is the product of [word; x] with the matrix [W; V]. V is drawn
+        as the last F rows of that matrix, so that `project` must be called first, with `fed` = F.
         """
         words = self.variables["params"]["input"]["kernel"].shape[0]
 
@@ -166,11 +165,11 @@ class Cell(nn.Module, ABC):
 
     @abstractmethod
     def __call__(self, carry: Carry, projected: jax.Array) -> tuple[Carry, jax.Array]:
-        """One word, projected [B, gates * W] -> the carry after it, and its state h [B, W]."""
+        """The carry after a word with the projection [B, gates * W], and its state h [B, W]."""
 
     def _width(self) -> int:
         if self.width is None:
-            raise ValueError("a cell's width must be a number before it is used; got None")
+            raise ValueError("a cell's width must be set before the cell is used; got None")
         return self.width
 
     def _bias(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
@@ -183,7 +182,7 @@ class Cell(nn.Module, ABC):
         return self.param("recurrent", draw, (self._width(), self.gates * self._width()))
 
     def _each_gate(self, initializer: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
-        """An initializer that draws each gate's block as a matrix of its own, side by side."""
+        """An initializer that draws the block of each gate as a matrix of its own."""
 
         def initial(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
             keys = jax.random.split(key, self.gates)
@@ -194,7 +193,7 @@ class Cell(nn.Module, ABC):
 
 
 class LSTM(Cell):
-    """`lstm` as a part; carries (c, h).
+    """Long short-term memory, see `lstm`; the carry is (c, h).
 
     Attributes:
         width: W.
@@ -219,7 +218,7 @@ class LSTM(Cell):
 
 
 class GRUResetBefore(Cell):
-    """`gru_reset_before` as a part: the cell of Cho et al. 2014 and of Bahdanau et al. 2015."""
+    """The gated unit of Cho et al. 2014 and Bahdanau et al. 2015, see `gru_reset_before`."""
 
     gates = 3
 
@@ -231,7 +230,7 @@ class GRUResetBefore(Cell):
 
 
 class GRU(Cell):
-    """`gru` as a part: the gated recurrent unit of cuDNN, PyTorch and Flax."""
+    """The gated recurrent unit of cuDNN, PyTorch and Flax, see `gru`."""
 
     gates = 3
 
@@ -244,7 +243,7 @@ class GRU(Cell):
 
 
 class Elman(Cell):
-    """`elman` as a part: the plain recurrence."""
+    """The simple recurrent network, see `elman`."""
 
     gates = 1
 

@@ -130,7 +130,7 @@ def test_an_answer_without_an_end_or_any_symbol_is_one():
     answers = [[UNKNOWN, UNKNOWN], [], [UNKNOWN, END]]
     assert texts(*answers, written=written) == ["bellt Struppi", "", "<unknown>"]
     assert texts([THE, END, UNKNOWN], written=["Hund"]) == ["the"]
-    with pytest.raises(ValueError, match="a word for each of 1 source symbols"):
+    with pytest.raises(ValueError, match="each of the 1 source symbols needs a word"):
         replace_unknown(
             Pointing(),
             {"weight": jnp.asarray(1.0)},

@@ -183,5 +183,5 @@ def test_the_hidden_state_of_a_carry_is_what_a_step_returns(cell):
 
 
 def test_a_unit_without_a_width_is_refused():
-    with pytest.raises(ValueError, match="a cell's width must be a number before it is used"):
+    with pytest.raises(ValueError, match="a cell's width must be set before the cell is used"):
         first(LSTM())

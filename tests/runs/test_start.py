@@ -23,7 +23,7 @@ ALIGN = "model.decoder_layer.cross_attention.head.align"
     [
         (
             "nadaraya_watson objective:cross-entropy",
-            "CrossEntropy wants a model of sequences; got KernelRegression",
+            "CrossEntropy needs a sequence model; got KernelRegression",
         ),
         (
             "luong2015 objective:squared-error",

@@ -1,4 +1,4 @@
-"""What a training minimizes, as sums over tokens that add up over devices and batches."""
+"""Objectives: losses as sums over tokens, which add up over devices and batches."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -14,51 +14,51 @@ from attnjax.models.base import SequenceModel
 from attnjax.training.objectives.cross_entropy import cross_entropy
 
 type Totals = dict[str, tuple[jax.Array, jax.Array]]
-"""A name's (sum, count), both of float32 or wider; "loss" is what is minimized."""
+"""The (sum, count) of each metric, float32 or wider; training minimizes sum / count of "loss"."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Objective(ABC):
-    """What is minimized. A part: subclasses are chosen on the command line."""
+    """The loss that training minimizes. A part: subclasses are chosen on the command line."""
 
     def check(self, model: Any) -> None:
-        """Refuse a model that this objective cannot train, before anything is trained.
+        """Refuse, before training, a model that this objective cannot train.
 
         Raises:
-            UserError: the model predicts something else than the objective compares.
+            UserError: the objective cannot compare the model's kind of predictions.
         """
         del model
 
     def initial(self) -> Any:
-        """The state before the first update: a pytree of arrays, saved in checkpoints."""
+        """The initial state of the objective: a pytree of arrays, saved in checkpoints."""
         return ()
 
     @abstractmethod
     def __call__(
         self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
     ) -> Totals:
-        """The sums of a batch; they add up over devices and batches.
+        """The sums and counts of a batch; they add up over devices and batches.
 
         Args:
             model: see `attnjax.models`.
-            params: its parameters.
-            state: what `initial` and `update_state` returned.
+            params: the model's parameters.
+            state: the state that `initial` or `update_state` returned.
             batch: see `attnjax.data.batching`.
-            key: of dropout and of all that is sampled; None: neither happens.
+            key: the random key of dropout and sampling; None: neither happens.
 
         Returns:
-            "loss", whose sum is minimized, and any other metrics.
+            "loss", which is minimized, and any other metrics.
         """
 
     def update_state(self, state: Any, totals: Totals) -> Any:
-        """The state after an update with these sums over all devices."""
+        """The state after an update; `totals` are summed over all devices."""
         del totals
         return state
 
 
 @dataclass(frozen=True, kw_only=True)
 class CrossEntropy(Objective):
-    """Label-smoothed cross entropy under teacher forcing, see `cross_entropy`.
+    """Label-smoothed cross entropy under teacher forcing; see `cross_entropy`.
 
     Gives "loss" (smoothed), "nll" (not smoothed), both in nats, and "accuracy".
 
@@ -71,7 +71,7 @@ class CrossEntropy(Objective):
     def check(self, model: Any) -> None:
         if not isinstance(model, SequenceModel):
             raise UserError(
-                f"{type(self).__name__} wants a model of sequences; got {type(model).__name__}"
+                f"{type(self).__name__} needs a sequence model; got {type(model).__name__}"
             )
 
     def __call__(
@@ -82,7 +82,7 @@ class CrossEntropy(Objective):
         return self.totals(hidden, table, batch.target)
 
     def totals(self, hidden: jax.Array, table: jax.Array, target: jax.Array) -> Totals:
-        """The sums, from what the logits are the product of."""
+        """The sums and counts, from hidden vectors [B, T, D] and the output embedding [V, D]."""
         sums = cross_entropy(hidden, table, target, smoothing=self.smoothing)
         return {
             "loss": (sums.smoothed, sums.tokens),
@@ -99,15 +99,15 @@ def features(
     rngs: dict[str, jax.Array],
     mutable: list[str] | Literal[False] = False,
 ) -> Any:
-    """The model's `features` of a batch, and the collections that it sows if they are asked for.
+    """The model's `features` of a batch, and with `mutable` the collections that it sows.
 
     Args:
         model: see `attnjax.models`.
-        params: its parameters.
+        params: the model's parameters.
         source: [B, S, ...].
-        decoder_input: [B, T]; under teacher forcing `shifted` targets.
-        rngs: the streams of all that is random; none: nothing is.
-        mutable: the collections asked for; they come second then.
+        decoder_input: [B, T]; under teacher forcing the `shifted` targets.
+        rngs: the random streams; {}: the model is deterministic.
+        mutable: the collections to return; the result is then (features, collections).
     """
     return model.apply(
         {"params": params},
@@ -121,10 +121,10 @@ def features(
 
 
 def streams(key: jax.Array | None) -> dict[str, jax.Array]:
-    """The random streams of a training step; none without a key."""
+    """The random streams of a training step; {} without a key."""
     return {} if key is None else {"dropout": key, "sample": jax.random.fold_in(key, 1)}
 
 
 def shifted(target: jax.Array) -> jax.Array:
-    """What a decoder is given to predict target [B, T]: START, then all of it but the last."""
+    """The decoder input for teacher forcing: START and the target [B, T] but its last word."""
     return jnp.pad(target[:, :-1], ((0, 0), (1, 0)), constant_values=START)

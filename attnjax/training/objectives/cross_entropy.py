@@ -1,4 +1,4 @@
-"""Label-smoothed cross entropy over a large vocabulary, without ever holding all logits."""
+"""Label-smoothed cross entropy over a large vocabulary; the logits are computed in chunks."""
 
 from functools import partial
 from typing import NamedTuple
@@ -9,10 +9,11 @@ import jax.numpy as jnp
 from attnjax.data.special_tokens import PAD
 
 CHUNK = 512
-"""Tokens whose logits are held at a time.
+"""The number of tokens whose logits are in memory at the same time.
 
 On two cores, with 4,096 tokens, 10,000 words and width 128, 512 is the fastest of 128 to 4,096: a
-smaller chunk rereads the table's gradient more often, a larger one leaves the cache.
+smaller chunk rereads the table's gradient more often, a larger one does not fit the
+processor's cache.
 """
 
 
@@ -20,10 +21,10 @@ class Sums(NamedTuple):
     """Sums over the target tokens that are not PAD, scalars of float32 or wider.
 
     Attributes:
-        smoothed: label-smoothed negative log-likelihood in nats; it alone has a gradient.
+        smoothed: label-smoothed negative log-likelihood in nats; only this sum has a gradient.
         nll: negative log-likelihood in nats.
         correct: the number of tokens whose logit is the largest.
-        tokens: their number.
+        tokens: the number of tokens.
     """
 
     smoothed: jax.Array
@@ -39,14 +40,15 @@ def cross_entropy(
 
     loss = (1 - smoothing) * -log p(target) + smoothing * mean over the vocabulary of -log p(word)
 
-    Memory is O(CHUNK * V): a chunk's logits live only while its loss and both its gradients
-    are computed. That is in the forward pass already, for the loss is a sum and its cotangent one
-    number. Without differentiation no gradient is computed. There is no forward-mode derivative.
+    Memory is O(CHUNK * V): the logits of a chunk exist only while its loss and gradients are
+    computed. The gradients are computed in the forward pass: the loss is a sum, so that its
+    cotangent is one number, by which the backward pass multiplies them. Without differentiation no
+    gradient is computed. There is no forward-mode derivative.
 
     Args:
         hidden: [B, T, D].
-        table: [V, D], a row a word.
-        target: int [B, T]; PAD counts nothing.
+        table: [V, D], a row for each word.
+        target: int [B, T]; PAD is not counted.
         smoothing: the share of the target's probability that is spread over all words.
 
     Source: Szegedy et al. 2016, section 7, with a uniform u(k), which Vaswani et al. 2017, section
@@ -59,12 +61,12 @@ def cross_entropy(
     filler = -tokens % chunk
 
     def chunked(array: jax.Array, *tail: int) -> jax.Array:
-        """[B, T, ...] to [chunks, chunk, ...]; what fills up the last chunk is PAD."""
+        """Reshape [B, T, ...] to [chunks, chunk, ...]; PAD fills the last chunk."""
         array = jnp.pad(array.reshape(tokens, *tail), ((0, filler),) + ((0, 0),) * len(tail))
         return array.reshape(-1, chunk, *tail)
 
     smoothed, nll, correct = _sums(chunked(hidden, width), table, chunked(target), smoothing)
-    # float before the sum: an integer sum would be a second all-reduce
+    # converted to float before the sum: an integer sum would need a second all-reduce
     number = (target != PAD).astype(smoothed.dtype).sum()
     return Sums(smoothed, jax.lax.stop_gradient(nll), jax.lax.stop_gradient(correct), number)
 
@@ -103,9 +105,9 @@ _sums.defvjp(_forward, _backward)
 
 
 def _chunk(hidden: jax.Array, target: jax.Array, table: jax.Array, smoothing: float):
-    """A chunk's sums [3], and the gradient of the first for its logits [N, V].
+    """The sums [3] of a chunk, and the gradient of the first with respect to the logits [N, V].
 
-    The gradient is p - q, q the smoothed target; where it has no use XLA drops it from the program.
+    The gradient is p - q with the smoothed target q. If it is not used, XLA does not compute it.
     """
     logits = jnp.einsum("nd,vd->nv", hidden, table, preferred_element_type=_wide(hidden.dtype))
     live = (target != PAD).astype(logits.dtype)
@@ -129,5 +131,5 @@ def _chunk(hidden: jax.Array, target: jax.Array, table: jax.Array, smoothing: fl
 
 
 def _wide(dtype: jnp.dtype) -> jnp.dtype:
-    """The type to add up in."""
+    """The dtype of sums: float32 or wider."""
     return jnp.promote_types(dtype, jnp.float32)

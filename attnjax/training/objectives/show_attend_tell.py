@@ -1,6 +1,6 @@
 """The objectives of Show, Attend and Tell: the doubly stochastic penalty, and REINFORCE.
 
-Both are for models that go word by word: what their attention sows has the words on its axis 1.
+Both need a model that computes word by word, whose attention sows arrays [B, T, ...].
 """
 
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ from attnjax.training.objectives.base import CrossEntropy, Totals, features, shi
 
 
 def coverage(weights: jax.Array, present: jax.Array) -> jax.Array:
-    """How far the attention to each key is from 1, over all words: sum_i (1 - sum_t a[t, i])^2.
+    """The squared distance of each key's total attention from 1: sum_i (1 - sum_t a[t, i])^2.
 
-    Of patches, all of which are there: a key of padding would add 1.
+    The keys are patches of an image, none of them padding: a key of padding would add 1.
 
     Args:
         weights: a, [B, T, S].
-        present: booleans [B, T], True = a word.
+        present: booleans [B, T], True = a word, False = padding.
 
     Returns:
         [B].
@@ -36,7 +36,7 @@ def coverage(weights: jax.Array, present: jax.Array) -> jax.Array:
 
 
 def log_likelihood(hidden: jax.Array, table: jax.Array, target: jax.Array) -> jax.Array:
-    """The log-probability in nats of each row of words, [B], from all logits; PAD counts nothing.
+    """The log-probability in nats of each target, [B], from all logits; PAD is not counted.
 
     Args:
         hidden: [B, T, D].
@@ -50,16 +50,16 @@ def log_likelihood(hidden: jax.Array, table: jax.Array, target: jax.Array) -> ja
 
 @dataclass(frozen=True, kw_only=True)
 class DoublyStochastic(CrossEntropy):
-    """The cross entropy, and a penalty on patches that get too much or too little attention.
+    """The cross entropy plus a penalty on patches that get too much or too little attention.
 
-    The loss of a caption is its cross entropy plus `penalty` times its `coverage`, which is given
-    beside, a caption's mean, as "coverage". What an align draws has no gradient by it.
+    The loss of a caption is its cross entropy plus `penalty` times its `coverage`. The metric
+    "coverage" is the mean over captions. The penalty has no gradient through sampled weights.
 
     Attributes:
-        penalty: lambda.
+        penalty: the weight lambda of the penalty.
 
     Raises:
-        UserError: the model has not one attention that shows its weights.
+        UserError: the model does not have exactly one attention that shows its weights.
 
     Source: Xu et al. 2015, eq. 14.
     """
@@ -87,25 +87,25 @@ class DoublyStochastic(CrossEntropy):
 
 @dataclass(frozen=True, kw_only=True)
 class Reinforce(CrossEntropy):
-    """The variational bound on log p(y), whose samples s an align such as `Hard` draws.
+    """REINFORCE: a variational bound on log p(y), with samples s of an align such as `Hard`.
 
         sum over s of p(s) log p(y | s) <= log p(y)
 
-    With one s a caption, its gradient is estimated by that of
+    With one sample s for each caption, the bound's gradient is estimated by the gradient of
 
         log p(y | s) + reward (log p(y | s) - b) log p(s) + entropy H[s]
 
-    where the bracket is held fixed, and b is a mean of log p(y | s) that moves by 1/10 a step,
-    b_k = 0.9 b_(k-1) + 0.1 log p(y | s_k), from 0. The value that is given as "loss" leaves the
-    middle term out, so that it is the bound's own. Beside it are given "log_likelihood", of a
-    caption, and "entropy", of a word, both in nats.
+    The bracket has no gradient. The baseline b is a moving average of log p(y | s) from 0,
+    b_k = 0.9 b_(k-1) + 0.1 log p(y | s_k). The value of "loss" leaves the middle term out, so that
+    it is the value of the bound. The metrics "log_likelihood" of a caption and "entropy" of a word
+    are in nats.
 
     Attributes:
-        reward: lambda_r.
-        entropy: lambda_e.
+        reward: the weight lambda_r of the reward term.
+        entropy: the weight lambda_e of the entropy term.
 
     Raises:
-        UserError: nothing draws, or what does goes not word by word.
+        UserError: no align of the model samples, or the model does not compute word by word.
 
     Source: Xu et al. 2015, eq. 10 to 12 and the rule after them; Williams 1992.
     """
@@ -132,7 +132,7 @@ class Reinforce(CrossEntropy):
         likelihood = jax.lax.stop_gradient(log_likelihood(hidden, table, batch.target))
         drawn = _over_words(seen, "log_probability", present)
         entropy = _over_words(seen, "entropy", present).sum()
-        # 0, with the gradient of `drawn`
+        # the value is 0, the gradient is that of `drawn`
         moved = ((likelihood - state) * (drawn - jax.lax.stop_gradient(drawn))).sum()
         totals["log_likelihood"] = likelihood.sum(), present.any(-1).astype(loss.dtype).sum()
         totals["entropy"] = jax.lax.stop_gradient(entropy), tokens
@@ -144,13 +144,13 @@ class Reinforce(CrossEntropy):
 
 
 def _over_words(seen: Any, name: str, present: jax.Array) -> jax.Array:
-    """The sum over words and heads of what was sown by this name, [B]."""
+    """The sum over words and heads of the values sown under a name, [B]."""
     leaves = jax.tree_util.tree_leaves_with_path(
         seen.get("objective", {}), is_leaf=lambda node: isinstance(node, tuple)
     )
     found = [values[0] for path, values in leaves if path[-1].key == name]
-    # a step asks for one word, [B, T, ..., 1]; of all at once the heads would stand before the
-    # words, and where there are as many of both no other shape would tell
+    # a model that computes word by word sows [B, T, ..., 1]; one that computes all words at once
+    # sows [B, H, T], which must not be taken for it if H equals T
     by_word = [
         values.shape[:2] == present.shape and (values.ndim == 2 or values.shape[-1] == 1)
         for values in found
@@ -158,8 +158,8 @@ def _over_words(seen: Any, name: str, present: jax.Array) -> jax.Array:
     if not found or not all(by_word):
         shapes = ", ".join(str(list(values.shape)) for values in found) or "nothing"
         raise UserError(
-            "Reinforce wants a model that draws what it attends to, word by word (a recurrent one "
-            f"with the align Hard): {name} of shape {[*present.shape, '...', 1]}; got {shapes}"
+            "Reinforce needs a model that samples its attention word by word (a recurrent one with "
+            f"the align Hard): {name} of shape {[*present.shape, '...', 1]}; got {shapes}"
         )
     words = sum(values.reshape(*present.shape, -1).sum(-1) for values in found)
     return jnp.where(present, words, 0).sum(-1)
