@@ -1,4 +1,4 @@
-"""Errors that a user can mend, and warnings; the command line prints each as one sentence."""
+"""Errors that a user can correct, and warnings; the command line prints each as one sentence."""
 
 import difflib
 import signal
@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 
 class UserError(ValueError):
-    """A mistake in what the user gave: what was wanted and what came; the exit code is 2."""
+    """A mistake of the user: the message says what was wanted and what came; the exit code is 2."""
 
 
 class NoCorpus(UserError):
-    """A corpus is not on this machine; what does not need it can still be told."""
+    """A corpus is not on this machine; commands that do not need it can still go on."""
 
 
 class Interrupted(Exception):
@@ -21,7 +21,7 @@ class Interrupted(Exception):
     """
 
     def __init__(self, message: str, number: int = signal.SIGINT) -> None:
-        """Say what is saved, and which signal came."""
+        """Set the message, which says what is saved, and the number of the signal."""
         super().__init__(message)
         self.signal = number
 

@@ -1,7 +1,7 @@
-"""What a field may hold: its annotation's type and constraints, checked over a whole tree of parts.
+"""Types and constraints of fields, taken from their annotations and checked in a tree of parts.
 
-A constraint stands on the field, `steps: Annotated[int, Gt(0)]`, in the words of the library
-`annotated_types`, and is inherited with it. The aliases below are the common ones.
+A constraint is part of a field's annotation, `steps: Annotated[int, Gt(0)]`, and is inherited with
+the field. The library `annotated_types` has the constraints; the aliases below are common ones.
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,11 +34,11 @@ type DropoutRate = Annotated[float, Ge(0), Lt(1)]
 
 @dataclass(frozen=True)
 class SetByOwner:
-    """Marks a field whose value the part around it sets: in an experiment the field is None."""
+    """Marks a field that is None in an experiment: the part around it sets the value."""
 
 
 LARGEST = 2**31 - 1
-"""The greatest size of a whole number in any field: the arrays' own are of 32 bits."""
+"""The largest absolute value of a whole number in a field: arrays hold int32."""
 
 
 class Alternative(NamedTuple):
@@ -49,24 +49,24 @@ class Alternative(NamedTuple):
 
 
 def check_fields(part: Any, path: str = "") -> None:
-    """Refuse a part with a field, at any depth, that does not hold what its annotation says.
+    """Refuse a part if the value of a field, at any depth, does not fit the field's annotation.
 
     Args:
         part: the part.
-        path: what stands before each path in the sentence; nothing: the part's own class.
+        path: the path of the part, for the error message; "": the name of its class.
 
     Raises:
-        UserError: the path of the first such field, what was wanted there, and what came.
+        UserError: the first such field, the wanted type and the value.
     """
     for name, hint in field_types(type(part)).items():
         check_value(hint, getattr(part, name), f"{path or type(part).__name__}.{name}")
 
 
 def check_value(hint: Any, value: Any, path: str) -> None:
-    """Refuse a value that an annotation does not allow, or that is wrong at any depth.
+    """Refuse a value that an annotation does not allow, at any depth.
 
     Raises:
-        UserError: as `check_fields`; `path` is the value's own.
+        UserError: as `check_fields`, with the path of the value.
     """
     allowed = next((one for one in alternatives(hint) if _allows(one, value)), None)
     if allowed is None:
@@ -89,7 +89,7 @@ def alternatives(hint: Any) -> tuple[Alternative, ...]:
         if SetByOwner() in constraints:
             return (Alternative(NoneType, constraints),)
         return tuple(
-            # None is a value of its own: no number's constraint is about it
+            # constraints are about numbers, not about None
             one if one.kind is NoneType else Alternative(one.kind, one.constraints + constraints)
             for one in alternatives(inner)
         )
@@ -97,18 +97,18 @@ def alternatives(hint: Any) -> tuple[Alternative, ...]:
 
 
 def _flat(metadata: Any) -> Iterator[Any]:
-    """The constraints among an annotation's metadata, an interval as its two ends."""
+    """The constraints in an annotation's metadata; an interval becomes its two bounds."""
     for one in metadata:
         yield from _flat(one) if isinstance(one, GroupedMetadata) else (one,)
 
 
 def _allows(one: Alternative, value: Any) -> bool:
-    """Whether a value is of a type and holds its constraints; what is inside it is left out."""
+    """Whether a value has a type and fulfills its constraints; items inside it are not checked."""
     return _is_of(one.kind, value) and all(_holds(each, value) for each in one.constraints)
 
 
 def _is_of(kind: Any, value: Any) -> bool:
-    """Whether a value is of a type. A whole number may stand for a float, a bool for neither."""
+    """Whether a value has a type. An int passes as a float; a bool passes as neither."""
     origin, arguments = get_origin(kind), get_args(kind)
     if kind is Any:
         return True
@@ -126,7 +126,7 @@ def _is_of(kind: Any, value: Any) -> bool:
 
 
 def _items(kind: Any, value: Any) -> Iterator[tuple[str, Any, Any]]:
-    """What is inside a tuple or mapping of a type: where, the annotation, the value."""
+    """The items of a tuple or mapping: the path, annotation and value of each."""
     arguments = get_args(kind)
     if isinstance(value, tuple) and arguments:
         hints = arguments[:1] * len(value) if arguments[1:] == (...,) else arguments
@@ -139,7 +139,7 @@ def _items(kind: Any, value: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _holds(constraint: Any, value: Any) -> bool:
-    """Whether a value of the right type holds a constraint; other metadata asks nothing."""
+    """Whether a value of the right type fulfills a constraint; other metadata is ignored."""
     match constraint:
         case Gt(gt=bound):
             return value > bound
@@ -186,7 +186,7 @@ def _name(kind: Any) -> str:
 
 
 def _words(constraints: tuple[Any, ...]) -> str:
-    """Constraints in words, before each a space."""
+    """Constraints in words, with a leading space; "" without constraints."""
     words = []
     for constraint in constraints:
         match constraint:
@@ -212,7 +212,7 @@ def _words(constraints: tuple[Any, ...]) -> str:
 
 
 def shown(value: Any) -> str:
-    """What came, in words: its type, and itself unless that is long."""
+    """A value in words: its type and its text, shortened if long."""
     if value is None:
         return "None"
     if is_part(value):

@@ -1,7 +1,7 @@
 """Parts as plain JSON and back: the names of types and their fields, nothing pickled.
 
 A name is resolved only among the dataclasses of attnjax ("attnjax.attention.score.Dot") and those
-of the experiment file ("experiment.MyScore"), so that reading a record runs no code but theirs.
+of the experiment file ("experiment.MyScore"), so that reading a record executes no other code.
 """
 
 import dataclasses
@@ -24,11 +24,11 @@ def to_json(value: Any, own: Mapping[str, type] | None = None) -> Any:
     """A part as JSON data.
 
     Args:
-        value: a part, a number, a string, None, or a tuple of such.
+        value: a part, a number, a string, None, or a tuple of these.
         own: the dataclasses of the experiment file, by name.
 
     Raises:
-        UserError: for anything else, a part of another package among it.
+        UserError: the value is anything else, such as a part of another package.
     """
     own = own or {}
     if isinstance(value, float) and not math.isfinite(value):
@@ -39,7 +39,7 @@ def to_json(value: Any, own: Mapping[str, type] | None = None) -> Any:
         return [to_json(item, own) for item in value]
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         raise UserError(
-            f"a part, a number, a string, None or a tuple of such can be recorded; got {value!r}"
+            f"only parts, numbers, strings, None and tuples of these can be recorded; got {value!r}"
         )
     content = {name: to_json(getattr(value, name), own) for name in field_names(type(value))}
     return {TYPE: _name(type(value), own), **content}
@@ -58,11 +58,11 @@ def parse_json(text: str) -> Any:
 
 
 def from_json(data: Any, own: Mapping[str, type] | None = None) -> Any:
-    """What `to_json` made the data of: equal to it, and of the same hash.
+    """The value from which `to_json` made the data.
 
     Raises:
-        UserError: a name that is none of a known dataclass, fields that the class has not, or data
-            nested too deeply.
+        UserError: a name is not that of a known dataclass, the class lacks a field, or the data
+            are nested too deeply.
     """
     try:
         return _from_json(data, own or {})
@@ -86,7 +86,7 @@ def _from_json(data: Any, own: Mapping[str, type]) -> Any:
 
 
 def own_names(data: Any) -> set[str]:
-    """The names of the experiment file's own classes that a record holds parts of."""
+    """The names of the experiment file's own classes whose parts are in a record."""
     if isinstance(data, list):
         return {name for item in data for name in own_names(item)}
     if not isinstance(data, dict):
@@ -97,7 +97,7 @@ def own_names(data: Any) -> set[str]:
 
 
 def record_differences(one: Any, other: Any, path: str = "") -> list[tuple[str, Any, Any]]:
-    """Where two records differ: the path, and what each has there; None where it has nothing."""
+    """The paths where two records differ, with both values; None: the record lacks the path."""
     if isinstance(one, dict) and isinstance(other, dict) and one.get(TYPE) == other.get(TYPE):
         return [
             difference
@@ -110,7 +110,7 @@ def record_differences(one: Any, other: Any, path: str = "") -> list[tuple[str, 
 
 
 def _short(data: Any) -> Any:
-    """A record's own name stands for all of it."""
+    """The data, with each record replaced by the name of its class."""
     if isinstance(data, dict):
         return str(data.get(TYPE)).split(".")[-1]
     return [_short(item) for item in data] if isinstance(data, list) else data
@@ -132,7 +132,7 @@ def _find(name: Any, own: Mapping[str, type]) -> type:
     """The dataclass of a name.
 
     Raises:
-        UserError: there is none.
+        UserError: no dataclass of attnjax or of the experiment file has this name.
     """
     kind = None
     if isinstance(name, str) and name.startswith(OWN):
@@ -144,12 +144,12 @@ def _find(name: Any, own: Mapping[str, type]) -> type:
             kind = vars(importlib.import_module(module)).get(title)
         except ImportError:
             kind = None
-        # what a module merely imports has its name elsewhere
+        # a class that the module only imports belongs to another module
         if getattr(kind, "__module__", None) != module:
             kind = None
     if not isinstance(kind, type) or not dataclasses.is_dataclass(kind):
         raise UserError(
             f"the record names {name!r}, which is no part of attnjax nor of the experiment file; "
-            "a run made by an earlier version, with other names, has to be run again"
+            "if an earlier version of attnjax made the run, it has to be run again"
         )
     return kind

@@ -1,4 +1,4 @@
-"""`vary`: a part with some fields changed, each named by its path."""
+"""`vary`: a copy of a part with some fields changed, each named by its path."""
 
 import difflib
 import re
@@ -13,13 +13,13 @@ from attnjax.errors import UserError
 def vary[T](base: T, changes: Mapping[str, Any]) -> T:
     """A copy of a part with some fields changed: `vary(base, {"model.encoder.width": 4})`.
 
-    `**` stands for any way down: `{"model.**.heads": 4}` changes every `heads` below the model, the
-    model's own too.
-    Changes are made in their order, so a later path may lead into an earlier one's value.
+    `**` matches any path: `{"model.**.heads": 4}` changes every field `heads` of the model and of
+    the parts below it. Changes are made in their order, so that a later path may lead into the value
+    of an earlier change.
 
     Raises:
-        UserError: no field has that path (the nearest is named), or the field's annotation does not
-            allow the value.
+        UserError: no field has such a path (the nearest is named), or the field's annotation does
+            not allow the value.
     """
     for pattern, value in changes.items():
         for path in _matching(base, pattern):
@@ -28,7 +28,7 @@ def vary[T](base: T, changes: Mapping[str, Any]) -> T:
 
 
 def _matching(base: Any, pattern: str) -> list[str]:
-    """The paths that a pattern stands for; one without `**` is itself."""
+    """The paths that a pattern matches; a pattern without `**` is a path."""
     if "**" not in pattern:
         return [pattern]
     rule = re.compile(re.escape(pattern).replace(re.escape("**."), r"(.+\.)?"))
@@ -39,7 +39,7 @@ def _matching(base: Any, pattern: str) -> list[str]:
 
 
 def _checked(path: str, value: Any) -> Callable[[Any, Any], Any]:
-    """A function that gives a field its new value, if the field's annotation allows it."""
+    """A function for `change` that returns the value if the field's annotation allows it."""
 
     def checked(hint: Any, old: Any) -> Any:
         del old
@@ -52,7 +52,7 @@ def _checked(path: str, value: Any) -> Callable[[Any, Any], Any]:
 
 
 def change[T](base: T, path: str, make: Callable[[Any, Any], Any]) -> T:
-    """The part with make(annotation, old value) where the path leads.
+    """A copy of a part with the value make(annotation, old value) at a path.
 
     Raises:
         UserError: no field has that path, or the part refuses its new value.
@@ -74,7 +74,7 @@ def change[T](base: T, path: str, make: Callable[[Any, Any], Any]) -> T:
 
 
 def field_at(base: Any, path: str) -> tuple[Any, Any]:
-    """The annotation of the field that a path leads to, and its value.
+    """The annotation and the value of the field at a path.
 
     Raises:
         UserError: no field has that path.
@@ -88,12 +88,12 @@ def field_at(base: Any, path: str) -> tuple[Any, Any]:
 
 
 def _no_field(base: Any, part: Any, path: str, name: str) -> str:
-    """What to say of a path that leads nowhere: `part` is where it breaks off, at `name`."""
+    """The error message for a path that no field has: `part` has no field `name`."""
     if not field_names(type(part)):
         above = path.split("." + name)[0]
         return f"{path}: {above} is {shown(part)}, which has no fields"
     everything = [below for below, _ in walk(base)]
-    # the end of a path is what people remember
+    # people remember the last name of a path best
     last = path.split(".")[-1]
     near = difflib.get_close_matches(path, everything, n=1, cutoff=0.75)
     near += [below for below in everything if below.split(".")[-1] == last]

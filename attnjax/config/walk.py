@@ -1,4 +1,4 @@
-"""Trees of parts: their fields, every path below one, and where two of them differ.
+"""Trees of parts: their fields, the paths of all fields, and the differences between two trees.
 
 A part is a frozen dataclass, Linen modules among them. A field holds a part, a number, a string,
 None, or a tuple or mapping of such.
@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 from attnjax.errors import UserError
 
 WHERE_IN_USE = ("parent", "name")
-"""The fields of every Linen module that say where it is used, not what it is."""
+"""Fields of every Linen module that are not configuration: they say where the module is used."""
 
 
 def is_part(value: Any) -> bool:
@@ -22,7 +22,7 @@ def is_part(value: Any) -> bool:
 
 @cache
 def field_names(kind: type) -> tuple[str, ...]:
-    """The names of the fields that a class of parts is made of; none for any other class."""
+    """The names of the configuration fields of a class of parts; () for any other class."""
     if not dataclasses.is_dataclass(kind):
         return ()
     names = tuple(field.name for field in dataclasses.fields(kind) if field.init)
@@ -35,7 +35,7 @@ def field_types(kind: type) -> dict[str, Any]:
     """The annotation of each field of a class of parts, constraints included.
 
     Raises:
-        UserError: an annotation names something that its module does not define.
+        UserError: an annotation uses a name that its module does not define.
     """
     try:
         hints = get_type_hints(kind, include_extras=True)
@@ -45,12 +45,12 @@ def field_types(kind: type) -> dict[str, Any]:
 
 
 def replaced[T](part: T, name: str, value: Any) -> T:
-    """A copy of a part with another value in one field."""
+    """A copy of a part with a new value in one field."""
     return dataclasses.replace(part, **{name: value})  # type: ignore[type-var]
 
 
 def walk(part: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every field below a part: its path and value, outer ones first."""
+    """The path and value of every field below a part, outer fields first."""
     for name in field_names(type(part)):
         below, value = f"{path}.{name}" if path else name, getattr(part, name)
         yield below, value
@@ -58,7 +58,7 @@ def walk(part: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def differences(one: Any, other: Any, path: str = "") -> dict[str, tuple[Any, Any]]:
-    """Where two parts differ: the path, and the value of each there."""
+    """The paths where two parts differ, each with the two values."""
     if not is_part(one) or type(one) is not type(other):
         return {} if type(one) is type(other) and one == other else {path: (one, other)}
     found: dict[str, tuple[Any, Any]] = {}

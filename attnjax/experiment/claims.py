@@ -1,9 +1,9 @@
-"""Claims and their verdicts: one rule, fixed before the run.
+"""Claims and their verdicts, by one rule that is fixed before the run.
 
-A claim is an estimand and the region [low, high] in which the statement would put it. Its verdict
-is "reproduced" if the 95 % interval lies inside the region, "not reproduced" if it lies outside,
-and "undecided" otherwise; also if there are fewer than three seeds, or if all of them gave the same
-value, because then the interval says nothing about other seeds.
+A claim is an estimand and the region [low, high] that the estimand lies in if the statement holds.
+The verdict is "reproduced" if the 95 % interval lies inside the region, "not reproduced" if it lies
+outside, and "undecided" otherwise. It is also undecided if there are fewer than three seeds, or if
+all seeds gave the same value, because then the interval says nothing about other seeds.
 """
 
 import math
@@ -34,7 +34,7 @@ meaning if they are changed, and the report says at its top what was changed.
 
 
 def changes_meaning(path: str) -> bool:
-    """Whether a run that differs from its file at this path is another run than the file's."""
+    """Whether a change at this path makes the file's statements say nothing about the run."""
     return path.partition(".")[0] in MEANING
 
 
@@ -46,11 +46,10 @@ class Claim:
         text: the statement, in words.
         estimand: the number that the statement is about.
         low: the least value that the statement allows: the smallest effect of interest, set by us.
-        high: the greatest, likewise.
-        source: where the paper says it: section and sentence. None: the paper does not say it; the
-            question is our own.
-        exploratory: whether the design was changed after its results had been seen, so that the
-            verdict is no test.
+        high: the greatest value that the statement allows, also set by us.
+        source: the paper's section and sentence; None: the question is our own.
+        exploratory: whether the design was changed after results had been seen, so that the verdict
+            is no test.
 
     Raises:
         UserError: low is not below high, or both are infinite.
@@ -68,10 +67,10 @@ class Claim:
         if not self.low < self.high:
             raise UserError(f"a claim's low must be below its high; got {self.low} and {self.high}")
         if self.low == -math.inf and self.high == math.inf:
-            raise UserError(f"the claim {self.text!r} allows everything: give its low or its high")
+            raise UserError(f"the claim {self.text!r} allows every value: give low or high")
 
     def judge(self, results: Results) -> "Verdict | None":
-        """The verdict by the rule of this file; None: the estimand was not measured."""
+        """The verdict on the results; None: the estimand was not measured."""
         interval = self.estimand.interval(results)
         if interval is None:
             return None
@@ -97,7 +96,7 @@ class Claim:
 
 
 def _undecidable(values: list[float]) -> str:
-    """Why values cannot decide a claim; "": they can."""
+    """The reason why values cannot decide a claim; "": they can."""
     if len(values) < SEEDS:
         return f"fewer than {SEEDS} seeds"
     if not np.isfinite(values).all():
@@ -109,16 +108,16 @@ def _undecidable(values: list[float]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What became of a claim.
+    """The verdict on a claim, with the numbers behind it.
 
     Attributes:
         estimate: the mean over seeds.
         low: the lower end of its 95 % interval.
         high: the upper end.
-        verdict: by the rule of this file.
-        reason: why the claim cannot be decided; "": it can.
+        verdict: the outcome, by the rule at the top of this file.
+        reason: why the claim cannot be decided; "": it can be decided.
         seeds: the value of each seed.
-        far_off: the seed whose value lies far off the others, see `statistics.far_off`.
+        far_off: the seed whose value lies far from the others, see `statistics.far_off`.
     """
 
     estimate: float
@@ -137,13 +136,13 @@ def gains(
     low: float,
     source: str | None = None,
 ) -> tuple[Claim, ...]:
-    """One claim per statement: of its two variants the first has at least `low` more.
+    """One claim per statement: the first variant scores at least `low` higher than the second.
 
     Args:
-        metric: of which more is better.
-        pairs: statement: the better variant and the worse.
+        metric: a metric whose higher values are better.
+        pairs: for each statement the better and the worse variant.
         low: the smallest effect of interest, set by us.
-        source: where the paper says it; None: our own question.
+        source: the paper's section and sentence; None: our own question.
     """
     return tuple(
         Claim(text=text, estimand=Difference(metric, better, worse), low=low, source=source)

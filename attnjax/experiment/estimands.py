@@ -1,7 +1,7 @@
-"""What a claim is about: a number computed from the results of runs, and its 95 % interval.
+"""Estimands: numbers computed from the results of runs, each with its 95 % interval.
 
-Every estimand has one value per seed. Its interval is Student's t over seeds (what other seeds
-would give), or over seeds and sentences (what other seeds and other test sentences would give).
+Every estimand has one value per seed. Its interval is Student's t over seeds, which holds for other
+seeds, or an interval over seeds and sentences, which also holds for other test sentences.
 """
 
 import math
@@ -26,11 +26,11 @@ from attnjax.evaluation.statistics import (
 
 
 class RunMetrics(NamedTuple):
-    """What was measured of one run.
+    """The measurements of one run.
 
     Attributes:
-        metrics: the numbers.
-        sentences: the statistics of its answers to the test split; None: nothing was decoded.
+        metrics: the value of each metric.
+        sentences: the statistics of the answers to the test split; None: nothing was decoded.
     """
 
     metrics: Mapping[MetricKey, float]
@@ -38,7 +38,7 @@ class RunMetrics(NamedTuple):
 
 
 type Results = Mapping[str, Mapping[int, RunMetrics]]
-"""variant: seed: what was measured."""
+"""The measurements by variant and seed."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class Estimand(ABC):
     """A number that is computed from the results of one or more variants.
 
     Attributes:
-        metric: what was measured: a name ("bleu"), or the key of a part or a moment.
+        metric: the name of a metric ("bleu"), or the key of a part or a moment.
     """
 
     basis: ClassVar[str] = "seeds"
-    """What the interval ranges over."""
+    """The samples that the interval is over."""
 
     of_answers: ClassVar[bool] = False
     """Whether the number is computed from the answers, so that only their own metric will do."""
@@ -59,7 +59,7 @@ class Estimand(ABC):
 
     @property
     def key(self) -> MetricKey:
-        """The key of what was measured."""
+        """The key of the metric."""
         return MetricKey(self.metric) if isinstance(self.metric, str) else self.metric
 
     @property
@@ -69,17 +69,17 @@ class Estimand(ABC):
 
     @abstractmethod
     def values(self, results: Results) -> dict[int, float]:
-        """The value of each seed that every variant was run and measured with."""
+        """The value of each seed that all variants were run and measured with."""
 
     def interval(self, results: Results) -> Interval | None:
-        """The mean over seeds and its 95 % interval; None: it was not measured."""
+        """The mean over seeds and its 95 % interval; None: nothing was measured."""
         values = self.values(results)
         return t_interval([*values.values()]) if values else None
 
 
 @dataclass(frozen=True)
 class PerSeed(Estimand):
-    """An estimand that is a function of the variants' metrics, seed by seed."""
+    """An estimand computed from the variants' metrics, seed by seed."""
 
     @abstractmethod
     def of(self, measured: Mapping[str, float]) -> float:
@@ -117,9 +117,9 @@ class Value(PerSeed):
 
 @dataclass(frozen=True)
 class Difference(PerSeed):
-    """The metric of the variant that is said to be better minus that of the worse, by seed.
+    """The metric of the better variant minus the metric of the worse, seed by seed.
 
-    Where less of the metric is better, the claim expects a negative difference.
+    The claim says which variant is better. If lower values are better, it expects a negative number.
     """
 
     better: str
@@ -135,14 +135,14 @@ class Difference(PerSeed):
 
 @dataclass(frozen=True)
 class Slope(PerSeed):
-    """The least-squares slope of log metric against log x, over variants of different x.
+    """The least-squares slope of log metric against log x, over variants with different x.
 
     Attributes:
-        over: (variant, its x), of at least two different x.
-        axis: what x is, as "key width".
+        over: pairs of a variant and its x, with at least two different x.
+        axis: the name of x, such as "key width".
 
     Raises:
-        UserError: fewer than two different x, or one that is not positive and finite.
+        UserError: there are fewer than two different x, or an x is not positive and finite.
     """
 
     over: tuple[tuple[str, PositiveFloat], ...]
@@ -170,7 +170,7 @@ class Slope(PerSeed):
 class SentenceDifference(Estimand):
     """The score of the better variant minus that of the worse, over seeds and sentences.
 
-        mean over seeds of score(better) - score(worse),   score: of the corpus of test sentences
+        mean over seeds of score(better) - score(worse),   score of the whole test split
 
     Resamples draw the same sentences for both variants and all seeds; see
     `statistics.seeds_and_sentences_interval`.
@@ -189,7 +189,7 @@ class SentenceDifference(Estimand):
         return (self.better, self.worse)
 
     def groups(self, sentences: Sentences) -> list[np.ndarray]:
-        """The places of the sentences that are resampled together, one array per group."""
+        """The indices of the sentences that are resampled together, one array per group."""
         return [np.arange(len(sentences.statistics))]
 
     def of(self, differences: list[float]) -> float:
@@ -200,7 +200,7 @@ class SentenceDifference(Estimand):
         """The better and the worse variant's sentences, for each seed that has both.
 
         Raises:
-            UserError: they were tested on different sentences, or scored differently.
+            UserError: the variants were tested on different sentences, or scored differently.
         """
         better, worse = (
             {
@@ -215,7 +215,7 @@ class SentenceDifference(Estimand):
         if first and not all(first[0].comparable(one) for pair in pairs.values() for one in pair):
             raise UserError(
                 f"{self.better} and {self.worse} cannot be compared by sentence: "
-                "their test splits, or how these are scored, differ"
+                "their test splits or their metrics differ"
             )
         return pairs
 
@@ -252,10 +252,10 @@ class LengthGain(SentenceDifference):
         mean over seeds of [score(better) - score(worse)] on the part with the longest sources
             - the same on the part with the shortest
 
-    Resamples draw from the two parts apart. 0: length makes no difference.
+    Resamples draw from the two parts separately. 0 means that length makes no difference.
 
     Attributes:
-        parts: how many parts the test split is cut into: see `measures.by_length`.
+        parts: the number of parts that the test split is cut into, see `measures.by_length`.
 
     Source: the statement of Bahdanau et al. 2015, section 5.1 and Figure 2.
     """
@@ -264,7 +264,7 @@ class LengthGain(SentenceDifference):
 
     def groups(self, sentences: Sentences) -> list[np.ndarray]:
         if sentences.lengths is None:
-            raise UserError("a gain by length needs sources that are text; the test split has none")
+            raise UserError("a gain by length needs sources that are text")
         parts = by_length(sentences.lengths, self.parts)
         return [parts[0], parts[-1]]
 

@@ -1,4 +1,4 @@
-"""Experiment files: a file's text, run, and the ablation that it defines."""
+"""Loading of experiment files: a file is executed, and its ablation is taken."""
 
 import ast
 import dataclasses
@@ -15,15 +15,15 @@ from attnjax.experiment.experiment import Ablation, Experiment
 
 @dataclass(frozen=True, kw_only=True)
 class ExperimentFile:
-    """An experiment file, read and run.
+    """A loaded experiment file.
 
     Attributes:
-        name: the file's, without `.py`.
-        path: where it is.
-        text: all of it.
-        ablation: what it is about.
-        own: the dataclasses that it defines or imports, by name.
-        setting: which of its other settings `ablation` is of; None: of none.
+        name: the name of the file, without `.py`.
+        path: the path of the file.
+        text: the text of the file.
+        ablation: the ablation that the file defines.
+        own: the dataclasses that the file defines or imports, by name.
+        setting: the name of the setting that `ablation` is in; None: no setting was chosen.
     """
 
     name: str
@@ -34,10 +34,10 @@ class ExperimentFile:
     setting: str | None = None
 
     def at(self, setting: str | None) -> "ExperimentFile":
-        """The same in another setting; None: as it is.
+        """The file with its ablation in a setting; None: unchanged.
 
         Raises:
-            UserError: there is none of that name; the nearest is named.
+            UserError: no setting has this name; the nearest is named.
         """
         if setting is None:
             return self
@@ -45,25 +45,25 @@ class ExperimentFile:
 
     @property
     def folder(self) -> str:
-        """The name of the folder of its runs: those of another setting lie elsewhere."""
+        """The name of the folder of the runs; each setting has a folder of its own."""
         return self.name if self.setting is None else f"{self.name}-{self.setting}"
 
     @property
     def title(self) -> str:
-        """The note's first line."""
+        """The first line of the file's docstring."""
         return _note(self.text).partition("\n")[0]
 
     @property
     def note(self) -> str:
-        """What follows it."""
+        """The rest of the file's docstring."""
         return _note(self.text).partition("\n")[2].strip("\n")
 
 
 def load(path: Path) -> ExperimentFile:
-    """Run an experiment file and take what it defines as `ablation`, or else as `experiment`.
+    """Execute an experiment file, and take its `ablation`, or else its `experiment`.
 
     Raises:
-        UserError: it cannot be read, is no Python, or defines neither.
+        UserError: the file cannot be read, is not Python, fails, or defines neither name.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -73,7 +73,7 @@ def load(path: Path) -> ExperimentFile:
 
 
 def load_text(text: str, *, name: str, path: Path) -> ExperimentFile:
-    """The same of a text; `path` is what errors name."""
+    """As `load`, for the text of a file; error messages name `path`."""
     module = _module(text, path)
     found = getattr(module, "ablation", None)
     if found is None and isinstance(getattr(module, "experiment", None), Experiment):
@@ -91,7 +91,7 @@ def load_text(text: str, *, name: str, path: Path) -> ExperimentFile:
 
 
 def _module(text: str, path: Path) -> ModuleType:
-    """The module of a text; of the same text the same one, so that its classes are equal."""
+    """The module of a text; equal texts give the same module, so that their classes are equal."""
     name = f"experiment_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     if name in sys.modules:
         return sys.modules[name]
@@ -101,7 +101,7 @@ def _module(text: str, path: Path) -> ModuleType:
         raise UserError(f"{path}, line {error.lineno or 1}, is not Python: {error.msg}") from error
     module = ModuleType(name)
     module.__file__ = str(path)
-    # dataclasses and type hints look their module up by name
+    # dataclasses and type hints look up their module by name
     sys.modules[name] = module
     try:
         exec(code, vars(module))

@@ -43,7 +43,7 @@ def test_what_an_ablation_names_must_be_there():
         Ablation(base=BASE, variants={"a": BASE}, claims=("it helps",))  # pyright: ignore
     with pytest.raises(UserError, match="wanted Experiment; got int 3"):
         Ablation(base=BASE, variants={"a": 3})  # pyright: ignore
-    with pytest.raises(UserError, match="'it helps' allows everything: give its low or its high"):
+    with pytest.raises(UserError, match="'it helps' allows every value: give low or high"):
         Claim(text="it helps", estimand=Value("bleu", "a"))
 
 
