@@ -14,8 +14,8 @@ def vary[T](base: T, changes: Mapping[str, Any]) -> T:
     """A copy of a part with some fields changed: `vary(base, {"model.encoder.width": 4})`.
 
     `**` matches any path: `{"model.**.heads": 4}` changes every field `heads` of the model and of
-    the parts below it. Changes are made in their order, so that a later path may lead into the value
-    of an earlier change.
+    the parts below it. Changes are made in their order: a later path may lead into the value of an
+    earlier change.
 
     Raises:
         UserError: no field has such a path (the nearest is named), or the field's annotation does

@@ -111,7 +111,7 @@ class Batching:
         max_tokens: the largest size of a batch, padding counted: B * max(S, T) <= max_tokens.
         batch_size: the largest number of examples of a batch; None: `max_tokens` alone limits it.
         shapes: the largest number of different shapes [B, S, T].
-        batch_size_multiple: B is a multiple of it; as many devices take part as divide it.
+        batch_size_multiple: a divisor of B; devices that do not divide it stay idle.
     """
 
     max_tokens: PositiveInt = 4096
@@ -120,11 +120,11 @@ class Batching:
     batch_size_multiple: PositiveInt = 8
 
     def check(self, examples: Sequence[Encoded], where: str = "") -> None:
-        """Refuse examples that no batches can be made of.
+        """Refuse examples that do not fit into batches.
 
         Args:
-            examples: all that are to be put into batches.
-            where: where they come from, in words: " of the train split".
+            examples: all examples that are put into batches.
+            where: the examples' origin in words, " of the train split".
 
         Raises:
             UserError: there is no example, one is too long for `max_tokens`, or `batch_size` is
@@ -136,15 +136,15 @@ class Batching:
                 f"batching.batch_size_multiple={self.batch_size_multiple}"
             )
         if not examples:
-            raise UserError("examples to make batches of were wanted; there are none")
+            raise UserError("batches need at least one example; there are none")
         lengths = _lengths(examples)
         worst = int(lengths.max(1).argmax())
         source, target = lengths[worst]
         places = self.batch_size_multiple * max(source, target)
         if places > self.max_tokens:
             raise UserError(
-                f"example {worst + 1}{where} has {source} source and {target} target symbols (its "
-                f"end counted); {self.batch_size_multiple} such rows "
+                f"example {worst + 1}{where} has {source} source and {target} target symbols "
+                f"(END counted); {self.batch_size_multiple} such rows "
                 f"(batching.batch_size_multiple) are "
                 f"{places:,}, more than batching.max_tokens={self.max_tokens:,}"
             )
@@ -163,7 +163,7 @@ class Batching:
         return BatchPlan(tuple(self._buckets(examples, lengths, order, cuts)))
 
     def with_room(self, examples: Sequence[Encoded], *, shapes: int) -> "Batching":
-        """A batching for evaluation, which takes examples of any length, in at most so many shapes.
+        """A batching for evaluation: examples may have any length, in at most `shapes` shapes.
 
         Training refuses an example that is too long; evaluation leaves none out.
         """
@@ -262,7 +262,9 @@ def cheapest_cuts(lengths: np.ndarray, shapes: int) -> list[int]:
     Returns:
         The beginning of each bucket, 0 first.
     """
-    ends = np.flatnonzero(np.diff(lengths.max(1), append=-1)) + 1  # behind the last of a length
+    ends = (
+        np.flatnonzero(np.diff(lengths.max(1), append=-1)) + 1
+    )  # after the last example of each length
     ends = ends[np.linspace(0, len(ends) - 1, min(len(ends), CUTS)).round().astype(int)]
     starts, count = np.concatenate([[0], ends[:-1]]), len(ends)
     longest = np.maximum.reduceat(lengths, starts)
@@ -270,7 +272,7 @@ def cheapest_cuts(lengths: np.ndarray, shapes: int) -> list[int]:
     cost = np.full((count, count), np.inf)
     for i in range(count):
         cost[i, i:] = (ends[i:] - starts[i]) * np.maximum.accumulate(longest[i:]).sum(1)
-    # best[j]: of the first j parts, in as many buckets as there were rounds, or fewer
+    # best[j]: the least cost of the first j parts; each round allows one more bucket
     best, came_from = np.concatenate([[0.0], np.full(count, np.inf)]), []
     for _ in range(min(shapes, count)):
         total = best[:-1, None] + cost

@@ -1,4 +1,4 @@
-"""Where data files are, and their lines."""
+"""Finding data files, and reading their text."""
 
 import os
 from collections.abc import Callable
@@ -72,7 +72,7 @@ def read_text(path: Path, encoding: Encoding = "UTF-8") -> str:
         # error.start counts from behind the byte order mark that "utf-8-sig" takes away
         before = error.object[: error.start]
         raise UserError(
-            f"{encoding} was wanted; {path}, line {before.count(b'\n') + 1}, has the byte "
+            f"text in {encoding} was wanted; {path}, line {before.count(b'\n') + 1}, has the byte "
             f"0x{error.object[error.start]:02x} ({error.reason})"
         ) from error
     if not text.strip():

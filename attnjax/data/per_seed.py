@@ -1,4 +1,4 @@
-"""A data set for each seed: every run learns from one example, which is a whole data set."""
+"""A data set for each seed: the only example of a run is a whole data set."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -72,6 +72,6 @@ class DatasetPerSeed(Batching):
 def _check(seed: int, count: int) -> None:
     if seed >= count:
         raise UserError(
-            f"every seed wants an example of its own; seed {seed} is the {seed + 1}th, and the "
-            f"split has {count}"
+            f"every seed needs an example of its own; seed {seed} needs {seed + 1} examples, and "
+            f"the split has {count}"
         )

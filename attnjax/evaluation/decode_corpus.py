@@ -14,12 +14,14 @@ from attnjax.decoding.generate import EXTRA, generate
 from attnjax.decoding.search import Search
 
 AT_ONCE = 2
-"""Batches that are decoded side by side, each in a thread: while the host reads the result of one,
-the device computes another. On two cores, two are 1.36 times as fast as one, three no faster than
-two; they take twice the memory."""
+"""The number of batches that are decoded at the same time, each in a thread.
+
+While the host reads the result of one batch, the device computes another. On two cores, two batches
+are 1.36 times as fast as one and take twice the memory; three are no faster than two.
+"""
 
 SHAPES = 2
-"""Shapes of batches: each is compiled once, and compiling takes longer than the padding costs."""
+"""The largest number of shapes of batches: compiling another costs more time than padding."""
 
 
 def answers(
@@ -34,10 +36,10 @@ def answers(
 
     Args:
         model: see `attnjax.models.base.SequenceModel`.
-        params: its parameters.
-        sources: ids, each ended by END; or arrays of floats.
-        search: how to search.
-        batching: how many places a batch may have; more, if one sentence needs them.
+        params: the model's parameters.
+        sources: the ids of each source, ended by END; or arrays of floats.
+        search: the search.
+        batching: how many symbols a batch may have; more, if one sentence needs them.
     """
     params = jax.device_put(params)
     found: list[list[int]] = [[] for _ in sources]
@@ -45,8 +47,7 @@ def answers(
 
     def searched(batch: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         indices, source = batch
-        # a thread has settings of its own; of those that the caller may have changed, this one
-        # changes what the arrays are
+        # JAX's settings are per thread: the width of numbers is the caller's
         with jax.enable_x64(wide):
             hypotheses = generate(model, params, source, search, number=indices)
         return indices, np.asarray(hypotheses.tokens)[:, 0]
@@ -58,7 +59,7 @@ def answers(
                 if index >= 0:
                     found[index] = tokens.tolist()
     finally:
-        # Ctrl-C waits for what is under way, and for nothing more
+        # after Ctrl-C only the batches that are being decoded are waited for
         threads.shutdown(cancel_futures=True)
     return found
 
@@ -66,10 +67,10 @@ def answers(
 def _batches(
     sources: Sequence[list[int] | np.ndarray], batching: Batching
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Sources in batches, each row of which has room for its longest hypothesis."""
+    """Sources in batches whose rows have room for the longest hypotheses."""
     if not sources:
         return []
-    # a target of the greatest length stands for the hypothesis: it is what takes the memory
+    # hypotheses take the memory: a target of the greatest length stands for each of them
     examples = [Encoded(source, [END] * (len(source) + EXTRA)) for source in sources]
     batching = batching.with_room(examples, shapes=SHAPES)
     return [(indices, batch.source) for indices, batch in in_order(examples, batching)]

@@ -1,4 +1,4 @@
-"""A measured number, and the key that says what it is a number of."""
+"""Measured numbers and their keys."""
 
 import math
 from collections.abc import Mapping
@@ -11,14 +11,14 @@ type Moment = Literal["initial", "trained"]
 
 @dataclass(frozen=True)
 class MetricKey:
-    """Which number of a run is meant.
+    """The key of a measured number: metric, part of the test split, and moment.
 
     Attributes:
-        name: the metric's, as "bleu".
+        name: the name of the metric, such as "bleu".
         part: (i, n): the i-th of n equal parts of the test split, sorted by source length (1 holds
             the shortest); None: the whole split.
-        moment: "initial" or "trained" parameters; None: of the trained run, where nothing else is
-            measured.
+        moment: "initial" or "trained": the parameters that are measured; None: the metric is
+            measured on trained parameters only.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Measurement:
     """One number of one run.
 
     Attributes:
-        key: what it is a number of.
+        key: the key of the number.
         value: the number.
         better: which direction is better; None: the number describes the run and judges nothing.
     """

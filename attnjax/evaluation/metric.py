@@ -37,14 +37,14 @@ class Metric(ABC):
 
     @abstractmethod
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
-        """What the score is computed from, one row per sentence: [N, C], additive over rows."""
+        """The statistics of each sentence, [N, C]; their sum over sentences gives the score."""
 
     @abstractmethod
     def value(self, totals: np.ndarray) -> float:
         """The score of summed statistics [C]."""
 
     def details(self, totals: np.ndarray) -> Mapping[str, str]:
-        """How the score of summed statistics [C] came about, in words; kept beside the score."""
+        """Details of the score of summed statistics [C], in words; kept beside the score."""
         del totals
         return {}
 
@@ -62,27 +62,27 @@ def check_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:
     """Refuse texts that cannot be compared one by one.
 
     Raises:
-        UserError: the counts differ (both are named), or there is nothing at all.
+        UserError: the counts differ (both are named), or there are no texts.
     """
     if len(hypotheses) != len(references):
         raise UserError(
-            "one hypothesis for each reference was wanted; "
+            "each reference needs one hypothesis; "
             f"got {len(hypotheses)} hypotheses and {len(references)} references"
         )
     if not references:
-        raise UserError("at least one hypothesis and its reference were wanted; got none")
+        raise UserError("a score needs at least one hypothesis and its reference; got none")
 
 
 def check_metric(metric: Metric, reference: str) -> None:
-    """Try a metric on two answers, a right and an empty one, before anything is trained.
+    """Try a metric on a right and an empty answer, before training.
 
     Args:
-        metric: of any class, a user's own too.
-        reference: the right answer to both.
+        metric: the metric, perhaps a user's own.
+        reference: the right answer.
 
     Raises:
-        UserError: the metric raises an error, its statistics are no numbers [2, C], or its value is
-            no float.
+        UserError: the metric raises an error, its statistics are not numbers [2, C], or its value
+            is not a float.
     """
     said = f"the metric {type(metric).__name__}, tried on a right answer and an empty one,"
     try:
@@ -125,7 +125,7 @@ class ExactMatch(Metric):
 
 @dataclass(frozen=True, kw_only=True)
 class Accuracy(Metric):
-    """The share of words that are right at their place, in [0, 1].
+    """The share of words that are right at their position, in [0, 1].
 
         sum of matches / sum of max(words of the answer, words of the reference)
 
@@ -156,8 +156,8 @@ class ChrF(Metric):
         100 (1 + beta^2) P R / (beta^2 P + R)
 
     P and R are the precision and the recall of n-grams, averaged over the orders n = 1, ..., order
-    of which both sides have any. Equal to sacrebleu's chrF2 with the default fields; hand-made,
-    because sacrebleu shows no statistics per sentence.
+    for which both sides have n-grams. The score equals that of chrF2 in sacrebleu. It is
+    computed here because sacrebleu gives no statistics per sentence.
 
     Attributes:
         order: the length of the longest n-grams.

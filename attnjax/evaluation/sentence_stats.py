@@ -1,4 +1,4 @@
-"""The statistics that a run's score is computed from, one row per test sentence.
+"""The statistics from which a run's score is computed, one row per test sentence.
 
 A run keeps them in sentences.json, so that its score can be computed again for some of the
 sentences (`measures.by_length`), or for resampled ones (`statistics`), without any text.
@@ -20,11 +20,11 @@ FILE = "sentences.json"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sentences:
-    """The test sentences of one run, as far as a score needs them.
+    """The statistics of one run's answers to its test sentences.
 
     Attributes:
-        metric: what the statistics are of.
-        lengths: symbols of each source, its END not counted, int [N]; None: sources are no text.
+        metric: the metric that the statistics belong to.
+        lengths: the symbols of each source, END not counted, int [N]; None: sources are not text.
         statistics: [N, C], see `Metric.statistics`.
     """
 
@@ -42,7 +42,7 @@ class Sentences:
         return self.metric.value(self.totals)
 
     def at(self, places: np.ndarray) -> "Sentences":
-        """The sentences at these places."""
+        """The sentences at these indices."""
         return Sentences(
             metric=self.metric,
             lengths=None if self.lengths is None else self.lengths[places],
@@ -50,7 +50,7 @@ class Sentences:
         )
 
     def comparable(self, other: "Sentences") -> bool:
-        """Whether the other run was scored alike, on sources of the same lengths in one order."""
+        """Whether both runs have the same metric and sources of the same lengths, in order."""
         return (
             self.metric == other.metric
             and len(self.statistics) == len(other.statistics)
@@ -58,10 +58,10 @@ class Sentences:
         )
 
     def write(self, folder: Path, own: Mapping[str, type] | None = None) -> None:
-        """Write them into a run's folder.
+        """Write the statistics into a run's folder.
 
         Args:
-            folder: the run's.
+            folder: the run's folder.
             own: the dataclasses of the experiment file, by name.
         """
         content = {
@@ -96,7 +96,7 @@ def sentences(
 
 
 def read(folder: Path, own: Mapping[str, type] | None = None) -> Sentences | None:
-    """What `Sentences.write` wrote into a run's folder; None: nothing was decoded there.
+    """Read the statistics from a run's folder; None: the run decoded nothing.
 
     Raises:
         UserError: the file is damaged.

@@ -1,4 +1,4 @@
-"""Confidence intervals over seeds, and over seeds and sentences; seeds that lie far off.
+"""Confidence intervals over seeds and over sentences, and a test for outliers.
 
 scipy.stats is imported when an interval is computed: importing this module costs nothing.
 """
@@ -25,8 +25,8 @@ def t_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Inter
 
         mean +- t((1 + confidence) / 2; n - 1) s / sqrt(n),   s^2 = sum (x - mean)^2 / (n - 1)
 
-    One value says nothing about the spread: its interval is (-inf, inf). So is that of values that
-    are not all finite: a run that diverged settles nothing.
+    The interval is (-inf, inf) for a single value, which says nothing about the spread, and for
+    values that are not all finite, because a run that diverged decides nothing.
 
     Args:
         values: one per seed.
@@ -51,17 +51,17 @@ def bootstrap_variance(
     resamples: int = 1000,
     seed: int = 0,
 ) -> float:
-    """The variance of a statistic when sentences are drawn again with replacement.
+    """The variance of a statistic over samples of the sentences, drawn with replacement.
 
     Args:
-        sizes: the number of sentences of each group; groups are drawn from apart and keep their
-            sizes.
-        statistic: takes the places drawn from each group, int arrays, one argument per group.
-        resamples: how many samples are drawn.
+        sizes: the number of sentences in each group; each group is sampled separately and keeps its
+            size.
+        statistic: a function of the sampled indices, int arrays, one argument for each group.
+        resamples: the number of samples.
         seed: the same seed draws the same samples.
 
     Raises:
-        ValueError: no group, or one of fewer than two sentences.
+        ValueError: there is no group, or a group has fewer than two sentences.
 
     Source: Efron & Tibshirani 1993, chapter 8 (groups: the two-sample problem); Koehn 2004.
     """
@@ -91,13 +91,13 @@ def seeds_and_sentences_interval(
         mean +- t(...; d) sqrt(a + b),   a = s^2 / n,   b = sentence_variance,
         d = (a + b)^2 / (a^2 / (n - 1) + b^2 / (N - 1))
 
-    It says what other seeds and other sentences would give: the variance over seeds and that over
-    sentences add, with Satterthwaite's degrees of freedom. A bootstrap that draws seeds too is too
-    narrow for the three to five that there are.
+    The interval holds for other seeds and other sentences: the variances over seeds and over
+    sentences add up, with Satterthwaite's degrees of freedom. A bootstrap over seeds would be too
+    narrow with three to five seeds.
 
     Args:
         values: one per seed, each over all sentences.
-        sentence_variance: of their mean, see `bootstrap_variance`.
+        sentence_variance: the variance of the mean of `values`, see `bootstrap_variance`.
         sentences: N, the number of sentences (of the smallest group).
         confidence: the share of such intervals that hold the truth.
 
@@ -119,16 +119,20 @@ def seeds_and_sentences_interval(
 
 
 DIXON = {3: 0.970, 4: 0.829, 5: 0.710, 6: 0.625, 7: 0.568, 8: 0.526, 9: 0.493, 10: 0.466}
-"""Critical values of Dixon's Q at 95 %, two-sided (Rorabacher 1991, Table 2); n = 10 beyond."""
+"""Critical values of Dixon's Q at 95 %, two-sided, by the number of values; 10 stands for more.
+
+Source: Rorabacher 1991, Table 2.
+"""
 
 
 def far_off(values: Sequence[float]) -> int | None:
-    """The place of the value that lies far off the others; None: there is none.
+    """The index of the value that lies far from all others; None: there is none.
 
         Q = gap to the nearest other value / range of all values
 
-    The least or the greatest value lies far off if its Q exceeds Dixon's critical value: of normal
-    values, one is named wrongly in 5 % of the samples. Fewer than three values have no outlier.
+    The least or the greatest value lies far off if its Q exceeds Dixon's critical value. In samples
+    of normal values, 5 % have a value that is wrongly called far off. Fewer than three values have
+    no outlier.
 
     Source: Dean & Dixon 1951.
     """

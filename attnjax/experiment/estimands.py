@@ -119,7 +119,8 @@ class Value(PerSeed):
 class Difference(PerSeed):
     """The metric of the better variant minus the metric of the worse, seed by seed.
 
-    The claim says which variant is better. If lower values are better, it expects a negative number.
+    The claim says which variant is better. If lower values are better, the expected difference is
+    negative.
     """
 
     better: str

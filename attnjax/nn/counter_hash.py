@@ -1,8 +1,9 @@
-"""Random bits that do not depend on how the batch is laid out over devices.
+"""Random bits that do not depend on how the batch is divided among devices.
 
 The bits are a hash of (key, number of the example in the global batch, index within the example);
-the key holds the step and the layer. So one device and eight devices, under a mesh or under pmap,
-draw the same bits. The hash is plain arithmetic, which XLA fuses into the operation that uses it.
+the key depends on the step and the layer. One device and eight devices therefore draw the same
+bits, under a mesh or under pmap. XLA fuses the hash, plain arithmetic, into the operation that uses
+it.
 """
 
 import jax
@@ -11,7 +12,7 @@ import numpy as np
 
 
 def bits(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Random bits, uint32 of this shape.
+    """Random bits: uint32 of a shape.
 
     Args:
         key: a jax.random key.
@@ -27,7 +28,7 @@ def bits(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
 
 
 def uniform(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Uniform random numbers above 0 and below 1: float32, from 23 bits each.
+    """Uniform random numbers in (0, 1): float32, from 23 random bits each.
 
     Args:
         key: a jax.random key.
@@ -39,7 +40,7 @@ def uniform(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
 
 
 def _examples(count: int) -> jax.Array:
-    """Numbers of the examples in the global batch; under pmap those of this device."""
+    """The examples' numbers in the global batch; under pmap only this device's examples."""
     numbers = jnp.arange(count, dtype=jnp.uint32)
     try:
         return numbers + jax.lax.axis_index("data").astype(jnp.uint32) * np.uint32(count)
@@ -48,7 +49,7 @@ def _examples(count: int) -> jax.Array:
 
 
 def _hash(x: jax.Array) -> jax.Array:
-    """A bijection of uint32 in which every bit of x moves every bit of the result."""
+    """A bijection of uint32: every bit of x influences every bit of the result."""
     x = (x ^ (x >> 16)) * np.uint32(0x7FEB352D)
     x = (x ^ (x >> 15)) * np.uint32(0x846CA68B)
     return x ^ (x >> 16)

@@ -11,7 +11,7 @@ from attnjax.nn.counter_hash import bits
 
 
 def dropout(x: jax.Array, key: jax.Array, rate: float) -> jax.Array:
-    """Dropout: keep each entry with probability 1 - rate, times 1 / (1 - rate); else 0.
+    """Dropout: x / (1 - rate) with probability 1 - rate, else 0, for each entry of x.
 
     Args:
         x: [B, ...]; the leading axis numbers the examples.
@@ -30,7 +30,7 @@ def dropout(x: jax.Array, key: jax.Array, rate: float) -> jax.Array:
 
 
 class Dropout(nn.Module):
-    """`dropout` as a part; its random key comes from the stream "dropout".
+    """Dropout as a module, see `dropout`; its key comes from the random stream "dropout".
 
     Attributes:
         rate: in [0, 1).
@@ -39,7 +39,7 @@ class Dropout(nn.Module):
     rate: DropoutRate
 
     def __call__(self, x: jax.Array, *, deterministic: bool) -> jax.Array:
-        """X itself if deterministic, else x with entries dropped; the same shape."""
+        """Return x itself if deterministic, else x with entries dropped."""
         if deterministic or self.rate == 0.0:
             return x
         return dropout(x, self.make_rng("dropout"), self.rate)

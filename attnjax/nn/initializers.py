@@ -1,7 +1,7 @@
-"""Initializers as parts: what the first parameters of a model are drawn from.
+"""Initializers: distributions of a model's initial parameters, as parts.
 
-Every part draws its own parameters by default. A model with an initializer draws them anew, so that
-an experiment can say what its paper says: U(-0.08, 0.08), or one distribution for each kind of
+By default every part draws its own parameters. A model with an initializer draws all of them anew,
+so that an experiment can follow its paper: U(-0.08, 0.08), or one distribution for each kind of
 matrix.
 """
 
@@ -20,23 +20,23 @@ from attnjax.errors import UserError
 
 @dataclass(frozen=True, kw_only=True)
 class Initializer(ABC):
-    """What parameters are drawn from. A part: subclasses are chosen on the command line."""
+    """A distribution of initial parameters. A part: subclasses are chosen on the command line."""
 
     @abstractmethod
     def draw(self, key: jax.Array, name: str, default: jax.Array) -> jax.Array:
-        """The first value of one parameter.
+        """The initial value of one parameter.
 
         Args:
-            key: of this parameter alone.
+            key: the random key of this parameter alone.
             name: the path of the parameter, with dots: "writer.unit_0.recurrent".
-            default: the value that the part itself has drawn; its shape and dtype are kept.
+            default: the value that the part itself has drawn, with the wanted shape and dtype.
         """
 
     def check(self, names: list[str]) -> None:
         """Refuse an initializer that does not fit a model with parameters of these names.
 
         Raises:
-            UserError: it names parameters that the model does not have.
+            UserError: the initializer names parameters that the model does not have.
         """
         del names
 
@@ -71,7 +71,7 @@ class NormalInit(Initializer):
 
 @dataclass(frozen=True, kw_only=True)
 class OrthogonalInit(Initializer):
-    """Random orthogonal matrices; [W, k W] is k of them side by side, one a gate.
+    """Random orthogonal matrices; a matrix [W, k W] is made of k of them, one for each gate.
 
     Raises:
         UserError: the parameter has another shape.
@@ -82,7 +82,7 @@ class OrthogonalInit(Initializer):
     def draw(self, key: jax.Array, name: str, default: jax.Array) -> jax.Array:
         if default.ndim != 2 or default.shape[1] % default.shape[0]:
             raise UserError(
-                f"OrthogonalInit wants a matrix [W, k W]; {name} has shape {list(default.shape)}"
+                f"OrthogonalInit needs a matrix [W, k W]; {name} has shape {list(default.shape)}"
             )
         width, columns = default.shape
         keys = jax.random.split(key, columns // width)
@@ -103,8 +103,8 @@ class InitRule:
     """An initializer for the parameters whose names match a pattern.
 
     Attributes:
-        parameters: a pattern as in a shell, of the whole name: "*.recurrent", "*bias".
-        initializer: what they are drawn from.
+        parameters: a shell pattern for the whole name: "*.recurrent", "*bias".
+        initializer: the initializer of these parameters.
     """
 
     parameters: str
@@ -113,12 +113,12 @@ class InitRule:
 
 @dataclass(frozen=True, kw_only=True)
 class InitByName(Initializer):
-    """One initializer for each kind of parameter: the first rule that matches a name holds.
+    """One initializer for each kind of parameter: the first rule that matches a name counts.
 
     A parameter that no rule matches keeps the value that its part draws.
 
     Attributes:
-        rules: in the order in which they are tried.
+        rules: the rules in the order in which they are tried.
 
     Raises:
         UserError: a rule matches no parameter of the model.
@@ -130,7 +130,7 @@ class InitByName(Initializer):
         for rule in self.rules:
             if not any(fnmatchcase(name, rule.parameters) for name in names):
                 raise UserError(
-                    f"no parameter matches {rule.parameters!r}; there are {', '.join(names)}"
+                    f"no parameter matches {rule.parameters!r}; the model has {', '.join(names)}"
                 )
 
     def draw(self, key: jax.Array, name: str, default: jax.Array) -> jax.Array:
@@ -141,7 +141,7 @@ class InitByName(Initializer):
 
 
 def draw_parameters(initializer: Initializer, key: jax.Array, params: Any) -> Any:
-    """A model's parameters drawn anew, each with a key of its own.
+    """Draw a model's parameters anew, each with a key of its own.
 
     Raises:
         UserError: the initializer does not fit the model.

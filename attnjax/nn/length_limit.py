@@ -8,7 +8,7 @@ from attnjax.config.walk import walk
 
 
 class MaxLength(NamedTuple):
-    """The most words a sentence may have, END counted, and the path of the field that says so."""
+    """The largest number of words of a sentence, END counted, and the field that sets it."""
 
     words: int
     path: str
@@ -26,10 +26,10 @@ class LengthLimited(ABC):
 
 
 def smallest_limit(parts: Mapping[str, Any]) -> MaxLength | None:
-    """The smallest limit that some parts, or the parts in their fields, set; None: there is none.
+    """The smallest limit set by parts or by the parts in their fields; None: there is no limit.
 
     Args:
-        parts: each by its path.
+        parts: the parts by their paths.
     """
     limits = []
     for path, part in parts.items():

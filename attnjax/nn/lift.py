@@ -1,8 +1,8 @@
-"""Templates, what parts inherit from their model, and lifting over heads, beams and time.
+"""Templates, values inherited from the model, and lifting over heads, beams and time.
 
-Linen drops a variable collection that a lifted function does not name: the function then behaves as
-if nobody had asked for it. So every lift here names all collections: the parameters, and all others
-as "not the parameters".
+Linen drops every variable collection that a lift does not name: the lifted function then behaves as
+if the collection had not been requested. The lifts here therefore name all collections: the
+parameters, and all others as "not the parameters".
 """
 
 import dataclasses
@@ -19,8 +19,8 @@ def clone_template[T](part: T, **changes: Any) -> T:
     """An unbound copy of a module and of every module in its fields, with `changes` to its fields.
 
     A module in a field is a template. Six layers that used it directly would share one set of
-    parameters; Linen's `clone()` copies the outer module only. What is no module is returned as it
-    is.
+    parameters; Linen's `clone()` copies the outer module only. A value that is not a module is
+    returned unchanged.
     """
     if not isinstance(part, nn.Module):
         return part
@@ -32,11 +32,11 @@ def clone_template[T](part: T, **changes: Any) -> T:
 
 
 def inherit[T](part: T, **model_values: Any) -> T:
-    """An unbound copy of a part whose fields that are None take the model's values.
+    """An unbound copy of a part in which fields that are None take the model's values.
 
     Args:
         part: a template, such as a layer.
-        model_values: the model's value of each field that the part may leave to it.
+        model_values: the model's value for each field that may be None.
     """
     missing = {name: value for name, value in model_values.items() if getattr(part, name) is None}
     return clone_template(part, **{name: clone_template(value) for name, value in missing.items()})
@@ -58,7 +58,7 @@ def inherited(part: nn.Module, name: str) -> Any:
 
 
 def sow(module: nn.Module, collection: str, name: str, value: Any) -> None:
-    """Sow a value, except while the module initializes: later calls would read a stale value."""
+    """Sow a value, except during initialization: later calls would read the stale value."""
     if not module.is_initializing():
         module.sow(collection, name, value)
 
@@ -66,7 +66,7 @@ def sow(module: nn.Module, collection: str, name: str, value: Any) -> None:
 def vmap_heads(function: Callable, in_axes: Any, out_axes: Any) -> Callable:
     """`nn.vmap` over the axis "heads": each head has its own parameters, keys and sown values.
 
-    The random stream "coin" alone is shared: an example is soft in all heads or in none.
+    Only the random stream "coin" is shared: an example is soft in all heads or in none.
     """
     return nn.vmap(
         function,
@@ -79,12 +79,13 @@ def vmap_heads(function: Callable, in_axes: Any, out_axes: Any) -> Callable:
 
 
 def vmap_beams(function: Callable) -> Callable:
-    """`nn.vmap` of one hypothesis' step over the K hypotheses of each sentence.
+    """`nn.vmap` over the K hypotheses of each sentence.
 
     Arrays that the function closes over are shared by all hypotheses of a sentence.
 
     Args:
-        function: module, inputs [B, ...] -> outputs [B, ...]; lifted, both are [B, K, ...].
+        function: the step of one hypothesis: module, inputs [B, ...] -> outputs [B, ...]. With the
+            lift, inputs and outputs are [B, K, ...].
     """
     return nn.vmap(
         function,
@@ -98,10 +99,10 @@ def vmap_beams(function: Callable) -> Callable:
 def scan_time(
     function: Callable, *, direction: Literal["forward", "backward"] = "forward"
 ) -> Callable:
-    """`nn.scan` of module, carry, inputs -> carry, outputs over time, which is axis 1.
+    """`nn.scan` over time, which is axis 1.
 
-    Every step has the same parameters and random keys of its own. The stream "coin" alone has one
-    key for all of time: an example is soft at every step or at none. Sown values are stacked along
+    Every step has the same parameters and random keys of its own. Only the stream "coin" has one
+    key for all steps: an example is soft at every step or at none. Sown values are stacked along
     axis 1.
 
     Args:

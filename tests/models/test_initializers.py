@@ -116,7 +116,11 @@ def test_seeds_side_by_side_are_the_seeds_one_by_one():
 
 def test_a_rule_for_nothing_and_a_matrix_of_no_gates_are_refused():
     for pattern, initializer, message in (
-        ("*.recurent", ZerosInit(), r"no parameter matches '\*\.recurent'; there are .*recurrent"),
+        (
+            "*.recurent",
+            ZerosInit(),
+            r"no parameter matches '\*\.recurent'; the model has .*recurrent",
+        ),
         ("source", OrthogonalInit(), r"wants a matrix \[W, k W\]; source has shape \[30, 48\]"),
     ):
         rule = InitRule(parameters=pattern, initializer=initializer)

@@ -16,18 +16,18 @@ DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 @dataclass(frozen=True, kw_only=True)
 class LabeledFile(Labeled):
-    r"""Sentences and labels in UTF-8 files, a row an example: commas in `.csv`, tabs in `.tsv`.
+    r"""Sentences and labels in UTF-8 files, one example per row: `.csv` (commas) or `.tsv` (tabs).
 
     Fields may be quoted: `"late, again",very bad` has the text `late, again` and the label `very
-    bad`. Empty lines are skipped, and spaces around a label are none of it.
+    bad`. Empty lines are skipped, and spaces around a label are removed.
 
     Attributes:
-        folder: of the files; a file is looked for in it as it is given, then under ATTNJAX_DATA.
+        folder: the folder of the files, as given, or else relative to the folder ATTNJAX_DATA.
         train: the training file, or a part of it: "reviews.csv[:900]".
-        test: the test file, or a part of it, likewise; it shares no example with train.
-        text: the column of the text: its name in the file's first row; or its number, from 1 on,
-            where the file has no row of names.
-        label: the column of the label, likewise.
+        test: the test file, or a part of it; it must share no example with train.
+        text: the column of the text: its name in the first row; or its number, counted from 1, if
+            the file has no row of names.
+        label: the column of the label, given in the same way.
     """
 
     folder: str = "."
@@ -52,8 +52,8 @@ class LabeledFile(Labeled):
         """The examples of a file, which is looked for here and under ATTNJAX_DATA.
 
         Raises:
-            UserError: the file's name ends in no known way, it lacks a column, a row has more or
-                fewer fields than the first, a quote is not closed, or a label is empty.
+            UserError: the name does not end in .csv or .tsv, the file lacks a column, a row has
+                more or fewer fields than the first, a quote is not closed, or a label is empty.
         """
         if path.suffix not in DELIMITERS:
             raise UserError(f"a file named .csv or .tsv was wanted; got {path}")
@@ -77,16 +77,16 @@ class LabeledFile(Labeled):
                 text, label = (row[column].strip() for column in columns)
                 if not label:
                     raise UserError(f"{where}, has no label (task.label={self.label!r})")
-                # a line break within quotes is a space, as a sentence is a line elsewhere
+                # a line break within quotes becomes a space: a sentence is one line
                 examples.append(Example(" ".join(text.splitlines()), label))
         except csv.Error as error:
             raise UserError(f"{path}, line {rows.line_num}, is malformed: {error}") from error
         if not examples:
-            raise UserError(f"rows below the names of the columns were wanted; {path} has none")
+            raise UserError(f"{path} has no rows below the names of the columns")
         return examples
 
     def _columns(self, row: list[str], where: str) -> tuple[int, int]:
-        """Where text and label stand in a row, by the first one."""
+        """The indices of the text's and the label's columns, from the first row."""
         found = []
         for field, column in (("text", self.text), ("label", self.label)):
             names: list[int | str] = [name.strip() for name in row]

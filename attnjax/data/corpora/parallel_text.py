@@ -1,4 +1,4 @@
-"""Parallel text, and two forms of its files: a file for each side, or a tab in each line."""
+"""Parallel text, in two kinds of files: one file for each side, or one with tabs."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from attnjax.errors import UserError
 
 
 def read_pairs(source: Path, target: Path) -> list[Example]:
-    """Read two files, of which line n of one is the source and line n of the other the target.
+    """Read a file of sources and a file of targets; equal line numbers belong together.
 
     Raises:
         UserError: the files have different numbers of lines; or as `read_lines`.
@@ -25,7 +25,7 @@ def read_pairs(source: Path, target: Path) -> list[Example]:
     sources, targets = read_lines(source), read_lines(target)
     if len(sources) != len(targets):
         raise UserError(
-            f"source and target must have as many lines; {source} has {len(sources):,}, "
+            f"source and target must have equally many lines; {source} has {len(sources):,}, "
             f"{target} has {len(targets):,}"
         )
     return [Example(*pair) for pair in zip(sources, targets, strict=True)]
@@ -86,14 +86,15 @@ class ParallelCorpus(Task):
 
     Attributes:
         train: the name of the training split, or a part of a split: "train[4000:]".
-        valid: the name of the validation split, likewise; None: there is none.
-        test: the name of the test split, likewise; None: there is none.
-        vocabulary: learned from both sides of train if `target_vocabulary` is None, else from its
-            source.
-        target_vocabulary: learned from the target of train; None: both sides share `vocabulary`.
+        valid: the name of the validation split, or of a part; None: there is none.
+        test: the name of the test split, or of a part; None: there is none.
+        vocabulary: the vocabulary of the source, learned from train; also that of the target, and
+            learned from both sides, if `target_vocabulary` is None.
+        target_vocabulary: the vocabulary of the target; None: both sides share `vocabulary`.
         source_order: the order in which a model reads the source's words.
-        max_length: training examples with more words than this on a side are left out, and counted
-            in a note; a word is what the side's vocabulary calls one; None: all are kept.
+        max_length: the largest number of words of a training example on each side; longer examples
+            are left out and counted in a note. The vocabulary decides what a word is. None: all
+            examples are kept.
     """
 
     train: str = "train"
@@ -132,7 +133,7 @@ class ParallelCorpus(Task):
         return self.source_order(vocabulary.split(text))
 
     def _short(self, examples: list[Example]) -> tuple[list[Example], tuple[str, ...]]:
-        """The examples whose sides have at most `max_length` words, and how many are left out."""
+        """The examples with at most `max_length` words on each side, and a note on the others."""
         limit = self.max_length
         if limit is None:
             return examples, ()
@@ -164,12 +165,12 @@ class ParallelCorpus(Task):
 
 @dataclass(frozen=True, kw_only=True)
 class ParallelText(ParallelCorpus):
-    """Two UTF-8 files for each split, a sentence a line: `train.en` and `train.de`.
+    """Two UTF-8 files for each split, a sentence in each line: `train.en` and `train.de`.
 
     Attributes:
-        folder: of the files; looked for as it is, then under ATTNJAX_DATA.
-        source: the suffix of the source's files; a split's name stands before it.
-        target: the suffix of the target's files.
+        folder: the folder of the files, as given, or else relative to the folder ATTNJAX_DATA.
+        source: the suffix of the source files, which follows the name of the split.
+        target: the suffix of the target files.
         test: the name of the test split.
     """
 
@@ -192,8 +193,10 @@ class TabSeparated(ParallelCorpus):
     """One UTF-8 file for each split, in each line a source, a tab and a target.
 
     Attributes:
-        folder: of the files; a file is looked for in it as it is given, then under ATTNJAX_DATA.
-        train: the name of the training file; `valid` and `test` likewise.
+        folder: the folder of the files, as given, or else relative to the folder ATTNJAX_DATA.
+        train: the name of the training file.
+        valid: the name of the validation file; None: there is none.
+        test: the name of the test file; None: there is none.
     """
 
     folder: str = "."

@@ -21,8 +21,8 @@ class Scan(WithHeldOut):
     in the folder itself.
 
     Attributes:
-        folder: of the files, as a checkout of their repository; looked for as it is, then under
-            ATTNJAX_DATA.
+        folder: the folder of the files, such as a checkout of their repository; as given, or else
+            relative to the folder ATTNJAX_DATA.
         split: the name of a split: simple (commands drawn at random to train on, the others to
             test), length (at most 22 actions to train on, more to test), addprim_jump,
             addprim_turn_left, template_around_right, or any other that the folder has.

@@ -20,7 +20,7 @@ class Slice(NamedTuple):
 
 
 def read_slice(name: str) -> Slice:
-    """What a name stands for; one that is written in another way stands for a whole split."""
+    """The part that a name stands for; a name without brackets stands for a whole split."""
     asked = PART.fullmatch(name)
     if asked is None:
         return Slice(name)
@@ -32,8 +32,7 @@ def sliced(read: Callable[[str], list[Example]]) -> Callable[[str], list[Example
     """Let a function that reads "train" also read a part of it, "train[4000:]".
 
     Raises:
-        UserError: the part reaches beyond the split's end, has no example, or is written in another
-            way.
+        UserError: the part reaches beyond the end of the split, is empty, or its name is malformed.
     """
 
     def read_part(name: str) -> list[Example]:
@@ -56,11 +55,11 @@ def sliced(read: Callable[[str], list[Example]]) -> Callable[[str], list[Example
 
 
 def check_apart(train: str, **others: str | None) -> None:
-    """Check that no example of the training split is in another split, as far as names tell.
+    """Refuse names of splits that share examples with the training split.
 
     Args:
         train: the name of the training split, or of a part of a split.
-        others: likewise, by the task's field ("valid", "test"); None: there is no such split.
+        others: the names of other splits by the task's field, "valid" or "test"; None: no split.
 
     Raises:
         UserError: training and another split are the same, or parts of it that overlap.

@@ -1,7 +1,7 @@
 """Parallel corpora of tensorflow-datasets, without TensorFlow.
 
-A corpus must be prepared already, in the format array_record: the builder of a public corpus would
-look for it on the network, for minutes where there is none.
+A corpus must already be prepared, in the format array_record. A corpus that is not prepared is not
+downloaded: without a network its builder would try for minutes.
 """
 
 import os
@@ -27,9 +27,9 @@ class Translation(ParallelCorpus):
         source: the language of the source, as the corpus names it.
         target: the language of the target, as the corpus names it.
         train: the training split, or a part of it: "train[:1000]".
-        valid: the validation split, likewise; None: there is none.
-        test: the test split, likewise; None: there is none.
-        folder: of the prepared corpora; None: the folder that the environment variable
+        valid: the validation split, or a part of one; None: there is none.
+        test: the test split, or a part of one; None: there is none.
+        folder: the folder of the prepared corpora; None: the folder that the environment variable
             TFDS_DATA_DIR names, or else ~/tensorflow_datasets.
     """
 

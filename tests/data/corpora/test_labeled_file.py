@@ -80,7 +80,7 @@ def test_columns_by_number_in_a_file_without_names(tmp_path):
         ("text,label\na,b\nc, \n", r"line 3, has no label \(task.label='label'\)"),
         ("text,class\na,b\n", "one column task.label='label' was wanted; .* text, class"),
         ("text,label,text\na,b,c\n", "one column task.text='text' was wanted"),
-        ("text,label\n", "rows below the names of the columns were wanted"),
+        ("text,label\n", "has no rows below the names of the columns"),
         (f"text,label\n{'x' * 200_000},b\n", "line 2, is malformed: field larger than"),
         ("  \n", "text was wanted; .* is empty"),
     ],
