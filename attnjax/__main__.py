@@ -1,6 +1,6 @@
 """The program: `attnjax`, or `python -m attnjax`.
 
-Nothing of the package is imported before Ctrl-C is handled.
+The handler of Ctrl-C is installed before anything of the package is imported.
 """
 
 import os
@@ -9,13 +9,13 @@ import sys
 from types import FrameType
 
 IMPORTING = "<frozen importlib._bootstrap>"
-"""The file that Python names for the frames of an import."""
+"""The file name of Python's frames that import a module."""
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """Handle Ctrl-C: end the program at once within an import, else raise KeyboardInterrupt.
+    """Handle Ctrl-C: end the program at once during an import, else raise KeyboardInterrupt.
 
-    Modules that are being imported may swallow an exception, and go on.
+    During an import an exception may be swallowed by the imported module.
     """
     while frame is not None:
         if frame.f_code.co_filename == IMPORTING:

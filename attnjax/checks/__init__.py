@@ -1,4 +1,4 @@
-"""The properties that every attention and every model has, to be tried on a part of one's own."""
+"""Checks of the properties that every attention and every model must have."""
 
 from attnjax.checks.attention import check_attention
 from attnjax.checks.finding import Finding

@@ -1,4 +1,4 @@
-"""What came of trying a property on a part."""
+"""Findings: whether a part has a property."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,8 +14,8 @@ class Finding(NamedTuple):
 
     Attributes:
         property: the property, in words.
-        problem: what does not hold; None: the part has the property.
-        error: what the part raised; None: nothing.
+        problem: what is wrong; None: the part has the property.
+        error: the error that the part raised; None: it raised none.
     """
 
     property: str
@@ -24,7 +24,7 @@ class Finding(NamedTuple):
 
 
 def tried(name: str, problem: Callable[[], str | None]) -> Finding:
-    """The finding of a property: what `problem` says of it, or the error that it raises."""
+    """The finding of a property: the result of `problem`, or the error that it raises."""
     try:
         return Finding(name, problem())
     except Exception as error:  # the part is a user's: whatever it raises is what is found
@@ -32,14 +32,14 @@ def tried(name: str, problem: Callable[[], str | None]) -> Finding:
 
 
 def raised(name: str, error: Exception) -> Finding:
-    """The finding of a property that a part lacks because it raises an error."""
+    """The finding for a part that raises an error."""
     said = "".join(str(error).splitlines()[:1])
     kind = "" if isinstance(error, UserError) else type(error).__name__
     return Finding(name, ": ".join(filter(None, (kind, said))), error)
 
 
 def not_zero(what: str, array: jax.Array) -> str | None:
-    """The sentence for an array that is not all zeros; None: it is."""
+    """A sentence if an array is not all zeros; None: it is."""
     if not jnp.isfinite(array).all():
         return f"{what} is not finite"
     largest = float(jnp.abs(array).max(initial=0.0))
@@ -47,7 +47,7 @@ def not_zero(what: str, array: jax.Array) -> str | None:
 
 
 def not_equal(what: str, one: jax.Array, other: jax.Array) -> str | None:
-    """The sentence for two arrays that differ by more than rounding; None: they do not."""
+    """A sentence if two arrays differ by more than rounding; None: they do not."""
     wide = [jnp.asarray(array, jnp.float32) for array in (one, other)]
     if jnp.allclose(*wide, rtol=1e-4, atol=1e-4):
         return None
@@ -55,6 +55,6 @@ def not_equal(what: str, one: jax.Array, other: jax.Array) -> str | None:
 
 
 def not_finite(what: str, tree: Any) -> str | None:
-    """The sentence for arrays with an infinity or NaN; None: there is none."""
+    """A sentence if an array has an infinity or NaN; None: all numbers are finite."""
     finite = all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(tree))
     return None if finite else f"{what} is not finite"

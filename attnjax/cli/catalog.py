@@ -1,4 +1,4 @@
-"""The experiments that come with attnjax, and the file that a name or a path stands for.
+"""The shipped experiments, and finding an experiment's file by name or path.
 
 Nothing here imports JAX, so that `attnjax list` is quick.
 """
@@ -20,7 +20,7 @@ class CatalogEntry(NamedTuple):
 
 
 def catalog() -> list[CatalogEntry]:
-    """The shipped experiments, by name. Their files are parsed, not run: it takes no time."""
+    """The shipped experiments, sorted by name. Their files are parsed but not executed."""
     entries = []
     for path in sorted(shipped_folder().glob("*.py")):
         note = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
@@ -33,7 +33,7 @@ def find(experiment: str) -> Path:
     """The file of an experiment: a path, or the name of a shipped one.
 
     Raises:
-        UserError: there is no such file, or no experiment of that name (the nearest is named).
+        UserError: the file or the name does not exist; the nearest name is given.
     """
     path = Path(experiment)
     if path.is_file():
@@ -42,5 +42,5 @@ def find(experiment: str) -> Path:
     if experiment.isidentifier() and by_name.is_file():
         return by_name
     if path.suffix == ".py" or len(path.parts) > 1:
-        raise UserError(f"there is no experiment file {experiment}")
+        raise UserError(f"the experiment file {experiment} does not exist")
     raise unknown("experiment", experiment, [entry.name for entry in catalog()])

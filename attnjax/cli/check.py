@@ -1,4 +1,4 @@
-"""`attnjax check`: the library's properties, tried on the parts that an experiment file defines."""
+"""`attnjax check`: the parts that an experiment file defines are checked for properties."""
 
 import inspect
 from collections.abc import Iterable, Iterator
@@ -18,22 +18,22 @@ from attnjax.experiment.load import ExperimentFile
 from attnjax.models.base import SequenceModel
 
 EXAMPLES = 4
-"""So many examples of the training split are given to a model."""
+"""The number of training examples that a model is checked with."""
 
 
 class Checked(NamedTuple):
-    """What was tried, in words, and what came of it; no findings: nothing was."""
+    """The name of a checked part, and the findings; []: the part cannot be checked."""
 
     what: str
     findings: list[Finding]
 
 
 def check_file(loaded: ExperimentFile) -> Iterator[Checked]:
-    """Try each part that the file defines: where a variant has it, or else with its defaults.
+    """Check each part that the file defines, as it is in a variant, or else with its defaults.
 
-    A score or an align is tried in the attention that holds it; a model, and a model with any such
-    part, on examples of its own task. Parts that are equal are tried once, whatever holds them.
-    Last come the parts that cannot be tried, such as metrics.
+    A score or an align is checked in the attention that holds it. A model that is, or holds, such a
+    part is checked on examples of its task. Equal parts are checked once. Parts that cannot be
+    checked, such as metrics, come last.
     """
     own = {
         kind
@@ -70,7 +70,7 @@ def _where(mine: list[Any], variant: str, path: str) -> str:
 
 
 def _held(attention: AttentionBase, own: set[type]) -> list[Any]:
-    """The parts of such classes that an attention is or holds, but in no attention within it."""
+    """The parts of these classes that an attention is or holds, inner attentions left out."""
     inner = [path for path, part in walk(attention) if isinstance(part, AttentionBase)]
     below = [
         part
@@ -81,7 +81,7 @@ def _held(attention: AttentionBase, own: set[type]) -> list[Any]:
 
 
 def _unique(parts: Iterable[Any]) -> list[Any]:
-    """Each of equal parts once; a part may hold what has no hash."""
+    """The parts without repetitions; they are compared, because a part may have no hash."""
     found: list[Any] = []
     for part in parts:
         if part not in found:
@@ -90,7 +90,7 @@ def _unique(parts: Iterable[Any]) -> list[Any]:
 
 
 def _check_alone(kind: Any) -> list[Finding]:
-    """The findings for a part that no variant has; none if it is no part of an attention."""
+    """The findings for a part that no variant has; [] if it is not part of an attention."""
     if not issubclass(kind, AttentionBase | Score | Align):
         return []
     try:
@@ -105,7 +105,7 @@ def _check_alone(kind: Any) -> list[Finding]:
 
 
 def _check_model(experiment: Experiment) -> list[Finding]:
-    """The findings for an experiment's model; none if it is not one of sequences."""
+    """The findings for an experiment's model; [] if it is not a `SequenceModel`."""
     try:
         corpus = experiment.task.load()
         model = experiment.resolve(corpus).model

@@ -1,4 +1,4 @@
-"""What each command does; each imports what it needs when it is called."""
+"""The commands. Each imports what it needs when it is called."""
 
 import codecs
 import json as json_format
@@ -33,7 +33,7 @@ def list() -> None:
 def show(
     *, experiment: str, setting: str | None, variant: str | None, overrides: Sequence[Override]
 ) -> None:
-    """Print an experiment's resolved tree, and what a training step of it costs."""
+    """Print an experiment's tree, its parameters, and the cost of a training step."""
     _keep_compiled()
     from attnjax.cli.describe import describe
     from attnjax.experiment.load import load
@@ -55,7 +55,7 @@ def show(
 
 
 def parts(*, path: str, experiment: str | None) -> None:
-    """Print the parts that can be chosen for a field, or what values it takes."""
+    """Print the parts that can be chosen for a field, or the values that it may have."""
     from attnjax.config.constraints import describe, shown
     from attnjax.config.parts import first_line
     from attnjax.config.parts import parts as choices
@@ -81,7 +81,7 @@ def parts(*, path: str, experiment: str | None) -> None:
 
 
 def check(*, experiment: str) -> int:
-    """Try the library's properties on the parts that a file defines; 1 if one does not hold."""
+    """Check the parts that a file defines; return 1 if one lacks a property, else 0."""
     _keep_compiled()
     from attnjax.cli.check import check_file
     from attnjax.experiment import load
@@ -108,7 +108,7 @@ def check(*, experiment: str) -> int:
 
 
 def _found(finding: "Finding", path: Path) -> str:
-    """A finding in words; of what a part raised, with the line of the experiment file."""
+    """A finding in words; for an error, with the line of the experiment file."""
     frames = traceback.extract_tb(finding.error.__traceback__) if finding.error else []
     lines = [frame.lineno for frame in frames if frame.filename == str(path)]
     where = f"{path}, line {lines[-1]}: " if lines else ""
@@ -124,7 +124,7 @@ def run(
     runs: Path,
     overrides: Sequence[Override],
 ) -> None:
-    """Run an experiment, then put its runs together."""
+    """Run an experiment, then summarize its runs."""
     _keep_compiled()
     from attnjax.experiment.load import load
     from attnjax.runs.run_ablation import Sweep, sweep
@@ -144,7 +144,7 @@ def run(
 
 
 def report(*, runs: Path, trust: bool) -> None:
-    """Put finished runs together again."""
+    """Summarize finished runs again."""
     from attnjax.runs.summary import experiments, reload
 
     for folder in experiments(runs):
@@ -201,7 +201,7 @@ def predict(*, run: Path, beam: int | None, max_symbols: int, trust: bool) -> No
     """Answer each line of standard input by a line."""
     _keep_compiled()
     if sys.stdin is None:
-        raise UserError("predict reads standard input, and that is closed")
+        raise UserError("predict reads standard input, but standard input is closed")
     from attnjax.runs import evaluate as runs
 
     trained = _open(run, trust)
@@ -222,24 +222,24 @@ def _lines(content: bytes) -> Sequence[str]:
             lines.append(line.decode("utf-8").removesuffix("\r"))
         except UnicodeDecodeError as error:
             raise UserError(
-                f"UTF-8 was wanted; line {number} of standard input has the byte "
+                f"text in UTF-8 was wanted; line {number} of standard input has the byte "
                 f"0x{line[error.start]:02x} ({error.reason})"
             ) from error
     return lines if content else []
 
 
 def _open(run: Path, trust: bool) -> "Trained":
-    """A run, with a warning where its training is under way or was cut off."""
+    """Open a trained run, with a warning if its training is not finished."""
     from attnjax.runs.trained import open_trained
 
     trained = open_trained(run, trust=trust)
     if not trained.finished:
-        warn(f"{run} is not trained to its end; so far:")
+        warn(f"the training of {run} is not finished; these are its results so far:")
     return trained
 
 
 def bench(*, workloads: Sequence[str], peer: Path | None, json: bool, against: Path | None) -> None:
-    """Time workloads, in turns with another engine if there is one."""
+    """Time workloads, in turns with another engine if `peer` is given."""
     _keep_compiled()
     from attnjax.benchmark.limit import CPU_SIDE, product
     from attnjax.benchmark.machine import machine
@@ -264,33 +264,33 @@ def bench(*, workloads: Sequence[str], peer: Path | None, json: bool, against: P
 
     try:
         for number, workload in enumerate(listed, start=1):
-            # a line, not a spinner: its thread would run while the clock does
+            # a line, not a spinner, whose thread would disturb the measurement
             print(f"{number} of {len(listed)}: {workload.name}", file=sys.stderr)
             rows.append(measure(workload, peer, limit))
     finally:
-        # also where a peer lacks an engine, or memory does: what was measured is not lost
+        # also after an error, so that the measurements so far are not lost
         if rows:
             tell()
 
 
 def _keep_compiled() -> None:
-    """Keep what XLA compiles in the user's cache, for the next run of the same program."""
+    """Keep compiled programs in the user's cache, for the next run of the same program."""
     import jax
 
     if jax.config.jax_compilation_cache_dir is None:
         cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         jax.config.update("jax_compilation_cache_dir", str(Path(cache) / "attnjax" / "compiled"))
-        # first parameters are a hundred programs of milliseconds, and most of a start
+        # short programs too: drawing the initial parameters takes a hundred of them
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
 class _Output(Console):
-    """Standard output; that its reader has enough is the command line's to handle."""
+    """Standard output; if the reader closes it, `main` handles the error."""
 
     def on_broken_pipe(self) -> None:
         raise
 
 
 def _out() -> Console:
-    """As wide as the terminal; what is read by a program, or kept, is cut nowhere."""
+    """A console as wide as the terminal; output to a file or a program is never cut."""
     return _Output(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000)

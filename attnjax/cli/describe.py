@@ -1,4 +1,4 @@
-"""An experiment as a person reads it: its tree, its parameters, what a training step costs."""
+"""The output of `attnjax show`: an experiment's tree, parameters, and cost of a training step."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -22,7 +22,7 @@ from attnjax.training.step import initial_state, train_step
 
 
 def describe(experiment: Experiment) -> Iterator[RenderableType]:
-    """What there is to say, one thing after the other; the costs need the task's data."""
+    """The lines of the output; parameters and costs are left out if the data are not here."""
     yield tree(experiment)
     for path, part in walk(experiment):
         if isinstance(part, Attention):
@@ -41,12 +41,12 @@ def describe(experiment: Experiment) -> Iterator[RenderableType]:
             yield Text(f"{side} vocabulary: {size:,}")
     yield Text(f"parameters: {parameters:,}")
     yield Text(
-        f"a training step: {flops:.3g} FLOPs in products of matrices, at [B, S, T] = {list(shape)}"
+        f"a training step: {flops:.3g} FLOPs in matrix products, at [B, S, T] = {list(shape)}"
     )
 
 
 def tree(experiment: Experiment) -> Tree:
-    """Every path and the value there."""
+    """The tree of all fields with their values."""
     drawn = Tree(Text(type(experiment).__name__))
     _grow(drawn, experiment)
     return drawn
@@ -66,7 +66,7 @@ def _grow(drawn: Tree, part: Any) -> None:
 
 
 def costs(experiment: Experiment, corpus: Corpus) -> tuple[int, int, tuple[int, int, int]]:
-    """Parameters, FLOPs of a training step, and the shape [B, S, T] of the largest batch.
+    """The number of parameters, the FLOPs of a training step, and the largest batch's [B, S, T].
 
     Nothing is compiled or allocated.
     """

@@ -1,7 +1,7 @@
-"""Large pages for the arrays of a CPU: asked for before a process starts, so it starts anew.
+"""Large memory pages for arrays on a CPU. They are set before a process starts, so it restarts.
 
-A training step gives its arrays back and takes them again, and the system hands out every page
-empty: with pages of 2 MiB, 512 times less often.
+A training step frees its arrays and allocates them again, and the system clears every page before
+it hands it out. With pages of 2 MiB instead of 4 KiB that happens 512 times less often.
 """
 
 import os
@@ -13,9 +13,9 @@ TUNABLES, SWITCH = "GLIBC_TUNABLES", "glibc.malloc.hugetlb"
 
 
 def with_large_pages(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment in which the C library asks for large pages; a value that is set stays.
+    """The environment in which the C library asks for large pages; a user's own setting stays.
 
-    Only glibc reads it. It asks by madvise, so a system without large pages changes nothing.
+    Only glibc reads the setting. On a system without large pages it has no effect.
     """
     tunables = environment.get(TUNABLES, "")
     if SWITCH in tunables:
@@ -24,7 +24,7 @@ def with_large_pages(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def start_with_large_pages() -> None:
-    """Replace this process by the same command with large pages, unless it has them."""
+    """Restart this process with large pages, unless it has them."""
     environment = with_large_pages(os.environ)
     if sys.platform == "linux" and sys.executable and environment != dict(os.environ):
         # Ctrl-C waits until the new program handles it: Python's start would print a traceback

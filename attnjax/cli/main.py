@@ -1,4 +1,4 @@
-"""The command line: parse and call, nothing else.
+"""The command line: arguments are parsed, and a command is called.
 
 JAX is imported by what a command calls, so that `attnjax list` and `--help` are quick.
 """
@@ -37,11 +37,11 @@ NOT_USABLE = (
     errno.ELOOP,
     errno.EINVAL,
 )
-"""What a path may be refused for by the system."""
+"""Errors of the system that mean that a path cannot be used."""
 
 
 class Parser(argparse.ArgumentParser):
-    """One sentence for a mistake, instead of the usage and a sentence."""
+    """A parser that reports a mistake in one sentence, without the usage."""
 
     def error(self, message: str) -> NoReturn:
         """Raise a UserError."""
@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def whole_number(most: int) -> Callable[[str], int]:
-    """The reader of an option's value: a whole number from 1 to `most`."""
+    """A function that reads an option's value: a whole number from 1 to `most`."""
 
     def read(text: str) -> int:
         number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
@@ -63,7 +63,7 @@ def whole_number(most: int) -> Callable[[str], int]:
 
 
 class Version(argparse.Action):
-    """Print the version, which is looked up only then."""
+    """Print the version. It is looked up only when it is asked for."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> NoReturn:
         """Print and exit."""
@@ -72,7 +72,7 @@ class Version(argparse.Action):
 
 
 def parser() -> tuple[Parser, dict[str, Parser]]:
-    """The whole command line, and the parser of each command."""
+    """The parser of the whole command line, and that of each command."""
     top = Parser(prog="attnjax", description="Attention, its ablations, and their verdicts.")
     top.add_argument(
         "--version", action=Version, nargs=0, default=argparse.SUPPRESS, help="print it and exit"
@@ -195,13 +195,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _fail("interrupted; the same command goes on from what is saved", 130)
     except BrokenPipeError:
-        # whoever read our output has enough; nothing is left to be flushed to it
+        # the reader of our output has closed it: nothing is left to flush
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except MemoryError as error:
         return _fail(f"{NO_MEMORY}; Python says: {error}", 2)
     except RuntimeError as error:
-        # JAX's, which is not imported to be named
+        # JAX raises a RuntimeError; JAX is not imported here to name its class
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise
         return _fail(f"{NO_MEMORY}; JAX says: {str(error).splitlines()[0]}", 2)
@@ -247,7 +247,7 @@ def _main(arguments: list[str]) -> int:
 
 
 def _mendable(error: OSError) -> str | None:
-    """What to say of what a user can mend; None: it is a mistake of ours."""
+    """The sentence for an error that the user can correct; None: the error is a bug of ours."""
     where = f" of {error.filename}" if error.filename else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"the disk{where} is full; make room and repeat the command"

@@ -21,22 +21,25 @@ from attnjax.decoding.search import Hypotheses, Search, pick
 from attnjax.models.base import SequenceModel
 
 EXTRA = 50
-"""A hypothesis may be so many words longer than its source. Vaswani et al. 2017, section 6.1."""
+"""The default of `extra`: words of a hypothesis beyond the length of its source.
+
+Source: Vaswani et al. 2017, section 6.1.
+"""
 
 FIRST = 16
-"""How many words the cache of the first stage has room for."""
+"""The number of words that the cache of the first stage has room for."""
 
 FEWEST = 8
-"""A batch of so few rows is searched to its end."""
+"""A batch of at most so many rows is not made smaller."""
 
 
 class Decoding(NamedTuple):
-    """What a step changes.
+    """Everything that a step changes.
 
     Attributes:
-        step: how many words were chosen, a scalar.
-        cache: the model's.
-        state: the model's.
+        step: the number of words chosen so far, a scalar.
+        cache: the model's cache.
+        state: the model's state.
         search: the search's state.
     """
 
@@ -122,7 +125,7 @@ def _call(model: SequenceModel, params: Any, method: str, *args: Any, **named: A
 
 @partial(jax.jit, static_argnames="model")
 def _encode(model: SequenceModel, params: Any, source: jax.Array | np.ndarray) -> Any:
-    """The memory of the sources, and the mask of its places."""
+    """The memory of the sources, and the mask of its positions."""
     return _call(model, params, "encode", source, deterministic=True)
 
 
@@ -139,7 +142,7 @@ def _start(
     length: int,
     room: int,
 ) -> tuple[Any, Decoding]:
-    """The constants, and everything that steps change, before the first word."""
+    """The model's constants, and the decoding before the first word."""
     places = mask.present.sum(-1)
     limit, longest = jnp.minimum(places + extra, length), model.max_words(places)
     if longest is not None:
@@ -162,7 +165,7 @@ def _stage(
     *,
     search: Search,
 ) -> tuple[Decoding, Hypotheses]:
-    """Steps until `room` words are chosen or at most `few` sentences are active; hypotheses."""
+    """Steps until `room` words are chosen or at most `few` sentences are unfinished."""
 
     def goes_on(decoding: Decoding) -> jax.Array:
         return (decoding.step < room) & (decoding.search.active.sum() > few)
@@ -191,7 +194,7 @@ def _next(
     *,
     room: int,
 ) -> tuple[Any, Decoding]:
-    """The rows that are kept, with room for more words."""
+    """The constants and the decoding of the kept rows, with room for more words."""
     rows = constants, decoding.cache, decoding.state, decoding.search
     constants, cache, state, searched = jax.tree.map(lambda leaf: leaf[kept], rows)
     cache, state = _call(model, params, "grow_cache", cache, state, length=room)

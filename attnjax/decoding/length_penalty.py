@@ -1,4 +1,4 @@
-"""Length penalties: what a log-probability is divided by, so that short ones are not favored."""
+"""Length penalties: divisors of log-probabilities, so that short hypotheses are not favored."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

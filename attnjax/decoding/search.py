@@ -1,4 +1,4 @@
-"""What a search is: how the hypotheses of a sentence are found, over any model with `step`.
+"""`Search`, the base class of searches: hypotheses of a sentence, over any model with `step`.
 
 A search is pure: `init` makes its state, `advance` takes the logits of one step into the state and
 says which hypotheses go on, `finalize` reads the hypotheses from the state. `generate.py` calls
@@ -36,7 +36,7 @@ class Hypotheses(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Search(ABC):
-    """How hypotheses are found. A part: subclasses are chosen on the command line.
+    """A search for hypotheses. A part: subclasses are chosen on the command line.
 
     A search's state is a tuple of arrays [B, ...], one row a sentence. It has two fields of fixed
     names: `last`, the words [B, K] that the model reads next, and `active`, booleans [B], whether

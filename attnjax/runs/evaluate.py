@@ -1,4 +1,4 @@
-"""Use of a trained run: score it on a split or on files, and answer sentences with it.
+"""Library calls for a trained run: score it on a split or on files, and predict answers.
 
 trained = open_trained(Path("runs/luong2015/dot/seed-0"))
 evaluate(trained, split="valid").metrics        {"exact_match": 0.98}
@@ -21,8 +21,8 @@ from attnjax.evaluation.sentence_stats import sentences
 from attnjax.runs.trained import Trained
 
 MAX_SYMBOLS = 1_000
-"""The longest line that is answered unless more are asked for: a search's time and memory grow with
-the square of its length."""
+"""The default limit on the symbols of a line: the time and memory of a search grow with the square
+of the length."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,10 +30,10 @@ class Evaluation:
     """The scores of a run's answers.
 
     Attributes:
-        on: what was answered: a split's name, or the file of the sources.
-        sentences: how many.
-        metrics: each score by its name.
-        details: how the scores came about, such as BLEU's signature.
+        on: the name of the split, or the file of the sources.
+        sentences: the number of answers.
+        metrics: the scores by the names of their metrics.
+        details: details of the scores, such as BLEU's signature.
     """
 
     on: str
@@ -51,7 +51,7 @@ def evaluate(trained: Trained, *, split: str = "test", beam: int | None = None) 
         beam: the number of hypotheses, 1 is greedy; None: the run's own search.
 
     Raises:
-        UserError: the task has no such split, it is scored by no metric, or its data are missing.
+        UserError: the task has no such split or no metric, or its data are missing.
     """
     task = trained.experiment.task
     _metric(trained)
@@ -77,14 +77,15 @@ def evaluate_files(
 
     Args:
         trained: the run.
-        source: a file with a source in each line, as it is given or under ATTNJAX_DATA.
-        reference: likewise, the right answer to each.
+        source: a file with a source in each line; its path is as given, or relative to the folder
+            ATTNJAX_DATA.
+        reference: a file with the right answer to each source, found in the same way.
         beam: as in `evaluate`.
-        max_symbols: the most symbols of a line.
+        max_symbols: the largest number of symbols of a line.
 
     Raises:
         UserError: a file is missing or not UTF-8, their numbers of lines differ, a line is too
-            long, or the run's task is scored by no metric.
+            long, or the run's task has no metric.
     """
     _metric(trained)
     path = find_file(source)
@@ -109,11 +110,11 @@ def predict(
         trained: the run.
         lines: the sources as text.
         beam: as in `evaluate`.
-        max_symbols: the most symbols of a line.
-        origin: where the lines are from, in the words of an error.
+        max_symbols: the largest number of symbols of a line.
+        origin: the lines' origin in words, for error messages.
 
     Raises:
-        UserError: a line is too long, or source or target of the run's task is no text.
+        UserError: a line is too long, or the source or the target of the run's task is not text.
     """
     asked = [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
     written = [line for _, line in asked]
@@ -126,12 +127,12 @@ def _metric(trained: Trained) -> Metric:
     """The metric of a run's answers.
 
     Raises:
-        UserError: nothing is decoded.
+        UserError: the run decodes nothing.
     """
     metric = trained.experiment.metric
     if metric is None:
         raise UserError(
-            f"{trained.folder} gives no sentences to be scored: its figures are in its result.json"
+            f"{trained.folder} has no decoded answers to score: its numbers are in its result.json"
         )
     return metric
 
@@ -139,10 +140,10 @@ def _metric(trained: Trained) -> Metric:
 def _encoded(
     trained: Trained, lines: Iterable[tuple[int, str]], origin: str, max_symbols: int
 ) -> list[list[int]]:
-    """Numbered lines as ids.
+    """Encode numbered lines.
 
     Raises:
-        UserError: the number of the first line that is too long for the model or the limit.
+        UserError: a line is too long for the model or the limit; the first one is named.
     """
     vocabulary, task = trained.text("source"), trained.experiment.task
     limit = trained.experiment.model.max_length("source")
@@ -192,7 +193,7 @@ def _search(own: Search, beam: int | None) -> Search:
     """The run's own search, or one with a beam of this size.
 
     Raises:
-        UserError: the run searches for no sentences, or there is no such beam.
+        UserError: the run answers with labels, or `beam` is not a positive number.
     """
     if beam is None:
         return own

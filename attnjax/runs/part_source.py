@@ -1,27 +1,27 @@
-"""The source text of an experiment file's own parts: what must not change between two runs."""
+"""Comparison of the parts that two texts of an experiment file define."""
 
 import ast
 from collections.abc import Iterable
 
 
 def changed_definitions(one: str, other: str, names: Iterable[str]) -> list[str]:
-    """The definitions that two texts of an experiment file do not share.
+    """The names whose definitions differ between two texts of an experiment file.
 
-    Compared are the classes of these names, and all that they use of the file: base classes,
-    functions, constants, imports. Comments, docstrings and layout do not count, nor does anything
-    else in the file: variants, claims, the note.
+    The given classes are compared, and everything in the file that they use: base classes,
+    functions, constants, imports. Comments, docstrings, layout and the rest of the file (variants,
+    claims, the note) are not compared.
 
     Args:
-        one: a text of Python.
-        other: likewise.
-        names: the classes to begin with.
+        one: a Python text.
+        other: another Python text.
+        names: the names of the classes.
     """
     ours, theirs = (_used(text, names) for text in (one, other))
     return sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name))
 
 
 def _used(text: str, names: Iterable[str]) -> dict[str, list[str]]:
-    """What each of the names, and each name that these use, is defined by."""
+    """The definitions of the names and of all names that they use."""
     definitions: dict[str, list[ast.stmt]] = {}
     for statement in ast.parse(text).body:
         for name in _defined(statement):
@@ -39,7 +39,7 @@ def _used(text: str, names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _defined(statement: ast.stmt) -> list[str]:
-    """The names that a statement of a module gives something to."""
+    """The names that a statement of a module defines."""
     if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
         return [statement.name]
     found = []
@@ -54,7 +54,7 @@ def _defined(statement: ast.stmt) -> list[str]:
 
 
 def _plain(statement: ast.stmt) -> str:
-    """A statement without comments, docstrings and layout."""
+    """The text of a statement without comments, docstrings and layout."""
     copy = ast.parse(ast.unparse(statement))
     for node in ast.walk(copy):
         body = getattr(node, "body", None)

@@ -3,9 +3,9 @@
     <runs>/<experiment>/<variant>/seed-<n>/     see `attnjax.runs.run_folder`
     <runs>/<experiment>/summary.json            see `attnjax.runs.summary`
 
-A finished run is not run again, unless `training.steps` has grown; a run that was cut off goes on.
-The seeds of a variant are trained together, in one program; where the experiment file has a grid,
-the variant is tuned before (`attnjax.runs.tune`).
+A finished run is not run again, unless `training.steps` has grown; an interrupted run goes on. The
+seeds of a variant are trained together, in one program. If the experiment file has a grid, each
+variant is tuned first (`attnjax.runs.tune`).
 """
 
 import datetime
@@ -56,9 +56,9 @@ class Sweep:
 
     Attributes:
         loaded: the experiment file.
-        variants: the names of those to run; none: all.
-        seeds: how many of each; None: as many as the file says.
-        folder: the experiment's own, all its runs below it.
+        variants: the names of the variants to run; (): all.
+        seeds: the number of runs of each variant; None: as many as the file says.
+        folder: the folder of the experiment, with all its runs.
         overrides: changes to every variant, from the command line.
     """
 
@@ -69,13 +69,13 @@ class Sweep:
     overrides: tuple[Override, ...]
 
     def chosen(self) -> dict[str, Experiment]:
-        """The variants to run, with the overrides made.
+        """The variants to run, with the overrides applied.
 
         Raises:
-            UserError: there is no such variant, or an override undoes what makes it one.
+            UserError: a variant does not exist, or an override undoes the change that defines it.
         """
         ablation = self.loaded.ablation
-        # some are of parts that only a variant has
+        # overrides that only a variant's parts have are left out here
         base, _ = as_far_as(ablation.base, self.overrides)
         chosen = {}
         for name in self.variants or ablation.variants:
@@ -91,9 +91,9 @@ class Sweep:
 
     @property
     def grid(self) -> Grid:
-        """What the variants are tuned over: the file's grid without the fields that are overridden.
+        """The grid that variants are tuned over: the file's grid without overridden fields.
 
-        An override of a part is one of all fields in it.
+        Overriding a part overrides all of its fields.
         """
         given = tuple(one.path for one in self.overrides)
         return {
@@ -113,7 +113,7 @@ class Sweep:
         )
 
     def runs(self, variant: str, experiment: Experiment) -> dict[Path, Manifest]:
-        """The folders of a tuned variant's seeds, and what belongs in each."""
+        """The folders of a tuned variant's runs, and the manifest of each."""
         first = self.loaded.ablation.first_seed
         count = self.loaded.ablation.seeds if self.seeds is None else self.seeds
         return {
@@ -128,8 +128,8 @@ def sweep(plan: Sweep, console: Console) -> None:
     """Tune every variant, and train, decode and measure every run that is not finished yet.
 
     Raises:
-        UserError: something the user can mend; what there was before is whole.
-        Interrupted: Ctrl-C or SIGTERM came; the same call goes on.
+        UserError: an error that the user can correct; nothing that was saved is lost.
+        Interrupted: Ctrl-C or SIGTERM came; calling again resumes.
     """
     chosen = plan.chosen()
     for path in plan.loaded.ablation.tune:
@@ -145,7 +145,7 @@ def sweep(plan: Sweep, console: Console) -> None:
                 _say(console, f"data: {note}")
         return corpora[task]
 
-    # what does not fit the data is said of all variants before one is trained
+    # all variants are checked against the data before the first is trained
     waiting = {}
     for variant, experiment in chosen.items():
         tuner = plan.tuner(variant, experiment)
@@ -207,9 +207,9 @@ def _check_corpus(tuner: Tuner, data: Corpus) -> None:
 
 
 def _check_all(plan: Sweep, chosen: Mapping[str, Experiment]) -> None:
-    """Refuse other settings in any folder of the experiment: all numbers go into one table.
+    """Refuse other settings in any folder of the experiment: all runs share one table.
 
-    The runs that are chosen may have been shorter: they are lengthened.
+    Runs that are chosen may have been shorter: they are lengthened.
     """
     running = {folder for name, one in chosen.items() for folder in plan.runs(name, one)}
     for variant, experiment in plan.loaded.ablation.variants.items():
@@ -262,7 +262,7 @@ def _finish(
     *,
     seed: int,
 ) -> dict[str, Any]:
-    """Decode, score and measure a trained run; what result.json says of it."""
+    """Decode, score and measure a trained run; return the content of result.json."""
     answered = _answer(folder, experiment, corpus, outcome.params)
     measurements, details = _score(experiment, answered)
     kept = None if answered is None else answered.sentences
@@ -295,14 +295,14 @@ def _finish(
 
 
 class _Answered(NamedTuple):
-    """The answers to the test split as statistics; with unknown words left as they were, too."""
+    """The statistics of the answers, and those of the answers before words were replaced."""
 
     sentences: Sentences
     unreplaced: Sentences | None
 
 
 def _answer(folder: Path, experiment: Experiment, corpus: Corpus, params: Any) -> _Answered | None:
-    """Decode the test split and keep the answers; None: there is nothing to decode."""
+    """Decode the test split and write the answers; None: nothing is decoded."""
     metric, (source, target) = experiment.metric, corpus.vocabularies
     examples = corpus.splits.get(SPLIT)
     if metric is None or target is None or not examples:
@@ -325,7 +325,7 @@ def _answer(folder: Path, experiment: Experiment, corpus: Corpus, params: Any) -
 def _score(
     experiment: Experiment, answered: _Answered | None
 ) -> tuple[list[Measurement], Mapping[str, str]]:
-    """The scores of the answers, and how they came about."""
+    """The scores of the answers, and the details of the scores."""
     metric = experiment.metric
     if metric is None or answered is None:
         return [], {}

@@ -1,4 +1,4 @@
-"""JSON files that carry the digest of their own content, so that a changed digit is noticed."""
+"""JSON files with a digest of their own content, so that damage is noticed."""
 
 import hashlib
 import json
@@ -12,8 +12,8 @@ DIGEST = "digest"
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write JSON, whole or not at all."""
-    # two processes may each put a summary together
+    """Write a JSON file atomically."""
+    # the process id is in the name: two processes may write a summary at the same time
     whole = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
     whole.write_text(text + "\n", encoding="utf-8")
@@ -21,7 +21,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def write_sealed(path: Path, content: dict[str, Any]) -> None:
-    """Write a JSON object with the digest of its content beside it."""
+    """Write a JSON object and the digest of its content."""
     write_json(path, {**content, DIGEST: _digest(content)})
 
 
@@ -30,7 +30,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: there is no file.
-        UserError: the file is damaged.
+        UserError: the file is damaged, or has no digest.
     """
     try:
         content = json.loads(path.read_bytes())
@@ -42,7 +42,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
         )
     digest = content.pop(DIGEST)
     if digest != _digest(content):
-        raise UserError(f"{path} is damaged: its content is not what its digest is of")
+        raise UserError(f"{path} is damaged: its content does not match its digest")
     return content
 
 

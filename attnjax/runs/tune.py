@@ -1,4 +1,4 @@
-"""Tunes a variant: trains it at every point of a grid, and chooses the lowest validation loss.
+"""Tuning: a variant is trained at every point of a grid; the lowest validation loss is chosen.
 
     <runs>/<experiment>/<variant>/tune/<point>/     a run's folder, see `attnjax.runs.run_folder`
 
@@ -32,13 +32,13 @@ from attnjax.training.train_setup import TrainSetup
 from attnjax.training.trainer import train
 
 FOLDER = "tune"
-"""The name of the folder in a variant's that holds its points."""
+"""The name of the folder of all points, in the variant's folder."""
 
 SCHEDULE = "optimizer.schedule"
-"""The part of an experiment in which runs of one program may differ."""
+"""The part that may differ between runs of one program."""
 
 LOSS = "best_validation_loss"
-"""The field of result.json that tuning chooses by; None: the run diverged."""
+"""The field of result.json with the loss that decides; its value is None if the run diverged."""
 
 
 def losses(folder: Path, grid: Grid) -> list[float | None]:
@@ -54,7 +54,7 @@ def losses(folder: Path, grid: Grid) -> list[float | None]:
 
 
 def tuning_row(folder: Path, variant: str, grid: Grid, chosen: Point, seed: int) -> TuningRow:
-    """What the report says of the tuning of a variant, whose folder this is.
+    """The tuning of a variant, for the report, from the variant's folder.
 
     Raises:
         UserError: as `losses`.
@@ -76,9 +76,9 @@ class Tuner:
     Attributes:
         loaded: the experiment file.
         variant: the variant's name.
-        experiment: the variant, with the command line's overrides.
-        grid: what it is tuned over; empty: it is not.
-        folder: the variant's own.
+        experiment: the variant, with the overrides of the command line.
+        grid: the grid that the variant is tuned over; {}: the variant is not tuned.
+        folder: the folder of the variant.
     """
 
     loaded: ExperimentFile
@@ -94,7 +94,7 @@ class Tuner:
 
     @cached_property
     def manifests(self) -> dict[Path, Manifest]:
-        """The folder of each point, and what belongs in it."""
+        """The folder of each point, and the manifest of its run."""
         return {
             self.folder / FOLDER / point_name(point): manifest(
                 self.loaded, self.variant, self.seed, vary(self.experiment, point)
@@ -115,7 +115,7 @@ class Tuner:
         """Refuse a corpus that the variant cannot be tuned on.
 
         Raises:
-            UserError: it has no validation examples, or does not fit the variant at a point.
+            UserError: there are no validation examples, or the corpus does not fit the variant.
         """
         if self.grid and not corpus.splits.get("valid"):
             raise UserError(
@@ -126,7 +126,7 @@ class Tuner:
             vary(self.experiment, point).resolve(corpus).training.check(corpus)
 
     def tuned(self) -> Experiment | None:
-        """The variant with the chosen values; None: they are still to be chosen.
+        """The variant with the chosen values; None: the tuning is not finished.
 
         Raises:
             UserError: as `losses`.
@@ -135,9 +135,9 @@ class Tuner:
         return None if chosen is None else vary(self.experiment, chosen)
 
     def chosen(self) -> Point | None:
-        """The point with the lowest validation loss, the first of several.
+        """The point with the lowest validation loss, the first one if several have it.
 
-        None: a point is not finished, or the training diverged at all of them.
+        None: a point is not finished, or the training diverged at every point.
 
         Raises:
             UserError: as `losses`.
@@ -151,9 +151,9 @@ class Tuner:
         """Train the points that are not finished, and return the variant with the chosen values.
 
         Raises:
-            UserError: the training diverged at every point, or something else that the user can
-                mend; what there was before is whole.
-            Interrupted: Ctrl-C or SIGTERM came; the same call goes on.
+            UserError: the training diverged at every point, or another error that the user can
+                correct; nothing that was saved is lost.
+            Interrupted: Ctrl-C or SIGTERM came; calling again resumes.
         """
         for experiment, runs in self.together(corpus).items():
             folders = [run.folder for run in runs]
@@ -164,7 +164,7 @@ class Tuner:
             with locked(folders):
                 for folder in unfinished:
                     claim_folder(folder, wanted[folder], self.loaded, corpus.vocabularies)
-                # finished ones too: with them it is the same program as before an interruption
+                # finished points too, so that a resumed tuning is the same program
                 setup = TrainSetup.of(experiment.recipe, corpus)
                 outcomes = train(runs, setup, console=console, title=f"{title}, tuning")
                 for folder, outcome in zip(folders, outcomes, strict=True):
@@ -186,7 +186,7 @@ class Tuner:
         return vary(self.experiment, chosen)
 
     def together(self, corpus: Corpus) -> dict[Experiment, list[Run]]:
-        """The points' runs, those that differ in the schedule alone under one experiment."""
+        """The runs of all points, in groups that differ only in the schedule."""
         groups: dict[Experiment, list[Run]] = defaultdict(list)
         for point, folder in zip(points(self.grid), self.manifests, strict=True):
             experiment = vary(self.experiment, point).resolve(corpus)
@@ -197,7 +197,7 @@ class Tuner:
         return groups
 
     def _result(self, outcome: TrainResult) -> dict[str, Any]:
-        """What result.json says of a point."""
+        """The content of a point's result.json."""
         return {
             "variant": self.variant,
             "seed": self.seed,

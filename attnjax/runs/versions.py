@@ -1,4 +1,4 @@
-"""What a number depends on beside its settings: the device, and the versions of packages."""
+"""The device and the versions of packages, which numbers also depend on."""
 
 import os
 
@@ -6,8 +6,8 @@ PACKAGES = ("attnjax", "jax", "jaxlib", "flax", "optax")
 
 
 def installed(package: str) -> str:
-    """Its version, or "not installed": a copy of the source runs as well."""
-    # imported here: nothing but a version needs it
+    """The version of an installed package, or "not installed"."""
+    # imported here, because it takes time and only versions need it
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -22,8 +22,8 @@ def versions() -> dict[str, str]:
 
 
 def device() -> str:
-    """What it ran on, in words."""
-    # imported here: `attnjax --version` does not wait for JAX
+    """The device of this process, in words."""
+    # imported here, so that `attnjax --version` does not wait for JAX
     import jax
 
     found = jax.devices()

@@ -170,7 +170,7 @@ def test_nothing_is_logged_beside_the_answers(capsys, run, monkeypatch, caplog):
         (["evaluate", "RUN", "--source", "x" * 5000, "--reference", "y"], "is not a usable path"),
         (["report", "x" * 5000], "File name too long"),
         (["run", "x" * 5000], "File name too long"),
-        (["run", "~nobody/x.py"], "there is no experiment file ~nobody/x.py"),
+        (["run", "~nobody/x.py"], "the experiment file ~nobody/x.py does not exist"),
         (["run", TINY, "--runs", "x" * 5000], "File name too long"),
         (["run", "\udcff.py"], "an argument must be UTF-8; got '\\udcff.py'"),
     ],

@@ -151,7 +151,10 @@ def test_an_override_may_be_of_a_part_that_only_the_variant_has(tmp_path):
 
 def test_what_is_not_trained_to_its_end_says_so(runs, tmp_path, capsys):
     run = shutil.copytree(runs / "tiny" / "scaled" / "seed-0", tmp_path / "seed-0")
-    for finished, warning in ((True, ""), (False, f"{run} is not trained to its end; so far:")):
+    for finished, warning in (
+        (True, ""),
+        (False, f"the training of {run} is not finished; these are its results so far:"),
+    ):
         if not finished:
             (run / "result.json").unlink()
         capsys.readouterr()
