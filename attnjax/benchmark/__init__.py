@@ -1,1 +1,1 @@
-"""The workloads that are timed, and the programs of other engines that they are compared with."""
+"""Timed workloads, and programs of other engines to compare them with."""

@@ -20,19 +20,19 @@ SIZES = (128, 512, 2_048)
 
 
 def prepare(length: int, rows: int = 1, heads: int = HEADS, dtype: str = "float32") -> Prepared:
-    """The fused softmax attention to all keys up to the query's."""
+    """Causal softmax attention, by the fused kernel."""
     call = gradients(_softmax(Causal()), length, rows, heads, dtype)
     return Prepared(call=call, flops=rows * flops(length, heads=heads))
 
 
 def prepare_window(length: int, size: int) -> Prepared:
-    """The same to the last `size` of these keys."""
+    """Causal softmax attention to the last `size` keys, by the fused kernel."""
     call = gradients(_softmax(Causal() & Window(size - 1, 0)), length)
     return Prepared(call=call, flops=flops(length, size))
 
 
 def prepare_linear(length: int) -> Prepared:
-    """Linear attention with elu + 1, in chunks; what its products are is not counted."""
+    """Causal linear attention with elu + 1, in chunks; its FLOPs are not counted."""
     attend: Any = partial(LinearAttention().apply, {}, mask=Causal(), deterministic=True)
     return Prepared(call=gradients(attend, length))
 
@@ -44,7 +44,7 @@ def gradients(
     heads: int = HEADS,
     dtype: str = "float32",
 ) -> Callable[[], Any]:
-    """A call that computes the gradients by queries, keys and values of a length."""
+    """A function that computes the gradients of queries, keys and values of a length."""
     keys = jax.random.split(jax.random.key(0), 3)
     given = [jax.random.normal(key, (rows, heads, length, WIDTH), dtype) for key in keys]
 
@@ -59,7 +59,7 @@ def _softmax(mask: Mask) -> Callable[..., jax.Array]:
 
 
 def flops(length: int, window: int | None = None, heads: int = HEADS) -> int:
-    """Two products forward and five backward, over the pairs that the mask allows."""
+    """The FLOPs of two products forward and five backward, over the allowed pairs."""
     window = length if window is None else window
     pairs = window * (window + 1) // 2 + (length - window) * window
     return 7 * 2 * heads * WIDTH * pairs

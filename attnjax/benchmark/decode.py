@@ -15,7 +15,7 @@ SENTENCES, SHORTEST, LONGEST, ROWS, BEAM, WORDS = 1_000, 8, 21, 64, 5, 15
 
 
 def prepare() -> Prepared:
-    """Random sources of 8 to 21 words, and random parameters."""
+    """Prepare random sources of 8 to 21 words, and random parameters."""
     random = np.random.default_rng(0)
     sources = [
         [*random.integers(SYMBOLS, VOCABULARY, length).tolist(), END]

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from attnjax.benchmark.workload import Prepared
 
 CPU_SIDE, GPU_SIDE = 2_048, 8_192
-"""Of the matrices: large enough for every core to be at its best."""
+"""The side of the matrices, large enough for every core to reach its best speed."""
 
 
 def product(side: int, dtype: str = "float32") -> Prepared:

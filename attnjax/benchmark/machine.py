@@ -1,4 +1,4 @@
-"""Where and when something was measured."""
+"""The machine, date and versions of a measurement."""
 
 import os
 import platform
@@ -9,7 +9,7 @@ import jax
 
 
 def machine() -> dict[str, Any]:
-    """The date, the device, and the versions of what runs on it."""
+    """The date, the device, and the versions of the packages."""
     return {
         "date": date.today().isoformat(),
         "device": jax.devices()[0].device_kind,

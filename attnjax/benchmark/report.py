@@ -11,10 +11,10 @@ from attnjax.errors import UserError
 
 
 def kept(path: Path) -> dict[str, Any]:
-    """A report that `--json` wrote.
+    """Read a report that `--json` wrote.
 
     Raises:
-        UserError: there is none.
+        UserError: the file is not such a report.
     """
     try:
         content = parse_json(path.read_text("utf-8"))
@@ -30,7 +30,7 @@ def kept(path: Path) -> dict[str, Any]:
 
 
 def _is_report(content: dict[str, Any]) -> bool:
-    """Whether it has what `moved` and `changes` read."""
+    """Whether a content has the fields that `moved` and `changes` read."""
     try:
         named = [content[name] for name in ("date", "device", "cores", "jax")]
         for row in content["workloads"]:
@@ -44,7 +44,7 @@ def _is_report(content: dict[str, Any]) -> bool:
 
 
 def table(rows: Iterable[dict[str, Any]]) -> Table:
-    """Medians; the ratio of our speed over the peer's is turn by turn, with its least and most."""
+    """The table of medians. Our speed over the peer's is computed turn by turn, with its range."""
     drawn = Table("workload", box=None, pad_edge=False)
     for column in ("attnjax", "peer", "times as fast", "of the machine's product rate"):
         drawn.add_column(column, justify="right")
@@ -66,7 +66,7 @@ def _ratio(ratio: dict[str, Any]) -> str:
 
 
 def changes(found: Iterable[tuple[str, float, bool]], then: dict[str, Any]) -> Table:
-    """What moved since a kept report, as `turns.moved` found."""
+    """The changes since an earlier report, as found by `turns.moved`."""
     title = f"since {then['date']} on {then['device']}, {then['cores']} cores, jax {then['jax']}"
     drawn = Table("workload", box=None, pad_edge=False, title=title, title_justify="left")
     drawn.add_column("times as fast", justify="right")

@@ -27,13 +27,13 @@ from attnjax.training.step import initial_state, train_step
 
 VOCABULARY, DROPOUT, SMOOTHING = 10_000, 0.1, 0.1
 SYMBOLS = 4
-"""Numbers below are no words."""
+"""The first number that is a word; smaller numbers are special tokens."""
 PADDED = 4
-"""The last so many places of every source are empty."""
+"""The number of padded positions at the end of every source."""
 
 
 class Size(NamedTuple):
-    """Of a Transformer, and of its batch."""
+    """The size of a Transformer and of its batch."""
 
     width: int
     feed_forward: int
@@ -49,11 +49,11 @@ SIZES = {
     "base": Size(512, 2_048, 6, 8, 32, 32),
 }
 ROWS, LENGTH, WIDTH = 128, 20, 512
-"""Of Luong's translator."""
+"""The size of Luong's translator."""
 
 
 def transformer(size: Size, vocabulary: int = VOCABULARY) -> Transformer:
-    """With dropout in all the places where PyTorch's nn.Transformer has it."""
+    """A Transformer with dropout in the places where PyTorch's nn.Transformer has it."""
     heads = MultiHead(heads=size.heads, head=Attention(dropout=DROPOUT))
     feed_forward = FeedForward(width=size.feed_forward, dropout=DROPOUT)
     return Transformer(
@@ -70,7 +70,7 @@ def transformer(size: Size, vocabulary: int = VOCABULARY) -> Transformer:
 
 
 def luong() -> Seq2Seq:
-    """One layer of LSTM on each side, general score, input feeding, no dropout."""
+    """Luong's translator: an LSTM layer on each side, general score, input feeding, no dropout."""
     return Seq2Seq(
         source_vocabulary=VOCABULARY,
         vocabulary=VOCABULARY,
@@ -82,7 +82,7 @@ def luong() -> Seq2Seq:
 
 
 def batch(rows: int, length: int, *, padded: int = 0) -> Batch:
-    """Random words; the last `padded` places of every source are PAD."""
+    """A batch of random words; the last `padded` positions of every source are PAD."""
     draw = np.random.default_rng(0).integers
     source, target = draw(SYMBOLS, VOCABULARY, (2, rows, length), dtype=np.int32)
     source[:, length - padded :] = PAD
@@ -92,14 +92,14 @@ def batch(rows: int, length: int, *, padded: int = 0) -> Batch:
 def prepare(
     model: Any, given: Batch, smoothing: float, precision: Precision = "float32", seeds: int = 1
 ) -> Prepared:
-    """A state that every call replaces by the state after one more update.
+    """Prepare a training state; every call makes one update.
 
     Args:
         model: see `attnjax.models`.
         given: the batch of every update.
-        smoothing: of the labels.
-        precision: of the products.
-        seeds: how many runs to train together on the same batch.
+        smoothing: the smoothing of the labels.
+        precision: the precision of the products.
+        seeds: the number of runs that train together on the same batch.
     """
     recipe = Recipe(
         model=model,

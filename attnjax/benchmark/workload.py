@@ -1,4 +1,4 @@
-"""A workload: work that is timed here and, if there is one, in another engine."""
+"""A workload: work that is timed here, and in another engine if there is one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """A workload whose parameters and data are there.
+    """A workload with its parameters and data, ready to be timed.
 
     Attributes:
-        call: does the work once; what it returns is waited for.
+        call: a function that does the work once and returns arrays to wait for.
         flops: floating-point operations of its products; None: they are not counted.
     """
 
@@ -23,12 +23,12 @@ class Workload:
     """One line of the table.
 
     Attributes:
-        name: family and size, such as "train-tiny".
-        prepare: makes parameters and data.
+        name: the family and size, such as "train-tiny".
+        prepare: a function that makes parameters and data.
         peer: the program in `attnjax/benchmark/peers` that does the same, and its arguments; None:
             there is none.
-        amount: how many of `unit` a call does; None: the unit is milliseconds a call.
-        unit: what is counted, a second.
+        amount: the number of units of work in a call; None: milliseconds per call are shown.
+        unit: the unit of work per second.
     """
 
     name: str
@@ -38,5 +38,5 @@ class Workload:
     unit: str = "ms"
 
     def value(self, seconds: float) -> float:
-        """A call's seconds in the workload's unit."""
+        """The seconds of a call, converted to the workload's unit."""
         return seconds * 1e3 if self.amount is None else self.amount / seconds

@@ -17,10 +17,10 @@ FAMILIES: dict[str, tuple[Workload, ...]] = {
 
 
 def chosen(names: Sequence[str]) -> tuple[Workload, ...]:
-    """The workloads of these families and of these names; of no name: all.
+    """The workloads of these families or names; without names all workloads.
 
     Raises:
-        UserError: there is no such workload.
+        UserError: a name is unknown.
     """
     every = {one.name: one for family in FAMILIES.values() for one in family}
     found: dict[str, Workload] = {}

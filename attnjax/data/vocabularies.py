@@ -27,25 +27,25 @@ SIDES: tuple[Side, Side] = ("source", "target")
 
 
 class Vocabularies(NamedTuple):
-    """The vocabularies of source and target, which may be one; None: that side is no text."""
+    """The vocabularies of source and target, which may be the same; None: that side is not text."""
 
     source: Vocabulary | None
     target: Vocabulary | None
 
     @property
     def sizes(self) -> tuple[int | None, int | None]:
-        """The number of ids of each side; None: that side is no text."""
+        """The number of ids of each side; None: that side is not text."""
         source, target = (None if side is None else side.size for side in self)
         return source, target
 
     @property
     def digest(self) -> str:
-        """The digests of both sides; equal ones mean equal ids."""
+        """The digest of both sides; equal digests mean equal ids."""
         source, target = ("" if side is None else side.digest for side in self)
         return source if source == target else f"{source}:{target}"
 
     def save(self, folder: Path) -> None:
-        """Write both into a folder, which is made if it does not exist; a shared one once."""
+        """Write both into a folder, made if needed; a shared vocabulary is written once."""
         if self.source is not None and self.source == self.target:
             self.source.save(folder)
             return
@@ -63,8 +63,8 @@ def load_vocabularies(folder: Path, digest: str | None = None) -> Vocabularies:
     """Read the vocabularies that `Vocabularies.save` wrote into a folder.
 
     Args:
-        folder: where they are.
-        digest: the digest that they must have; None: any.
+        folder: the folder of the vocabularies.
+        digest: the digest that they must have; None: any digest.
 
     Raises:
         UserError: a vocabulary is missing or damaged, or has another digest.
@@ -78,8 +78,8 @@ def load_vocabularies(folder: Path, digest: str | None = None) -> Vocabularies:
         found = joint(_load(folder))
     if digest is not None and found.digest != digest:
         raise UserError(
-            f"the vocabulary of another run: the one with digest {digest[:12]} was wanted, "
-            f"{folder} has {found.digest[:12]}"
+            f"{folder} has the vocabulary of another run: its digest is {found.digest[:12]}, not "
+            f"{digest[:12]}"
         )
     return found
 
@@ -92,11 +92,9 @@ def _load(folder: Path) -> Vocabulary:
         vocabulary = kind.restore(folder, content)
         whole = vocabulary.digest == content["digest"]
     except FileNotFoundError as error:
-        raise UserError(
-            f"a saved vocabulary was wanted; there is no file {error.filename}"
-        ) from error
+        raise UserError(f"the vocabulary {error.filename} is missing") from error
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise UserError(f"a saved vocabulary was wanted; {path} is damaged ({error})") from error
+        raise UserError(f"the vocabulary {path} is damaged ({error})") from error
     if not whole:
-        raise UserError(f"a saved vocabulary was wanted; {path} was changed after it was written")
+        raise UserError(f"the vocabulary {path} was changed after it was written")
     return vocabulary

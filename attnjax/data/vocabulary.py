@@ -46,7 +46,7 @@ class Vocabulary(ABC):
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _fields(self) -> dict[str, Any]:
-        """What `restore` needs, as JSON."""
+        """The fields that `restore` needs, as JSON."""
         return {"pieces": self.pieces}
 
     @cached_property
@@ -59,10 +59,10 @@ class Vocabulary(ABC):
 
     @abstractmethod
     def merge(self, pieces: list[str]) -> str:
-        """Join pieces, subwords too, to the text that is scored: the opposite of `split`."""
+        """Join pieces and subwords to the text that is scored: the opposite of `split`."""
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text, without END; a piece that the vocabulary lacks is UNKNOWN."""
+        """The ids of a text, without END; a piece that is not in the vocabulary becomes UNKNOWN."""
         return [self._ids.get(piece, UNKNOWN) for piece in self.split(text)]
 
     def tokens(self, ids: Iterable[int]) -> list[str]:
@@ -70,7 +70,7 @@ class Vocabulary(ABC):
         return [self.pieces[number] for number in ids]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of ids up to END, without PAD and START, as it is scored."""
+        """The text of ids up to END, without PAD and START, in the form that is scored."""
         pieces = []
         for number in ids:
             if number == END:
@@ -80,7 +80,7 @@ class Vocabulary(ABC):
         return self.merge(pieces)
 
     def plain(self, text: str) -> str:
-        """The reference that an answer is scored against: `decode` of it, were each piece known."""
+        """A reference in the form that is scored: as `decode` gives it if all pieces are known."""
         return self.merge(self.split(text))
 
     def save(self, folder: Path) -> None:
@@ -95,8 +95,8 @@ class Vocabulary(ABC):
         """The vocabulary that `save` wrote into a folder.
 
         Args:
-            folder: where it is.
-            content: its JSON file's.
+            folder: the folder.
+            content: the content of its JSON file.
 
         Raises:
             KeyError, TypeError, ValueError: the content is damaged.
@@ -138,7 +138,7 @@ class LabelVocabulary(Vocabulary):
 
 @dataclass(frozen=True, kw_only=True)
 class VocabularyPart(ABC):
-    """How a vocabulary is learned from the training texts: a part of a task."""
+    """A way to learn a vocabulary from the training texts. A part of a task."""
 
     def words(self, text: str) -> list[str]:
         """The words of a text, by which a task counts its length."""
@@ -151,7 +151,7 @@ class VocabularyPart(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Characters(VocabularyPart):
-    """Each character of the texts, by code point."""
+    """The characters of the texts, sorted by code point."""
 
     def learn(self, texts: Iterable[str]) -> CharacterVocabulary:
         return CharacterVocabulary((*SPECIAL, *sorted(set().union(*texts))))
@@ -159,11 +159,11 @@ class Characters(VocabularyPart):
 
 @dataclass(frozen=True, kw_only=True)
 class SplitWords(VocabularyPart):
-    """The words between spaces: of text that is tokenized, and split into subwords, already.
+    """The words between spaces, for text that is already tokenized and split into subwords.
 
     Attributes:
-        min_count: how often a word must occur to have an id; rarer words are UNKNOWN.
-        max_size: the number of words that have an id, the most frequent ones; None: no limit.
+        min_count: the smallest number of occurrences of a word; rarer words become UNKNOWN.
+        max_size: the largest number of words; the most frequent ones are kept. None: no limit.
     """
 
     min_count: PositiveInt = 1
@@ -191,7 +191,7 @@ class SplitWords(VocabularyPart):
 
 @dataclass(frozen=True, kw_only=True)
 class Labels(VocabularyPart):
-    """The labels of a classification task, whatever spaces they have."""
+    """The labels of a classification task; a label may contain spaces."""
 
     def learn(self, texts: Iterable[str]) -> LabelVocabulary:
         """The labels, the most frequent ones first, equally frequent ones by alphabet."""

@@ -59,7 +59,7 @@ class Convolutions(nn.Module):
 
 
 def _pooled(x: jax.Array) -> jax.Array:
-    """The largest of each 2 x 2, an odd last row or column left out: [B, h, w, D].
+    """The maximum of each 2 x 2 pixels, [B, h, w, D]; an odd last row or column is left out.
 
     The gradient of `nn.max_pool` takes XLA's CPU code twice as long.
     """
@@ -235,5 +235,5 @@ class Captioner(SequenceModel):
 
 
 def _present(image: jax.Array) -> jax.Array:
-    """Which images [B, height, width, channels] are no filler, booleans [B]."""
+    """Booleans [B]: the images [B, height, width, channels] that are not filler."""
     return jnp.isfinite(image).all((1, 2, 3))

@@ -22,7 +22,7 @@ from attnjax.nn.linear import Dense
 
 
 class RNNDecoder(nn.Module, ABC):
-    """A recurrent decoder: `step` goes word by word, `project` and `output` take all words at once.
+    """A recurrent decoder: `step` computes one word, `project` and `output` all words at once.
 
     The model scans `step` over the words, with the parameters of the decoder shared by all steps.
     """
@@ -44,7 +44,7 @@ class RNNDecoder(nn.Module, ABC):
 
     @abstractmethod
     def project(self, words: jax.Array) -> jax.Array:
-        """The words' part of the cell's input: [B, T, E] -> [B, T, any]."""
+        """The projection of the words for the cell: [B, T, E] -> [B, T, any]."""
 
     @abstractmethod
     def step(
@@ -58,11 +58,11 @@ class RNNDecoder(nn.Module, ABC):
 
 
 class Feeding(nn.Module, ABC):
-    """How much of the last step's attentional vector goes into the next step."""
+    """The input of the cell: the word, and perhaps the last step's attentional vector."""
 
     @abstractmethod
     def width(self, attentional: int) -> int:
-        """How many numbers of an attentional vector of this width are fed."""
+        """The number of fed numbers of an attentional vector of this width."""
 
     @abstractmethod
     def __call__(self, cell: Cell, projected: jax.Array, attentional: jax.Array) -> jax.Array:

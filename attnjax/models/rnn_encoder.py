@@ -17,8 +17,8 @@ from attnjax.nn.lift import clone_template, inherited, scan_time
 class RNNLayer(nn.Module):
     """One cell over a text in one direction.
 
-    Padding leaves the carry as it is and has the state 0. So reading backward begins at the last
-    word that is not padding.
+    Padding does not change the carry, and its state is 0. Reading backward therefore begins at the
+    last word that is not padding.
 
     Attributes:
         cell: the template of the cell.
@@ -54,11 +54,11 @@ class RNNLayer(nn.Module):
 
 
 class EncoderOutput(NamedTuple):
-    """What an encoder makes of its texts.
+    """The output of an encoder.
 
     Attributes:
-        states: of the last layer, [B, S, W], or [B, S, 2 W] of both directions, forward first; 0 at
-            padding.
+        states: the states of the last layer, [B, S, W], or [B, S, 2 W] with both directions,
+            forward first; 0 at padding.
         final: the carry after the last word read, of each layer, of each direction.
     """
 

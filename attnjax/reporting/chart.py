@@ -45,7 +45,7 @@ _CONFIG = {
 def layer(
     values: list[dict[str, Any]], mark: dict[str, Any], encoding: dict[str, Any]
 ) -> dict[str, Any]:
-    """Marks of values of their own."""
+    """A layer of marks with values of its own."""
     return {"data": {"values": values}, "mark": mark, "encoding": encoding}
 
 
@@ -56,7 +56,7 @@ def quantity(field: str, scale: dict[str, Any], axis: dict[str, Any]) -> dict[st
 
 
 def one_value(values: Sequence[float]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a scale and an axis need if all values are equal; nothing otherwise.
+    """Options of scale and axis if all values are equal; {} otherwise.
 
     Vega gives such an axis a single tick labeled 0, whatever the value.
     """
@@ -71,7 +71,7 @@ def one_value(values: Sequence[float]) -> tuple[dict[str, Any], dict[str, Any]]:
 def told_apart(
     names: Sequence[str], colors: Sequence[str], dashes: Sequence[Sequence[int]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The channels of color and of dashes for lines of these series, with one legend for both."""
+    """The channels of color and dashes for the lines of series, with one legend for both."""
     named = {
         "field": "series",
         "type": "nominal",
@@ -97,5 +97,5 @@ def svg(chart: dict[str, Any], label: str) -> Markup:
     if size is None:
         raise ValueError(f"an SVG with width, height and viewBox was wanted; got {text[:200]}")
     body = text[text.index(">") + 1 :]
-    # what Vega made of text is escaped
+    # Vega has escaped all text
     return Markup(f'<svg role="img" aria-label="{escape(label)}" {size.group()}>{body}')

@@ -1,4 +1,4 @@
-"""What the table and the page say of results, claims and changes, in the same words."""
+"""Words for results, claims and changes, shared by the table and the page."""
 
 import math
 from collections.abc import Sequence
@@ -12,20 +12,20 @@ MARKS = {"reproduced": "✓", "not reproduced": "✗", "undecided": "?"}
 
 
 def heading(summary: Summary, key: MetricKey) -> str:
-    """The metric in words, and an arrow where one direction is better."""
+    """The metric in words, with an arrow if one direction is better."""
     better = summary.better(key)
     return str(key) if better is None else f"{key} {ARROWS[better]}"
 
 
 def count(value: float | None) -> str:
-    """A whole number with its thousands apart."""
+    """A whole number with separators of thousands."""
     return MISSING if value is None else f"{value:,.0f}"
 
 
 def best(summary: Summary, key: MetricKey) -> set[str]:
     """The variants with the best mean among those that were tested on the same test set.
 
-    A variant that no other shares its test set with is none: there is nothing to compare it with.
+    A variant whose test set no other variant has is left out: it cannot be compared.
     """
     found: set[str] = set()
     better = summary.better(key)
@@ -42,20 +42,20 @@ def best(summary: Summary, key: MetricKey) -> set[str]:
 
 
 def verdict(claim: ClaimRow) -> str:
-    """The verdict with its mark, and that the claim is exploratory if it is."""
+    """The verdict with its mark, and the word "exploratory" if the claim is."""
     mark = f"{MARKS.get(claim.verdict, '')} {claim.verdict}".strip()
     return f"{mark}, exploratory" if claim.exploratory else mark
 
 
 def evidence(claim: ClaimRow) -> str:
-    """What a verdict rests on: the estimate, its interval, and the region that we set."""
+    """The evidence of a verdict: the estimate, its interval, and the region that we set."""
     found, ends = estimate(claim.estimate, claim.low, claim.high)
     region = interval(*claim.region)
     return f"{found} (95 % over {claim.basis}: {ends}); wanted: {region}, set by us"
 
 
 def seeds(claim: ClaimRow) -> str:
-    """The value of each seed, and which one lies far off the others."""
+    """The value of each seed, and the seed that lies far off the others."""
     said = "by seed: " + ", ".join(f"{seed}: {number(value, 3)}" for seed, value in claim.seeds)
     if claim.far_off is not None:
         said += f"; seed {claim.far_off} lies far off the others"
@@ -63,26 +63,26 @@ def seeds(claim: ClaimRow) -> str:
 
 
 def origin(claim: ClaimRow) -> str:
-    """Where the paper says it, or that the question is ours."""
+    """The source of a claim in the paper, or the words that the question is ours."""
     return claim.source or "our own question"
 
 
 def changed(change: Change, rows: tuple[Row, ...]) -> str:
-    """One change in words: the field, both values, and the variants, unless it is all of them."""
+    """One change in words: the field, both values, and the variants unless all have it."""
     said = f"{change.path}: {change.run} (the file: {change.file})"
     everyone = {row.variant for row in rows} == set(change.variants)
     return said if everyone else f"{said}, in {', '.join(change.variants)}"
 
 
 def tuned(tunings: Sequence[TuningRow]) -> str:
-    """What was tuned, and by what it was chosen."""
+    """The tuned fields, and how their values were chosen."""
     fields = dict.fromkeys(field for one in tunings for field in one.fields)
     seeds = dict.fromkeys(str(one.seed) for one in tunings)
     return f"{', '.join(fields)}: tuned by the lowest validation loss, seed {', '.join(seeds)}"
 
 
 def losses(tuning: TuningRow) -> str:
-    """The validation loss at each point of the grid."""
+    """The validation loss at each point of the grid, in words."""
     said = {None: "not finished", math.inf: "diverged"}
     return ", ".join(
         f"{values(one.values)}: {said.get(one.loss) or number(one.loss)}" for one in tuning.points
@@ -90,7 +90,7 @@ def losses(tuning: TuningRow) -> str:
 
 
 def chosen(tuning: TuningRow) -> str:
-    """The chosen values, and whether the best may lie beyond the grid."""
+    """The chosen values, and a warning if they lie at the edge of the grid."""
     if not tuning.edges:
         return values(tuning.chosen)
     where = "" if len(tuning.fields) == 1 else f" of {', '.join(tuning.edges)}"

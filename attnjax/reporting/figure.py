@@ -28,15 +28,15 @@ _CELL = 13
 
 
 def forest(claim: ClaimRow) -> Markup | None:
-    """The interval as a bar and every seed as a small dot, over the claim's region as a band.
+    """A claim: its interval as a bar, every seed as a dot, the claim's region as a band.
 
-    None where there is nothing to draw: no finite estimate.
+    None if the estimate is not finite.
     """
     if not math.isfinite(claim.estimate):
         return None
     values = finite([value for _, value in claim.seeds])
     ends = finite([claim.low, claim.high, *claim.region, claim.estimate, *values])
-    # of a difference, 0 says that there is none
+    # a difference of 0 means that there is none
     if claim.difference:
         ends.append(0.0)
     margin = 0.15 * (max(ends) - min(ends)) or 1.0
@@ -68,7 +68,7 @@ def forest(claim: ClaimRow) -> Markup | None:
 
 
 def seeds(metric: str, values: Mapping[str, Sequence[float | None]]) -> Markup | None:
-    """A dot a seed and a stroke at the mean, a line a variant. None without a finite value."""
+    """A metric: for each variant dots for seeds and a stroke at the mean; None: no value."""
     columns = {variant: finite(column) for variant, column in values.items()}
     points = [{"variant": name, "value": v} for name, column in columns.items() for v in column]
     means = [{"variant": k, "value": sum(v) / len(v)} for k, v in columns.items() if v]
@@ -132,7 +132,7 @@ def learning(
 
 
 def attention(variant: str, picture: Picture) -> Markup:
-    """The weights of one sentence: source across, target down, gold cells outlined."""
+    """The attention weights of one sentence: source across, target down, gold cells outlined."""
     source, target = ([*map(visible, side)] for side in (picture.source, picture.target))
     cells = [
         {"x": x, "y": y, "weight": min(1.0, weight)}
@@ -167,7 +167,7 @@ def attention(variant: str, picture: Picture) -> Markup:
 
 
 def mechanism(panel: Panel) -> Markup:
-    """Values along the panel's axis, both logarithmic: a dot a seed, the claimed slope dotted."""
+    """A panel with logarithmic axes: a dot for each seed, the claimed slope as a dotted line."""
     points, lines, claimed = [], [], []
     for one in panel.series:
         lines += [{"series": one.name, "place": x, "value": v} for x, v in one.means]
@@ -203,7 +203,7 @@ def mechanism(panel: Panel) -> Markup:
 
 
 def by_length(title: str, drawn: Sequence[Line]) -> Markup:
-    """A score by the mean length of the sources of each part, a dot a seed, a line a variant."""
+    """A score by source length: a line for each variant, a dot for each seed and part."""
     points, means = [], []
     for line in drawn:
         means += [{"series": line.variant, "length": s, "value": v} for s, v in line.means]
@@ -247,7 +247,7 @@ def _ticks(values: Sequence[float]) -> list[float]:
 
 
 def _kind(values: Sequence[float], *, ratio: float) -> str:
-    """Logarithmic where all values are positive and lie further apart than `ratio`."""
+    """The kind of scale: logarithmic if all values are positive and their ratio exceeds `ratio`."""
     return "log" if min(values) > 0 and max(values) / min(values) > ratio else "linear"
 
 

@@ -13,7 +13,7 @@ class Line:
     """One line of the figure.
 
     Attributes:
-        variant: its name.
+        variant: the name of the variant.
         lengths: the mean length of the sources of each part, in symbols.
         values: for each part, one number per seed.
     """
@@ -24,13 +24,13 @@ class Line:
 
     @property
     def means(self) -> list[tuple[float, float]]:
-        """(mean length, mean over seeds) where there is one."""
+        """(mean length, mean over seeds) of each part that has values."""
         columns = zip(self.lengths, self.values, strict=True)
         return [(length, sum(column) / len(column)) for length, column in columns if column]
 
 
 def lines(summary: Summary) -> dict[str, list[Line]]:
-    """The lines of each metric that was measured by length, one per variant.
+    """The lines of each metric that was measured by length, one for each variant.
 
     A variant that kept no lengths of its sources has no line.
     """
@@ -53,5 +53,5 @@ def lines(summary: Summary) -> dict[str, list[Line]]:
 
 
 def finite(values: Sequence[float | None]) -> list[float]:
-    """The values that are there and finite."""
+    """The values that were measured and are finite."""
     return [value for value in values if value is not None and math.isfinite(value)]

@@ -15,11 +15,11 @@ class Series:
     """One line of the figure.
 
     Attributes:
-        name: what the legend says.
+        name: the name in the legend.
         places: the variants' places on the axis.
         values: for each place, one number per seed.
-        moment: which of a metric's moments (initial, trained) it is; decides the dashes.
-        group: which set of variants it is; decides the color.
+        moment: the moment of the metric, initial or trained; it decides the dashes.
+        group: the number of the set of variants; it decides the color.
         slope: the claimed slope on log-log axes; None: nothing is claimed.
     """
 
@@ -32,7 +32,7 @@ class Series:
 
     @property
     def means(self) -> list[tuple[float, float]]:
-        """(place, mean over seeds) where there is one."""
+        """(place, mean over seeds) of each place that has values."""
         columns = zip(self.places, self.values, strict=True)
         return [(place, sum(column) / len(column)) for place, column in columns if column]
 
@@ -42,9 +42,9 @@ class Panel:
     """One figure: a metric along an axis.
 
     Attributes:
-        title: the metric.
-        axis: what the variants differ in.
-        series: its lines.
+        title: the name of the metric.
+        axis: the name of the axis, in which the variants differ.
+        series: the lines.
     """
 
     title: str
@@ -53,7 +53,7 @@ class Panel:
 
 
 def panels(summary: Summary) -> list[Panel]:
-    """One panel per metric and axis, one line per set of variants that a slope is claimed over.
+    """One panel for each metric and axis, with a line for each set of variants of a claimed slope.
 
     Both moments of a metric share a panel. Drawn are the metrics of the claimed slopes and those
     that judge nothing; the axes are logarithmic, so values that are not positive are left out.
@@ -111,7 +111,7 @@ def _series(
 
 
 def _names(sets: list[list[str]]) -> list[str]:
-    """What the variants of each set have in common: unscaled_16, unscaled_64 is "unscaled"."""
+    """The common part of the names in each set: "unscaled" for unscaled_16 and unscaled_64."""
     names = []
     for variants in sets:
         parts = [re.split(r"[\s_/,-]+", variant) for variant in variants]

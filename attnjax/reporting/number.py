@@ -1,4 +1,4 @@
-"""Numbers as people read them: no more digits than their spread carries."""
+"""Numbers in words and digits; only digits that their spread justifies are shown."""
 
 import math
 
@@ -6,7 +6,7 @@ MISSING = "–"
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """`value` to `digits` significant digits; a dash for None, and words for what is not finite."""
+    """`value` to `digits` significant digits; a dash for None, and words if it is not finite."""
     if value is None:
         return MISSING
     if not math.isfinite(value):
@@ -19,7 +19,7 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def measured(mean: float | None, deviation: float | None) -> str:
-    """`mean ± deviation`: one significant digit of the deviation, two if the first is a 1.
+    """`mean ± deviation`, with one significant digit of the deviation, or two if the first is 1.
 
     The mean is rounded to the same place. A deviation of None (one seed), or one that is not
     finite, is left out.
@@ -42,7 +42,7 @@ def _rounded(value: float, places: int) -> str:
 
 
 def estimate(value: float | None, low: float | None, high: float | None) -> tuple[str, str]:
-    """An estimate and its interval, to the two digits that the interval's width carries."""
+    """An estimate and its interval, to two digits of the interval's width."""
     ends = [end for end in (low, high) if end is not None and math.isfinite(end)]
     if value is None or not math.isfinite(value) or len(ends) < 2 or ends[0] == ends[1]:
         return number(value), interval(low, high)
@@ -51,7 +51,7 @@ def estimate(value: float | None, low: float | None, high: float | None) -> tupl
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """`low to high`; None or an infinite end means that there is no bound on that side."""
+    """`low to high`; an end that is None or infinite is no bound."""
     bounded_below = low is not None and math.isfinite(low)
     bounded_above = high is not None and math.isfinite(high)
     if bounded_below and bounded_above:

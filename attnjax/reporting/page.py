@@ -1,8 +1,8 @@
-"""An experiment's report: one HTML file that needs nothing else, in light, in dark, and on paper.
+"""The report of an experiment: a single HTML file, for screen and paper.
 
 The page is the template report.html.jinja over a `Summary`, the learning curves (metrics.jsonl) and
-the attention pictures (attention.json) of the runs. A section without content is left out; a figure
-that cannot be drawn leaves out itself.
+the attention pictures (attention.json) of the runs. A section without content is left out; in the
+place of a figure that cannot be drawn stands the reason.
 """
 
 import textwrap
@@ -30,9 +30,9 @@ class Figure:
     """A drawn figure.
 
     Attributes:
-        title: what stands above it.
-        chart: its SVG; None: there is nothing to draw.
-        problem: why it could not be drawn; "": it could.
+        title: the title above the figure.
+        chart: the figure's SVG; None: there is nothing to draw.
+        problem: why the figure could not be drawn; "": it was drawn.
     """
 
     title: str
@@ -41,7 +41,7 @@ class Figure:
 
 
 def write(folder: Path, summary: Summary) -> Path:
-    """Write the report of the experiment whose runs are under `folder`; returns its path."""
+    """Write the report of the experiment with its runs in `folder`; return the report's path."""
     here = Path(__file__).parent
     environment = Environment(
         loader=FileSystemLoader(here),
@@ -85,7 +85,7 @@ def _prose(note: str) -> list[tuple[str, str]]:
 
 
 def _drawn(title: str, draw: Callable[[], Markup | None]) -> Figure:
-    """A figure, whatever becomes of it: training took hours, and a chart is not worth them."""
+    """Draw a figure; an error becomes its `problem`, so that no error loses the report."""
     try:
         return Figure(title=title, chart=draw())
     except Exception as error:
@@ -93,7 +93,7 @@ def _drawn(title: str, draw: Callable[[], Markup | None]) -> Figure:
 
 
 def _shown(figures: Sequence[Figure]) -> list[Figure]:
-    """The figures that have something to show."""
+    """The figures that have a chart or a problem."""
     return [one for one in figures if one.chart is not None or one.problem]
 
 
@@ -149,5 +149,5 @@ def _attention(runs: Mapping[str, Sequence[Path]]) -> list[Figure]:
 
 
 def _minus(text: str) -> str:
-    """A minus as long as a plus; in the terminal a hyphen, which can be copied, is better."""
+    """Replace hyphens before numbers by minus signs, which are as long as a plus."""
     return text.replace("-", "−")

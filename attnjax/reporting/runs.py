@@ -1,4 +1,4 @@
-"""What the page reads from the runs' folders: learning curves and attention pictures."""
+"""Learning curves and attention pictures, read from the runs' folders for the page."""
 
 import math
 import statistics
@@ -17,7 +17,7 @@ from attnjax.reporting.summary import Row
 from attnjax.training.metrics_log import read
 
 _POINTS = 150
-"""A curve is drawn a few hundred pixels wide; more points than this cannot be seen."""
+"""The largest number of points of a curve, which is a few hundred pixels wide."""
 
 
 class Point(NamedTuple):
@@ -30,7 +30,7 @@ class Point(NamedTuple):
 
 
 def folders(folder: Path, row: Row) -> list[Path]:
-    """The run folders of a variant, in the order of its seeds; those that are gone are left out."""
+    """The run folders of a variant that still exist, in the order of its seeds."""
     return [folder / name for name in row.runs if (folder / name).is_dir()]
 
 
@@ -51,7 +51,7 @@ def curve(runs: Sequence[Path], split: Literal["train", "valid"]) -> list[Point]
 
 
 def picture(runs: Sequence[Path]) -> Picture | None:
-    """The first sentence's attention, of the first seed that kept one.
+    """The attention picture of the first sentence, from the first seed that has one.
 
     Raises:
         UserError: the file is damaged.
@@ -70,12 +70,12 @@ def picture(runs: Sequence[Path]) -> Picture | None:
 
 
 def visible(token: str) -> str:
-    """A token that can be seen on its own: blanks, marks and invisible characters stand out."""
+    """A token with blanks, marks and invisible characters made visible."""
     if not token or token == SPECIAL[END]:
         return "∎" if token else "∅"
     shown = "".join(
         "␣" if category == "Zs" else "▫" if category in ("Cc", "Cf", "Zl", "Zp") else character
         for character, category in ((c, unicodedata.category(c)) for c in token)
     )
-    # A vowel sign or an accent needs something to sit on.
+    # A vowel sign or an accent is shown on a dotted circle.
     return "◌" + shown if unicodedata.category(shown[0]).startswith("M") else shown

@@ -1,4 +1,4 @@
-"""The summary of an experiment, typed: what summary.json holds and the reports show.
+"""The summary of an experiment as dataclasses: the content of summary.json and of the reports.
 
 `attnjax.runs.summary` makes it from the runs' folders; `config.serialize` writes and reads it.
 """
@@ -14,13 +14,13 @@ class Column:
     """One metric of a variant.
 
     Attributes:
-        key: which metric.
-        better: which direction is better; None: the metric judges nothing.
+        key: the key of the metric.
+        better: which direction is better; None: the metric only describes.
         values: one per seed, in the order of the row's seeds; None: not measured.
-        mean: over the seeds.
+        mean: the mean over the seeds.
         deviation: the standard deviation over the seeds (n - 1); None: fewer than two seeds.
         length: for a part of the test split, the mean number of symbols of its sources; None:
-            unknown, or no part.
+            unknown, or the key has no part.
     """
 
     key: MetricKey
@@ -36,11 +36,11 @@ class Row:
     """One variant.
 
     Attributes:
-        variant: its name.
-        seeds: of its finished runs.
-        columns: what was measured.
-        parameters: how many it has.
-        seconds: of training, all seeds together.
+        variant: the name of the variant.
+        seeds: the seeds of its finished runs.
+        columns: the measured metrics.
+        parameters: the number of parameters.
+        seconds: the training time of all seeds together.
         test_set: a digest of the test split; None: unknown. Scores compare only where it is equal.
         runs: the runs' folders, relative to the experiment's, in the order of the seeds.
     """
@@ -68,8 +68,7 @@ class TunedPoint:
 
     Attributes:
         values: one for each tuned field.
-        loss: the lowest validation loss of its training; infinity: it diverged; None: it was not
-            finished.
+        loss: the lowest validation loss; infinity: the training diverged; None: it is not finished.
     """
 
     values: tuple[float, ...]
@@ -81,10 +80,10 @@ class TuningRow:
     """The tuning of one variant.
 
     Attributes:
-        variant: its name.
-        seed: of the runs that tuned it.
+        variant: the name of the variant.
+        seed: the seed of the tuning runs.
         fields: the paths of the tuned fields.
-        points: all of the grid.
+        points: all points of the grid.
         chosen: the values that the variant's seeds were trained with.
     """
 
@@ -107,11 +106,11 @@ class TuningRow:
 
 @dataclass(frozen=True, kw_only=True)
 class SlopeLine:
-    """What a slope is taken over.
+    """The axis of a claimed slope.
 
     Attributes:
-        axis: what x is, as "key width".
-        over: (variant, its x).
+        axis: the name of x, such as "key width".
+        over: pairs of a variant and its x.
     """
 
     axis: str
@@ -124,20 +123,20 @@ class ClaimRow:
 
     Attributes:
         text: the statement.
-        source: where the paper says it; None: our own question.
+        source: the paper's section and sentence; None: our own question.
         exploratory: whether the design was changed after its results had been seen.
-        metric: what was measured.
-        basis: what the interval ranges over: "seeds", or "seeds and sentences".
+        metric: the key of the metric.
+        basis: the samples that the interval is over: "seeds", or "seeds and sentences".
         estimate: the mean over seeds.
         low: the lower end of its 95 % interval.
         high: the upper end.
         region: the least and the greatest value that the statement allows.
         verdict: "reproduced", "not reproduced" or "undecided".
-        reason: why the claim cannot be decided; "": it can.
-        seeds: (seed, its value).
+        reason: why the claim cannot be decided; "": it can be decided.
+        seeds: pairs of a seed and its value.
         far_off: the seed whose value lies far off the others.
-        difference: whether the estimate is a difference, so that 0 says that there is none.
-        slope: what the estimate is the slope over; None: it is no slope.
+        difference: whether the estimate is a difference, so that 0 means no difference.
+        slope: the axis of the slope; None: the estimate is not a slope.
     """
 
     text: str
@@ -164,12 +163,12 @@ class PublishedRow:
     Attributes:
         paper: author and year.
         table: where in the paper.
-        variant: ours that stands for it.
-        metric: ours that stands for theirs.
+        variant: our variant that the figure is compared with.
+        metric: our metric that the figure is compared with.
         value: the paper's figure.
         source: the published words, or where the figure was read.
-        ours: the mean over our seeds; None: the variant was not run, or not measured so.
-        deviation: its standard deviation over seeds.
+        ours: the mean over our seeds; None: our variant was not run or has no such metric.
+        deviation: the standard deviation over our seeds.
     """
 
     paper: str
@@ -183,7 +182,7 @@ class PublishedRow:
 
     @property
     def difference(self) -> float | None:
-        """Ours minus the paper's."""
+        """Our mean minus the paper's figure; None: we have no mean."""
         return None if self.ours is None else self.ours - self.value
 
 
@@ -193,7 +192,7 @@ class LeftOut:
 
     Attributes:
         text: the claim, or the figure.
-        reason: why.
+        reason: why it is not shown.
     """
 
     text: str
@@ -205,10 +204,10 @@ class Change:
     """A field in which runs differ from the experiment file.
 
     Attributes:
-        path: of the field.
-        file: its value in the file.
-        run: its value in the runs.
-        variants: whose runs.
+        path: the path of the field.
+        file: the value in the file.
+        run: the value in the runs.
+        variants: the variants of these runs.
     """
 
     path: str
@@ -219,22 +218,22 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """What an experiment came to.
+    """The results of an experiment.
 
     Attributes:
-        experiment: the name of its folder.
+        experiment: the name of the experiment's folder.
         title: the file's first line.
         note: the rest of the file's docstring.
-        changes: what the runs have otherwise than the file.
-        rows: its variants that have finished runs.
-        tunings: of those that were tuned.
-        claims: those that were judged.
+        changes: the fields in which runs differ from the file.
+        rows: the variants that have finished runs.
+        tunings: the tunings of the variants that were tuned.
+        claims: the claims that were judged.
         published: the papers' figures beside ours.
         left_out: claims and figures that are not shown, and why.
-        device: what the latest run ran on.
-        versions: (package, its version) of the latest run.
-        date: of the latest run.
-        command: what runs all of it again.
+        device: the device of the latest run.
+        versions: the packages and their versions in the latest run.
+        date: the date of the latest run.
+        command: the command that makes these runs.
     """
 
     experiment: str
@@ -252,12 +251,12 @@ class Summary:
     command: str = ""
 
     def keys(self, *, judged: bool) -> list[MetricKey]:
-        """The metrics that say how good a variant is (judged), or those that only describe it."""
+        """The metrics that judge a variant (`judged`), or those that only describe it."""
         columns = [column for row in self.rows for column in row.columns]
         wanted = (column.key for column in columns if (column.better is not None) == judged)
         return list(dict.fromkeys(wanted))
 
     def better(self, key: MetricKey) -> Better | None:
-        """Which direction of a metric is better; None: it judges nothing."""
+        """Which direction of a metric is better; None: the metric only describes."""
         columns = (row.column(key) for row in self.rows)
         return next((column.better for column in columns if column is not None), None)

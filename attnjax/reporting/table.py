@@ -29,7 +29,7 @@ COSTS = ("n", "parameters", "seconds")
 SPREAD = "±: the standard deviation over seeds"
 TIME = "seconds: of training, all seeds together"
 _BESIDE_COSTS, _BESIDE = 2, 3
-"""Metrics side by side that fit into 80 columns, with the variant and the costs, and without."""
+"""The numbers of metrics that fit into 80 columns, beside variant and costs, and without costs."""
 _STYLES = {"reproduced": "bold blue", "not reproduced": "bold red", "undecided": "bold"}
 
 
@@ -58,8 +58,8 @@ def table(summary: Summary) -> RenderableType:
 
 
 def plain(summary: Summary) -> str:
-    """The table without color, one line per row however long it is."""
-    # A table is as wide as what it holds; the console only must not be narrower.
+    """The table without color; rows are never broken."""
+    # the table is as wide as its content; the console must not be narrower
     console = Console(file=io.StringIO(), width=10_000, color_system=None, force_terminal=False)
     with console.capture() as capture:
         console.print(table(summary))
@@ -118,7 +118,7 @@ def _left_out(left_out: Sequence[LeftOut]) -> Table:
 
 
 def _table(*texts: str, numbers: Sequence[str] = ()) -> Table:
-    """A table in which texts are broken where the screen is narrow, and numbers are not."""
+    """A table whose texts are broken on a narrow screen; numbers are not broken."""
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in texts:
         drawn.add_column(Text(name), overflow="fold")

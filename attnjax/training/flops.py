@@ -11,12 +11,12 @@ from jax.extend.core import ClosedJaxpr, Jaxpr  # pyright: ignore[reportPrivateI
 def product_flops(function: Callable[..., Any], *arguments: Any) -> int:
     """Floating-point operations of all matrix products and convolutions, 2 per multiplication.
 
-    A loop's body counts as often as it runs, and of branches the costliest counts. A product that
-    the compiler would remove counts too. Everything else is left out, as in papers' figures.
+    The body of a loop counts as often as it runs; of several branches only the costliest counts.
+    Products that the compiler would remove count too. Everything else is left out, as in papers.
 
     Args:
-        function: what is counted.
-        arguments: arrays, or their shapes.
+        function: the computation.
+        arguments: the arguments of the function: arrays, or their shapes.
     """
     return _count(jax.make_jaxpr(function)(*arguments).jaxpr)
 
@@ -42,7 +42,7 @@ def _of(equation: Any) -> int:
 
 
 def _jaxprs(values: Any) -> Iterator[Any]:
-    """The programs inside an equation, closed over constants or not."""
+    """The jaxprs inside an equation's parameters."""
     for value in values:
         if isinstance(value, ClosedJaxpr):
             yield value.jaxpr

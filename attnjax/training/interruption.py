@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, noticed between two steps instead of in the middle of one."""
+"""Ctrl-C and SIGTERM are noticed between two steps, not in the middle of a step."""
 
 import signal
 import threading
@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-"""Ctrl-C, and what a batch system sends before it ends a job."""
+"""Ctrl-C, and the signal that a batch system sends before it ends a job."""
 
 
 class Interruption:
-    """The signal that has come, if one has."""
+    """The signal that has come; None: no signal has come."""
 
     signal: int | None = None
 
@@ -21,9 +21,9 @@ class Interruption:
 
 @contextmanager
 def interruption() -> Iterator[Interruption]:
-    """Notice Ctrl-C and SIGTERM; a second one of a kind ends the program at once.
+    """Notice Ctrl-C and SIGTERM; the second signal of a kind ends the program at once.
 
-    Outside the main thread, which alone gets signals, nothing is noticed.
+    Only the main thread gets signals; in another thread nothing is noticed.
     """
     noticed = Interruption()
     if threading.current_thread() is not threading.main_thread():
@@ -34,7 +34,7 @@ def interruption() -> Iterator[Interruption]:
         noticed.signal = number
         signal.signal(number, before[number])
 
-    # None is a handler that was not installed from Python
+    # None stands for a handler that was not installed from Python
     before: dict[int, Any] = {
         number: signal.getsignal(number) or signal.SIG_DFL for number in SIGNALS
     }

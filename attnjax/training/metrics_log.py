@@ -1,4 +1,4 @@
-"""A run's metrics: a line each in metrics.jsonl, and the same for TensorBoard beside it."""
+"""A run's log: rows in metrics.jsonl, and the same numbers for TensorBoard."""
 
 import hashlib
 import json
@@ -21,16 +21,16 @@ FILE = "metrics.jsonl"
 """The name of the file in a run's folder."""
 
 SECONDS_BETWEEN_FLUSHES = 10
-"""How late TensorBoard is; metrics.jsonl is up to date."""
+"""The longest delay of TensorBoard's files; metrics.jsonl has no delay."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LogEnd:
-    """How long metrics.jsonl was when a checkpoint was saved, and the digest of what it held.
+    """The size and the digest of metrics.jsonl when a checkpoint was saved.
 
     Attributes:
-        size: bytes.
-        digest: SHA-256, hexadecimal.
+        size: the number of bytes.
+        digest: SHA-256 of these bytes, hexadecimal.
     """
 
     size: int = 0
@@ -38,13 +38,13 @@ class LogEnd:
 
 
 class MetricsLog:
-    """The metrics of the run in `folder`, which goes on after `step`."""
+    """The log of the run in `folder`, which goes on after `step`."""
 
     def __init__(self, folder: Path, *, step: int, end: LogEnd) -> None:
-        """Open the run's files, and drop the rows behind `end`: they are written again.
+        """Open the run's files, and drop the rows after `end`, which will be written again.
 
-        Where metrics.jsonl does not begin with the rows that `end` is of, a warning names it, the
-        damaged file is kept aside, and the rows that can still be read are kept.
+        If metrics.jsonl does not begin with the content that `end` describes, a warning names it,
+        the damaged file is kept aside, and the rows that can still be read are kept.
         """
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / FILE
@@ -66,15 +66,15 @@ class MetricsLog:
         rewritten.replace(path)
         self._file = path.open("ab", buffering=0)
         self._size, self._digest = len(kept), hashlib.sha256(kept)
-        # not SummaryWriter, whose thread would meet a full disk where nobody sees it
+        # not SummaryWriter: an error in its thread, such as a full disk, would not be seen
         self._board = EventsWriter(str(folder / "events"), filename_suffix=f".{step}")
         self._flushed = time.monotonic()
-        start = SessionLog(status=SessionLog.START)  # TensorBoard drops later steps, too
+        start = SessionLog(status=SessionLog.START)  # makes TensorBoard drop later steps, too
         self._board.write_event(Event(step=step + 1, session_log=start))
 
     @property
     def end(self) -> LogEnd:
-        """Where the file ends now."""
+        """The present size and digest of the file."""
         return LogEnd(size=self._size, digest=self._digest.hexdigest())
 
     def write(self, *, step: int, epoch: int, split: str, **values: float) -> None:
@@ -100,7 +100,7 @@ class MetricsLog:
 
 
 class RunningMean:
-    """Means of metrics over tokens since it was made, an array with a value a run."""
+    """Means of metrics over tokens, since it was made: arrays with a value for each run."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -108,7 +108,7 @@ class RunningMean:
         self._sums: dict[str, Any] = {}
 
     def add(self, metrics: dict[str, np.ndarray]) -> None:
-        """Add a step's means, weighed by its "tokens"."""
+        """Add the means of a step, weighted by its "tokens"."""
         tokens = metrics["tokens"]
         self.tokens = self.tokens + tokens
         for name, value in metrics.items():
@@ -116,7 +116,7 @@ class RunningMean:
                 self._sums[name] = self._sums.get(name, 0.0) + value * tokens
 
     def means(self) -> dict[str, np.ndarray]:
-        """The means, and "tokens_per_second"; nothing where nothing was added."""
+        """The means, and "tokens_per_second"; {} if nothing was added."""
         if not self._sums:
             return {}
         speed = self.tokens / max(time.monotonic() - self._began, 1e-9)

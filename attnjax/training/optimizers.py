@@ -1,4 +1,4 @@
-"""Optimizers: parts that make an optax transformation."""
+"""Optimizers, as parts that make an optax transformation."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -16,8 +16,8 @@ class Optimizer(ABC):
 
     Attributes:
         schedule: the learning rate.
-        clip: a gradient (of the mean over tokens) with a larger global norm is scaled down to it
-            before anything else (Pascanu et al. 2013, algorithm 1); None: never.
+        clip: the largest global norm of a gradient (of the mean over tokens); a larger gradient is
+            scaled down first (Pascanu et al. 2013, algorithm 1). None: gradients are not clipped.
     """
 
     schedule: Schedule = field(default_factory=Noam)
@@ -27,7 +27,7 @@ class Optimizer(ABC):
         """The optimizer as an optax transformation.
 
         Args:
-            rate: the learning rate of this update; None: the schedule's.
+            rate: the learning rate of this update; None: the rate of the schedule.
         """
         return optax.chain(
             optax.identity() if self.clip is None else optax.clip_by_global_norm(self.clip),

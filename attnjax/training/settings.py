@@ -1,4 +1,4 @@
-"""What a training is told: `Training` how long and on which batches, `Recipe` everything."""
+"""`Training`, the settings of the training loop, and `Recipe`, everything that training needs."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -18,12 +18,12 @@ class Training:
     """How long, on which batches, and in which precision a model is trained.
 
     Attributes:
-        steps: the updates after which training ends.
-        patience: training ends earlier after so many epochs in a row without a lower validation
-            loss; None: it does not.
-        average: the result is the mean of the parameters at the ends of so many last epochs.
+        steps: the number of updates.
+        patience: the number of epochs in a row without a lower validation loss after which training
+            ends early; None: training never ends early.
+        average: the number of last epochs whose final parameters are averaged.
         parallel: how a step runs on several devices, see `attnjax.training.sharding`.
-        precision: what the model computes in; parameters, updates and the loss stay float32.
+        precision: the dtype of the model's computation; parameters, updates and loss stay float32.
         batching: how sentences are put into batches.
     """
 
@@ -38,8 +38,8 @@ class Training:
         """Refuse a corpus that cannot be trained on.
 
         Raises:
-            UserError: there are no training examples, there is patience but no validation
-                examples, or as `Batching.check`.
+            UserError: there are no training examples, `patience` has no validation examples, or as
+                `Batching.check`.
         """
         if not corpus.splits.get("train"):
             raise UserError("the corpus has no training examples")
@@ -52,13 +52,13 @@ class Training:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """What decides a training, but for its data and its seed.
+    """Everything that decides a training except data and seed.
 
     Attributes:
         model: see `attnjax.models`; its vocabularies are filled in.
-        objective: what is minimized.
-        optimizer: how gradients change parameters.
-        training: how long, and on which batches.
+        objective: the loss that training minimizes.
+        optimizer: how gradients change the parameters.
+        training: how long training lasts, and on which batches.
     """
 
     model: Any

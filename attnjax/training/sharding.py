@@ -19,21 +19,21 @@ type How = Literal["mesh", "pmap"]
 
 
 class Step(Protocol):
-    """A pure function of what every device holds (a state, parameters) and its rows of a batch.
+    """A pure function of replicated arrays (a state, parameters) and a device's rows of a batch.
 
-    `reduce` adds sums up over the devices.
+    `reduce` adds up sums over the devices.
     """
 
     def __call__(self, held: Any, batch: Any, /, *, reduce: Callable[[Any], Any]) -> Any: ...
 
 
 def devices(how: How, *, rows: int, seeds: bool) -> "Devices":
-    """The most of the machine's devices that divide the rows of every batch; the others are idle.
+    """The largest number of devices that divides the rows of every batch; other devices stay idle.
 
     Args:
-        how: see `Meshed`, `Mapped`.
-        rows: every batch has a multiple of so many rows.
-        seeds: whether all arrays have a leading axis of seeds, which the step is mapped over.
+        how: "mesh", see `Meshed`, or "pmap", see `Mapped`.
+        rows: a divisor of the number of rows of every batch.
+        seeds: whether all arrays have a leading axis of seeds, over which the step is mapped.
     """
     count = max(n for n in range(1, len(jax.devices()) + 1) if rows % n == 0)
     mesh = Mesh(np.asarray(jax.devices()[:count]), (AXIS,), axis_types=(AxisType.Auto,))
@@ -54,7 +54,7 @@ class Devices(ABC):
 
     @property
     def idle(self) -> int:
-        """The number of the machine's devices that take no part."""
+        """The number of the machine's devices that are not used."""
         return jax.device_count() - self.count
 
     @abstractmethod
@@ -63,7 +63,7 @@ class Devices(ABC):
 
     @abstractmethod
     def shard(self, batch: Any) -> Any:
-        """Share the rows of a batch of host arrays out.
+        """Divide the rows of a batch of host arrays among the devices.
 
         Raises:
             UserError: the devices do not divide the rows.
@@ -71,11 +71,11 @@ class Devices(ABC):
 
     @abstractmethod
     def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:
-        """The step over all devices; donate gives up the first argument's memory."""
+        """Compile the step for all devices; with `donate` the first argument's memory is reused."""
 
     @abstractmethod
     def fetch(self, tree: Any) -> Any:
-        """What a compiled step returned, or `replicate` did, as if there was one device."""
+        """The result of a compiled step or of `replicate`, in the form of a single device."""
 
     def _rows(self, batch: Any) -> int:
         """The number of rows of a device."""
@@ -92,10 +92,10 @@ class Devices(ABC):
 
 
 class Meshed(Devices):
-    """`jax.shard_map` over a mesh: the step sees its device's rows, sums are added up by `psum`.
+    """`jax.shard_map` over a mesh: a step reads its device's rows, and `psum` adds up sums.
 
-    Left to XLA, which could share the global batch out by itself, the gradient of a matrix that a
-    loop over time uses is added up over the devices at every word.
+    XLA could divide the global batch by itself, but would then add up the gradient of a matrix used
+    in a loop over time at every word.
     """
 
     def replicate(self, tree: Any) -> Any:
@@ -114,7 +114,7 @@ class Meshed(Devices):
             mesh=self.mesh,
             in_specs=(PartitionSpec(), self._rows_axes()),
             out_specs=PartitionSpec(),
-            # else JAX would add gradients up of itself, one by one
+            # otherwise JAX would add up gradients by itself, one by one
             check_vma=False,
         )
         return jax.jit(shared, donate_argnums=0 if donate else ())
@@ -127,7 +127,7 @@ class Meshed(Devices):
 
 
 class Mapped(Devices):
-    """`jax.pmap`: the step sees its device's rows, and sums are added up by `psum`."""
+    """`jax.pmap`: a step reads its device's rows, and `psum` adds up sums."""
 
     def replicate(self, tree: Any) -> Any:
         def copies(tree: Any) -> Any:

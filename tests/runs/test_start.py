@@ -27,7 +27,7 @@ ALIGN = "model.decoder_layer.cross_attention.head.align"
         ),
         (
             "luong2015 objective:squared-error",
-            "SquaredError wants a model that predicts numbers; got Seq2Seq",
+            "SquaredError needs a model that predicts numbers; got Seq2Seq",
         ),
         (
             "xu2015 model.attention.score:dot",

@@ -21,19 +21,19 @@ FEATURES = ("image", "captions")
 class Coco(Task):
     """Photographs and their captions, in the splits of Karpathy and Li 2015.
 
-    Of each image the middle square is taken and resized to `side` pixels, floats in [0, 1]; a
-    caption is its lower-case words, without punctuation. A training image occurs once with each of
-    its first `captions` captions, an image of the other splits once, with its first caption: so
-    BLEU is against one reference, where papers have up to five.
+    The middle square of each image is resized to `side` pixels, floats in [0, 1]. A caption is its
+    lower-case words, without punctuation. A training image occurs once with each of its first
+    `captions` captions. An image of the other splits occurs once, with its first caption, so that
+    BLEU has one reference where papers have up to five.
 
     All images are held in memory, 12 side^2 bytes an example.
 
     Attributes:
         name: the name of the corpus and its configuration in tensorflow-datasets.
         train: the training split, or a part of it: "train[:1000]".
-        valid: the validation split, likewise; None: there is none.
-        test: the test split, likewise; None: there is none.
-        folder: of the prepared corpora; None: the folder that the environment variable
+        valid: the validation split, or a part of one; None: there is none.
+        test: the test split, or a part of one; None: there is none.
+        folder: the folder of the prepared corpora; None: the folder that the environment variable
             TFDS_DATA_DIR names, or else ~/tensorflow_datasets.
         side: the side of an image in pixels.
         captions: the largest number of captions of a training image; COCO has five or six.

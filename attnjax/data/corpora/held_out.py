@@ -23,8 +23,8 @@ class WithHeldOut(Task):
 
     Attributes:
         valid: the number of training examples that are held out.
-        seed: of the generator that draws them; equal seeds give equal splits.
-        vocabulary: of the source.
+        seed: the seed of the draw; equal seeds give equal splits.
+        vocabulary: the vocabulary of the source.
     """
 
     valid: PositiveInt = 500
@@ -45,7 +45,7 @@ class WithHeldOut(Task):
 
     @property
     def target_vocabulary(self) -> VocabularyPart:
-        """How the vocabulary of the target is learned: every word has an id."""
+        """The way to learn the vocabulary of the target: every word has an id."""
         return SplitWords()
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
@@ -67,7 +67,7 @@ class WithHeldOut(Task):
 def hold_out(
     examples: Sequence[Example], count: int, seed: int
 ) -> tuple[list[Example], list[Example]]:
-    """Draw `count` examples; returns them and the others, both in the order given."""
+    """Draw `count` examples; return them and the others, both in the given order."""
     drawn = set(np.random.default_rng(seed).permutation(len(examples))[:count].tolist())
     return (
         [example for place, example in enumerate(examples) if place in drawn],

@@ -1,7 +1,7 @@
-"""Labeled text: a sentence, and which of a few classes it belongs to.
+"""Labeled text: sentences, each of one of a few classes.
 
-The target is one symbol, the label, without END. The target's vocabulary has the labels and nothing
-else, so that exact match is accuracy. `models.classifier` answers so, with the search `Label`.
+The target is one symbol, the label, without END. The target's vocabulary has only the labels, so
+that exact match is accuracy. The model is `models.classifier`, the search `Label`.
 """
 
 from collections import Counter
@@ -57,7 +57,8 @@ class Trec(Labeled):
     description, an entity, an abbreviation, a human, a location, a number.
 
     Attributes:
-        folder: of `train.txt` and `test.txt`; looked for as it is, then under ATTNJAX_DATA.
+        folder: the folder of `train.txt` and `test.txt`, as given, or else relative to the folder
+            ATTNJAX_DATA.
 
     Source: Li & Roth 2002, coarse classes; github.com/harvardnlp/sent-conv-torch, whose
         `TREC.train.all` is `train.txt` here, `TREC.test.all` `test.txt`.
@@ -100,8 +101,8 @@ class MovieReviews(Labeled):
     runs all ten.
 
     Attributes:
-        folder: of `rt-polarity.neg` and `rt-polarity.pos`, in Windows-1252; looked for as it is,
-            then under ATTNJAX_DATA.
+        folder: the folder of `rt-polarity.neg` and `rt-polarity.pos` (Windows-1252), as given, or
+            else relative to the folder ATTNJAX_DATA.
         fold: the fold to test on, 0 to 9.
 
     Source: Pang & Lee 2005; the folds are not those of any paper, which drew their own.

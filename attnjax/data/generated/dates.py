@@ -1,10 +1,10 @@
-"""Dates as people write them in many languages, to yyyy-mm-dd, character by character.
+"""Dates in many languages, to be rewritten as yyyy-mm-dd, character by character.
 
     Donnerstag, 3. Juni 2021     ->  2021-06-03
     ٣ يونيو ٢٠٢١                 ->  2021-06-03
 
-The known source of every character of the answer makes it a test of attention: a year's digit comes
-from that digit, the month's two from the month's name or number, the day's from the day's number.
+The source of every character of the answer is known, which makes the task a test of attention: a
+digit of the year comes from that digit, the month from its name or number, the day from its number.
 The formats and names are CLDR's, by Babel, which is imported when a task is loaded.
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 WIDTHS = ("full", "long", "medium", "short")
 
 PARTS = {"y": "year", "M": "month", "L": "month", "d": "day", "E": "weekday", "c": "weekday"}
-"""What a field's letter stands for in a pattern of CLDR (UTS 35); others are not written."""
+"""The meaning of letters in CLDR patterns (UTS 35); patterns with other letters are not used."""
 
 ZEROS = {
     "adlm": "\U0001e950",
@@ -61,7 +61,7 @@ class Format:
     """A date pattern in a language.
 
     Attributes:
-        locale: Babel's.
+        locale: the locale, of Babel.
         pieces: the pattern's parts in order: plain text, or (a field's letter, its repetitions).
     """
 
@@ -131,8 +131,8 @@ class Dates(Generated):
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         if not 1000 <= self.first_year <= self.last_year <= 9999:
             raise UserError(
-                "years of four digits, 1000 <= task.first_year <= task.last_year <= 9999, were "
-                f"wanted; got {self.first_year} to {self.last_year}"
+                "1000 <= task.first_year <= task.last_year <= 9999 must hold; "
+                f"got {self.first_year} to {self.last_year}"
             )
         splits = cut(self._examples(self._formats()), self.train, self.valid)
         if vocabularies is None:
@@ -143,21 +143,21 @@ class Dates(Generated):
     def _formats(self) -> list[Format]:
         """The formats of all locales that a date can be read from."""
         locales = [find_locale(name.strip()) for name in self.locales.split(",")]
-        found: dict[Format, None] = {}  # in order, and those that are one pattern once
+        found: dict[Format, None] = {}  # ordered, without repetitions
         for name in map(str.strip, self.formats.split(";")):
             named = [made for made in (_format(locale, name) for locale in locales) if made]
             if not named and name not in WIDTHS:
                 raise UserError(
-                    "a name of a format, or a pattern with one day, one month and one year of four "
-                    f"digits, was wanted in task.formats; got {name!r}"
+                    f"task.formats has {name!r}, which is neither the name of a format nor a "
+                    "pattern with one day, one month and one year of four digits"
                 )
             found.update(dict.fromkeys(named))
         formats = unambiguous(list(found))
         for locale in locales:
             if all(format.locale != locale for format in formats):
                 raise UserError(
-                    f"no format of the locale {locale} tells the date: those that it has of "
-                    f"task.formats={self.formats!r} are another day's in it or another locale"
+                    f"no format of task.formats={self.formats!r} is unambiguous in the locale "
+                    f"{locale}: each is missing there, or is read as another day in some format"
                 )
         return formats
 
@@ -172,10 +172,10 @@ class Dates(Generated):
         possible = (len(days) - held_out) * len(formats)
         if self.train > possible:
             raise UserError(
-                f"task.train={self.train:,} dates beside {held_out:,} days for valid and test were "
-                f"wanted; {len(days):,} days in {len(formats)} formats leave {max(possible, 0):,}"
+                f"task.train={self.train:,} is too large: beside {held_out:,} days for valid and "
+                f"test, {len(days):,} days in {len(formats)} formats leave {max(possible, 0):,}"
             )
-        # each pass over the days goes one format on, so that no (day, format) comes twice
+        # each pass over the days takes the next format, so that no (day, format) comes twice
         offset = generator.integers(len(formats), size=len(days))
         place = np.arange(self.train)
         turn, which = np.divmod(place, len(days) - held_out)
@@ -202,7 +202,7 @@ def find_locale(name: str) -> "Locale":
     except (UnknownLocaleError, ValueError) as error:
         near = difflib.get_close_matches(name, localedata.locale_identifiers(), n=1)
         raise UserError(
-            f"a locale of Babel was wanted in task.locales, got {name!r}"
+            f"unknown locale {name!r} in task.locales"
             + "".join(f"; the nearest is {known!r}" for known in near)
         ) from error
 

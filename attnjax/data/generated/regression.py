@@ -49,7 +49,7 @@ class NoisyFunction(Task):
         sets: the number of independent data sets; each split has an example of each.
         dimensions: D.
         noise: the standard deviation of the noise, in units of y.
-        seed: of the random generator.
+        seed: the seed of the random generator.
     """
 
     train: Annotated[ExampleCount, Ge(2)] = 50
@@ -75,7 +75,7 @@ class NoisyFunction(Task):
         return Corpus(vocabularies=Vocabularies(None, None), splits=splits)
 
     def _points(self, split: str, number: int) -> np.ndarray:
-        """The points [n, D+1] of a split of a data set: the same however many others there are."""
+        """The points [n, D+1] of a split of a data set, whatever the number of sets."""
         count = getattr(self, split)
         generator = np.random.default_rng([self.seed, number, SPLITS.index(split)])
         x = generator.uniform(0, END, (count, self.dimensions))

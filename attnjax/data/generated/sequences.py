@@ -1,4 +1,4 @@
-"""Random sequences to copy, reverse, sort or recall from, and the base of generated tasks."""
+"""Random sequences to copy, reverse, sort or recall from; the base class of generated tasks."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ from attnjax.errors import UserError
 
 @dataclass(frozen=True, kw_only=True)
 class Generated(Task):
-    """Examples drawn at random, the same for the same fields; answers are scored by exact match.
+    """A task with random examples; equal fields give equal examples. The metric is exact match.
 
     Attributes:
         train: the number of training examples.
         valid: the number of validation examples.
         test: the number of test examples.
-        seed: of the random generator.
+        seed: the seed of the random generator.
     """
 
     train: ExampleCount = 10_000
@@ -63,7 +63,7 @@ class Sequences(Generated):
                 f"task.longest must be at least task.shortest={self.shortest}, got {self.longest}"
             )
         wanted = self.train + self.valid + self.test
-        # a part of the sum tells whether there are enough; all of it may have thousands of digits
+        # the sum may have thousands of digits: it stops when there are enough
         possible = 0
         for length in range(self.shortest, self.longest + 1):
             possible += self.symbols**length
@@ -71,7 +71,7 @@ class Sequences(Generated):
                 break
         else:
             raise UserError(
-                f"{wanted:,} different sequences were wanted (task.train, valid and test); "
+                f"task.train, valid and test need {wanted:,} different sequences; "
                 f"{self.symbols} symbols at lengths {self.shortest} to {self.longest} "
                 f"make {possible:,}"
             )
@@ -82,7 +82,7 @@ class Sequences(Generated):
         return build(cut(examples, self.train, self.valid), vocabularies)
 
     def _sequences(self, count: int) -> list[tuple[int, ...]]:
-        """Draw sequences until this number of different ones is found."""
+        """Draw this number of different sequences."""
         generator = np.random.default_rng(self.seed)
         found: dict[tuple[int, ...], None] = {}
         while len(found) < count:
@@ -169,7 +169,7 @@ class AssociativeRecall(Generated):
                 break
         else:
             raise UserError(
-                f"{wanted:,} different examples were wanted (task.train, valid and test); "
+                f"task.train, valid and test need {wanted:,} different examples; "
                 f"{self.keys} keys and {self.values} values in {self.fewest} to {self.most} pairs "
                 f"make {possible:,}"
             )
@@ -181,7 +181,7 @@ class AssociativeRecall(Generated):
         return build(cut(examples, self.train, self.valid), vocabularies, self.ids)
 
     def _examples(self, count: int) -> list[Example]:
-        """Draw examples until this number of different ones is found."""
+        """Draw this number of different examples."""
         generator = np.random.default_rng(self.seed)
         found: dict[str, Example] = {}
         while len(found) < count:

@@ -17,7 +17,7 @@ from attnjax.errors import UserError
 COLORS = {"red": (1.0, 0.1, 0.1), "green": (0.1, 0.9, 0.1), "blue": (0.2, 0.3, 1.0)}
 COLORS |= {"yellow": (1.0, 0.9, 0.1)}
 SIDE, CELL = 7, 8
-"""Sides in pixels: of a shape, and of the cell it stands in, at one of 2 x 2 places."""
+"""Sides in pixels, of a shape and of a cell; a shape stands at one of 2 x 2 places in its cell."""
 WORDS = ("a", "above", "left", "of")
 
 
@@ -38,7 +38,7 @@ class Shape(NamedTuple):
 
     Attributes:
         cell: the number of its cell, counted row by row.
-        shift: which of the cell's four places it stands at.
+        shift: the number of its place in the cell, one of four.
         color: the name of its color.
         shape: the name of its shape.
     """
@@ -114,12 +114,12 @@ class Shapes(Generated):
         )
         if wanted > possible:
             raise UserError(
-                f"{wanted:,} different images were wanted (task.train, valid and test); "
+                f"task.train, valid and test need {wanted:,} different images; "
                 f"{self.fewest} to {self.most} shapes in {places} cells make {possible:,}"
             )
 
     def _scenes(self, count: int) -> list[tuple[Shape, ...]]:
-        """Draw scenes until this number of different ones is found."""
+        """Draw this number of different scenes."""
         generator = np.random.default_rng(self.seed)
         kinds = [(color, shape) for color in COLORS for shape in silhouettes()]
         found: dict[tuple[Shape, ...], None] = {}
@@ -156,7 +156,7 @@ class Shapes(Generated):
         return where
 
     def _region(self, one: Shape | None) -> frozenset[int]:
-        """The patches that a shape covers; of no shape, none."""
+        """The patches that a shape covers; no patches without a shape."""
         if one is None:
             return frozenset()
         patches = self.cells * CELL // self.patch

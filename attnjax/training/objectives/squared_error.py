@@ -12,7 +12,7 @@ from attnjax.training.objectives.base import Objective, Totals, streams
 
 
 def squared_error(predicted: jax.Array, target: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The sum of (predicted - target)^2 over the targets that are no NaN, and their number.
+    """The sum of (predicted - target)^2 over the targets that are not NaN, and their number.
 
     Args:
         predicted: [..., T].
@@ -31,7 +31,7 @@ def squared_error(predicted: jax.Array, target: jax.Array) -> tuple[jax.Array, j
 
 @dataclass(frozen=True, kw_only=True)
 class SquaredError(Objective):
-    """Gives "loss": the mean of the squared error, see `squared_error`.
+    """The mean squared error, see `squared_error`.
 
     The target is the last column of the batch's targets [B, T, D+1].
     """
@@ -39,7 +39,7 @@ class SquaredError(Objective):
     def check(self, model: Any) -> None:
         if isinstance(model, SequenceModel):
             raise UserError(
-                f"SquaredError wants a model that predicts numbers; got {type(model).__name__}, "
+                f"SquaredError needs a model that predicts numbers; got {type(model).__name__}, "
                 "a model of sequences"
             )
 

@@ -1,4 +1,4 @@
-"""Teacher forcing in a part of the examples; the others are fed what the model itself predicts."""
+"""Teacher forcing in some of the examples; the others are fed the model's own predictions."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,14 +13,14 @@ from attnjax.training.objectives.base import CrossEntropy, Totals, features, shi
 
 
 def predicted_inputs(model: Any, params: Any, source: jax.Array, length: int) -> jax.Array:
-    """The decoder's inputs where it is fed its own predictions: START, y_1, ..., y_(length - 1).
+    """The inputs of a decoder that is fed its own predictions: START, y_1, ..., y_(length - 1).
 
     y_t is the most probable word after START, y_1, ..., y_(t - 1), without dropout. It is never PAD
-    or START. A prediction of END does not stop it: the target says how many words there are.
+    or START. END does not stop the prediction: the number of words is that of the target.
 
     Args:
         model: see `attnjax.models.base.SequenceModel`.
-        params: its parameters.
+        params: the model's parameters.
         source: [B, S, ...].
         length: T, at least 1.
 
@@ -48,16 +48,16 @@ def predicted_inputs(model: Any, params: Any, source: jax.Array, length: int) ->
 
 @dataclass(frozen=True, kw_only=True)
 class TeacherForcing(CrossEntropy):
-    """The cross entropy, with teacher forcing in a part of the examples.
+    """The cross entropy with teacher forcing in some of the examples.
 
-    An example's decoder is fed the target's words with probability `probability`, drawn anew at
-    every update; else the words that the model predicts itself, see `predicted_inputs`. Either way
-    it is to predict the target. Validation is under teacher forcing. With probability 1 it is
-    `CrossEntropy`, number for number.
+    With probability `probability`, drawn for each example at every update, the decoder is fed the
+    words of the target, and otherwise its own predictions, see `predicted_inputs`. In both cases it
+    must predict the target. Validation uses teacher forcing. With probability 1 the objective
+    equals `CrossEntropy`.
 
     Attributes:
         smoothing: see `CrossEntropy`.
-        probability: of teacher forcing.
+        probability: the probability of teacher forcing.
 
     Source: Williams and Zipser 1989 name teacher forcing; Lake and Baroni 2018, section 3, use it
     in half of the trials.
