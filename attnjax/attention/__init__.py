@@ -11,20 +11,17 @@ Scores, aligns, pools and attentions are Linen modules over pure functions.
 from attnjax.attention.align import (
     Align,
     AlignContext,
-    LocalMonotonic,
-    LocalPredictive,
+    LearnedScale,
     Normalize,
     Softmax,
     Uniform,
-    local_monotonic,
-    local_predictive,
     normalize,
     softmax,
     uniform,
 )
 from attnjax.attention.attention import Attention, AttentionBase, Memory
 from attnjax.attention.feature_map import EluPlusOne, FeatureMap, PositiveRandomFeatures
-from attnjax.attention.hard_align import Hard, StraightThrough, hard, straight_through
+from attnjax.attention.hard_align import Hard, HardMax, StraightThrough, hard, straight_through
 from attnjax.attention.kernel_score import (
     Boxcar,
     Epanechnikov,
@@ -36,6 +33,12 @@ from attnjax.attention.kernel_score import (
 )
 from attnjax.attention.last_state import LastState
 from attnjax.attention.linear import LinearAttention
+from attnjax.attention.local_align import (
+    LocalMonotonic,
+    LocalPredictive,
+    local_monotonic,
+    local_predictive,
+)
 from attnjax.attention.mask import (
     And,
     Causal,
@@ -71,6 +74,7 @@ from attnjax.attention.score import (
     scaled_dot,
 )
 from attnjax.attention.self_attentive import SelfAttentive, redundancy
+from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK, entmax15, sparsemax, top_k
 
 __all__ = [
     "Additive",
@@ -85,16 +89,19 @@ __all__ = [
     "Dot",
     "DotProduct",
     "EluPlusOne",
+    "Entmax15",
     "Epanechnikov",
     "ExcludeSelf",
     "FeatureMap",
     "Gaussian",
     "General",
     "Hard",
+    "HardMax",
     "Kernel",
     "LastState",
     "Learned",
     "LearnedGaussian",
+    "LearnedScale",
     "LinearAttention",
     "LocalMonotonic",
     "LocalPredictive",
@@ -116,14 +123,17 @@ __all__ = [
     "SelfAttentive",
     "Sinusoidal",
     "Softmax",
+    "Sparsemax",
     "SquaredExponential",
     "StraightThrough",
+    "TopK",
     "Triangular",
     "Uniform",
     "WeightedSum",
     "Window",
     "additive",
     "dot",
+    "entmax15",
     "general",
     "hard",
     "local_monotonic",
@@ -135,7 +145,9 @@ __all__ = [
     "scaled_dot",
     "sinusoidal",
     "softmax",
+    "sparsemax",
     "straight_through",
+    "top_k",
     "uniform",
     "weighted_sum",
 ]

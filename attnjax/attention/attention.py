@@ -166,7 +166,8 @@ class Attention(AttentionBase):
         mask, given = join(self.mask, as_mask(mask, query)), positions
         positions = given.filled(query, value)
         if kernel := dispatch.choose(self, query, value, mask, deterministic=deterministic):
-            return kernel(self.score.as_dot_product(query, key, positions), value, mask, given)
+            product = self.score.as_dot_product(query, key, positions).times(self.align.factor())
+            return kernel(product, value, mask, given)
         logits = self.score(query, key, positions)
         allowed = None if mask is None else jnp.broadcast_to(mask.dense(positions), logits.shape)
         weights = self.align(logits, allowed, AlignContext(query, positions))

@@ -140,6 +140,21 @@ class Hard(Align):
         return weights
 
 
+class HardMax(Align):
+    """The first of the largest allowed logits has the weight 1; rows sum to 1.
+
+    No draw, no objective of its own, and no gradient: the score is never trained through it, only
+    the values are. `Hard` draws while training and `Reinforce` trains its score; `StraightThrough`
+    passes a gradient.
+    """
+
+    def __call__(
+        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
+    ) -> jax.Array:
+        """Return [..., T, S]."""
+        return hard(logits, mask)
+
+
 class StraightThrough(Align):
     """`straight_through` as a part, for any objective; rows sum to 1.
 

@@ -128,6 +128,28 @@ class DotProduct(NamedTuple):
         """The same with one more bias."""
         return self._replace(bias=bias if self.bias is None else Partial(_sum, self.bias, bias))
 
+    def times(self, factor: float | jax.Array) -> "DotProduct":
+        """The same logits multiplied by a number, which is an array where it has a gradient."""
+        if isinstance(factor, jax.Array):
+            product, array = (
+                self._replace(query=self.query * factor.astype(self.query.dtype)),
+                factor,
+            )
+        elif factor == 1:
+            return self
+        else:
+            product, array = self._replace(scale=self.scale * factor), jnp.full((), factor)
+        if self.bias is None:
+            return product
+        # each example's own, as a kernel wants the arrays of a bias
+        array = jnp.broadcast_to(array, self.query.shape[:-2])
+        return product._replace(bias=Partial(_times, array, self.bias))
+
+
+def _times(factor: jax.Array, bias: Partial, query: jax.Array, positions: Positions) -> jax.Array:
+    factor = factor[..., None, None].astype(query.dtype)
+    return factor * bias(query / factor, positions)
+
 
 def _sum(one: Partial, other: Partial, query: jax.Array, positions: Positions) -> jax.Array:
     return one(query, positions) + other(query, positions)

@@ -56,6 +56,32 @@ def softmax(logits, mask):
     return weights
 
 
+def sparsemax(logits, mask):
+    """Martins & Astudillo 2016, eq. 5: the threshold that makes the row sum to 1, by bisection."""
+    return _thresholded(logits, mask, lambda x: x)
+
+
+def entmax15(logits, mask):
+    """Peters et al. 2019: weights = (logits / 2 - threshold)^2 above it, by bisection."""
+    return _thresholded(np.asarray(logits) / 2, mask, lambda x: x**2)
+
+
+def _thresholded(logits, mask, power):
+    weights = np.zeros_like(logits)
+    for t, row in enumerate(logits):
+        allowed = np.flatnonzero(mask[t])
+        if not len(allowed):
+            continue
+        low, high = row[allowed].max() - 1, row[allowed].max()
+        for _ in range(100):
+            middle = (low + high) / 2
+            above = sum(power(max(row[s] - middle, 0)) for s in allowed) > 1
+            low, high = (middle, high) if above else (low, middle)
+        for s in allowed:
+            weights[t, s] = power(max(row[s] - low, 0))
+    return weights
+
+
 def pool(weights, value):
     """c_t = sum over s of weights[t, s] value[s]: Bahdanau et al. 2015, eq. 5."""
     return np.array([sum(w * v for w, v in zip(row, value, strict=True)) for row in weights])

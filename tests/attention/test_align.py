@@ -1,14 +1,16 @@
-"""What every align does with logits and a mask; the local ones' own equations: test_local."""
+"""What every align does with logits and a mask; the local and sparse ones have files too."""
+
+from functools import partial
 
 import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.tree_util import Partial
 
 from attnjax.attention.align import (
-    LocalMonotonic,
-    LocalPredictive,
+    LearnedScale,
     Normalize,
     Softmax,
     Uniform,
@@ -17,13 +19,29 @@ from attnjax.attention.align import (
     uniform,
 )
 from attnjax.attention.attention import Attention
+from attnjax.attention.hard_align import HardMax
 from attnjax.attention.kernel_score import SquaredExponential
-from attnjax.attention.mask import Padding
-from attnjax.attention.position import Positions
-from attnjax.attention.score import General
+from attnjax.attention.local_align import LocalMonotonic, LocalPredictive
+from attnjax.attention.mask import Causal, Padding
+from attnjax.attention.multihead import MultiHead
+from attnjax.attention.position import Positions, distance
+from attnjax.attention.score import General, ScaledDot, scaled_dot
+from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK, entmax15, sparsemax, top_k
 from tests.attention import oracle
 
-ALIGNS = (Softmax(), Normalize(), Uniform(), LocalMonotonic(reach=1), LocalPredictive(reach=3))
+ALIGNS = (
+    Softmax(),
+    Softmax(temperature=0.5),
+    LearnedScale(),
+    Normalize(),
+    Uniform(),
+    LocalMonotonic(reach=1),
+    LocalPredictive(reach=3),
+    Sparsemax(),
+    Entmax15(),
+    TopK(k=2),
+    HardMax(),
+)
 
 
 def nadaraya_watson(kernel, mask):
@@ -54,7 +72,9 @@ def test_softmax_does_not_see_a_shift():
     np.testing.assert_array_equal(softmax(logits), softmax(logits, jnp.ones((3, 4), bool)))
 
 
-@pytest.mark.parametrize("align", [softmax, normalize, uniform])
+@pytest.mark.parametrize(
+    "align", [softmax, normalize, uniform, sparsemax, entmax15, partial(top_k, k=2)], ids=str
+)
 def test_masked_logits_may_be_anything(align):
     allowed = jnp.array([[True, False, True, False, False]])
     odd = jnp.array([[1.0, jnp.inf, 2.0, jnp.nan, -jnp.inf]])
@@ -121,7 +141,81 @@ def test_uniform_is_the_mean_of_what_is_allowed(float64):
     np.testing.assert_allclose(by_value, shares, rtol=0, atol=1e-15)
 
 
-@pytest.mark.parametrize("align", ALIGNS, ids=lambda align: type(align).__name__)
+def test_the_temperature_leads_from_one_key_to_all():
+    logits, allowed = jnp.array([[1.0, 3.0, 2.0, 5.0]]), jnp.array([[True, True, True, False]])
+
+    def weights(align):
+        return align.apply({}, logits, allowed, None)
+
+    for degrees, limit in ((1e-3, HardMax()), (1.0, Softmax()), (1e6, Uniform())):
+        found = weights(Softmax(temperature=degrees))
+        np.testing.assert_allclose(found, weights(limit), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(
+        weights(Softmax(temperature=2.0)), softmax(logits / 2, allowed), rtol=1e-6
+    )
+
+
+def test_a_learned_scale_begins_at_one_in_each_head():
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 4, 6)), jnp.float32)
+    module = MultiHead(head=Attention(align=LearnedScale()), heads=3)
+    parameters = module.init(jax.random.key(0), x, deterministic=True)["params"]
+    scales = parameters["head"]["align"]["log_scale"]
+    np.testing.assert_array_equal(scales, np.zeros(3))
+    others = {name: value for name, value in parameters.items() if name != "head"}
+
+    def read(scales, align):
+        own = {"head": {"align": {"log_scale": scales}}} if scales is not None else {}
+        module = MultiHead(head=Attention(align=align), heads=3)
+        return module.apply({"params": {**others, **own}}, x, deterministic=True)
+
+    np.testing.assert_allclose(read(scales, LearnedScale()), read(None, Softmax()), atol=1e-6)
+    doubled = read(jnp.full(3, jnp.log(2.0)), LearnedScale())
+    np.testing.assert_allclose(doubled, read(None, Softmax(temperature=0.5)), atol=1e-6)
+
+
+class Slope(ScaledDot):
+    """A scaled dot product with a bias of positions."""
+
+    def __call__(self, query, key, positions):
+        return scaled_dot(query, key) - 0.3 * abs(distance(positions)) * query[..., :1]
+
+    def is_dot_product(self):
+        return True
+
+    def as_dot_product(self, query, key, positions):
+        product = super().as_dot_product(query, key, positions)
+        return product.plus(Partial(tilt, jnp.full(query.shape[:-2], 1 / product.scale)))
+
+
+def tilt(unscale, query, positions):
+    unscaled = query[..., :1] * unscale[..., None, None]
+    return -0.3 * abs(distance(positions)) * unscaled
+
+
+@pytest.mark.parametrize("align", [Softmax(temperature=0.25), LearnedScale()], ids=str)
+@pytest.mark.parametrize("score", [ScaledDot(), Slope()], ids=["no bias", "bias"])
+def test_a_fused_kernel_takes_the_factor(align, score, float64):
+    """With gradients, of the learned scale too, and of each head alone."""
+    draw = np.random.default_rng(0).normal
+    x, direction = jnp.asarray(draw(size=(2, 1, 7, 8)))
+    found = []
+    for implementation in ("dense", "blockwise"):
+        head = Attention(score=score, align=align, implementation=implementation)
+        module = MultiHead(head=head, heads=2)
+        start = jax.eval_shape(lambda m=module: m.init(jax.random.key(0), x, deterministic=True))
+        drawn = np.random.default_rng(1).normal
+        parameters = jax.tree.map(lambda leaf, d=drawn: jnp.asarray(d(size=leaf.shape)), start)
+
+        def read(parameters, x, module=module):
+            context = module.apply(parameters, x, mask=Causal(), deterministic=True)
+            return (context * direction).sum()
+
+        found.append(jax.value_and_grad(read, (0, 1))({"params": parameters["params"]}, x))
+    chex.assert_trees_all_close(*found, rtol=0, atol=1e-12)
+    assert all(np.asarray(leaf).any() for leaf in jax.tree.leaves(found[0]))
+
+
+@pytest.mark.parametrize("align", ALIGNS, ids=str)
 def test_a_mask_is_a_subset(align):
     """Hidden keys might as well not be there: in the middle, or added as padding at the end."""
     draw = np.random.default_rng(0).normal

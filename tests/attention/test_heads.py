@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.align import LocalPredictive
 from attnjax.attention.attention import Attention
 from attnjax.attention.kernel_score import Gaussian
+from attnjax.attention.local_align import LocalPredictive
 from attnjax.attention.mask import Causal, Padding
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Additive, General

@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.align import LocalMonotonic, LocalPredictive, Normalize, Uniform
+from attnjax.attention.align import LearnedScale, Normalize, Uniform
 from attnjax.attention.attention import Attention
+from attnjax.attention.hard_align import HardMax
 from attnjax.attention.kernel_score import (
     Boxcar,
     Epanechnikov,
@@ -15,9 +16,11 @@ from attnjax.attention.kernel_score import (
     SquaredExponential,
     Triangular,
 )
+from attnjax.attention.local_align import LocalMonotonic, LocalPredictive
 from attnjax.attention.mask import Causal, DenseMask, Padding
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Additive, Dot, General, Location, ScaledDot
+from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK
 
 B, T, S, D = 3, 4, 5, 4
 SCORES = (Dot(), ScaledDot(), General(), Additive(), Location(max_length=S))
@@ -27,7 +30,8 @@ ALIGNED = (
         for kind in (SquaredExponential, Boxcar, Epanechnikov, Triangular)
     ),
     *(Attention(score=kind(bandwidth=2.0)) for kind in (Gaussian, LearnedGaussian)),
-    Attention(align=Uniform()),
+    *(Attention(align=align) for align in (Uniform(), LearnedScale(), HardMax())),
+    *(Attention(align=align) for align in (Sparsemax(), Entmax15(), TopK(k=2))),
     Attention(align=LocalMonotonic(reach=2)),
     Attention(align=LocalPredictive(reach=4)),
 )
@@ -96,11 +100,13 @@ def test_hidden_keys_and_empty_rows_move_nothing(mechanism):
         assert (by_key[~present] == 0).all()
         assert (by_value[~present] == 0).all()
         # The rest does move, so the zeros above are not everywhere.
-        flat = isinstance(inner.align, Uniform) or isinstance(inner.score, Boxcar)
+        flat = isinstance(inner.align, Uniform | HardMax) or isinstance(inner.score, Boxcar)
         assert by_query[~empty].any() != flat
         unseen = flat or isinstance(inner.score, Location)
         assert by_key[present].any() != unseen
-        assert (by_value[present] != 0).all()
+        moved = by_value[present] != 0
+        sparse = isinstance(inner.align, Sparsemax | Entmax15 | TopK | HardMax)
+        assert moved.any() if sparse else moved.all()
 
 
 def test_a_batch_of_empty_rows_moves_no_parameter():

@@ -6,13 +6,16 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from attnjax.attention.align import Align, LocalMonotonic, Normalize, Uniform
+from attnjax.attention.align import Align, LearnedScale, Normalize, Softmax, Uniform
 from attnjax.attention.attention import Attention
 from attnjax.attention.feature_map import PositiveRandomFeatures
+from attnjax.attention.hard_align import HardMax
 from attnjax.attention.kernel_score import Boxcar, Gaussian
 from attnjax.attention.linear import LinearAttention
+from attnjax.attention.local_align import LocalMonotonic
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Additive, Dot, General, Score, dot
+from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK
 from attnjax.checks import check_attention
 
 GOOD = (
@@ -22,11 +25,13 @@ GOOD = (
     Attention(score=Additive()),
     Attention(score=Gaussian()),
     Attention(score=Boxcar(bandwidth=9.0), align=Normalize()),
-    Attention(align=Uniform()),
+    *(Attention(align=align) for align in (Uniform(), LearnedScale(), Softmax(temperature=2.0))),
+    *(Attention(align=align) for align in (Sparsemax(), Entmax15(), TopK(k=2), HardMax())),
     Attention(align=LocalMonotonic(reach=2)),
     MultiHead(heads=2),
     LinearAttention(),
     MultiHead(head=LinearAttention(feature_map=PositiveRandomFeatures(features=3)), heads=2),
+    MultiHead(heads=2, key_heads=1),
 )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.attention.align import LocalPredictive
+from attnjax.attention.local_align import LocalPredictive
 from attnjax.attention.score import Additive
 from attnjax.config.serialize import from_json, own_names, record_differences, to_json
 from attnjax.config.vary import vary

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.align import LocalMonotonic
 from attnjax.attention.attention import Attention
 from attnjax.attention.hard_align import Hard
+from attnjax.attention.local_align import LocalMonotonic
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Additive
 from attnjax.errors import UserError

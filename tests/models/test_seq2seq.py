@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.align import LocalMonotonic, LocalPredictive
 from attnjax.attention.attention import Attention
 from attnjax.attention.last_state import LastState
+from attnjax.attention.local_align import LocalMonotonic, LocalPredictive
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Dot, General, Location
 from attnjax.data.special_tokens import PAD

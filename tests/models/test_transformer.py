@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.align import LocalMonotonic, Softmax
+from attnjax.attention.align import Softmax
+from attnjax.attention.local_align import LocalMonotonic
 from attnjax.attention.position import Learned, NoPosition, Sinusoidal
 from attnjax.attention.score import Additive, Dot, General, Location, ScaledDot
 from attnjax.errors import UserError

@@ -177,7 +177,8 @@ def same_in_every_head(
 
     Arguments as of `choose`, with heads.
     """
-    if needs_weights(attention, deterministic=True) or not attention.score.same_in_every_head():
+    alike = attention.score.same_in_every_head() and attention.align.same_in_every_head()
+    if not alike or needs_weights(attention, deterministic=True):
         return False
     if deterministic:
         return True

@@ -8,16 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.align import (
+from attnjax.attention.align import Softmax, softmax
+from attnjax.attention.attention import Attention
+from attnjax.attention.local_align import (
     LocalMonotonic,
     LocalPredictive,
-    Softmax,
     local_monotonic,
     local_predictive,
     predicted_center,
-    softmax,
 )
-from attnjax.attention.attention import Attention
 from attnjax.attention.mask import Causal, DenseMask, Segments
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions
