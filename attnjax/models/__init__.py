@@ -16,6 +16,7 @@ from attnjax.models.feed_forward import (
     GatedFeedForward,
 )
 from attnjax.models.kernel_regression import KernelRegression
+from attnjax.models.language_model import LanguageModel
 from attnjax.models.masked_words import MaskedWordModel
 from attnjax.models.rnn_cells import GRU, LSTM, Cell, Elman, GRUResetBefore
 from attnjax.models.rnn_decoders import (
@@ -67,6 +68,7 @@ __all__ = [
     "GatedFeedForward",
     "InputFeeding",
     "KernelRegression",
+    "LanguageModel",
     "LayerAttention",
     "LuongDecoder",
     "MaskedWordModel",

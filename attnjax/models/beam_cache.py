@@ -21,8 +21,10 @@ import jax
 import jax.numpy as jnp
 
 from attnjax.attention.attention import AttentionBase
-from attnjax.attention.mask import DenseMask
+from attnjax.attention.mask import Causal, DenseMask
 from attnjax.attention.position import Positions
+from attnjax.models.base import repeat_beams
+from attnjax.nn.lift import scan_time
 
 
 class LayerMemory(NamedTuple):
@@ -56,7 +58,8 @@ class BeamCache(NamedTuple):
     Attributes:
         mask: the entries of each hypothesis up to the present step, [B, K, L * K].
         first: the index of the first of the present step's K entries, a scalar.
-        positions: of the K queries, the present step, [1, K]; of the entries, [1, L * K].
+        positions: of the K queries, the present step, [1, K]; of the entries, [1, L * K]. Behind a
+            prompt both are later by its words, and lead with B.
     """
 
     mask: DenseMask
@@ -78,7 +81,44 @@ def empty_memory(attention: AttentionBase, x: jax.Array, *, length: int, beams: 
     if recurrent is not None:
         return LayerMemory(None, recurrent)
     prepared = attention.prepare(word[:, 0], word[:, 0])
-    return LayerMemory(_grow(jax.tree.map(jnp.zeros_like, prepared), length * beams), None)
+    return LayerMemory(_grow(jax.tree.map(jnp.zeros_like, prepared), length * beams - 1), None)
+
+
+def attend_to_prompt(
+    attention: AttentionBase, x: jax.Array, present: jax.Array, *, length: int, beams: int
+) -> tuple[jax.Array, LayerMemory]:
+    """Causal self-attention of a prompt, and the memory of it, with room for words to come.
+
+    A cache holds the prompt's S entries before those of the hypotheses, see `after_prompt`.
+
+    Args:
+        attention: the self-attention.
+        x: the prompt, [B, S, D].
+        present: the words to be kept in memory, the first ones of each row, booleans [B, S].
+        length: L, see `empty_memory`.
+        beams: K.
+
+    Returns:
+        The context [B, S, any], and the memory.
+    """
+    state = attention.start(attention.prepare(x[:, :1], x[:, :1]))
+    if state is None:
+        prepared = attention.prepare(x, x)
+        context = attention.attend(x, prepared, Causal(), deterministic=True)
+        return context, LayerMemory(_grow(prepared, length * beams), None)
+
+    def read(attention: AttentionBase, state: Any, inputs: Any) -> tuple[Any, jax.Array]:
+        word, here = inputs
+        word = word[:, None]
+        context, after = attention.step(word, attention.prepare(word, word), state)
+
+        def kept(new: jax.Array, old: jax.Array) -> jax.Array:
+            return jnp.where(here.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+
+        return jax.tree.map(kept, after, state), context[:, 0]
+
+    state, context = scan_time(read)(attention, state, (x, present))
+    return context, LayerMemory(None, repeat_beams(state, beams))
 
 
 def attend_to_past(
@@ -127,7 +167,7 @@ def grow_cache(
     back_pointers = state.back_pointers
     _, beams, steps = back_pointers.shape
     back_pointers = jnp.pad(back_pointers, ((0, 0), (0, 0), (0, length - steps)))
-    grown = tuple(_grow(layer, length * beams) for layer in cache)
+    grown = tuple(_grow(layer, (length - steps) * beams) for layer in cache)
     return grown, state._replace(back_pointers=back_pointers)
 
 
@@ -156,6 +196,24 @@ def beam_cache(back_pointers: jax.Array, step: jax.Array) -> BeamCache:
     )
 
 
+def after_prompt(beams: BeamCache, present: jax.Array) -> BeamCache:
+    """How a step reads and writes a cache that holds a prompt's entries before the hypotheses'.
+
+    Args:
+        beams: of the step, as if there were no prompt.
+        present: the words of the prompt, the first ones of each row, booleans [B, S].
+    """
+    (rows, places), count = present.shape, present.sum(-1, keepdims=True)
+    own, (query, key) = beams.mask.allowed, beams.positions
+    prompt = jnp.broadcast_to(present[:, None], (*own.shape[:2], places))
+    place = jnp.broadcast_to(jnp.arange(places)[None], (rows, places))
+    return BeamCache(
+        mask=DenseMask(jnp.concatenate([prompt, own], axis=-1)),
+        first=places + beams.first,
+        positions=Positions(count + query, jnp.concatenate([place, count + key], axis=-1)),
+    )
+
+
 def _write(cache: Any, entries: Any, first: jax.Array) -> Any:
     """The cache [..., L * K, any] with the entries [..., K, any] from index `first` on."""
 
@@ -165,11 +223,11 @@ def _write(cache: Any, entries: Any, first: jax.Array) -> Any:
     return jax.tree.map(write, cache, entries)
 
 
-def _grow(cache: Any, entries: int) -> Any:
-    """The cache, leaves [..., any, any], with empty entries behind its own: [..., entries, any]."""
+def _grow(cache: Any, more: int) -> Any:
+    """The cache, leaves [..., entries, any], with so many more empty entries behind its own."""
 
     def grow(old: jax.Array) -> jax.Array:
-        new = jnp.zeros((*old.shape[:-2], entries, old.shape[-1]), old.dtype)
+        new = jnp.zeros((*old.shape[:-2], old.shape[-2] + more, old.shape[-1]), old.dtype)
         return new.at[..., : old.shape[-2], :].set(old)
 
     return jax.tree.map(grow, cache)

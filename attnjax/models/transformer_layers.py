@@ -8,11 +8,17 @@ import jax
 from flax import linen as nn
 
 from attnjax.attention.attention import AttentionBase
-from attnjax.attention.mask import Causal, Mask
+from attnjax.attention.mask import Causal, Mask, Padding
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions
 from attnjax.config.constraints import DropoutRate
-from attnjax.models.beam_cache import BeamCache, LayerMemory, attend_to_past, empty_memory
+from attnjax.models.beam_cache import (
+    BeamCache,
+    LayerMemory,
+    attend_to_past,
+    attend_to_prompt,
+    empty_memory,
+)
 from attnjax.models.feed_forward import FeedForward, FeedForwardBase
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.lift import clone_template, inherited
@@ -162,6 +168,23 @@ class DecoderLayer(nn.Module):
         seen = self.self_attention_residual.pre(x)
         change = self.self_attention(seen, seen, seen, Causal(), deterministic=deterministic)
         return self._rest(x, change, source, source_mask, deterministic=deterministic)
+
+    def read(
+        self, x: jax.Array, present: jax.Array, *, length: int, beams: int
+    ) -> tuple[jax.Array, LayerMemory]:
+        """A prompt, without cross-attention: [B, S, D] -> [B, S, D], and the past of K hypotheses.
+
+        Args:
+            x: [B, S, D].
+            present: the words that belong to the past, the first ones of each row, booleans [B, S].
+            length: see `beam_cache.empty_memory`.
+            beams: K.
+        """
+        seen = self.self_attention_residual.pre(x)
+        change, past = attend_to_prompt(
+            self.self_attention, seen, present, length=length, beams=beams
+        )
+        return self._rest(x, change, (), Padding(present), deterministic=True), past
 
     def step(
         self, x: jax.Array, past: LayerMemory, beams: BeamCache, source: Any, source_mask: Mask

@@ -29,6 +29,21 @@ def sinusoidal(length, width):
     return table
 
 
+def embed(parameters, words):
+    """Words [T] -> [T, D], with sines and cosines, or with learned positions if there are any."""
+    table = parameters["embedding"]
+    if "where" in parameters:
+        place = parameters["where"]["embedding"][: len(words)]
+    else:
+        place = sinusoidal(len(words), table.shape[1])
+    return table[words] * np.sqrt(table.shape[1]) + place
+
+
+def causal(length):
+    """Who sees whom: each word those up to itself."""
+    return np.array([[s <= t for s in range(length)] for t in range(length)])
+
+
 def stack(parameters, x, attend, *, side="", pre_norm):
     """The layers of one side: each `attend`, by its name in the layer, then the network."""
 
@@ -50,14 +65,6 @@ def stack(parameters, x, attend, *, side="", pre_norm):
 
 def transformer(parameters, source, given, *, score: str, pre_norm: bool):
     """Logits [T, V] of one sentence: Vaswani et al. 2017, Figure 1; Xiong et al. 2020, Table 1."""
-    table = parameters["embedding"]
-
-    def embed(words):
-        if "where" in parameters:
-            place = parameters["where"]["embedding"][: len(words)]
-        else:
-            place = sinusoidal(len(words), table.shape[1])
-        return table[words] * np.sqrt(table.shape[1]) + place
 
     def normalized_stack(x, side, attend):
         x = stack(parameters, x, attend, side=f"{side}_", pre_norm=pre_norm)
@@ -72,11 +79,22 @@ def transformer(parameters, source, given, *, score: str, pre_norm: bool):
 
     S, T = len(source), len(given)
     present = np.tile(source != 0, (max(S, T), 1))
-    memory = normalized_stack(embed(source), "encoder", {"self_attention": to(present[:S])})
-    causal = np.array([[s <= t for s in range(T)] for t in range(T)])
-    hidden = normalized_stack(
-        embed(given),
-        "decoder",
-        {"self_attention": to(causal), "cross_attention": to(present[:T], memory)},
+    memory = normalized_stack(
+        embed(parameters, source), "encoder", {"self_attention": to(present[:S])}
     )
-    return hidden @ table.T
+    hidden = normalized_stack(
+        embed(parameters, given),
+        "decoder",
+        {"self_attention": to(causal(T)), "cross_attention": to(present[:T], memory)},
+    )
+    return hidden @ parameters["embedding"].T
+
+
+def language_model(parameters, words, *, score: str, pre_norm: bool):
+    """Logits [T, V] of the word after each word of a text: Radford et al. 2018, eq. 2."""
+    mask = causal(len(words))
+    attend = {"self_attention": lambda own, x: multi_head(score, own, x, x, x, mask)}
+    hidden = stack(parameters, embed(parameters, words), attend, pre_norm=pre_norm)
+    if pre_norm:
+        hidden = layer_norm(hidden, parameters["last_residual"]["norm"])
+    return hidden @ parameters["embedding"].T

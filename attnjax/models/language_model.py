@@ -1,0 +1,230 @@
+"""A decoder-only Transformer, which continues a text: GPT's arrangement."""
+
+from collections.abc import Sequence
+from dataclasses import field
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+from attnjax.attention.mask import Padding
+from attnjax.attention.multihead import MultiHead
+from attnjax.attention.position import Learned, Position
+from attnjax.config.constraints import DropoutRate, PositiveInt
+from attnjax.data.corpus import Encoded
+from attnjax.data.special_tokens import PAD
+from attnjax.data.vocabularies import Vocabularies
+from attnjax.errors import UserError
+from attnjax.models.base import SequenceModel, logits
+from attnjax.models.beam_cache import (
+    BeamState,
+    after_prompt,
+    append_self,
+    beam_cache,
+    gather,
+    grow_cache,
+    layer_memories,
+)
+from attnjax.models.feed_forward import FeedForward
+from attnjax.models.sown_attention import LayerAttention, layer_attentions
+from attnjax.models.transformer_layers import DecoderLayer, PreNorm, Residual
+from attnjax.nn.dropout import Dropout
+from attnjax.nn.lift import clone_template, inherit
+
+
+def gpt_layer() -> DecoderLayer:
+    """A layer of GPT-2: linear maps with biases, a GELU, no attention to another text."""
+    return DecoderLayer(
+        self_attention=MultiHead(bias=True),
+        cross_attention=None,
+        feed_forward=FeedForward(activation="gelu_tanh"),
+    )
+
+
+class LanguageModel(SequenceModel):
+    """p(target | source), where source and target are one text: x_1 ... x_n y_1 ... y_T.
+
+        h_1 ... h_(n + T - 1) = layers(x_1 ... x_n y_1 ... y_(T - 1))
+        p(y_t | x, y_1 ... y_(t - 1)) = softmax(embedding h_(n + t - 1))
+
+    No h depends on later words.
+
+    The source is what stands before the target in a text, a prompt, or a sentence and its END; it
+    has at least one word. Its last word predicts the target's first, so the START in the input of
+    the decoder is not read. Nothing is predicted of the source itself.
+
+    One embedding is input and output. It is multiplied by sqrt(D) in the input. Dropout falls on
+    the sum of embedding and position, and on what each sub-layer adds.
+
+    Attributes:
+        vocabulary: the number of words; None until the data is read.
+        width: D, of embeddings and layers.
+        num_layers: the number of layers.
+        layer: the template of one layer, without cross-attention.
+        position: added to the embeddings.
+        residual: where the norm stands.
+        dropout: the rate.
+
+    Source: Radford et al. 2018, section 3.1 (GPT); Radford et al. 2019, section 2.3 (pre-norm).
+    """
+
+    vocabulary: PositiveInt | None = None
+    width: PositiveInt = 512
+    num_layers: PositiveInt = 6
+    layer: DecoderLayer = field(default_factory=gpt_layer)
+    position: Position = field(default_factory=Learned)
+    residual: Residual = field(default_factory=PreNorm)
+    dropout: DropoutRate = 0.1
+
+    @nn.nowrap
+    def with_vocabularies(self, source: int | None, target: int | None) -> Self:
+        if target is None or source != target:
+            raise UserError(
+                "a LanguageModel reads source and target as one text and wants one vocabulary of "
+                f"both; got {source} source and {target} target symbols"
+            )
+        if self.layer.cross_attention is not None:
+            raise UserError(
+                "a LanguageModel has no other text to attend to: model.layer.cross_attention:none"
+            )
+        return self.fill(vocabulary=target)
+
+    @nn.nowrap
+    def check_vocabularies(self, vocabularies: Vocabularies) -> None:
+        if vocabularies.source != vocabularies.target:
+            raise UserError(
+                "a LanguageModel wants one vocabulary of both sides; the data have one each"
+            )
+
+    @nn.nowrap
+    def check_examples(self, examples: Sequence[Encoded], where: str) -> None:
+        """Refuse a source that is too long together with its target."""
+        limit = self.max_length("source")
+        if limit is None:
+            return
+        for number, example in enumerate(examples, start=1):
+            read = len(example.source) + len(example.target) - 1
+            if read > limit.words:
+                raise UserError(
+                    f"sentence {number} {where} has {len(example.source)} source and "
+                    f"{len(example.target)} target symbols, of which {read} are read; the model "
+                    f"reads at most {limit.words} ({limit.path})"
+                )
+
+    @nn.nowrap
+    def max_words(self, places: Any) -> Any:
+        limit = self.max_length("target")
+        return None if limit is None else limit.words + 1 - places
+
+    @nn.nowrap
+    def attentions(
+        self, params: Any, source: jax.Array, decoder_input: jax.Array
+    ) -> tuple[LayerAttention, ...]:
+        """Every layer's self-attention over source and target, from below."""
+        tree = self.sown_attention(params, source, decoder_input)
+        words = self._text(source, decoder_input)
+        causal = jnp.tril(jnp.ones((words.shape[1],) * 2, bool))
+        mask = (words != PAD)[:, None, :, None] & causal[None, None]
+        names = [f"layers_{number}" for number in range(self.num_layers)]
+        return tuple(found for name in names for found in layer_attentions(tree, mask, name))
+
+    def setup(self) -> None:
+        """Make every layer its own parts, and fill what it leaves to the model."""
+        if self.vocabulary is None:
+            raise ValueError("a model's vocabulary must be a number before it is used; got None")
+        normal = nn.initializers.normal(self.width**-0.5)
+        self.embedding = self.param("embedding", normal, (self.vocabulary, self.width))
+        shared = {"residual": self.residual, "dropout": self.dropout}
+        self.layers = [inherit(self.layer, **shared) for _ in range(self.num_layers)]
+        self.last_residual = clone_template(self.residual)
+        self.where = clone_template(self.position)
+        self.drop = Dropout(self.dropout)
+
+    def _embed(self, words: jax.Array, position: jax.Array, *, deterministic: bool) -> jax.Array:
+        """Words [B, T] at positions [1 or B, T] -> [B, T, D]."""
+        embedded = self.embedding[words] * jnp.asarray(self.width**0.5, self.embedding.dtype)
+        return self.drop(self.where(embedded, position), deterministic=deterministic)
+
+    @nn.nowrap
+    def _text(self, source: jax.Array, decoder_input: jax.Array) -> jax.Array:
+        """Source [B, S] and target as one text without a gap, [B, J]: PAD stands at its end alone.
+
+        J is S + T - 1, or the number of the model's positions if that is less.
+        """
+        (_, S), T = source.shape, decoder_input.shape[1]
+        words = jnp.concatenate([source, decoder_input[:, 1:]], axis=1)
+        if S == 1:
+            return words
+        count, place = _count(source)[:, None], jnp.arange(S + T - 1)[None]
+        index = jnp.where(place < count, place, place - count + S)
+        words = jnp.take_along_axis(words, index, axis=1, mode="fill", fill_value=PAD)
+        # a short source may stand in the batch of a long one, and be followed by a long target
+        limit = self.max_length("source")
+        if limit is None or max(S, T) > limit.words:
+            return words
+        return words[:, : limit.words]
+
+    def features(
+        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
+    ) -> tuple[jax.Array, jax.Array]:
+        words = self._text(source, decoder_input)
+        mask, position = Padding(words != PAD), jnp.arange(words.shape[1])[None]
+        x = self._embed(words, position, deterministic=deterministic)
+        for layer in self.layers:
+            x = layer(x, layer.prepare(x), mask, deterministic=deterministic)
+        return self._predicting(self.last_residual.final(x), source, decoder_input), self.embedding
+
+    @nn.nowrap
+    def _predicting(
+        self, hidden: jax.Array, source: jax.Array, decoder_input: jax.Array
+    ) -> jax.Array:
+        """The vectors [B, T, D] that predict the target, of those of the text [B, J, D]."""
+        (_, S), T = source.shape, decoder_input.shape[1]
+        if S == 1:
+            return hidden
+        hidden = jnp.pad(hidden, ((0, 0), (0, S + T - 1 - hidden.shape[1]), (0, 0)))
+        rows = jax.vmap(lambda row, first: jax.lax.dynamic_slice_in_dim(row, first, T))
+        return rows(hidden, _count(source) - 1)
+
+    def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[jax.Array, Padding]:
+        """The source itself, and the mask of its words: `start` reads it."""
+        del deterministic
+        return source, Padding(source != PAD)
+
+    def start(
+        self, memory: jax.Array, mask: Padding, *, length: int, beams: int
+    ) -> tuple[Any, Any, BeamState]:
+        """Read the source but its last word, all at once; the first step reads the last word."""
+        read = jnp.arange(memory.shape[1])[None] < _count(memory)[:, None] - 1
+        last = jnp.take_along_axis(memory, read.sum(-1, keepdims=True), axis=1)
+        x = self._embed(memory, jnp.arange(memory.shape[1])[None], deterministic=True)
+        pasts = []
+        for layer in self.layers:
+            x, past = layer.read(x, read, length=length, beams=beams)
+            pasts.append(past)
+        return (read, last), *gather(pasts, jnp.zeros((len(memory), beams, length), jnp.int32))
+
+    def grow_cache(self, cache: Any, state: BeamState, *, length: int) -> tuple[Any, BeamState]:
+        return grow_cache(cache, state, length=length)
+
+    def step(
+        self, constants: Any, cache: Any, state: BeamState, word: jax.Array, step: jax.Array
+    ) -> tuple[jax.Array, Any, BeamState]:
+        read, last = constants
+        word = jnp.where(step == 0, last, word)
+        # The K words stand at one position, not at K positions in a row.
+        position = (read.sum(-1) + step)[:, None, None]
+        x = self._embed(word[..., None], position, deterministic=True)[..., 0, :]
+        back_pointers = append_self(state.back_pointers, step)
+        beams = after_prompt(beam_cache(back_pointers, step), read)
+        pasts = layer_memories(cache, state)
+        for number, layer in enumerate(self.layers):
+            x, pasts[number] = layer.step(x, pasts[number], beams, (), Padding(read))
+        hidden = self.last_residual.final(x)
+        return logits(hidden, self.embedding), *gather(pasts, back_pointers)
+
+
+def _count(words: jax.Array) -> jax.Array:
+    """The number of words of each row [B, S], [B]."""
+    return (words != PAD).sum(-1)
