@@ -23,7 +23,8 @@ def check_attention(attention: AttentionBase) -> list[Finding]:
       value that no query may attend to.
     - Under `Causal`, no gradient flows to later keys and values.
     - A mask that hides keys gives the same context as leaving the keys out.
-    - Queries one at a time, at their positions, have the same context as all together.
+    - Queries one at a time, at their positions, have the same context as all together; so have
+      words one at a time by `start` and `step`, if the attention has them.
     - In bfloat16 and float16 the context is finite, also for logits beyond float16.
 
     Args:
@@ -116,7 +117,25 @@ def _one_at_a_time(attention: AttentionBase, variables: Any, inputs: Any) -> str
         )
         for place in range(S)
     ]
-    return not_equal("the context", together, jnp.concatenate(single, axis=1))
+    return not_equal("the context", together, jnp.concatenate(single, axis=1)) or _stepped(
+        attention, variables, inputs, together
+    )
+
+
+def _stepped(
+    attention: AttentionBase, variables: Any, inputs: Any, together: jax.Array
+) -> str | None:
+    query, key, value = (jnp.split(x, S, axis=1) for x in inputs)
+    call: Any = partial(attention.apply, variables)
+    state = call(call(key[0], value[0], method="prepare"), method="start")
+    if state is None:
+        return None
+    context = []
+    for word in zip(query, key, value, strict=True):
+        memory = call(*word[1:], method="prepare")
+        found, state = call(word[0], memory, state, method="step")
+        context.append(found)
+    return not_equal("the context by step", together, jnp.concatenate(context, axis=1))
 
 
 def _half_precision(attention: AttentionBase, variables: Any, inputs: Any) -> str | None:

@@ -8,6 +8,8 @@ import jax.numpy as jnp
 
 from attnjax.attention.align import Align
 from attnjax.attention.attention import Attention, AttentionBase
+from attnjax.attention.feature_map import FeatureMap
+from attnjax.attention.linear import LinearAttention
 from attnjax.attention.score import Score
 from attnjax.checks import Finding, check_attention, check_model
 from attnjax.checks.finding import raised
@@ -91,17 +93,22 @@ def _unique(parts: Iterable[Any]) -> list[Any]:
 
 def _check_alone(kind: Any) -> list[Finding]:
     """The findings for a part that no variant has; [] if it is not part of an attention."""
-    if not issubclass(kind, AttentionBase | Score | Align):
+    if not issubclass(kind, AttentionBase | Score | Align | FeatureMap):
         return []
     try:
         part = kind()
     except Exception as error:
         return [raised("can be made of its defaults", error)]
+    return check_attention(_attention_of(part))
+
+
+def _attention_of(part: AttentionBase | Score | Align | FeatureMap) -> AttentionBase:
+    """An attention that is or has this part, the others by default."""
     if isinstance(part, AttentionBase):
-        return check_attention(part)
-    return check_attention(
-        Attention(score=part) if isinstance(part, Score) else Attention(align=part)
-    )
+        return part
+    if isinstance(part, FeatureMap):
+        return LinearAttention(feature_map=part)
+    return Attention(score=part) if isinstance(part, Score) else Attention(align=part)
 
 
 def _check_model(experiment: Experiment) -> list[Finding]:

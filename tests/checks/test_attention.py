@@ -72,6 +72,14 @@ class OfAllQueries(Score):
         return dot(query, key) * query.sum(axis=(-2, -1), keepdims=True)
 
 
+class Forgetful(LinearAttention):
+    """A linear attention whose state does not take the word's own key."""
+
+    def step(self, query, memory, state):
+        context, _ = super().step(query, memory, state)
+        return context, state
+
+
 class Broken(Score):
     """A score that fails."""
 
@@ -88,6 +96,7 @@ class Broken(Score):
         ),
         (Attention(score=Overflowing()), {"finite in half precision"}),
         (Attention(score=OfAllQueries()), {"one query at a time equals all"}),
+        (Forgetful(), {"one query at a time equals all"}),
         (Attention(score=Broken()), {"can be called"}),
     ],
     ids=name,

@@ -8,12 +8,19 @@ from tests.cli.saying import TINY, sentence
 OWN_ALIGN = """
 
 import jax
+import jax.numpy as jnp
 from attnjax.attention.align import Align
+from attnjax.attention.feature_map import FeatureMap
 
 
 class Unmasked(Align):
     def __call__(self, logits, mask=None, context=None):
         return jax.nn.softmax(logits)
+
+
+class Signed(FeatureMap):
+    def __call__(self, x):
+        return jnp.concatenate([x, -x], -1)
 """
 
 MISTAKEN = """
@@ -67,6 +74,7 @@ def test_check_tries_the_parts_of_a_file(capsys, tmp_path):
     assert main(["check", str(path)]) == 1
     said = capsys.readouterr().out
     assert "Unmasked: causal: the gradient of a later key is not 0 but up to " in said
+    assert "Signed: masked rows give zero: ok" in said
     assert "defines no score, align" in sentence(capsys, "check", "luong2015")
 
 
