@@ -7,6 +7,7 @@ their own modules: `from attnjax.training.trainer import train`.
 from attnjax.training.objectives import (
     CrossEntropy,
     DoublyStochastic,
+    MaskedLanguageModel,
     Objective,
     RedundancyPenalty,
     Reinforce,
@@ -36,6 +37,7 @@ __all__ = [
     "GradientDescent",
     "Halving",
     "InverseSquareRoot",
+    "MaskedLanguageModel",
     "Noam",
     "Objective",
     "Optimizer",

@@ -14,6 +14,7 @@ from attnjax.data.corpora.parallel_text import (
 )
 from attnjax.data.corpora.raw_text import RawText
 from attnjax.data.corpora.scan import Scan
+from attnjax.data.corpora.sentences import LearnedFrom, SentencePairs, Unlabeled
 from attnjax.data.corpora.tfds import Translation
 
 __all__ = [
@@ -21,15 +22,18 @@ __all__ = [
     "Forward",
     "Labeled",
     "LabeledFile",
+    "LearnedFrom",
     "MovieReviews",
     "ParallelCorpus",
     "ParallelText",
     "RawText",
     "Reversed",
     "Scan",
+    "SentencePairs",
     "SourceOrder",
     "TabSeparated",
     "Translation",
     "Trec",
+    "Unlabeled",
     "WithHeldOut",
 ]

@@ -16,7 +16,7 @@ from attnjax.data.corpus import Corpus, Example
 from attnjax.data.files import find_folder, read_lines
 from attnjax.data.special_tokens import UNKNOWN
 from attnjax.data.vocabularies import Vocabularies
-from attnjax.data.vocabulary import Labels
+from attnjax.data.vocabulary import Labels, VocabularyPart
 from attnjax.errors import UserError
 
 FOLDS = 10
@@ -27,7 +27,7 @@ class Labeled(WithHeldOut):
     """Sentences and their labels; a label may have several words."""
 
     @property
-    def target_vocabulary(self) -> Labels:
+    def target_vocabulary(self) -> VocabularyPart:
         return Labels()
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:

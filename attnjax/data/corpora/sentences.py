@@ -1,0 +1,184 @@
+"""Sentences without answers, and pairs of them: what a masked language model is trained on."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from attnjax.config.constraints import NonNegativeInt, PositiveInt
+from attnjax.data.corpora.held_out import hold_out
+from attnjax.data.corpora.labeled import Labeled
+from attnjax.data.corpus import Corpus, Encoded, Example, Task, ids
+from attnjax.data.files import find_file, read_lines
+from attnjax.data.special_tokens import END
+from attnjax.data.vocabularies import Vocabularies
+from attnjax.data.vocabulary import (
+    SPECIAL,
+    LabelVocabulary,
+    SplitWords,
+    Vocabulary,
+    VocabularyPart,
+)
+from attnjax.errors import UserError
+
+SEPARATOR = "\t"
+"""Stands between the two sentences of a source, as text; as ids END does."""
+
+NEXT, OTHER = "next", "other"
+
+
+def training_sources(tasks: Iterable[Task]) -> list[str]:
+    """The source texts of the training splits of some tasks, in their order.
+
+    Raises:
+        UserError: a task's sources are no text.
+    """
+    found = []
+    for task in tasks:
+        sources = task.load().sources.get("train")
+        if not sources:
+            raise UserError(f"a task with text was wanted; the sources of {task} are none")
+        found += sources
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnedFrom(VocabularyPart):
+    """A vocabulary learned from the training sources of other tasks, whatever this task's are.
+
+    So tasks have one vocabulary: parameters trained on one fit the other.
+
+    Attributes:
+        vocabulary: how it is learned.
+        tasks: from whose sources.
+    """
+
+    vocabulary: VocabularyPart = SplitWords()
+    tasks: tuple[Task, ...]
+
+    def words(self, text: str) -> list[str]:
+        return self.vocabulary.words(text)
+
+    def learn(self, texts: Iterable[str]) -> Vocabulary:
+        del texts
+        return self.vocabulary.learn(training_sources(self.tasks))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unlabeled(Task):
+    """The training sources of other tasks, without their answers: each sentence an example.
+
+    Nothing is decoded: a measure such as `MaskedWords` gives the results.
+
+    Attributes:
+        tasks: whose sources.
+        valid: the number of sentences held out for validation.
+        test: likewise, for the test split.
+        seed: of the generator that draws them; equal seeds give equal splits.
+        vocabulary: of the words.
+    """
+
+    tasks: tuple[Task, ...]
+    valid: PositiveInt = 500
+    test: PositiveInt = 500
+    seed: NonNegativeInt = 0
+    vocabulary: VocabularyPart = SplitWords()
+
+    @property
+    def answers(self) -> None:
+        return None
+
+    def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
+        whole = [Example(text, "") for text in training_sources(self.tasks)]
+        if self.valid + self.test >= len(whole):
+            raise UserError(
+                f"task.valid={self.valid:,} and task.test={self.test:,} must be less than the "
+                f"number of sentences, {len(whole):,}"
+            )
+        held_out, train = hold_out(whole, self.valid + self.test, self.seed)
+        test, valid = hold_out(held_out, self.test, self.seed)
+        splits = {"train": train, "valid": valid, "test": test}
+        texts = {name: [one.source for one in split] for name, split in splits.items()}
+        if vocabularies is None:
+            vocabularies = Vocabularies(self.vocabulary.learn(texts["train"]), None)
+        vocabulary = vocabularies.source
+        if vocabulary is None:
+            raise ValueError("text has a vocabulary; got None")
+        return Corpus(
+            vocabularies=vocabularies,
+            splits={
+                name: [Encoded(self.ids(text, vocabulary), []) for text in split]
+                for name, split in texts.items()
+            },
+            sources=texts,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentencePairs(Labeled):
+    """Two sentences of a text, and whether the second is the next one: "next" or "other".
+
+    Every line of a file that has a line behind it is a first sentence. The second is that line, or
+    with probability 1/2 a random line of all files; an empty line ends a document. As text the two
+    stand with a tab between them, as ids END follows each.
+
+    Attributes:
+        files: of UTF-8 text, a sentence a line; looked for as they are, then under ATTNJAX_DATA.
+        test: the number of pairs held out as the test split.
+
+    Source: Devlin et al. 2019, section 3.1, task 2. There the "sentences" are longer spans of text.
+    """
+
+    files: tuple[str, ...]
+    test: PositiveInt = 500
+
+    @property
+    def target_vocabulary(self) -> "PairLabels":
+        return PairLabels()
+
+    def read(self) -> tuple[list[Example], list[Example]]:
+        documents = [read_lines(find_file(file)) for file in self.files]
+        lines = [line for document in documents for line in document if line.strip()]
+        draw = np.random.default_rng(self.seed)
+        pairs = []
+        for document in documents:
+            for first, second in pairwise(document):
+                if not (first.strip() and second.strip()):
+                    continue
+                label = NEXT if draw.random() < 0.5 else OTHER
+                if label == OTHER:
+                    second = lines[draw.integers(len(lines))]
+                pairs.append(Example(_joined(first, second), label))
+        if self.test >= len(pairs):
+            raise UserError(
+                f"task.test={self.test:,} must be less than the number of pairs of lines, "
+                f"{len(pairs):,}"
+            )
+        test, rest = hold_out(pairs, self.test, self.seed)
+        return rest, test
+
+    def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
+        """The ids of one or two sentences, END behind each."""
+        return [
+            symbol for sentence in text.split(SEPARATOR) for symbol in ids(sentence, vocabulary)
+        ]
+
+    def words(self, text: str, vocabulary: Vocabulary) -> list[str]:
+        """The words of both sentences, and the spelling of END between them."""
+        first, *others = map(vocabulary.split, text.split(SEPARATOR))
+        return first + [word for other in others for word in (SPECIAL[END], *other)]
+
+
+def _joined(first: str, second: str) -> str:
+    """Two sentences as one text."""
+    return SEPARATOR.join(" ".join(sentence.split()) for sentence in (first, second))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairLabels(VocabularyPart):
+    """The two labels of a pair, always in one order."""
+
+    def learn(self, texts: Iterable[str]) -> LabelVocabulary:
+        del texts
+        return LabelVocabulary((*SPECIAL, NEXT, OTHER))

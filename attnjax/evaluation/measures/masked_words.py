@@ -1,0 +1,65 @@
+"""How well a masked language model predicts the words that are hidden from it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attnjax.data.batching import Batch, in_order
+from attnjax.data.corpus import Corpus
+from attnjax.evaluation.measurement import Measurement, MetricKey
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure
+from attnjax.evaluation.metric import Metric
+from attnjax.models.base import Model
+from attnjax.training.objectives.base import Totals
+from attnjax.training.objectives.masked_language_model import MaskedLanguageModel, Rate
+
+PERPLEXITY, ACCURACY = MetricKey("masked_perplexity"), MetricKey("masked_accuracy")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskedWords(Measure):
+    """The perplexity of hidden words of the test split, and the share that is predicted right.
+
+    They are named "masked_perplexity" and "masked_accuracy".
+
+        perplexity = exp(mean over hidden words of -log p(word))
+
+    Words are hidden as in validation, the same ones in every run, see `mask_words`.
+
+    Attributes:
+        rate: the share of words that are hidden.
+    """
+
+    rate: Rate = 0.15
+
+    def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
+        del metric
+        return PERPLEXITY, ACCURACY
+
+    def check(self, model: Model, corpus: Corpus) -> None:
+        super().check(model, corpus)
+        MaskedLanguageModel(rate=self.rate).check(model)
+
+    def after_training(self, inputs: EvalInputs) -> Sequence[Measurement]:
+        sums = {"nll": np.zeros(2), "accuracy": np.zeros(2)}
+        for _, batch in in_order(inputs.corpus.splits[SPLIT], inputs.batching):
+            totals = _totals(inputs.model, self.rate, inputs.params, batch)
+            for name in sums:
+                sums[name] += np.asarray(totals[name], np.float64)
+        nll, accuracy = (total / count for total, count in sums.values())
+        return [
+            Measurement(PERPLEXITY, math.exp(nll), better="lower"),
+            Measurement(ACCURACY, float(accuracy), better="higher"),
+        ]
+
+
+@partial(jax.jit, static_argnames=("model", "rate"))
+def _totals(model: Any, rate: float, params: Any, batch: Batch) -> Totals:
+    objective = MaskedLanguageModel(rate=rate)
+    return objective(model, params, (), jax.tree.map(jnp.asarray, batch), key=None)
