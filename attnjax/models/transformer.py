@@ -166,22 +166,25 @@ class Transformer(SequenceModel):
 
     def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[jax.Array, Padding]:
         """Source [B, S] -> its states [B, S, D], and the mask of its words."""
-        mask = Padding(source != PAD)
+        present = source != PAD
+        mask, counted = Padding(present), None if deterministic else present
         position = jnp.arange(source.shape[1])[None]
         x = self._embed(self.source_embedding, source, position, deterministic=deterministic)
         for layer in self.encoder_layers:
-            x = layer(x, mask, deterministic=deterministic)
-        return self.encoder_residual.final(x), mask
+            x = layer(x, mask, counted=counted, deterministic=deterministic)
+        return self.encoder_residual.final(x, counted), mask
 
     def features(
         self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
     ) -> tuple[jax.Array, jax.Array]:
         memory, mask = self.encode(source, deterministic=deterministic)
+        counted = None if deterministic else queries_of(decoder_input, source != PAD)
         position = jnp.arange(decoder_input.shape[1])[None]
         x = self._embed(self.target_embedding, decoder_input, position, deterministic=deterministic)
         for layer in self.decoder_layers:
-            x = layer(x, layer.prepare(memory), mask, deterministic=deterministic)
-        return self.decoder_residual.final(x), self.output_embedding
+            prepared = layer.prepare(memory)
+            x = layer(x, prepared, mask, counted=counted, deterministic=deterministic)
+        return self.decoder_residual.final(x, counted), self.output_embedding
 
     def start(
         self, memory: jax.Array, mask: Padding, *, length: int, beams: int

@@ -28,19 +28,20 @@ from attnjax.nn.norm import LayerNorm, Norm
 class Residual(nn.Module, ABC):
     """Where the norm of a residual connection stands: post(x, f(pre(x))) of a sub-layer f.
 
-    All three functions are from [..., D] to [..., D].
+    All three functions are from [..., D] to [..., D]. Their last argument, booleans [...], says in
+    training which positions are no padding; it is None in evaluation and search, see `Norm`.
     """
 
     @abstractmethod
-    def pre(self, x: jax.Array) -> jax.Array:
+    def pre(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
         """The input of the sub-layer."""
 
     @abstractmethod
-    def post(self, x: jax.Array, change: jax.Array) -> jax.Array:
+    def post(self, x: jax.Array, change: jax.Array, counted: jax.Array | None = None) -> jax.Array:
         """The sum of x and the sub-layer's output."""
 
     @abstractmethod
-    def final(self, x: jax.Array) -> jax.Array:
+    def final(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
         """The output of the whole stack of layers."""
 
 
@@ -53,16 +54,18 @@ class PostNorm(Residual):
 
     norm: Norm = field(default_factory=LayerNorm)
 
-    def pre(self, x: jax.Array) -> jax.Array:
+    def pre(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
         """Return x itself."""
+        del counted
         return x
 
-    def post(self, x: jax.Array, change: jax.Array) -> jax.Array:
+    def post(self, x: jax.Array, change: jax.Array, counted: jax.Array | None = None) -> jax.Array:
         """Return norm(x + change)."""
-        return self.norm(x + change)
+        return self.norm(x + change, counted)
 
-    def final(self, x: jax.Array) -> jax.Array:
+    def final(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
         """Return x itself, which is normalized already."""
+        del counted
         return x
 
 
@@ -75,17 +78,18 @@ class PreNorm(Residual):
 
     norm: Norm = field(default_factory=LayerNorm)
 
-    def pre(self, x: jax.Array) -> jax.Array:
+    def pre(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
         """Return norm(x)."""
-        return self.norm(x)
+        return self.norm(x, counted)
 
-    def post(self, x: jax.Array, change: jax.Array) -> jax.Array:
+    def post(self, x: jax.Array, change: jax.Array, counted: jax.Array | None = None) -> jax.Array:
         """Return x + change."""
+        del counted
         return x + change
 
-    def final(self, x: jax.Array) -> jax.Array:
+    def final(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
         """Return norm(x)."""
-        return self.norm(x)
+        return self.norm(x, counted)
 
 
 class EncoderLayer(nn.Module):
@@ -110,14 +114,23 @@ class EncoderLayer(nn.Module):
         self.feed_forward_residual = clone_template(residual)
         self.drop = Dropout(inherited(self, "dropout"))
 
-    def __call__(self, x: jax.Array, mask: Mask, *, deterministic: bool) -> jax.Array:
-        """[B, S, D] -> [B, S, D]."""
-        seen = self.self_attention_residual.pre(x)
+    def __call__(
+        self,
+        x: jax.Array,
+        mask: Mask,
+        *,
+        counted: jax.Array | None = None,
+        deterministic: bool,
+    ) -> jax.Array:
+        """[B, S, D] -> [B, S, D]; `counted` [B, S] as in `Residual`."""
+        seen = self.self_attention_residual.pre(x, counted)
         change = self.self_attention(seen, seen, seen, mask, deterministic=deterministic)
-        x = self.self_attention_residual.post(x, self.drop(change, deterministic=deterministic))
-        seen = self.feed_forward_residual.pre(x)
+        change = self.drop(change, deterministic=deterministic)
+        x = self.self_attention_residual.post(x, change, counted)
+        seen = self.feed_forward_residual.pre(x, counted)
         change = self.feed_forward(seen, deterministic=deterministic)
-        return self.feed_forward_residual.post(x, self.drop(change, deterministic=deterministic))
+        change = self.drop(change, deterministic=deterministic)
+        return self.feed_forward_residual.post(x, change, counted)
 
 
 class DecoderLayer(nn.Module):
@@ -162,12 +175,20 @@ class DecoderLayer(nn.Module):
         return empty_memory(self.self_attention, source, length=length, beams=beams)
 
     def __call__(
-        self, x: jax.Array, source: Any, source_mask: Mask, *, deterministic: bool
+        self,
+        x: jax.Array,
+        source: Any,
+        source_mask: Mask,
+        *,
+        counted: jax.Array | None = None,
+        deterministic: bool,
     ) -> jax.Array:
-        """All words at once: [B, T, D] -> [B, T, D]."""
-        seen = self.self_attention_residual.pre(x)
+        """All words at once: [B, T, D] -> [B, T, D]; `counted` [B, T] as in `Residual`."""
+        seen = self.self_attention_residual.pre(x, counted)
         change = self.self_attention(seen, seen, seen, Causal(), deterministic=deterministic)
-        return self._rest(x, change, source, source_mask, deterministic=deterministic)
+        return self._rest(
+            x, change, source, source_mask, counted=counted, deterministic=deterministic
+        )
 
     def read(
         self, x: jax.Array, present: jax.Array, *, length: int, beams: int
@@ -209,17 +230,20 @@ class DecoderLayer(nn.Module):
         source_mask: Mask,
         *,
         positions: Positions = Positions(),
+        counted: jax.Array | None = None,
         deterministic: bool,
     ) -> jax.Array:
         """The layer from the self-attention's change on, for one word and for all words."""
-        x = self.self_attention_residual.post(x, self.drop(change, deterministic=deterministic))
+        change = self.drop(change, deterministic=deterministic)
+        x = self.self_attention_residual.post(x, change, counted)
         if self.cross_attention is not None:
-            seen = self.cross_attention_residual.pre(x)
+            seen = self.cross_attention_residual.pre(x, counted)
             change = self.cross_attention.attend(
                 seen, source, source_mask, positions=positions, deterministic=deterministic
             )
             change = self.drop(change, deterministic=deterministic)
-            x = self.cross_attention_residual.post(x, change)
-        seen = self.feed_forward_residual.pre(x)
+            x = self.cross_attention_residual.post(x, change, counted)
+        seen = self.feed_forward_residual.pre(x, counted)
         change = self.feed_forward(seen, deterministic=deterministic)
-        return self.feed_forward_residual.post(x, self.drop(change, deterministic=deterministic))
+        change = self.drop(change, deterministic=deterministic)
+        return self.feed_forward_residual.post(x, change, counted)

@@ -13,9 +13,10 @@ from attnjax.nn.initializers import (
 from attnjax.nn.length_limit import LengthLimited, MaxLength
 from attnjax.nn.lift import clone_template, inherit, scan_time, sow, vmap_beams, vmap_heads
 from attnjax.nn.linear import Dense
-from attnjax.nn.norm import LayerNorm, NoNorm, Norm, RMSNorm
+from attnjax.nn.norm import BatchNorm, LayerNorm, NoNorm, Norm, RMSNorm
 
 __all__ = [
+    "BatchNorm",
     "Dense",
     "Dropout",
     "InitByName",

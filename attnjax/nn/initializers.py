@@ -16,6 +16,7 @@ from flax import traverse_util
 
 from attnjax.config.constraints import PositiveFloat
 from attnjax.errors import UserError
+from attnjax.nn.norm import is_running
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +142,7 @@ class InitByName(Initializer):
 
 
 def draw_parameters(initializer: Initializer, key: jax.Array, params: Any) -> Any:
-    """Draw a model's parameters anew, each with a key of its own.
+    """Draw a model's parameters anew, each with a key of its own; running statistics stay.
 
     Raises:
         UserError: the initializer does not fit the model.
@@ -150,7 +151,7 @@ def draw_parameters(initializer: Initializer, key: jax.Array, params: Any) -> An
     initializer.check([*defaults])
     keys = jax.random.split(key, len(defaults))
     drawn = {
-        name: initializer.draw(own, name, default)
+        name: default if is_running(name) else initializer.draw(own, name, default)
         for own, (name, default) in zip(keys, defaults.items(), strict=True)
     }
     return traverse_util.unflatten_dict(drawn, sep=".")

@@ -1,19 +1,37 @@
-"""Normalizations of a vector, as parts: layer norm, RMS norm, none."""
+"""Normalizations as parts: layer norm, RMS norm, batch norm, none.
+
+A batch norm has running statistics. They are parameters, so that a checkpoint, an average of
+checkpoints, evaluation and search have them without further ado; but training does not descend
+along a gradient to them. What `jax.grad` gives for a running statistic is the step of its moving
+average, and `move_running` takes that step.
+"""
 
 from abc import ABC, abstractmethod
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 from flax import linen as nn
 
-from attnjax.config.constraints import PositiveFloat
+from attnjax.config.constraints import DropoutRate, PositiveFloat
+
+RUNNING = ("running_mean", "running_variance")
+"""The names of parameters that are running statistics."""
 
 
 class Norm(nn.Module, ABC):
     """A normalization of vectors. A part: subclasses are chosen on the command line."""
 
     @abstractmethod
-    def __call__(self, x: jax.Array) -> jax.Array:
-        """[..., D] -> [..., D]."""
+    def __call__(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
+        """[..., D] -> [..., D].
+
+        Args:
+            x: the vectors.
+            counted: booleans [...], in training: the vectors that are no padding. None: evaluation
+                or search, where a norm over a batch takes its running statistics.
+        """
 
 
 class LayerNorm(Norm):
@@ -32,8 +50,9 @@ class LayerNorm(Norm):
         self.formula = nn.LayerNorm(epsilon=self.epsilon)
         nn.share_scope(self, self.formula)
 
-    def __call__(self, x: jax.Array) -> jax.Array:
-        """[..., D] -> [..., D]."""
+    def __call__(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
+        """[..., D] -> [..., D]; every vector by itself."""
+        del counted
         return self.formula(x)
 
 
@@ -55,14 +74,145 @@ class RMSNorm(Norm):
         self.formula = nn.RMSNorm(epsilon=self.epsilon)
         nn.share_scope(self, self.formula)
 
-    def __call__(self, x: jax.Array) -> jax.Array:
-        """[..., D] -> [..., D]."""
+    def __call__(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
+        """[..., D] -> [..., D]; every vector by itself."""
+        del counted
         return self.formula(x)
+
+
+class Moments(NamedTuple):
+    """Mean and variance of each feature, [D]."""
+
+    mean: jax.Array
+    variance: jax.Array
+
+
+class BatchNorm(Norm):
+    """y = (x - mean) / sqrt(variance + epsilon) * scale + bias, over all vectors of a batch.
+
+    In training mean and variance, [D], are those of the global batch, over all devices; padding
+    does not count. In evaluation and search they are the running ones, which training moves at
+    every update:
+
+        running = momentum * running + (1 - momentum) * batch
+
+    Attributes:
+        momentum: of the running statistics.
+        epsilon: added to the variance.
+
+    Source: Ioffe and Szegedy 2015, algorithm 1 and section 3.1; the variance is the batch's own,
+        without the factor n / (n - 1).
+    """
+
+    momentum: DropoutRate = 0.9
+    epsilon: PositiveFloat = 1e-6
+
+    @nn.compact
+    def __call__(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
+        """[..., D] -> [..., D]; in training a vector's result depends on the whole batch."""
+        width = x.shape[-1:]
+        running = Moments(
+            self.param("running_mean", nn.initializers.zeros, width),
+            self.param("running_variance", nn.initializers.ones, width),
+        )
+        scale = self.param("scale", nn.initializers.ones, width)
+        bias = self.param("bias", nn.initializers.zeros, width)
+        wide = x.astype(jnp.promote_types(x.dtype, jnp.float32))
+        if counted is None:
+            moments = running
+        else:
+            moments = _observed(1 - self.momentum, batch_moments(wide, counted), running)
+        factor = jax.lax.rsqrt(moments.variance + self.epsilon) * scale
+        rows = wide.reshape(-1, *width)
+        y = (rows - moments.mean[None]) * factor[None] + bias[None]
+        return y.reshape(x.shape).astype(x.dtype)
+
+
+def batch_moments(x: jax.Array, counted: jax.Array) -> Moments:
+    """The moments of the counted vectors among x [..., D], over all devices.
+
+    Args:
+        x: float32 or wider.
+        counted: booleans [...].
+    """
+    rows = jnp.where(counted[..., None], x, 0).reshape(-1, x.shape[-1])
+    number = counted.astype(x.dtype).sum()
+    total, squares, number = _sum_over_devices((rows.sum(0), (rows**2).sum(0), number))
+    number = jnp.maximum(number, 1)
+    mean = total / number
+    return Moments(mean, jnp.maximum(squares / number - mean**2, 0))
+
+
+def _sum_over_devices[T](sums: T) -> T:
+    """The sums of all devices' batches; where no axis "data" is named there is one batch."""
+    try:
+        return jax.lax.psum(sums, "data")
+    except NameError:
+        return sums
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _observed(rate: float, batch: Moments, running: Moments) -> Moments:
+    """The batch's moments; the gradient for the running ones is the step of their average.
+
+    Summed up over the devices that gradient is rate * (running - batch).
+    """
+    del rate, running
+    return batch
+
+
+def _observe(rate: float, batch: Moments, running: Moments) -> tuple[Moments, Any]:
+    del rate
+    return batch, (batch, running)
+
+
+def _step(rate: float, moments: Any, gradient: Moments) -> tuple[Moments, Moments]:
+    batch, running = moments
+    share = rate / _sum_over_devices(1)
+    step = jax.tree.map(lambda new, old: (share * (old - new)).astype(old.dtype), batch, running)
+    return gradient, step
+
+
+_observed.defvjp(_observe, _step)
+
+
+def is_running(name: str) -> bool:
+    """Whether a parameter is a running statistic, by its name: "encoder.norm.running_mean"."""
+    return name.rpartition(".")[2] in RUNNING
+
+
+def without_running(gradients: Any) -> Any:
+    """Gradients, with 0 for the running statistics among the parameters."""
+    return jax.tree.map_with_path(
+        lambda path, gradient: jnp.zeros_like(gradient) if _names_running(path) else gradient,
+        gradients,
+    )
+
+
+def move_running(updated: Any, params: Any, gradients: Any) -> Any:
+    """Updated parameters, in which each running statistic has moved by one step of its average.
+
+    Args:
+        updated: the parameters after the optimizer's update.
+        params: the parameters before it.
+        gradients: of the loss with respect to `params`, summed up over devices.
+    """
+    return jax.tree.map_with_path(
+        lambda path, new, old, step: old - step if _names_running(path) else new,
+        updated,
+        params,
+        gradients,
+    )
+
+
+def _names_running(path: tuple[Any, ...]) -> bool:
+    return is_running(str(path[-1].key)) if path else False
 
 
 class NoNorm(Norm):
     """y = x."""
 
-    def __call__(self, x: jax.Array) -> jax.Array:
+    def __call__(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
         """Return x itself."""
+        del counted
         return x

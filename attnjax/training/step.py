@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import optax
 from flax import struct
 
+from attnjax.nn.norm import move_running, without_running
 from attnjax.training.objectives.base import Totals
 from attnjax.training.settings import Precision, Recipe
 
@@ -54,7 +55,8 @@ def train_step(
     "gradient_norm", the norm before clipping, and "tokens", the count, are added to the metrics.
     Gradients and metrics stay sums until `reduce` has added those of all devices, and are then
     divided by the count: a mean of means would weigh the tokens of short sentences more. The
-    learning rate is `rate`; None: that of the optimizer's schedule.
+    learning rate is `rate`; None: that of the optimizer's schedule. The running statistics of batch
+    norms take a step of their own, see `attnjax.nn.norm`.
     """
     key = jax.random.fold_in(state.key, state.step)
 
@@ -63,12 +65,12 @@ def train_step(
         totals = recipe.objective(recipe.model, cast_params, state.objective, batch, key=key)
         return totals["loss"][0], totals
 
-    gradients, totals = reduce(jax.grad(loss, has_aux=True)(state.params))
+    sums, totals = reduce(jax.grad(loss, has_aux=True)(state.params))
     count = totals["loss"][1]
-    gradients = jax.tree.map(lambda gradient: gradient / count.astype(gradient.dtype), gradients)
+    gradients = jax.tree.map(lambda x: x / count.astype(x.dtype), without_running(sums))
     transform = recipe.optimizer.make(rate)
     updates, optimizer = transform.update(gradients, state.optimizer, state.params)
-    params = optax.apply_updates(state.params, updates)
+    params = move_running(optax.apply_updates(state.params, updates), state.params, sums)
     metrics = {name: total / number for name, (total, number) in totals.items()}
     metrics["tokens"] = count
     metrics["gradient_norm"] = optax.tree.norm(gradients)

@@ -8,7 +8,7 @@ from flax import traverse_util
 
 from attnjax.config.vary import vary
 from attnjax.models.transformer_layers import PostNorm, PreNorm
-from attnjax.nn.norm import LayerNorm, NoNorm, RMSNorm
+from attnjax.nn.norm import BatchNorm, LayerNorm, NoNorm, RMSNorm
 from tests.models.small import GIVEN, SOURCE, WIDTH, initial, small
 from tests.models.stepwise import stepped_and_parallel
 
@@ -27,6 +27,33 @@ def test_one_word_at_a_time_is_all_at_once(residual, float64):
     model = small(residual=residual, layers=1)
     stepped, parallel = stepped_and_parallel(model, initial(model), SOURCE, GIVEN)
     np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("residual", [PostNorm, PreNorm])
+def test_a_batch_norm_counts_words_alone_and_steps_by_its_running_moments(residual, float64):
+    model = small(residual=residual(norm=BatchNorm()), layers=1)
+    parameters = jax.tree.map_with_path(
+        lambda path, leaf: abs(leaf) + 0.5 if path[-1].key == "running_variance" else leaf,
+        initial(model),
+    )
+    stepped, parallel = stepped_and_parallel(model, parameters, SOURCE, GIVEN)
+    np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)
+
+    def train(source, given):
+        def loss(parameters):
+            logits = model.apply({"params": parameters}, source, given, deterministic=False)
+            present = (given != 0) & (source != 0).any(1, keepdims=True)
+            return jnp.where(present[..., None], jnp.sin(logits), 0).sum()
+
+        return jax.value_and_grad(loss)(parameters)
+
+    # more padding, and a filler row, which has START and nothing else
+    source = jnp.pad(SOURCE, ((0, 1), (0, 2)))
+    given = jnp.pad(GIVEN, ((0, 1), (0, 1))).at[2, 0].set(1)
+    for found, expected in zip(
+        jax.tree.leaves(train(source, given)), jax.tree.leaves(train(SOURCE, GIVEN)), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
 
 
 def test_a_decoder_without_a_source_is_one_whose_attention_to_it_adds_nothing(float64):

@@ -30,12 +30,13 @@ PER_EPOCH = BATCHING.plan(CORPUS.splits["train"]).per_epoch
 def go(
     folder: Path,
     *seeds: int,
+    model: Any = None,
     schedule: Schedule | None = None,
     shown: io.StringIO | None = None,
     **settings: Any,
 ) -> list[TrainResult]:
     recipe = Recipe(
-        model=Toy(),
+        model=model or Toy(),
         objective=CrossEntropy(),
         optimizer=Adam(schedule=schedule or Constant(value=1e-2), clip=1.0),
         training=Training(**{"steps": 3 * PER_EPOCH, "batching": BATCHING} | settings),

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from attnjax.attention.multihead import MultiHead
+from attnjax.config.vary import vary
 from attnjax.errors import UserError
 from attnjax.models.rnn_decoders import LuongDecoder
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
-from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward, PreNorm
+from attnjax.nn.norm import BatchNorm
 from attnjax.training import sharding
 from attnjax.training.objectives import cross_entropy
 from attnjax.training.objectives.base import CrossEntropy
@@ -45,6 +47,7 @@ RECURRENT = Seq2Seq(
     decoder=LuongDecoder(width=8, layers=2),
     dropout=0.3,
 )
+BATCH_NORM = vary(TRANSFORMER, {"residual": PreNorm(norm=BatchNorm())})
 OBJECTIVE = CrossEntropy()
 OPTIMIZER = Adam(schedule=InverseSquareRoot(peak=1e-2, warmup=10), clip=1.0)
 
@@ -113,6 +116,22 @@ def test_in_float64_devices_and_seeds_together_change_nothing(model, seeds):
         np.testing.assert_allclose(ours, losses, rtol=0, atol=1e-9)
         assert_close(after, params, 1e-9)
         assert collectives(program) == ["all-reduce"]
+
+
+@pytest.mark.usefixtures("float64")
+def test_a_batch_norm_sees_the_global_batch():
+    """Padding counts nowhere, and the running statistics are moved on every device alike."""
+    seeds = (3, 5)
+    train = partial(run, BATCH_NORM, steps=10, dtype="float64")
+    alone = [train("mesh", 1, seeds=(seed,)) for seed in seeds]
+    losses = np.concatenate([losses for losses, _, _ in alone], axis=1)
+    params = jax.tree.map(lambda *x: np.concatenate(x), *(params for _, params, _ in alone))
+    moved = params["encoder_layers_0"]["self_attention_residual"]["norm"]
+    assert (np.abs(moved["running_mean"]) > 1e-3).all()
+    for how in ("mesh", "pmap"):
+        ours, after, _ = train(how, 8, seeds=seeds)
+        np.testing.assert_allclose(ours, losses, rtol=0, atol=1e-9)
+        assert_close(after, params, 1e-9)
 
 
 def test_in_float32_devices_change_nothing(monkeypatch):

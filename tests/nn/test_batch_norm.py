@@ -1,0 +1,118 @@
+"""Batch norm against its equations in NumPy: the batch's moments, padding, the running ones."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from attnjax.nn.initializers import UniformInit, draw_parameters
+from attnjax.nn.norm import BatchNorm, move_running, without_running
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(1.0, 2.0, (3, 4, 5))
+COUNTED = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [1, 0, 0, 0]], bool)
+PARAMETERS = {
+    "scale": RANDOM.normal(1.0, 0.3, 5),
+    "bias": RANDOM.normal(0.0, 0.3, 5),
+    "running_mean": RANDOM.normal(0.0, 0.3, 5),
+    "running_variance": RANDOM.uniform(0.5, 2.0, 5),
+}
+NORM = BatchNorm(momentum=0.8, epsilon=0.1)
+
+
+def apply(x: Any, counted: Any, parameters: Any = PARAMETERS) -> jax.Array:
+    result = NORM.apply({"params": parameters}, x, counted)
+    assert isinstance(result, jax.Array)
+    return result
+
+
+def moments(x: np.ndarray, counted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of the counted rows; squares, not moduli, for complex steps."""
+    rows = x[counted]
+    mean = rows.mean(0)
+    return mean, ((rows - mean) ** 2).mean(0)
+
+
+def oracle(x: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    """Ioffe and Szegedy 2015, algorithm 1."""
+    normal = (x - mean) / np.sqrt(variance + NORM.epsilon)
+    return normal * PARAMETERS["scale"] + PARAMETERS["bias"]
+
+
+def test_training_takes_the_moments_of_what_is_counted_with_gradient(float64):
+    direction, way = RANDOM.normal(size=X.shape), RANDOM.normal(size=X.shape)
+    found, back = jax.vjp(lambda x: apply(x, jnp.asarray(COUNTED)), jnp.asarray(X))
+    np.testing.assert_allclose(found, oracle(X, *moments(X, COUNTED)), rtol=0, atol=1e-12)
+    moved = X + 1e-30j * way
+    slope = (oracle(moved, *moments(moved, COUNTED)) * direction).sum().imag / 1e-30
+    (gradient,) = back(jnp.asarray(direction))
+    assert (gradient * way).sum() == pytest.approx(slope, rel=1e-10)
+
+
+def test_padding_changes_nothing(float64):
+    huge = np.where(COUNTED[..., None], X, 1e6)
+    one, other = (apply(jnp.asarray(x), jnp.asarray(COUNTED)) for x in (X, huge))
+    np.testing.assert_array_equal(one[COUNTED], other[COUNTED])
+
+
+def test_evaluation_takes_the_running_moments_row_by_row(float64):
+    mean, variance = PARAMETERS["running_mean"], PARAMETERS["running_variance"]
+    np.testing.assert_allclose(
+        apply(jnp.asarray(X), None), oracle(X, mean, variance), rtol=0, atol=1e-12
+    )
+    # one word of a search, or a whole batch of them
+    np.testing.assert_array_equal(apply(jnp.asarray(X[0, 0]), None), apply(X, None)[0, 0])
+
+
+@pytest.mark.parametrize("optimizer", [optax.adam(0.1), optax.adamw(0.1, weight_decay=0.5)])
+def test_an_update_moves_the_running_moments_to_the_batchs(optimizer, float64):
+    """Ioffe and Szegedy 2015, section 3.1; no optimizer has a part in it."""
+
+    def loss(parameters: Any) -> jax.Array:
+        return (apply(jnp.asarray(X), jnp.asarray(COUNTED), parameters) ** 3).sum()
+
+    params = jax.tree.map(jnp.asarray, PARAMETERS)
+    sums = jax.grad(loss)(params)
+    gradients = without_running(sums)
+    updates, _ = optimizer.update(gradients, optimizer.init(params), params)
+    after = move_running(optax.apply_updates(params, updates), params, sums)
+    for name, batch in zip(("mean", "variance"), moments(X, COUNTED), strict=True):
+        assert not gradients[f"running_{name}"].any()
+        expected = 0.8 * PARAMETERS[f"running_{name}"] + 0.2 * batch
+        np.testing.assert_allclose(after[f"running_{name}"], expected, rtol=0, atol=1e-12)
+    for name in ("scale", "bias"):
+        np.testing.assert_array_equal(gradients[name], sums[name])
+        assert (after[name] != params[name]).all()
+
+
+def test_a_batch_of_padding_alone_is_harmless():
+    found, slopes = jax.value_and_grad(
+        lambda x: apply(
+            x, jnp.zeros(X.shape[:2], bool), jax.tree.map(jnp.float32, PARAMETERS)
+        ).sum()
+    )(jnp.asarray(X, jnp.float32))
+    assert jnp.isfinite(found)
+    assert jnp.isfinite(slopes).all()
+
+
+def test_half_precision_computes_the_moments_in_float32():
+    x = jnp.asarray(300 + np.tile([-2.0, 2.0], 32)[:, None], jnp.bfloat16)
+    parameters = NORM.init(jax.random.key(0), x)["params"]
+    half = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), parameters)
+    found = BatchNorm().apply({"params": half}, x, jnp.ones(64, bool))
+    assert isinstance(found, jax.Array)
+    assert found.dtype == jnp.bfloat16
+    np.testing.assert_allclose(
+        np.asarray(found[:, 0], np.float32), np.tile([-1.0, 1.0], 32), atol=1e-2
+    )
+
+
+def test_a_models_initializer_leaves_the_running_moments():
+    first = NORM.init(jax.random.key(0), jnp.asarray(X, jnp.float32))["params"]
+    drawn = draw_parameters(UniformInit(scale=0.1), jax.random.key(1), {"norm": first})["norm"]
+    assert (drawn["running_mean"] == 0).all()
+    assert (drawn["running_variance"] == 1).all()
+    assert (abs(drawn["scale"]) <= 0.1).all()
