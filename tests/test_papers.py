@@ -97,6 +97,40 @@ NUMBERS = {
         "length_attention": {"model.width": 50},
     },
 }
+# Vaswani et al. 2017, sections 5.1 to 5.4, 6.1 and Table 3; the last is P_drop of the big model
+for setting, pieces, dropout in (("paper", 37_000, 0.3), ("paper_fr", 32_000, 0.1)):
+    NUMBERS["vaswani2017", setting] = {
+        "base big": {
+            "task.vocabulary.size": pieces,
+            "model.num_encoder_layers": 6,
+            "model.num_decoder_layers": 6,
+            "objective.smoothing": 0.1,
+            "optimizer.schedule.warmup": 4_000,
+            "optimizer.schedule.factor": 1.0,
+            "optimizer.b1": 0.9,
+            "optimizer.b2": 0.98,
+            "optimizer.epsilon": 1e-9,
+            "training.batching.max_tokens": 25_000,
+            "search.size": 4,
+            "search.length_penalty.alpha": 0.6,
+        },
+        "base": {
+            "model.width": 512,
+            "model.encoder_layer.feed_forward.width": 2048,
+            "model.decoder_layer.cross_attention.heads": 8,
+            "model.dropout": 0.1,
+            "optimizer.schedule.width": 512,
+            "training.steps": 100_000,
+        },
+        "big": {
+            "model.width": 1024,
+            "model.encoder_layer.feed_forward.width": 4096,
+            "model.decoder_layer.cross_attention.heads": 16,
+            "model.dropout": dropout,
+            "optimizer.schedule.width": 1024,
+            "training.steps": 300_000,
+        },
+    }
 # Bahdanau et al. 2015, section 4.2, appendix B and Table 2
 for words, search, encdec in ((50, 288_000, 600_000), (30, 471_000, 846_000)):
     NUMBERS["bahdanau2015", "paper" if words == 50 else "paper_30"] = {
