@@ -108,7 +108,7 @@ def test_evaluate_on_files(capsys, run, tmp_path, monkeypatch):
     assert main([*words, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["exact_match"] == 1
     reference.write_text("1\n" * (len(pairs) + 1))
-    assert "as many lines" in sentence(capsys, *words)
+    assert "equally many lines" in sentence(capsys, *words)
 
 
 def predicted(monkeypatch, content: bytes, run: Path, *words: str) -> int:

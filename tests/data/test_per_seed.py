@@ -37,7 +37,7 @@ def test_a_seed_too_many_is_refused():
     batching = DatasetPerSeed()
     for refused in (batching.plan(EXAMPLES).batch, batching.examples_of_seed):
         arguments = (0, 3) if refused != batching.examples_of_seed else (EXAMPLES, 3)
-        with pytest.raises(UserError, match="seed 3 is the 4th, and the split has 3"):
+        with pytest.raises(UserError, match="seed 3 needs 4 examples, and the split has 3"):
             refused(*arguments)
     with pytest.raises(UserError, match="batching.epoch: wanted .*; got .*0"):
         check_fields(DatasetPerSeed(epoch=0), "batching")

@@ -206,7 +206,7 @@ def test_what_cannot_be_copied_is_refused_before_it_is_trained():
         Dictionary(file="none.tsv").check(small(layers=1), corpus)
     pieces = SentencePiece(size=20).learn(["a man rides a horse", "the dog runs fast"] * 20)
     for vocabularies in (Vocabularies(None, TARGET), joint(pieces)):
-        with pytest.raises(UserError, match="CopyUnknown copies words"):
+        with pytest.raises(UserError, match="CopyUnknown replaces unknown words"):
             CopyUnknown().check(small(layers=1), Corpus(vocabularies=vocabularies, splits={}))
     encoder = Encoder(width=4, direction="forward")
     decoder = LuongDecoder(attention=None, width=4)

@@ -121,7 +121,7 @@ def test_a_rule_for_nothing_and_a_matrix_of_no_gates_are_refused():
             ZerosInit(),
             r"no parameter matches '\*\.recurent'; the model has .*recurrent",
         ),
-        ("source", OrthogonalInit(), r"wants a matrix \[W, k W\]; source has shape \[30, 48\]"),
+        ("source", OrthogonalInit(), r"needs a matrix \[W, k W\]; source has shape \[30, 48\]"),
     ):
         rule = InitRule(parameters=pattern, initializer=initializer)
         with pytest.raises(UserError, match=message):

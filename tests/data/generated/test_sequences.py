@@ -72,7 +72,7 @@ def test_all_sequences_can_be_wanted_and_none_more():
     limits = {"symbols": 3, "shortest": 1, "longest": 3, "valid": 4, "test": 5}
     corpus = Copy(train=30, **limits).load()  # 3 + 9 + 27 = 39
     assert len({e.target[0] for e in corpus.splits["train"]}) == 3
-    with pytest.raises(UserError, match=r"40 different sequences .*3 symbols .* 1 to 3 make 39"):
+    with pytest.raises(UserError, match=r"40 different sequences; 3 symbols .* 1 to 3 make 39"):
         Copy(train=31, **limits).load()
 
 

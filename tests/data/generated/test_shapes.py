@@ -77,7 +77,7 @@ def test_no_image_comes_twice_and_the_seed_alone_decides():
 def test_all_images_can_be_wanted_and_none_more():
     limits = {"cells": 1, "fewest": 1, "most": 1, "valid": 1, "test": 1}
     assert len(Shapes(train=62, **limits).load().splits["train"]) == 62
-    with pytest.raises(UserError, match=r"65 different images .*1 to 1 shapes in 1 cells make 64"):
+    with pytest.raises(UserError, match=r"65 different images; 1 to 1 shapes in 1 cells make 64"):
         Shapes(train=63, **limits).load()
 
 
