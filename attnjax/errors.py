@@ -10,6 +10,13 @@ class UserError(ValueError):
     """A mistake of the user: the message says what was wanted and what came; the exit code is 2."""
 
 
+class MachineError(UserError):
+    """The machine or another process is in the way: a full disk, a locked folder.
+
+    The error concerns every run, unlike one that training or measuring a single run raises.
+    """
+
+
 class NoCorpus(UserError):
     """A corpus is not on this machine; commands that do not need it can still go on."""
 

@@ -122,12 +122,15 @@ def run(
     variant: Sequence[str],
     seeds: int | None,
     runs: Path,
+    dry_run: bool,
     overrides: Sequence[Override],
 ) -> None:
-    """Run an experiment, then summarize its runs."""
+    """Run an experiment, then summarize its runs; or print what would be run."""
     _keep_compiled()
     from attnjax.experiment.load import load
+    from attnjax.runs import failures
     from attnjax.runs.run_ablation import Sweep, sweep
+    from attnjax.runs.run_folder import RESULT
 
     loaded = load(find(experiment)).at(setting)
     folder = runs / loaded.folder
@@ -138,9 +141,22 @@ def run(
         folder=folder,
         overrides=tuple(overrides),
     )
-    sweep(plan, Console(stderr=True))
-    again = ["attnjax", "run", experiment, *(["--setting", setting] if setting else [])]
-    _report(folder, loaded, [*again, *(word for one in overrides for word in one.words)])
+    if dry_run:
+        from attnjax.cli.planned import planned
+        from attnjax.runs.dry_run import dry_run as look
+
+        for part in planned(look(plan)):
+            _out().print(part)
+        return
+    failed = sweep(plan, Console(stderr=True))
+    if any(folder.glob(f"*/seed-*/{RESULT}")):
+        again = ["attnjax", "run", experiment, *(["--setting", setting] if setting else [])]
+        _report(folder, loaded, [*again, *(word for one in overrides for word in one.words)])
+    if failed:
+        raise UserError(
+            f"{len(failed)} of {len(plan.chosen())} variants failed ({', '.join(failed)}): see "
+            f"{failures.FILE} in their folders; the same command tries them again"
+        )
 
 
 def report(*, runs: Path, trust: bool) -> None:

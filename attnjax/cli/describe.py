@@ -1,10 +1,8 @@
 """The output of `attnjax show`: an experiment's tree, parameters, and cost of a training step."""
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
-import jax
 from rich.console import RenderableType
 from rich.text import Text
 from rich.tree import Tree
@@ -12,13 +10,10 @@ from rich.tree import Tree
 from attnjax.attention.attention import Attention
 from attnjax.attention.fused import dispatch
 from attnjax.config.walk import field_names, is_part, walk
-from attnjax.data.batching import Batch
-from attnjax.data.corpus import Corpus
 from attnjax.data.vocabularies import SIDES
 from attnjax.errors import NoCorpus
 from attnjax.experiment import Experiment
-from attnjax.training.flops import product_flops
-from attnjax.training.step import initial_state, train_step
+from attnjax.runs.costs import costs
 
 
 def describe(experiment: Experiment) -> Iterator[RenderableType]:
@@ -33,16 +28,15 @@ def describe(experiment: Experiment) -> Iterator[RenderableType]:
     except NoCorpus as error:
         yield Text(f"parameters and FLOPs depend on the data: {error}")
         return
-    parameters, flops, shape = costs(resolved, corpus)
+    cost = costs(resolved, corpus)
     for note in corpus.notes:
         yield Text(f"data: {note}")
     for side, size in zip(SIDES, corpus.vocabularies.sizes, strict=True):
         if size is not None:
             yield Text(f"{side} vocabulary: {size:,}")
-    yield Text(f"parameters: {parameters:,}")
-    yield Text(
-        f"a training step: {flops:.3g} FLOPs in matrix products, at [B, S, T] = {list(shape)}"
-    )
+    yield Text(f"parameters: {cost.parameters:,}")
+    flops, shape = f"{cost.flops:.3g}", list(cost.shape)
+    yield Text(f"a training step: {flops} FLOPs in matrix products, at [B, S, T] = {shape}")
 
 
 def tree(experiment: Experiment) -> Tree:
@@ -63,28 +57,3 @@ def _grow(drawn: Tree, part: Any) -> None:
                 _grow(below.add(Text(type(item).__name__)), item)
         else:
             drawn.add(Text(f"{name} = {value!r}"))
-
-
-def costs(experiment: Experiment, corpus: Corpus) -> tuple[int, int, tuple[int, int, int]]:
-    """The number of parameters, the FLOPs of a training step, and the largest batch's [B, S, T].
-
-    Nothing is compiled or allocated.
-    """
-    plan = experiment.training.batching.plan(corpus.splits["train"])
-    rows, source, target = max(plan.shapes, key=lambda shape: shape[0] * max(shape[1:]))
-
-    def batch(rows: int) -> Any:
-        example = plan.batch(0, 0)
-        shapes = (
-            (rows, source, *example.source.shape[2:]),
-            (rows, target, *example.target.shape[2:]),
-            (rows,),
-        )
-        kinds = (array.dtype for array in example)
-        return Batch._make(map(jax.ShapeDtypeStruct, shapes, kinds))
-
-    initial = partial(initial_state, recipe=experiment.recipe)
-    state = jax.eval_shape(initial, jax.random.key(0), batch(1))
-    parameters = sum(leaf.size for leaf in jax.tree.leaves(state.params))
-    step = partial(train_step, recipe=experiment.recipe, reduce=lambda sums: sums)
-    return parameters, product_flops(step, state, batch(rows)), (rows, source, target)

@@ -115,6 +115,9 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
         help="runs of each variant; default: as the file says",
     )
     run.add_argument(
+        "--dry-run", action="store_true", help="print what would be run, and how long it may take"
+    )
+    run.add_argument(
         "--runs", type=Path, default=Path("runs"), metavar="DIR", help="for results; default: runs"
     )
 

@@ -21,7 +21,7 @@ from attnjax.config.override import Override, as_far_as, override
 from attnjax.config.serialize import to_json
 from attnjax.config.walk import differences
 from attnjax.data.corpus import Corpus, Task
-from attnjax.errors import UserError
+from attnjax.errors import Interrupted, MachineError, UserError
 from attnjax.evaluation.measurement import Measurement
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs
 from attnjax.evaluation.metric import check_metric
@@ -32,6 +32,7 @@ from attnjax.experiment.claims import changes_meaning
 from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import Grid, describe
 from attnjax.reporting.number import number
+from attnjax.runs import failures
 from attnjax.runs.manifest import CONFIG, Manifest, manifest
 from attnjax.runs.run_folder import (
     ATTENTION,
@@ -124,18 +125,24 @@ class Sweep:
         }
 
 
-def sweep(plan: Sweep, console: Console) -> None:
+def sweep(plan: Sweep, console: Console) -> dict[str, str]:
     """Tune every variant, and train, decode and measure every run that is not finished yet.
 
+    A variant that fails does not stop the others; calling again tries it again.
+
+    Returns:
+        Why each failed variant failed; {}: all runs are finished.
+
     Raises:
-        UserError: an error that the user can correct; nothing that was saved is lost.
+        UserError: the experiment cannot be run as it is; nothing that was saved is lost.
         Interrupted: Ctrl-C or SIGTERM came; calling again resumes.
+        Exception: the only variant to be run failed.
     """
     chosen = plan.chosen()
     for path in plan.loaded.ablation.tune:
         if path not in plan.grid:
             _say(console, f"{path} is not tuned: the command line sets it")
-    _check_all(plan, chosen)
+    check_folders(plan, chosen)
     corpora: dict[Task, Corpus] = {}
 
     def corpus(task: Task) -> Corpus:
@@ -151,8 +158,8 @@ def sweep(plan: Sweep, console: Console) -> None:
         tuner = plan.tuner(variant, experiment)
         tuned = tuner.tuned()
         runs = plan.runs(variant, tuned or experiment)
-        if tuned is None or _unfinished(runs):
-            _check_corpus(tuner, corpus(experiment.task))
+        if tuned is None or unfinished_runs(runs):
+            check_corpus(tuner, corpus(experiment.task))
             waiting[variant] = tuner
         else:
             console.print(f"{variant}: {len(runs)} of {len(runs)} runs are there already")
@@ -164,27 +171,44 @@ def sweep(plan: Sweep, console: Console) -> None:
             f"tunes {count} x {len(untuned[0].manifests)} values first: {describe(plan.grid)}; "
             f"chosen by the validation loss of seed {untuned[0].seed}",
         )
+    failed = {}
     for place, (variant, tuner) in enumerate(waiting.items(), start=1):
         title = f"{variant} (variant {place} of {len(waiting)})" if len(waiting) > 1 else variant
-        data = corpus(tuner.experiment.task)
-        experiment = tuner.tuned() or tuner.tune(data, console, title)
-        unfinished = _unfinished(plan.runs(variant, experiment))
-        with locked(unfinished):
-            for folder, wanted in unfinished.items():
-                claim_folder(folder, wanted, plan.loaded, data.vocabularies)
-            if unfinished:
-                _run(variant, experiment.resolve(data), data, unfinished, console, title)
+        try:
+            _run_variant(plan, tuner, corpus(tuner.experiment.task), console, title)
+        except (Interrupted, MachineError, OSError):
+            raise
+        except Exception as error:
+            failed[variant] = failures.record(tuner.folder, error)
+            if len(waiting) == 1:
+                raise
+            _say(console, f"{variant} failed: {failed[variant]}")
+        else:
+            failures.forget(tuner.folder)
+    return failed
+
+
+def _run_variant(plan: Sweep, tuner: Tuner, data: Corpus, console: Console, title: str) -> None:
+    """Tune a variant, and run its seeds that are not finished."""
+    experiment = tuner.tuned() or tuner.tune(data, console, title)
+    unfinished = unfinished_runs(plan.runs(tuner.variant, experiment))
+    with locked(unfinished):
+        for folder, wanted in unfinished.items():
+            claim_folder(folder, wanted, plan.loaded, data.vocabularies)
+        if unfinished:
+            _run(tuner.variant, experiment.resolve(data), data, unfinished, console, title)
 
 
 def _say(console: Console, sentence: str) -> None:
     console.print(sentence, highlight=False, markup=False, soft_wrap=True)
 
 
-def _unfinished(runs: Mapping[Path, Manifest]) -> dict[Path, Manifest]:
+def unfinished_runs(runs: Mapping[Path, Manifest]) -> dict[Path, Manifest]:
+    """The runs that are not finished."""
     return {folder: wanted for folder, wanted in runs.items() if not finished(folder, wanted)}
 
 
-def _check_corpus(tuner: Tuner, data: Corpus) -> None:
+def check_corpus(tuner: Tuner, data: Corpus) -> None:
     """Refuse a corpus that does not fit a variant, at any point of its grid.
 
     Raises:
@@ -206,7 +230,7 @@ def _check_corpus(tuner: Tuner, data: Corpus) -> None:
         ablation.check_claims(tuner.variant, resolved)
 
 
-def _check_all(plan: Sweep, chosen: Mapping[str, Experiment]) -> None:
+def check_folders(plan: Sweep, chosen: Mapping[str, Experiment]) -> None:
     """Refuse other settings in any folder of the experiment: all runs share one table.
 
     Runs that are chosen may have been shorter: they are lengthened.

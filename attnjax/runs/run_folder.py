@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 
 from attnjax.config.serialize import own_names, record_differences
 from attnjax.data.vocabularies import Vocabularies, load_vocabularies
-from attnjax.errors import UserError
+from attnjax.errors import MachineError, UserError
 from attnjax.evaluation.sentence_stats import FILE as SENTENCES
 from attnjax.experiment.load import ExperimentFile
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read, text_damage, warn_of_text
@@ -147,18 +147,20 @@ def locked(folders: Iterable[Path]) -> Iterator[None]:
     """Make the runs' folders, and lock each against other processes.
 
     Raises:
-        UserError: another process has locked a folder, or a folder cannot be made.
+        MachineError: another process has locked a folder, or a folder cannot be made.
     """
     with ExitStack() as held:
         for folder in folders:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise UserError(f"the folder {folder} cannot be made: {error.strerror}") from error
+                raise MachineError(
+                    f"the folder {folder} cannot be made: {error.strerror}"
+                ) from error
             try:
                 held.enter_context(FileLock(folder / LOCK, blocking=False, fallback_to_soft=False))
             except Timeout as error:
-                raise UserError(
+                raise MachineError(
                     f"{folder} is being trained by another process: wait for it, or choose another "
                     "--runs"
                 ) from error

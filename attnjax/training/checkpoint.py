@@ -262,6 +262,11 @@ def has_checkpoints(folder: Path) -> bool:
     return bool(_saved(Path(folder) / FOLDER)) or any(Path(folder, FOLDER).glob("*.corrupt"))
 
 
+def latest_step(folder: Path) -> int:
+    """The step of the latest checkpoint of the run in `folder`; 0: there is none."""
+    return max(_saved(Path(folder) / FOLDER), default=0)
+
+
 def average(folder: Path, *, last: int) -> Any:
     """The averaged parameters of the run in `folder`; see `Checkpoints.average`."""
     if not (Path(folder) / FOLDER).is_dir():

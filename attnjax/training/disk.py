@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from attnjax.errors import UserError
+from attnjax.errors import MachineError
 
 SPARE = 2**24
 """Bytes that a disk must have free beside what is to be saved."""
@@ -27,14 +27,14 @@ def full_disk(folder: Path) -> Iterator[None]:
     """Turn the errors that a full disk causes into one sentence.
 
     Raises:
-        UserError: the disk of `folder` is full.
+        MachineError: the disk of `folder` is full.
     """
     try:
         yield
     except Exception as error:
         # TensorStore raises a ValueError with the system's words
         if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error):
-            raise UserError(
+            raise MachineError(
                 f"the disk of {folder} is full: what was saved before is whole; "
                 "make room and repeat the command to go on from there"
             ) from error

@@ -15,6 +15,7 @@ from attnjax.cli import describe
 from attnjax.cli.main import main
 from attnjax.config.walk import field_names, is_part
 from attnjax.experiment.load import load
+from attnjax.runs.costs import Costs
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 ABLATION = load(TINY).ablation
@@ -71,7 +72,7 @@ WAYS = [way for way in ways(ABLATION) if not in_a_variant(way)]
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: ".".join(map(str, way)))
 def test_a_malformed_value_is_one_sentence_or_is_valid(way, capsys, monkeypatch, tmp_path):
     """`attnjax show` loads the file, the corpus, and resolves; what it costs is left out."""
-    monkeypatch.setattr(describe, "costs", lambda *_: (0, 0, (0, 0, 0)))
+    monkeypatch.setattr(describe, "costs", lambda *_: Costs(0, 0, (0, 0, 0), 0.0))
     path = tmp_path / "malformed.py"
     refused = 0
     for number, value in enumerate((*MALFORMED, *HUGE)):

@@ -23,7 +23,7 @@ from attnjax.evaluation.measures.base import Picture
 from attnjax.experiment.load import load
 from attnjax.reporting.summary import LeftOut, Summary
 from attnjax.runs.manifest import manifest
-from attnjax.runs.run_ablation import Sweep, _check_all, sweep
+from attnjax.runs.run_ablation import Sweep, check_folders, sweep
 from attnjax.runs.run_folder import locked
 from attnjax.runs.sealed import write_sealed
 
@@ -143,7 +143,7 @@ def test_an_override_may_be_of_a_part_that_only_the_variant_has(tmp_path):
     (tmp_path / "scaled" / "seed-0").mkdir(parents=True)
     there = manifest(plan.loaded, "scaled", 0, plan.loaded.ablation.variants["scaled"])
     write_sealed(tmp_path / "scaled" / "seed-0" / "config.json", asdict(there))
-    _check_all(plan, plan.chosen())
+    check_folders(plan, plan.chosen())
     _, undoing = split(["model.encoder_layer.self_attention.head.score:dot"])
     with pytest.raises(UserError, match="conflicts with variant cosine, which is defined by model"):
         replace(plan, overrides=tuple(undoing)).chosen()

@@ -1,0 +1,72 @@
+"""A variant that fails is recorded, does not stop the others, and is tried again."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from attnjax.cli.main import main
+from attnjax.errors import MachineError
+from attnjax.runs import failures, run_ablation
+
+TINY = str(Path(__file__).parents[1] / "tiny.py")
+TRAIN = run_ablation.train
+
+
+def broken(error: Exception, variant: str):
+    """A training that raises an error for one variant."""
+
+    def train(*arguments, title: str, **named):
+        if title.startswith(variant):
+            raise error
+        return TRAIN(*arguments, title=title, **named)
+
+    return train
+
+
+@pytest.fixture
+def words(tmp_path) -> list[str]:
+    return ["run", TINY, "--runs", str(tmp_path), "--seeds", "1", "--training.steps", "1"]
+
+
+def test_the_others_go_on_and_the_next_call_tries_again(words, tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "tiny"
+    error = RuntimeError("a bug in a score\nand its details")
+    monkeypatch.setattr(run_ablation, "train", broken(error, "scaled"))
+    assert main(words) == 2
+    said = capsys.readouterr()
+    assert "scaled failed: RuntimeError: a bug in a score\n" in said.err
+    assert said.err.endswith(
+        "attnjax: 1 of 2 variants failed (scaled): see failed.json in their folders; "
+        "the same command tries them again\n"
+    )
+    assert "cosine" in said.out
+    assert (folder / "cosine" / "seed-0" / "result.json").exists()
+    assert not (folder / "scaled" / "seed-0" / "result.json").exists()
+    record = json.loads((folder / "scaled" / "failed.json").read_text())
+    assert record["reason"] == failures.reason(folder / "scaled")
+    assert record["reason"] == "RuntimeError: a bug in a score"
+    assert "and its details" in record["traceback"]
+
+    monkeypatch.setattr(run_ablation, "train", TRAIN)
+    assert main(words) == 0
+    assert (folder / "scaled" / "seed-0" / "result.json").exists()
+    assert failures.reason(folder / "scaled") is None
+
+
+def test_the_only_variant_raises_its_own_error(words, tmp_path, monkeypatch):
+    monkeypatch.setattr(run_ablation, "train", broken(RuntimeError("a bug"), "scaled"))
+    with pytest.raises(RuntimeError, match="a bug"):
+        main([*words, "--variant", "scaled"])
+    assert failures.reason(tmp_path / "tiny" / "scaled") == "RuntimeError: a bug"
+
+
+def test_a_full_disk_stops_all_and_is_no_failure_of_the_variant(
+    words, tmp_path, monkeypatch, capsys
+):
+    error = MachineError("the disk is full")
+    monkeypatch.setattr(run_ablation, "train", broken(error, "scaled"))
+    assert main(words) == 2
+    assert capsys.readouterr().err.endswith("attnjax: the disk is full\n")
+    assert failures.reason(tmp_path / "tiny" / "scaled") is None
+    assert not (tmp_path / "tiny" / "cosine").exists()
