@@ -57,7 +57,18 @@ from attnjax.attention.position import (
     Position,
     Positions,
     Sinusoidal,
+    distance,
     sinusoidal,
+)
+from attnjax.attention.position_score import (
+    ALiBi,
+    PositionScore,
+    Relative,
+    Rotary,
+    alibi,
+    alibi_slopes,
+    relative,
+    rotary,
 )
 from attnjax.attention.score import (
     Additive,
@@ -77,6 +88,7 @@ from attnjax.attention.self_attentive import SelfAttentive, redundancy
 from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK, entmax15, sparsemax, top_k
 
 __all__ = [
+    "ALiBi",
     "Additive",
     "Align",
     "AlignContext",
@@ -114,9 +126,12 @@ __all__ = [
     "Padding",
     "Pool",
     "Position",
+    "PositionScore",
     "Positions",
     "PositiveRandomFeatures",
+    "Relative",
     "RelativeSum",
+    "Rotary",
     "ScaledDot",
     "Score",
     "Segments",
@@ -132,6 +147,9 @@ __all__ = [
     "WeightedSum",
     "Window",
     "additive",
+    "alibi",
+    "alibi_slopes",
+    "distance",
     "dot",
     "entmax15",
     "general",
@@ -141,7 +159,9 @@ __all__ = [
     "location",
     "normalize",
     "redundancy",
+    "relative",
     "relative_sum",
+    "rotary",
     "scaled_dot",
     "sinusoidal",
     "softmax",

@@ -100,7 +100,7 @@ class RelativeSum(Pool):
     Attributes:
         max_distance: k, from which on all distances have the same vector.
 
-    Source: Shaw et al. 2018, eq. 3 and 5.
+    Source: Shaw et al. 2018, eq. 3 and section 3.2.
     """
 
     max_distance: PositiveInt = 16

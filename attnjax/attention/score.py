@@ -166,6 +166,9 @@ class Score(nn.Module, ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Let a subclass that computes its own logits be no dot product until it says so."""
+        for name in ("is_dot_product", "same_in_every_head", "in_words"):
+            if name in vars(cls):  # asked of templates: Linen must not set the part up for it
+                nn.nowrap(vars(cls)[name])
         super().__init_subclass__(**options)
         if "__call__" in vars(cls) and "is_dot_product" not in vars(cls):
             cls.is_dot_product = Score.is_dot_product
@@ -211,11 +214,9 @@ class Dot(Score):
         """Return [..., T, S]."""
         return dot(query, key)
 
-    @nn.nowrap
     def is_dot_product(self) -> bool:
         return True
 
-    @nn.nowrap
     def same_in_every_head(self) -> bool:
         return True
 
@@ -231,11 +232,9 @@ class ScaledDot(Score):
         """Return [..., T, S]."""
         return scaled_dot(query, key)
 
-    @nn.nowrap
     def is_dot_product(self) -> bool:
         return True
 
-    @nn.nowrap
     def same_in_every_head(self) -> bool:
         return True
 

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from attnjax.attention.attention import AttentionBase
+from attnjax.attention.fused import FUSED_FROM
 from attnjax.attention.mask import Causal, Mask, Padding
 from attnjax.attention.position import Positions
 from attnjax.checks.finding import Finding, not_equal, not_finite, not_zero, raised, tried
@@ -25,6 +26,8 @@ def check_attention(attention: AttentionBase) -> list[Finding]:
     - A mask that hides keys gives the same context as leaving the keys out.
     - Queries one at a time, at their positions, have the same context as all together; so have
       words one at a time by `start` and `step`, if the attention has them.
+    - The context of long sequences is the same if the weights are requested: what a score says of
+      itself as a dot product is what it computes.
     - In bfloat16 and float16 the context is finite, also for logits beyond float16.
 
     Args:
@@ -36,6 +39,7 @@ def check_attention(attention: AttentionBase) -> list[Finding]:
         "causal": _causal,
         "a mask equals a subset": _subset,
         "one query at a time equals all": _one_at_a_time,
+        "the same context if the weights are requested": _requested,
         "finite in half precision": _half_precision,
     }
     inputs = tuple(jax.random.normal(key, (B, S, K)) for key in jax.random.split(_key(), 3))
@@ -136,6 +140,16 @@ def _stepped(
         found, state = call(word[0], memory, state, method="step")
         context.append(found)
     return not_equal("the context by step", together, jnp.concatenate(context, axis=1))
+
+
+def _requested(attention: AttentionBase, variables: Any, inputs: Any) -> str | None:
+    long = min(FUSED_FROM.values())
+    inputs = tuple(jax.random.normal(key, (1, long, K)) for key in jax.random.split(_key(), 3))
+    context = _context(attention, variables, inputs, Causal())
+    requested, _ = attention.apply(
+        variables, *inputs, Causal(), deterministic=True, mutable=["attention"]
+    )
+    return not_equal("the context", context, requested)
 
 
 def _half_precision(attention: AttentionBase, variables: Any, inputs: Any) -> str | None:

@@ -10,6 +10,7 @@ from attnjax.attention.align import Align
 from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.feature_map import FeatureMap
 from attnjax.attention.linear import LinearAttention
+from attnjax.attention.pool import Pool
 from attnjax.attention.score import Score
 from attnjax.checks import Finding, check_attention, check_model
 from attnjax.checks.finding import raised
@@ -33,9 +34,9 @@ class Checked(NamedTuple):
 def check_file(loaded: ExperimentFile) -> Iterator[Checked]:
     """Check each part that the file defines, as it is in a variant, or else with its defaults.
 
-    A score or an align is checked in the attention that holds it. A model that is, or holds, such a
-    part is checked on examples of its task. Equal parts are checked once. Parts that cannot be
-    checked, such as metrics, come last.
+    A score, an align or a pool is checked in the attention that holds it. A model that is, or
+    holds, such a part is checked on examples of its task. Equal parts are checked once. Parts that
+    cannot be checked, such as metrics, come last.
     """
     own = {
         kind
@@ -93,7 +94,7 @@ def _unique(parts: Iterable[Any]) -> list[Any]:
 
 def _check_alone(kind: Any) -> list[Finding]:
     """The findings for a part that no variant has; [] if it is not part of an attention."""
-    if not issubclass(kind, AttentionBase | Score | Align | FeatureMap):
+    if not issubclass(kind, AttentionBase | Score | Align | Pool | FeatureMap):
         return []
     try:
         part = kind()
@@ -102,13 +103,15 @@ def _check_alone(kind: Any) -> list[Finding]:
     return check_attention(_attention_of(part))
 
 
-def _attention_of(part: AttentionBase | Score | Align | FeatureMap) -> AttentionBase:
+def _attention_of(part: AttentionBase | Score | Align | Pool | FeatureMap) -> AttentionBase:
     """An attention that is or has this part, the others by default."""
     if isinstance(part, AttentionBase):
         return part
     if isinstance(part, FeatureMap):
         return LinearAttention(feature_map=part)
-    return Attention(score=part) if isinstance(part, Score) else Attention(align=part)
+    slots = {"score": Score, "align": Align, "pool": Pool}
+    slot = next(name for name, base in slots.items() if isinstance(part, base))
+    return Attention(**{slot: part})
 
 
 def _check_model(experiment: Experiment) -> list[Finding]:

@@ -14,6 +14,8 @@ from attnjax.attention.kernel_score import Boxcar, Gaussian
 from attnjax.attention.linear import LinearAttention
 from attnjax.attention.local_align import LocalMonotonic
 from attnjax.attention.multihead import MultiHead
+from attnjax.attention.pool import RelativeSum
+from attnjax.attention.position_score import ALiBi, Relative, Rotary
 from attnjax.attention.score import Additive, Dot, General, Score, dot
 from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK
 from attnjax.checks import check_attention
@@ -27,6 +29,9 @@ GOOD = (
     Attention(score=Boxcar(bandwidth=9.0), align=Normalize()),
     *(Attention(align=align) for align in (Uniform(), LearnedScale(), Softmax(temperature=2.0))),
     *(Attention(align=align) for align in (Sparsemax(), Entmax15(), TopK(k=2), HardMax())),
+    Attention(score=Rotary()),
+    Attention(score=ALiBi()),
+    Attention(score=Relative(max_distance=2), pool=RelativeSum(max_distance=2)),
     Attention(align=LocalMonotonic(reach=2)),
     MultiHead(heads=2),
     LinearAttention(),
@@ -47,7 +52,7 @@ def name(value: Any) -> str:
 @pytest.mark.parametrize("attention", GOOD, ids=name)
 def test_parts_of_attnjax_have_every_property(attention):
     findings = check_attention(attention)
-    assert len(findings) == 5
+    assert len(findings) == 6
     assert not [finding for finding in findings if finding.problem]
 
 
@@ -80,6 +85,16 @@ class Forgetful(LinearAttention):
         return context, state
 
 
+class Mistold(Dot):
+    """A score that is another dot product than it says."""
+
+    def __call__(self, query, key, positions):
+        return 2 * dot(query, key)
+
+    def is_dot_product(self):
+        return True
+
+
 class Broken(Score):
     """A score that fails."""
 
@@ -97,6 +112,7 @@ class Broken(Score):
         (Attention(score=Overflowing()), {"finite in half precision"}),
         (Attention(score=OfAllQueries()), {"one query at a time equals all"}),
         (Forgetful(), {"one query at a time equals all"}),
+        (Attention(score=Mistold()), {"the same context if the weights are requested"}),
         (Attention(score=Broken()), {"can be called"}),
     ],
     ids=name,

@@ -11,8 +11,11 @@ import pytest
 
 from attnjax.attention.align import Softmax
 from attnjax.attention.local_align import LocalMonotonic
+from attnjax.attention.pool import RelativeSum
 from attnjax.attention.position import Learned, NoPosition, Sinusoidal
+from attnjax.attention.position_score import ALiBi, Relative, Rotary
 from attnjax.attention.score import Additive, Dot, General, Location, ScaledDot
+from attnjax.config.vary import vary
 from attnjax.errors import UserError
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import PostNorm, PreNorm
@@ -73,6 +76,9 @@ def test_equals_the_oracle_with_gradients(score, position, residual, tolerance, 
         (General(), Softmax(), NoPosition(), PostNorm(), 1),
         (Dot(), Softmax(), Sinusoidal(), PreNorm(), 1),
         (Location(max_length=9), Softmax(), NoPosition(), PostNorm(), 1),
+        (Rotary(), Softmax(), NoPosition(), PreNorm(), 1),
+        (ALiBi(), Softmax(), NoPosition(), PreNorm(), 1),
+        (Relative(max_distance=2), Softmax(), NoPosition(), PreNorm(), 1),
         # looks at where a query stands
         (Dot(), LocalMonotonic(reach=1), NoPosition(), PostNorm(), 1),
     ],
@@ -81,6 +87,15 @@ def test_equals_the_oracle_with_gradients(score, position, residual, tolerance, 
 def test_one_word_at_a_time_is_all_at_once(score, align, position, residual, layers, float64):
     model = small(score, position, residual, align=align, layers=layers)
     stepped, parallel = stepped_and_parallel(model, initial(model), SOURCE, GIVEN)
+    np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)
+
+
+def test_relative_keys_and_values_one_word_at_a_time(float64):
+    model = small(Relative(max_distance=2), NoPosition(), layers=1)
+    model = vary(model, {"**.pool": RelativeSum(max_distance=2)})
+    params = initial(model)
+    assert "pool" in params["decoder_layers_0"]["self_attention"]["head"]
+    stepped, parallel = stepped_and_parallel(model, params, SOURCE, GIVEN)
     np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)
 
 

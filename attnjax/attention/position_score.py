@@ -1,0 +1,286 @@
+"""Scores that know positions, around a score that does not: rotary, ALiBi, relative positions.
+
+A position that is added to an embedding says where one word stands. A score around a score changes
+the logit of a query and a key by how far apart they stand.
+"""
+
+from dataclasses import field
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import linen as nn
+from jax import lax
+from jax.tree_util import Partial
+
+from attnjax.attention.kernel_score import Kernel
+from attnjax.attention.position import Positions, clipped_distance, distance
+from attnjax.attention.score import DotProduct, ScaledDot, Score, dot
+from attnjax.config.constraints import PositiveFloat, PositiveInt
+from attnjax.errors import UserError
+
+
+def rotary(x: jax.Array, position: jax.Array, base: float = 10_000.0) -> jax.Array:
+    """Turn each pair of features (2i, 2i + 1) by the angle position base^(-2i/K).
+
+    The dot product of two vectors that are turned so depends on the distance of their positions
+    only, and the norm of a vector stays as it is.
+
+    Args:
+        x: queries or keys, [..., T, K].
+        position: absolute, integers that broadcast to [..., T].
+        base: the larger, the slower the last pairs turn.
+
+    Returns:
+        [..., T, K] in x's dtype; angles are computed in float32 or wider.
+
+    Raises:
+        UserError: K is odd.
+
+    Source: Su et al. 2021, eq. 15 and 34.
+    """
+    width = x.shape[-1]
+    if width % 2:
+        raise UserError(f"rotary positions want an even width of queries and keys; got {width}")
+    wide = jnp.promote_types(x.dtype, jnp.float32)
+    rate = base ** (-np.arange(0, width, 2) / width)
+    angle = jnp.tensordot(jnp.asarray(position).astype(wide), rate.astype(wide), axes=0)
+    pairs = x.astype(wide).reshape(*x.shape[:-1], -1, 2)
+    even, odd = pairs[..., 0], pairs[..., 1]
+    sin, cos = (jnp.broadcast_to(wave(angle), even.shape) for wave in (jnp.sin, jnp.cos))
+    turned = jnp.stack([even * cos - odd * sin, even * sin + odd * cos], axis=-1)
+    return turned.reshape(x.shape).astype(x.dtype)
+
+
+def alibi(slope: jax.Array, positions: Positions) -> jax.Array:
+    """Linear bias: bias[t, s] = -slope |t - s|, the same on both sides of the query.
+
+    Args:
+        slope: m, one number for each head and example: [...].
+        positions: absolute, integers that broadcast to [..., T] and [..., S].
+
+    Returns:
+        [..., T, S].
+
+    Source: Press et al. 2022, section 3; under a causal mask it is theirs.
+    """
+    return -slope[..., None, None] * abs(distance(positions))
+
+
+@cache
+def alibi_slopes(heads: int) -> np.ndarray:
+    """The slope of each head: 2^(-8h/H) for h = 1, ..., H, if H is a power of two.
+
+    Otherwise the slopes are those of the power of two below H, then those of odd h for the power of
+    two above H.
+
+    Returns:
+        [H].
+
+    Source: Press et al. 2022, section 3; for other H, the authors' program.
+    """
+    below = 2 ** (heads.bit_length() - 1)
+    slopes = 2.0 ** (-8 * np.arange(1, below + 1) / below)
+    between = 2.0 ** (-4 * np.arange(1, 2 * below + 1, 2) / below)
+    return np.concatenate([slopes, between[: heads - below]])
+
+
+def relative(query: jax.Array, by_distance: jax.Array, positions: Positions) -> jax.Array:
+    """Relative positions of keys: bias[t, s] = query[t] . a[clip(s - t, -k, k)].
+
+    Every query meets the 2k + 1 vectors once, so that no [T, S, K] array is made.
+
+    Args:
+        query: [..., T, K].
+        by_distance: a, the vectors of the distances -k, ..., k: [..., 2k + 1, K].
+        positions: absolute, integers that broadcast to [..., T] and [..., S].
+
+    Returns:
+        [..., T, S] in float32 or wider.
+
+    Source: Shaw et al. 2018, the second term of eq. 5; section 3.2.
+    """
+    each = dot(query, by_distance)
+    index = clipped_distance(positions, by_distance.shape[-2] // 2)
+    index = jnp.broadcast_to(index, (*each.shape[:-1], index.shape[-1]))
+    return jnp.take_along_axis(each, index, axis=-1)
+
+
+class PositionScore(Score):
+    """A score that adds positions to the score it stands around, which prepares the keys.
+
+    Attributes:
+        score: the score around which it stands.
+    """
+
+    score: Score = field(default_factory=ScaledDot)
+
+    def prepare(self, key: jax.Array) -> jax.Array:
+        """What the score within prepares: positions are known only when a query comes."""
+        return self.score.prepare(key)
+
+    def in_words(self) -> str:
+        return f"{type(self).__name__} around {self.score.in_words()}"
+
+
+class Rotary(PositionScore):
+    """`rotary` on queries and keys, then a dot product; no parameters of its own.
+
+        logits[t, s] = score(R_t query[t], R_s key[s])
+
+    The logits depend on the distance s - t only.
+
+    Attributes:
+        score: a dot product of queries and keys, such as `Dot` or `ScaledDot`.
+        base: see `rotary`.
+
+    Raises:
+        UserError: the score is no dot product, or knows positions itself; the width is odd.
+
+    Source: Su et al. 2021, section 3.2.
+    """
+
+    base: PositiveFloat = 10_000.0
+
+    def setup(self) -> None:
+        """Refuse scores to which a rotation means nothing."""
+        check_plain_dot_product(self, self.score)
+
+    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
+        """Return [..., T, S]."""
+        return self.score(*self._turned(query, key, positions), positions)
+
+    def is_dot_product(self) -> bool:
+        return True
+
+    def same_in_every_head(self) -> bool:
+        return self.score.same_in_every_head()
+
+    def as_dot_product(self, query: jax.Array, key: jax.Array, positions: Positions) -> DotProduct:
+        """The dot product of the turned queries and keys."""
+        return self.score.as_dot_product(*self._turned(query, key, positions), positions)
+
+    def _turned(
+        self, query: jax.Array, key: jax.Array, positions: Positions
+    ) -> tuple[jax.Array, jax.Array]:
+        """Queries [..., T, K] and keys [..., S, K], each turned by its position."""
+        return rotary(query, positions.query, self.base), rotary(key, positions.key, self.base)
+
+
+class ALiBi(PositionScore):
+    """Attention with linear biases: the farther a key, the lower its logit; no parameters.
+
+        logits[t, s] = score(query[t], key[s]) - slope |t - s|
+
+    The slope of a head is that of `alibi_slopes`; outside `MultiHead` there is one head.
+
+    Attributes:
+        score: any whose result is logits.
+
+    Raises:
+        UserError: the score is a kernel, whose values must not become negative.
+
+    Source: Press et al. 2022, section 3.
+    """
+
+    def setup(self) -> None:
+        """Refuse kernels."""
+        if isinstance(self.score, Kernel):
+            raise UserError(
+                "ALiBi adds to logits and wants a score that gives logits, such as ScaledDot; got "
+                f"the kernel {self.score.in_words()}"
+            )
+
+    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
+        """Return [..., T, S]."""
+        logits = self.score(query, key, positions)
+        return logits + jnp.broadcast_to(alibi(_own_slope(query), positions), logits.shape)
+
+    def is_dot_product(self) -> bool:
+        return self.score.is_dot_product()
+
+    def as_dot_product(self, query: jax.Array, key: jax.Array, positions: Positions) -> DotProduct:
+        """The score's dot product with one more bias."""
+        product = self.score.as_dot_product(query, key, positions)
+        return product.plus(Partial(_alibi_bias, _own_slope(query)))
+
+
+def _own_slope(query: jax.Array) -> jax.Array:
+    """The slope of the head that is computed, for queries [..., T, K]: [...]."""
+    try:
+        head, heads = lax.axis_index("heads"), lax.axis_size("heads")
+    except NameError:  # no axis of this name: not inside `MultiHead`
+        head, heads = 0, 1
+    wide = jnp.promote_types(query.dtype, jnp.float32)
+    return jnp.broadcast_to(jnp.asarray(alibi_slopes(heads), wide)[head], query.shape[:-2])
+
+
+def _alibi_bias(slope: jax.Array, query: jax.Array, positions: Positions) -> jax.Array:
+    del query
+    # A constant: without this the backward pass would add up its gradient, tile by tile.
+    return alibi(lax.stop_gradient(slope), positions)
+
+
+class Relative(PositionScore):
+    """`relative` positions of keys: a learned vector for each distance, in each head.
+
+        logits[t, s] = c query[t] . (key[s] + a[clip(s - t, -k, k)])
+
+    where c is the scale of the score within: for `ScaledDot`, 1 / sqrt(K), as in the paper.
+
+    Attributes:
+        score: a dot product of queries and keys, such as `Dot` or `ScaledDot`.
+        max_distance: k, from which on all distances have the same vector.
+
+    Raises:
+        UserError: the score is no dot product, or knows positions itself.
+
+    Source: Shaw et al. 2018, eq. 4 and section 3.2.
+    """
+
+    max_distance: PositiveInt = 16
+
+    def setup(self) -> None:
+        """Refuse scores that have no key to which a vector could be added."""
+        check_plain_dot_product(self, self.score)
+
+    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
+        """Return [..., T, S]."""
+        product = self.score.as_dot_product(query, key, positions)
+        bias = relative(product.scale * product.query, self._vectors(query), positions)
+        logits = self.score(query, key, positions)
+        return logits + jnp.broadcast_to(bias, logits.shape)
+
+    def is_dot_product(self) -> bool:
+        return True
+
+    def as_dot_product(self, query: jax.Array, key: jax.Array, positions: Positions) -> DotProduct:
+        """The score's dot product with one more bias."""
+        product = self.score.as_dot_product(query, key, positions)
+        return product.plus(Partial(_relative_bias, self._vectors(query)))
+
+    @nn.compact
+    def _vectors(self, query: jax.Array) -> jax.Array:
+        """The vectors of all distances, for queries [..., T, K]: [..., 2k + 1, K]."""
+        width = query.shape[-1]
+        normal = nn.initializers.normal(width**-0.5)
+        vectors = self.param("by_distance", normal, (2 * self.max_distance + 1, width))
+        return jnp.broadcast_to(vectors, (*query.shape[:-2], *vectors.shape))
+
+
+def _relative_bias(vectors: jax.Array, query: jax.Array, positions: Positions) -> jax.Array:
+    return relative(query, vectors, positions)
+
+
+def check_plain_dot_product(part: PositionScore, score: Score) -> None:
+    """Refuse a score that is no dot product of the queries and keys that come.
+
+    Raises:
+        UserError: the score is no dot product, or knows positions itself.
+    """
+    if isinstance(score, PositionScore) or not score.is_dot_product():
+        raise UserError(
+            f"{type(part).__name__} wants a score that is a dot product, such as Dot or ScaledDot; "
+            f"got {score.in_words()}"
+        )

@@ -1,0 +1,110 @@
+"""Pools: the weighted sum, and the one whose values know their distance."""
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.attention.attention import Attention
+from attnjax.attention.fused import dispatch
+from attnjax.attention.mask import Causal, DenseMask, Segments
+from attnjax.attention.multihead import MultiHead
+from attnjax.attention.pool import Pool, RelativeSum, WeightedSum, weighted_sum
+from attnjax.attention.position import Positions
+from attnjax.errors import UserError
+from tests.attention import oracle
+
+B, T, S, K, V = 2, 4, 6, 3, 2
+
+
+def relative_sum(weights, value, vectors):
+    """Shaw et al. 2018, eq. 3: every pair has a value of its own."""
+    k = len(vectors) // 2
+
+    def context(t):
+        moved = [v + vectors[min(max(s - t, -k), k) + k] for s, v in enumerate(value)]
+        return sum(w * v for w, v in zip(weights[t], moved, strict=True))
+
+    return np.array([context(t) for t in range(len(weights))])
+
+
+def test_equals_the_paper_with_gradients(float64):
+    draw = np.random.default_rng(0).normal
+    inputs = [draw(size=(B, n, width)) for n, width in ((T, K), (S, K), (S, V))]
+    direction, vectors = draw(size=(B, T, V)), draw(size=(5, V))
+    allowed = np.random.default_rng(1).random((B, T, S)) < 0.7
+    allowed[0, 1] = False
+    module = Attention(pool=RelativeSum(max_distance=2))
+
+    def context(tree):
+        return np.array(
+            [
+                relative_sum(oracle.softmax(oracle.scaled_dot(q, k), a), v, tree[0])
+                for q, k, v, a in zip(*tree[1], allowed, strict=True)
+            ]
+        )
+
+    def read(vectors, inputs):
+        parameters = {"params": {"pool": {"by_distance": vectors}}}
+        found = module.apply(parameters, *inputs, DenseMask(allowed), deterministic=True)
+        return (found * direction).sum(), found
+
+    tree = vectors, inputs
+    slopes = oracle.gradient(lambda tree: (context(tree) * direction).sum(), tree)
+    (_, value), found = jax.jit(jax.value_and_grad(read, (0, 1), has_aux=True))(vectors, inputs)
+    np.testing.assert_allclose(value, context(tree), rtol=0, atol=1e-12)
+    chex.assert_trees_all_close(found, slopes, rtol=0, atol=1e-12)
+
+
+def test_without_vectors_it_is_the_weighted_sum():
+    draw = np.random.default_rng(0).normal
+    weights, value = (
+        jnp.asarray(draw(size=(1, *shape)), jnp.bfloat16) for shape in ((T, S), (S, V))
+    )
+    at = Positions(jnp.arange(T)[None], jnp.arange(S)[None])
+    zeros = {"params": {"by_distance": jnp.zeros((33, V))}}
+    found = RelativeSum().apply(zeros, weights, value, at)
+    np.testing.assert_array_equal(found, weighted_sum(weights, value))
+    assert found.dtype == jnp.bfloat16
+
+
+def test_packed_sentences_are_each_alone_in_every_head():
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 7, 8)), jnp.float32)
+    places, rows = jnp.asarray([[0, 1, 2, 0, 1, 2, 3]]), jnp.asarray([[0, 0, 0, 1, 1, 1, 1]])
+    module = MultiHead(head=Attention(pool=RelativeSum(max_distance=2)), heads=2)
+    variables = module.init(jax.random.key(0), x, deterministic=True, mutable=["params"])
+    vectors = variables["params"]["head"]["pool"]["by_distance"]
+    assert vectors.shape == (2, 5, 4)
+    assert not np.allclose(*vectors)
+
+    def read(x, mask, **positions):
+        return module.apply(variables, x, x, x, mask, **positions, deterministic=True)
+
+    packed = read(x, Causal() & Segments(rows, rows), positions=Positions(places, places))
+    alone = [read(part, Causal()) for part in (x[:, :3], x[:, 3:])]
+    np.testing.assert_allclose(packed, jnp.concatenate(alone, 1), atol=1e-5)
+
+
+class Doubled(WeightedSum):
+    """A subclass that computes a context of its own."""
+
+    def __call__(self, weights, value, positions):
+        return 2 * weighted_sum(weights, value)
+
+
+@pytest.mark.parametrize("pool", [RelativeSum(), Doubled()], ids=lambda pool: type(pool).__name__)
+def test_a_pool_that_is_no_weighted_sum_needs_the_weights(pool: Pool):
+    name = type(pool).__name__
+    assert f"for the pool {name}" in dispatch.describe(Attention(pool=pool))
+    x = jnp.ones((1, 4, 2))
+    with pytest.raises(UserError, match=rf"the pool {name} needs the \[T, S\] weights"):
+        Attention(pool=pool, implementation="blockwise").init(
+            jax.random.key(0), x, deterministic=True
+        )
+
+
+def test_a_subclass_is_asked_at_every_length():
+    x = jnp.ones((1, 2 * min(dispatch.FUSED_FROM.values()), 2))
+    found = Attention(pool=Doubled()).apply({}, x, deterministic=True)
+    np.testing.assert_allclose(found, 2 * x, atol=1e-5)

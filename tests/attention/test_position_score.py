@@ -1,0 +1,342 @@
+"""Rotary, ALiBi and relative positions: the papers' equations, what they depend on, every path."""
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnjax.attention.align import Softmax
+from attnjax.attention.attention import Attention
+from attnjax.attention.fused import dispatch
+from attnjax.attention.kernel_score import Boxcar, Gaussian
+from attnjax.attention.mask import Causal, DenseMask, Padding, Segments, Window
+from attnjax.attention.multihead import MultiHead
+from attnjax.attention.position import Positions
+from attnjax.attention.position_score import (
+    ALiBi,
+    Relative,
+    Rotary,
+    alibi_slopes,
+    relative,
+    rotary,
+)
+from attnjax.attention.score import Additive, Dot, DotProduct, Location, ScaledDot, Score
+from attnjax.errors import UserError
+from tests.attention import oracle
+
+B, T, S, K, H = 2, 5, 6, 4, 2
+SCHEMES = {
+    "rotary": Rotary(base=10.0),
+    "alibi": ALiBi(),
+    "relative": Relative(max_distance=2),
+    "alibi and rotary": ALiBi(score=Rotary(score=Dot())),
+    "alibi and relative": ALiBi(score=Relative(score=Dot(), max_distance=3)),
+}
+
+
+def arrays(dtype=np.float64):
+    """Query, key, value; a mask with an empty row; a direction to read."""
+    draw = np.random.default_rng(0).normal
+    allowed = np.random.default_rng(1).random((B, T, S)) < 0.7
+    allowed[0, 1] = False
+    shapes = (T, K), (S, K), (S, K), (T, K)
+    *inputs, direction = (jnp.asarray(draw(size=(B, *shape)), dtype) for shape in shapes)
+    return inputs, allowed, direction
+
+
+def turned(x, base):
+    """Su et al. 2021, eq. 14 and 15: the matrix R of each position, times its vector."""
+    rows = []
+    for position, row in enumerate(x):
+        matrix = np.zeros((K, K))
+        for i in range(K // 2):
+            angle = position * base ** (-2 * i / K)
+            sin, cos = np.sin(angle), np.cos(angle)
+            matrix[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = [[cos, -sin], [sin, cos]]
+        rows.append(matrix @ row)
+    return np.array(rows)
+
+
+def rotary_logits(own, query, key):
+    return oracle.scaled_dot(turned(query, 10.0), turned(key, 10.0))
+
+
+def alibi_logits(own, query, key):
+    """Press et al. 2022, section 3, for the last of 1 head: the slope 2^-8."""
+    away = np.array([[abs(t - s) for s in range(len(key))] for t in range(len(query))])
+    return oracle.scaled_dot(query, key) - away / 256
+
+
+def relative_logits(own, query, key):
+    """Shaw et al. 2018, eq. 4: every pair has a key of its own."""
+    vectors = own["by_distance"]
+    return np.array(
+        [
+            [q @ (k + vectors[min(max(s - t, -2), 2) + 2]) / K**0.5 for s, k in enumerate(key)]
+            for t, q in enumerate(query)
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    "score, logits_of_one",
+    [
+        (SCHEMES["rotary"], rotary_logits),
+        (SCHEMES["alibi"], alibi_logits),
+        (SCHEMES["relative"], relative_logits),
+    ],
+    ids=["rotary", "alibi", "relative"],
+)
+def test_equals_the_paper_with_gradients(score, logits_of_one, float64):
+    inputs, allowed, direction = arrays()
+    own = {}
+    if isinstance(score, Relative):
+        own = {"by_distance": np.random.default_rng(2).normal(size=(5, K))}
+
+    def context(tree):
+        rows = zip(*tree[1], allowed, strict=True)
+        return np.array(
+            [oracle.pool(oracle.softmax(logits_of_one(tree[0], q, k), a), v) for q, k, v, a in rows]
+        )
+
+    def read(own, inputs):
+        variables = {"params": {"score": own} if own else {}}
+        mask = DenseMask(allowed)
+        found = Attention(score=score).apply(variables, *inputs, mask, deterministic=True)
+        return (found * direction).sum(), found
+
+    tree = own, [np.asarray(x) for x in inputs]
+    slopes = oracle.gradient(lambda tree: (context(tree) * np.asarray(direction)).sum(), tree)
+    (_, value), found = jax.jit(jax.value_and_grad(read, (0, 1), has_aux=True))(own, inputs)
+    np.testing.assert_allclose(value, context(tree), rtol=0, atol=1e-12)
+    chex.assert_trees_all_close(found, slopes, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("score", SCHEMES.values(), ids=SCHEMES.keys())
+@given(shift=st.integers(-50, 10_000))
+def test_logits_depend_on_the_distance_only(score, shift):
+    with jax.enable_x64(True):
+        (query, key, _), _, _ = arrays()
+        here = Positions(jnp.arange(T)[None], jnp.arange(S)[None])
+        there = Positions(*(x + shift for x in here))
+        moved = Positions(here.query + 1, here.key)
+        logits, variables = score.init_with_output(jax.random.key(0), query, key, here)
+        shifted, other = (score.apply(variables, query, key, at) for at in (there, moved))
+        np.testing.assert_allclose(shifted, logits, rtol=0, atol=1e-9)
+        assert not np.allclose(other, logits, atol=1e-3)
+
+
+@given(st.lists(st.integers(0, 100_000), min_size=3, max_size=3))
+def test_turning_keeps_norms(places):
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(2, 3, 6)), jnp.float32)
+    found = rotary(x, jnp.asarray([places]))
+    np.testing.assert_allclose(
+        np.linalg.norm(found, axis=-1), np.linalg.norm(x, axis=-1), rtol=1e-5
+    )
+    assert rotary(x.astype(jnp.bfloat16), jnp.asarray([places])).dtype == jnp.bfloat16
+
+
+def test_position_0_is_not_turned():
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 1, 6)), jnp.float32)
+    np.testing.assert_array_equal(rotary(x, jnp.zeros((1, 1), int)), x)
+
+
+def test_the_slopes_are_the_papers():
+    np.testing.assert_array_equal(alibi_slopes(8), [2.0**-h for h in range(1, 9)])
+    np.testing.assert_allclose(alibi_slopes(16), [2.0 ** (-h / 2) for h in range(1, 17)])
+    # The authors' get_slopes(6) and get_slopes(3).
+    np.testing.assert_allclose(alibi_slopes(6), [1 / 4, 1 / 16, 1 / 64, 1 / 256, 1 / 2, 1 / 8])
+    np.testing.assert_allclose(alibi_slopes(3), [1 / 16, 1 / 256, 1 / 4])
+    np.testing.assert_allclose(alibi_slopes(1), [1 / 256])
+
+
+@pytest.mark.parametrize("heads", [2, 3])
+def test_every_head_has_its_slope(heads):
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(B, T, 6)), jnp.float32)
+    modules = [
+        MultiHead(head=Attention(score=score), heads=heads) for score in (ALiBi(), ScaledDot())
+    ]
+    variables = modules[0].init(jax.random.key(0), x, deterministic=True)
+    sown = [m.apply(variables, x, deterministic=True, mutable=["attention"])[1] for m in modules]
+    biased, plain = (seen["attention"]["head"]["logits"][0] for seen in sown)
+    away = abs(np.arange(T)[:, None] - np.arange(T))
+    for head, slope in enumerate(alibi_slopes(heads)):
+        for example in range(B):
+            found = biased[example, head] - plain[example, head]
+            np.testing.assert_allclose(found, -slope * away, atol=1e-6)
+
+
+def test_relative_vectors_are_each_heads_own():
+    x = jnp.zeros((1, T, 8))
+    module = MultiHead(head=Attention(score=Relative(max_distance=3)), heads=H)
+    params = module.init(jax.random.key(0), x, deterministic=True)["params"]
+    first, second = params["head"]["score"]["by_distance"]
+    assert first.shape == (7, 4)
+    assert not np.allclose(first, second)
+
+
+ROWS = jnp.asarray([[0] * 5 + [1] * 6 + [2] * 3, [0] * 11 + [1] * 3])
+PLACES = jnp.asarray([[*range(5), *range(6), *range(3)], [*range(11), *range(3)]])
+PRESENT = jnp.asarray([[True] * 14, [True] * 9 + [False] * 5])
+MASKS = {
+    "all": (None, Positions()),
+    "causal window": (Causal() & Window(3, 0), Positions()),
+    "padding": (Padding(PRESENT), Positions()),
+    "packed": (Causal() & Segments(ROWS, ROWS) & Padding(PRESENT), Positions(PLACES, PLACES)),
+}
+
+
+@pytest.mark.parametrize("score", SCHEMES.values(), ids=SCHEMES.keys())
+def test_the_fused_kernel_equals_the_dense_path_with_gradients(score, float64, monkeypatch):
+    monkeypatch.setattr("attnjax.attention.fused.blockwise._side", lambda length: 4)
+    draw = np.random.default_rng(0).normal
+    x, direction = (jnp.asarray(draw(size=(2, 14, 8))) for _ in range(2))
+    modules = {
+        name: MultiHead(head=Attention(score=score, implementation=name), heads=H)
+        for name in ("dense", "blockwise")
+    }
+    params = modules["dense"].init(jax.random.key(0), x, deterministic=True)["params"]
+    params = jax.tree.map(lambda p: jnp.asarray(p, jnp.float64), params)
+
+    def read(params, x, module):
+        found = [
+            module.apply({"params": params}, x, x, x, mask, positions=at, deterministic=True)
+            for mask, at in MASKS.values()
+        ]
+        return sum((one * direction).sum() for one in found), found
+
+    found, expected = (
+        jax.jit(jax.value_and_grad(lambda *given, m=module: read(*given, m), (0, 1), has_aux=True))(
+            params, x
+        )
+        for module in (modules["blockwise"], modules["dense"])
+    )
+    chex.assert_trees_all_close(found, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("implementation", ["dense", "blockwise"])
+@pytest.mark.parametrize("score", [Rotary(), ALiBi(), Relative()], ids=lambda s: type(s).__name__)
+def test_packed_sentences_are_each_alone(score, implementation):
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 7, 8)), jnp.float32)
+    places, rows = jnp.asarray([[0, 1, 2, 0, 1, 2, 3]]), jnp.asarray([[0, 0, 0, 1, 1, 1, 1]])
+    module = MultiHead(head=Attention(score=score, implementation=implementation), heads=2)
+    variables = module.init(jax.random.key(0), x, deterministic=True, mutable=["params"])
+
+    def read(x, mask, **positions):
+        return module.apply(variables, x, x, x, mask, **positions, deterministic=True)
+
+    packed = read(x, Segments(rows, rows), positions=Positions(places, places))
+    alone = [read(part, None) for part in (x[:, :3], x[:, 3:])]
+    np.testing.assert_allclose(packed, jnp.concatenate(alone, 1), atol=1e-5)
+
+
+@given(st.permutations(range(T)))
+def test_without_positions_order_is_not_seen(order):
+    """Permuting keys and values changes nothing; permuting queries permutes the answer."""
+    (query, key, value), _, _ = arrays(np.float32)
+    key, value, order = key[:, :T], value[:, :T], np.array(order)
+    read = jax.jit(lambda *x: Attention().apply({}, *x, deterministic=True))
+    context = read(query, key, value)
+    np.testing.assert_allclose(read(query, key[:, order], value[:, order]), context, atol=1e-6)
+    np.testing.assert_allclose(read(query[:, order], key, value), context[:, order], atol=1e-6)
+
+
+@pytest.mark.parametrize("score", SCHEMES.values(), ids=SCHEMES.keys())
+def test_with_positions_order_is_seen(score):
+    (query, key, value), _, _ = arrays(np.float32)
+    module = Attention(score=score)
+    context, variables = module.init_with_output(
+        jax.random.key(0), query, key, value, deterministic=True
+    )
+    back = module.apply(variables, query, key[:, ::-1], value[:, ::-1], deterministic=True)
+    assert not np.allclose(back, context, atol=1e-4)
+
+
+class OwnProduct(Score):
+    """A user's dot product, with a parameter."""
+
+    def setup(self):
+        self.sharpness = self.param("sharpness", jax.nn.initializers.constant(3.0), ())
+
+    def __call__(self, query, key, positions):
+        return self.sharpness * jnp.einsum("...tk,...sk->...ts", query, key)
+
+    def is_dot_product(self):
+        return True
+
+    def as_dot_product(self, query, key, positions):
+        return DotProduct(self.sharpness * query, key, 1.0)
+
+
+def test_a_dot_product_with_parameters_may_stand_within():
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 6, 8)), jnp.float32)
+    for around in (Rotary, Relative, ALiBi):
+        score = around(score=OwnProduct())
+        dense, fused = (
+            MultiHead(head=Attention(score=score, implementation=name), heads=H)
+            for name in ("dense", "blockwise")
+        )
+        expected, variables = dense.init_with_output(jax.random.key(0), x, deterministic=True)
+        assert variables["params"]["head"]["score"]["score"]["sharpness"].shape == (H,)
+        found = fused.apply({"params": variables["params"]}, x, deterministic=True)
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "score, message",
+    [
+        (Rotary(score=Location()), "Rotary wants .* such as Dot or ScaledDot; got Location"),
+        (Rotary(score=Additive()), "Rotary wants a score that is a dot product.* got Additive"),
+        (Rotary(score=Relative()), "got Relative around ScaledDot"),
+        (Relative(score=Rotary()), "Relative wants .* got Rotary around ScaledDot"),
+        (Relative(score=ALiBi(score=Dot())), "got ALiBi around Dot"),
+        (Relative(score=Gaussian()), "got Gaussian"),
+        (ALiBi(score=Boxcar()), "ALiBi adds to logits.* got the kernel Boxcar"),
+    ],
+    ids=lambda part: part.in_words() if isinstance(part, Score) else "",
+)
+def test_a_score_that_does_not_fit_is_refused_by_name(score, message):
+    inputs, _, _ = arrays(np.float32)
+    with pytest.raises(UserError, match=message):
+        Attention(score=score).init(jax.random.key(0), *inputs, deterministic=True)
+
+
+def test_an_odd_width_is_not_turned():
+    x = jnp.zeros((1, 2, 3))
+    with pytest.raises(UserError, match="an even width of queries and keys; got 3"):
+        Attention(score=Rotary()).apply({}, x, x, x, deterministic=True)
+
+
+def test_alibi_stands_around_any_logits():
+    inputs, _, _ = arrays(np.float32)
+    module = Attention(score=ALiBi(score=Additive()), align=Softmax())
+    context, variables = module.init_with_output(jax.random.key(0), *inputs, deterministic=True)
+    assert np.isfinite(context).all()
+    assert set(variables["params"]["score"]["score"]) == {"query", "key", "v"}
+    assert "for the score ALiBi around Additive" in dispatch.describe(module)
+    assert dispatch.describe(Attention(score=ALiBi())).startswith("auto")
+
+
+def test_kernels_of_one_platform_turn_but_add_no_bias():
+    x = jnp.zeros((1, 16, 8), jnp.bfloat16)
+
+    def train(score):
+        attention = Attention(score=score, implementation="cudnn")
+        attention.apply({}, x, x, x, Causal(), deterministic=False)
+
+    with pytest.raises(UserError, match="cudnn cannot compute a bias"):
+        train(ALiBi())
+    with pytest.raises(UserError, match="cudnn needs the platform cuda"):
+        train(Rotary())
+
+
+def test_a_far_distance_is_the_farthest():
+    query = jnp.asarray(np.random.default_rng(0).normal(size=(1, 1, K)), jnp.float32)
+    vectors = jnp.asarray(np.random.default_rng(1).normal(size=(1, 5, K)), jnp.float32)
+    at = Positions(jnp.array([[10]]), jnp.array([[0, 8, 9, 10, 11, 12, 99]]))
+    found = relative(query, vectors, at)[0, 0]
+    each = vectors[0] @ query[0, 0]
+    np.testing.assert_allclose(found, each[jnp.array([0, 0, 1, 2, 3, 4, 4])], rtol=1e-5)
