@@ -109,9 +109,9 @@ def _attention_of(part: AttentionBase | Score | Align | Pool | FeatureMap) -> At
         return part
     if isinstance(part, FeatureMap):
         return LinearAttention(feature_map=part)
-    slots = {"score": Score, "align": Align, "pool": Pool}
-    slot = next(name for name, base in slots.items() if isinstance(part, base))
-    return Attention(**{slot: part})
+    if isinstance(part, Score):
+        return Attention(score=part)
+    return Attention(pool=part) if isinstance(part, Pool) else Attention(align=part)
 
 
 def _check_model(experiment: Experiment) -> list[Finding]:
