@@ -22,7 +22,7 @@ overrides change the experiment and each of its variants, in any order:
 
 
 NO_MEMORY = (
-    "there is not enough memory for this; take smaller batches (--training.batching.max_tokens), "
+    "there is not enough memory; take smaller batches (--training.batching.max_tokens), "
     "fewer seeds at once or a smaller beam"
 )
 
@@ -95,33 +95,39 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
 
     add("list", "The experiments that come with attnjax.")
 
-    show = add("show", "Print all of an experiment's settings, and its cost.", overrides=True)
-    run = add("run", "Run an experiment; go on with what was cut off.", overrides=True)
+    show = add("show", "Print all settings of an experiment, and its cost.", overrides=True)
+    run = add("run", "Run an experiment, and resume interrupted runs.", overrides=True)
     for command in (show, run):
         command.add_argument(
-            "experiment", metavar="EXPERIMENT", help="a shipped one's name, or a file"
+            "experiment", metavar="EXPERIMENT", help="the name of a shipped experiment, or a file"
         )
         command.add_argument(
             "--setting",
             metavar="S",
-            help="one of its other settings, such as paper: the paper's own",
+            help="a setting of the experiment, such as paper: the paper's own scale",
         )
-    show.add_argument("--variant", help="one of its variants; the base if not given")
-    run.add_argument("--variant", action="append", default=[], help="run this one; may be repeated")
+    show.add_argument("--variant", help="a variant; default: the base")
+    run.add_argument(
+        "--variant", action="append", default=[], help="a variant to run; may be repeated"
+    )
     run.add_argument(
         "--seeds",
         type=whole_number(10_000),
         metavar="N",
-        help="runs of each variant; default: as the file says",
+        help="the number of runs of each variant; default: as the file says",
     )
     run.add_argument(
         "--dry-run", action="store_true", help="print what would be run, and how long it may take"
     )
     run.add_argument(
-        "--runs", type=Path, default=Path("runs"), metavar="DIR", help="for results; default: runs"
+        "--runs",
+        type=Path,
+        default=Path("runs"),
+        metavar="DIR",
+        help="the results' folder; default: runs",
     )
 
-    parts = add("parts", "Print what can be chosen for a field: the parts, or the values it takes.")
+    parts = add("parts", "Print the parts that can be chosen for a field, or its values.")
     parts.add_argument(
         "path",
         metavar="PATH",
@@ -131,10 +137,12 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
         "experiment",
         metavar="EXPERIMENT",
         nargs="?",
-        help="a shipped one's name, or a file; default: a Transformer that copies",
+        help="the name of a shipped experiment, or a file; default: a Transformer that copies",
     )
 
-    check = add("check", "Try on the parts that a file defines what every part of attnjax fulfils.")
+    check = add(
+        "check", "Check the parts that a file defines: masked rows, causality, half precision, ..."
+    )
     check.add_argument("experiment", metavar="FILE", help="an experiment file")
 
     report = add("report", "Make the table and report.html of finished runs again.")
@@ -143,15 +151,19 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
     evaluate = add("evaluate", "Score a trained run.")
     path(evaluate, "RUN", "a run's folder")
     evaluate.add_argument("--split", metavar="S", help="train, valid or test; default: test")
-    evaluate.add_argument("--source", type=Path, metavar="F", help="a file, not a split")
-    evaluate.add_argument("--reference", type=Path, metavar="F", help="its answers, a line each")
+    evaluate.add_argument(
+        "--source", type=Path, metavar="F", help="a file of sources, instead of a split"
+    )
+    evaluate.add_argument(
+        "--reference", type=Path, metavar="F", help="a file of references, one line for each source"
+    )
     evaluate.add_argument("--json", action="store_true", help="print one JSON object")
 
     predict = add("predict", "Answer the lines of standard input.")
     path(predict, "RUN", "a run's folder")
     for command in (report, evaluate, predict):
         command.add_argument(
-            "--trust", action="store_true", help="run an experiment.py that is somebody else's"
+            "--trust", action="store_true", help="execute an experiment.py of somebody else"
         )
     for command in (evaluate, predict):
         command.add_argument(
@@ -159,16 +171,16 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
             type=whole_number(10**9),
             default=1_000,
             metavar="N",
-            help="refuse a line of more words or subwords; default: 1000",
+            help="the most words or subwords of a line; default: 1000",
         )
         command.add_argument(
             "--beam",
             type=whole_number(10_000),
             metavar="N",
-            help="hypotheses; 1 is greedy; default: the run's own",
+            help="the number of hypotheses; 1 is greedy; default: the run's own search",
         )
 
-    bench = add("bench", "Time it, beside PyTorch and CTranslate2 if there are; takes minutes.")
+    bench = add("bench", "Time workloads, beside PyTorch and CTranslate2 if given; takes minutes.")
     bench.add_argument(
         "workloads",
         metavar="WORKLOAD",

@@ -6,7 +6,7 @@
     splash      TPUs, causal, windows, segments and padding      `attnjax.attention.fused.splash`
 
 All but dense are fused: they never hold the weights. All give the same results. A kernel that
-cannot honour a mask raises and names it.
+cannot compute a mask raises and names it.
 """
 
 from collections.abc import Callable

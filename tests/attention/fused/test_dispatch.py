@@ -75,7 +75,7 @@ class Stranger(Mask):
         return positions.key[..., None, :] <= positions.query[..., :, None]
 
 
-def test_a_rule_that_cannot_be_honoured_is_named():
+def test_a_rule_that_cannot_be_computed_is_named():
     query = key = value = jnp.zeros((2, 4, K))
     with pytest.raises(UserError, match="the mask Stranger has no method block"):
         fused(query, key, value, Causal() & Stranger())

@@ -73,7 +73,7 @@ def test_equals_the_dense_path_with_gradients(mask, monkeypatch):
     assert (slopes[0][empty] == 0).all()
 
 
-def test_what_it_cannot_honour_is_named():
+def test_what_it_cannot_compute_is_named():
     query = key = value = jnp.zeros((2, 4, K))
     packed = Segments(jnp.zeros((1, 4), int), jnp.zeros((1, 4), int))
     refused = {
