@@ -97,14 +97,16 @@ class BertEncoder(nn.Module):
     def __call__(self, source: jax.Array, *, deterministic: bool) -> jax.Array:
         """Sources [B, S] -> states [B, 1 + S, D], START's first."""
         words = jnp.pad(source, ((0, 0), (1, 0)), constant_values=START)
+        present = words != PAD
+        counted = None if deterministic else present & (source != PAD).any(1, keepdims=True)
         segment = jnp.minimum(segments_of(words), self.segments - 1)
         x = self.position(
             self.embedding[words] + self.segment[segment], jnp.arange(words.shape[1])[None]
         )
-        x = self.drop(self.norm(x), deterministic=deterministic)
+        x = self.drop(self.norm(x, counted), deterministic=deterministic)
         for layer in self.layers:
-            x = layer(x, Padding(words != PAD), deterministic=deterministic)
-        return self.last_residual.final(x)
+            x = layer(x, Padding(present), counted=counted, deterministic=deterministic)
+        return self.last_residual.final(x, counted)
 
 
 class BertModel(SequenceModel):

@@ -13,7 +13,7 @@ from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Learned, Position
 from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.data.corpus import Encoded
-from attnjax.data.special_tokens import PAD
+from attnjax.data.special_tokens import END, PAD
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.errors import UserError
 from attnjax.models.base import SequenceModel, logits
@@ -170,10 +170,13 @@ class LanguageModel(SequenceModel):
     ) -> tuple[jax.Array, jax.Array]:
         words = self._text(source, decoder_input)
         mask, position = Padding(words != PAD), jnp.arange(words.shape[1])[None]
+        # END is read only where the batch has a longer target
+        counted = None if deterministic else (words != PAD) & (words != END)
         x = self._embed(words, position, deterministic=deterministic)
         for layer in self.layers:
-            x = layer(x, layer.prepare(x), mask, deterministic=deterministic)
-        return self._predicting(self.last_residual.final(x), source, decoder_input), self.embedding
+            x = layer(x, layer.prepare(x), mask, counted=counted, deterministic=deterministic)
+        hidden = self.last_residual.final(x, counted)
+        return self._predicting(hidden, source, decoder_input), self.embedding
 
     @nn.nowrap
     def _predicting(

@@ -67,9 +67,11 @@ class SelfAttentionEncoder(TextEncoder):
         first = jnp.broadcast_to(first.astype(x.dtype), (x.shape[0], 1, width))
         x = self.where(x * jnp.asarray(width**0.5, x.dtype), jnp.arange(x.shape[1])[None])
         x = self.drop(jnp.concatenate([first, x], axis=1), deterministic=deterministic)
+        there = _with_class(present)
+        counted = None if deterministic else there & present.any(1, keepdims=True)
         for layer in self.layers:
-            x = layer(x, Padding(_with_class(present)), deterministic=deterministic)
-        x = self.last_residual.final(x)
+            x = layer(x, Padding(there), counted=counted, deterministic=deterministic)
+        x = self.last_residual.final(x, counted)
         return EncodedText(states=x[:, 1:], query=x[:, :1])
 
 

@@ -1,0 +1,88 @@
+"""A batch norm in a model: its running moments move, and padding and filler rows count nowhere.
+
+Of a Transformer that is tested in test_transformer_layers.py.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.attention.multihead import MultiHead
+from attnjax.attention.position import Learned
+from attnjax.data.special_tokens import END, PAD, START
+from attnjax.models.bert import BertEncoder
+from attnjax.models.bert_heads import BertClassifier
+from attnjax.models.classifier import Classifier
+from attnjax.models.feed_forward import FeedForward
+from attnjax.models.language_model import LanguageModel
+from attnjax.models.self_attention_encoder import SelfAttentionEncoder
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, PreNorm
+from attnjax.nn.norm import BatchNorm
+
+HEADS, NETWORK = MultiHead(heads=2), FeedForward(width=5)
+ENCODER_LAYER = EncoderLayer(self_attention=HEADS, feed_forward=NETWORK)
+RESIDUAL = PreNorm(norm=BatchNorm())
+MODELS = {
+    "language model": LanguageModel(
+        vocabulary=12,
+        width=8,
+        num_layers=1,
+        layer=DecoderLayer(self_attention=HEADS, cross_attention=None, feed_forward=NETWORK),
+        residual=RESIDUAL,
+        dropout=0.0,
+    ),
+    "bert": BertClassifier(
+        dropout=0.0,
+        vocabulary=12,
+        source_vocabulary=12,
+        bert=BertEncoder(
+            width=8,
+            num_layers=1,
+            layer=ENCODER_LAYER,
+            position=Learned(max_length=9),
+            norm=BatchNorm(),
+            residual=RESIDUAL,
+            dropout=0.0,
+        ),
+    ),
+    "classifier": Classifier(
+        vocabulary=12,
+        source_vocabulary=12,
+        width=8,
+        encoder=SelfAttentionEncoder(num_layers=1, layer=ENCODER_LAYER, residual=RESIDUAL),
+        dropout=0.0,
+    ),
+}
+SOURCE = np.array([[4, 5, 6, 7, END], [8, 9, END, PAD, PAD]])
+GIVEN = np.array([[START, 10, 4, 11], [START, 9, END, PAD]])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_running_moments_move_and_padding_counts_nowhere(name, float64):
+    model = MODELS[name]
+    given = GIVEN[:, :1] if model.predicts_label else GIVEN
+    params = model.init(jax.random.key(0), SOURCE, given, deterministic=True, mutable=["params"])
+    params = params["params"]
+
+    def step(source, given):
+        def loss(params):
+            logits = model.apply({"params": params}, source, given, deterministic=False)
+            predicts = (given != PAD) & (given != END) & (source != PAD).any(1, keepdims=True)
+            return jnp.where(predicts[..., None], jnp.sin(logits), 0).sum()
+
+        return jax.grad(loss)(params)
+
+    expected = jax.jit(step)(jnp.asarray(SOURCE), jnp.asarray(given))
+    running = [
+        gradient
+        for path, gradient in jax.tree_util.tree_leaves_with_path(expected)
+        if path[-1].key in ("running_mean", "running_variance")
+    ]
+    assert len(running) >= 2 * 2
+    assert all((gradient != 0).any() for gradient in running)
+    more = 0 if model.predicts_label else 1
+    source = jnp.pad(SOURCE, ((0, 1), (0, 2)))
+    given = jnp.pad(given, ((0, 1), (0, more))).at[2, 0].set(START)
+    found = jax.jit(step)(source, given)
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=0, atol=1e-10), found, expected)
