@@ -1,19 +1,31 @@
 """Claims and published figures of an experiment file, beside the runs that they are about."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from attnjax.experiment.claims import Claim, Verdict, changes_meaning
 from attnjax.experiment.estimands import Difference, SentenceDifference, Slope
 from attnjax.experiment.experiment import Published
 from attnjax.experiment.load import ExperimentFile
 from attnjax.reporting.summary import ClaimRow, LeftOut, PublishedRow, Row, SlopeLine
+from attnjax.runs import failures
 from attnjax.runs.variant_runs import VariantRuns
 
 
 def statements(
-    loaded: ExperimentFile, variants: Mapping[str, VariantRuns], rows: Sequence[Row]
+    folder: Path,
+    loaded: ExperimentFile,
+    variants: Mapping[str, VariantRuns],
+    rows: Sequence[Row],
 ) -> tuple[tuple[ClaimRow, ...], tuple[PublishedRow, ...], tuple[LeftOut, ...]]:
-    """Claims with verdicts, published figures, and what is left out of both with the reason."""
+    """Claims with verdicts, published figures, and what is left out of both with the reason.
+
+    Args:
+        folder: the experiment's folder.
+        loaded: the experiment file.
+        variants: the variants that have finished runs.
+        rows: the rows of these variants.
+    """
     results = {name: found.metrics for name, found in variants.items()}
     claims, published, left_out = [], [], []
     for claim in loaded.ablation.claims:
@@ -22,7 +34,8 @@ def statements(
         if verdict is not None:
             claims.append(_claim(claim, verdict))
         else:
-            left_out.append(LeftOut(text=claim.text, reason=reason or _missing(claim, variants)))
+            reason = reason or _missing(folder, claim, variants)
+            left_out.append(LeftOut(text=claim.text, reason=reason))
     for figure in loaded.ablation.published:
         reason = _another([figure.variant], variants)
         if reason:
@@ -42,9 +55,12 @@ def _another(names: Sequence[str], variants: Mapping[str, VariantRuns]) -> str:
     return ""
 
 
-def _missing(claim: Claim, variants: Mapping[str, VariantRuns]) -> str:
-    """The reason why a claim has no verdict: a variant was not run, or its metric not measured."""
+def _missing(folder: Path, claim: Claim, variants: Mapping[str, VariantRuns]) -> str:
+    """The reason why a claim has no verdict: a variant failed, was not run or not measured."""
     absent = [name for name in claim.estimand.variants if name not in variants]
+    for name in absent:
+        if failure := failures.reason(folder / name):
+            return f"{name} failed: {failure}"
     if absent:
         names = [*dict.fromkeys(absent)]
         return f"{', '.join(names)} {'was' if len(names) == 1 else 'were'} not run"

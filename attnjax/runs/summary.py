@@ -93,7 +93,7 @@ def summarize(
         key=lambda content: content["date"],
     )
     before = _before(folder)
-    claims, published, left_out = statements(loaded, variants, rows)
+    claims, published, left_out = statements(folder, loaded, variants, rows)
     summary = Summary(
         experiment=loaded.folder,
         title=loaded.title or loaded.name,

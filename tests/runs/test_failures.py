@@ -47,6 +47,10 @@ def test_the_others_go_on_and_the_next_call_tries_again(words, tmp_path, monkeyp
     assert record["reason"] == failures.reason(folder / "scaled")
     assert record["reason"] == "RuntimeError: a bug in a score"
     assert "and its details" in record["traceback"]
+    summary = json.loads((folder / "summary.json").read_text())
+    (left_out,) = summary["left_out"]
+    assert left_out["text"] == "It learns."
+    assert left_out["reason"] == f"scaled failed: {record['reason']}"
 
     monkeypatch.setattr(run_ablation, "train", TRAIN)
     assert main(words) == 0
