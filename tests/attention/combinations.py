@@ -1,0 +1,270 @@
+"""What combines with what: every pair of parts, and docs/combinations.md, which says it in tables.
+
+python -m tests.attention.combinations > docs/combinations.md
+"""
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import attnjax.attention as package
+from attnjax.attention import (
+    Align,
+    Attention,
+    AttentionBase,
+    Boxcar,
+    Causal,
+    DenseMask,
+    Epanechnikov,
+    ExcludeSelf,
+    LastState,
+    LinearAttention,
+    LocalMonotonic,
+    LocalPredictive,
+    Mask,
+    MultiHead,
+    Normalize,
+    Padding,
+    Pool,
+    RelativeSum,
+    ScaledDot,
+    Score,
+    Segments,
+    SelfAttentive,
+    Softmax,
+    SquaredExponential,
+    TopK,
+    Triangular,
+    Window,
+)
+from attnjax.attention.fused import Inputs
+from attnjax.attention.fused.dispatch import REFUSES
+from attnjax.errors import UserError
+
+B, T, D = 2, 4, 8
+
+
+def parts(base: type, **narrow: Any) -> dict[str, Any]:
+    """An instance of every part of a kind that the package exports, by name, or a narrow one."""
+    exported = (getattr(package, name) for name in package.__all__)
+    return {
+        kind.__name__: narrow.get(kind.__name__) or kind()
+        for kind in exported
+        if inspect.isclass(kind) and issubclass(kind, base) and not inspect.isabstract(kind)
+    }
+
+
+SCORES = parts(
+    Score, Boxcar=Boxcar(3.0), Epanechnikov=Epanechnikov(4.0), Triangular=Triangular(4.0)
+)
+ALIGNS = parts(
+    Align,
+    Softmax=Softmax(temperature=0.5),
+    TopK=TopK(k=2),
+    LocalMonotonic=LocalMonotonic(reach=1),
+    LocalPredictive=LocalPredictive(reach=2),
+)
+POOLS = parts(Pool, RelativeSum=RelativeSum(max_distance=2))
+AROUND = {name: score for name, score in SCORES.items() if hasattr(score, "score")}
+PLAIN = {name: score for name, score in SCORES.items() if name not in AROUND}
+SEGMENTS = jnp.array([[0, 0, 1, 1], [0, 0, 0, 0]])
+# no query is left without a key
+MASKS: dict[str, Mask] = {
+    "Padding": Padding(jnp.array([[True] * T, [True, True, True, False]])),
+    "Causal": Causal(),
+    "Window": Window(1, 0),
+    "Segments": Segments(SEGMENTS, SEGMENTS),
+    "ExcludeSelf": ExcludeSelf(),
+    "DenseMask": DenseMask(jnp.array([np.eye(T), np.tri(T)]) > 0),
+}
+ATTENTIONS: dict[str, AttentionBase] = {
+    "Attention": Attention(),
+    "LinearAttention": LinearAttention(),
+    "LastState": LastState(),
+    "SelfAttentive": SelfAttentive(hops=2, width=3),
+}
+HEADS = {
+    **{name: Attention(score=score) for name, score in SCORES.items()},
+    **{name: ATTENTIONS[name] for name in ("LinearAttention", "LastState", "SelfAttentive")},
+}
+
+
+def with_align(align: Align, **others: Any) -> Attention:
+    """An attention with an align; `Normalize` has a kernel before it."""
+    score = SquaredExponential() if isinstance(align, Normalize) else ScaledDot()
+    return Attention(score=score, align=align, **others)
+
+
+class Case(NamedTuple):
+    """An attention and the mask of its call."""
+
+    attention: AttentionBase
+    mask: Mask | None = None
+
+
+class Table(NamedTuple):
+    """Pairs of parts.
+
+    Attributes:
+        title: what is paired.
+        note: what the reader should know.
+        rows: parts by name.
+        columns: likewise.
+        refusal: from a row and a column to the sentence that refuses them; None: they combine.
+    """
+
+    title: str
+    note: str
+    rows: dict[str, Any]
+    columns: dict[str, Any]
+    refusal: Callable[[Any, Any], str | None]
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """The names of every row and column."""
+        return ((row, column) for row in self.rows for column in self.columns)
+
+    def refused(self, row: str, column: str) -> str | None:
+        """The sentence that refuses a pair; None: it combines."""
+        return self.refusal(self.rows[row], self.columns[column])
+
+
+def refused(case: Case) -> str | None:
+    """The sentence that refuses a case; nothing is computed."""
+    x = jax.ShapeDtypeStruct((B, T, D), jnp.float32)
+
+    def call(x: jax.Array) -> Any:
+        variables = case.attention.init(jax.random.key(0), x, mask=case.mask, deterministic=True)
+        params = {"params": variables.get("params", {})}
+        return case.attention.apply(params, x, mask=case.mask, deterministic=True)
+
+    try:
+        jax.eval_shape(call, x)
+    except UserError as error:
+        return str(error)
+    return None
+
+
+def kernel_refuses(mask: Mask, name: str) -> str | None:
+    """The sentence by which a fused kernel of one platform refuses a mask."""
+    dtype = {"cudnn": jnp.bfloat16, "splash": jnp.float32}[name]
+    x = jnp.zeros((B, T, D), dtype)
+    reason = REFUSES[name](Inputs(x, x, x, mask))
+    return reason and f"implementation {name} cannot compute {reason}"
+
+
+def grouped(head: AttentionBase) -> MultiHead:
+    """Two heads of queries that share one head of keys."""
+    return MultiHead(head=head, heads=2, key_heads=1)
+
+
+def around(outer: Any, inner: Score) -> Case:
+    """A score around another."""
+    return Case(Attention(score=outer.clone(score=inner)))
+
+
+FUSED = {
+    **{name: Attention(score=score) for name, score in SCORES.items()},
+    **{name: with_align(align) for name, align in ALIGNS.items() if name != "Normalize"},
+    **{name: Attention(pool=pool) for name, pool in POOLS.items()},
+}
+TABLES = {
+    "aligns": Table(
+        "Scores and aligns",
+        "`Hard` is trained by the objective `Reinforce` only; `HardMax` trains no score.",
+        SCORES,
+        ALIGNS,
+        lambda score, align: refused(Case(Attention(score=score, align=align))),
+    ),
+    "pools": Table(
+        "Aligns and pools",
+        "The score before `Normalize` is a kernel.",
+        ALIGNS,
+        POOLS,
+        lambda align, pool: refused(Case(with_align(align, pool=pool))),
+    ),
+    "around": Table(
+        "Scores around scores",
+        "The row's score stands around the column's.",
+        AROUND,
+        SCORES,
+        lambda outer, inner: refused(around(outer, inner)),
+    ),
+    "fused": Table(
+        "Parts and fused kernels",
+        "Each part beside the default ones. Under implementation `auto` what a kernel cannot "
+        "compute is dense. Dropout of weights needs the weights too, while training. cudnn and "
+        "splash compute what blockwise does, but no bias, on their platforms.",
+        FUSED,
+        {"dense": "dense", "blockwise": "blockwise"},
+        lambda attention, name: refused(Case(attention.clone(implementation=name))),
+    ),
+    "kernels": Table(
+        "Masks and fused kernels",
+        "Under implementation `auto` a mask that a platform's kernel refuses is read by blockwise. "
+        "A mask of your own needs the method `block` for blockwise.",
+        MASKS,
+        {"blockwise": "blockwise", "cudnn": "cudnn", "splash": "splash"},
+        lambda mask, name: (
+            kernel_refuses(mask, name)
+            if name in REFUSES
+            else refused(Case(Attention(implementation=name), mask))
+        ),
+    ),
+    "masks": Table(
+        "Masks and attentions",
+        "Masks are given in the call, and joined by `&`. `MultiHead` takes what its head takes.",
+        MASKS,
+        ATTENTIONS,
+        lambda mask, attention: refused(Case(attention, mask)),
+    ),
+    "own": Table(
+        "Masks as `Attention.mask`",
+        "A mask of the configuration holds no arrays.",
+        MASKS,
+        {"Attention.mask": None},
+        lambda mask, _: refused(Case(Attention(mask=mask))),
+    ),
+    "key_heads": Table(
+        "Heads that share keys",
+        "`MultiHead(head=Attention(score=...), key_heads=1)`, or with another attention as `head`.",
+        HEADS,
+        {"key_heads": None},
+        lambda head, _: refused(Case(grouped(head))),
+    ),
+}
+
+
+def page() -> str:
+    """The text of docs/combinations.md."""
+    lines = [
+        "# What combines with what",
+        "",
+        "✓ combines, and equals the composition of the parts. – is refused, before anything is "
+        "trained, in the sentence below the table. Combinations of more than two parts are allowed "
+        "if every pair is. `python -m tests.attention.combinations > docs/combinations.md` writes "
+        "this page, and a test tries every cell of it.",
+    ]
+    for table in TABLES.values():
+        lines += ["", f"## {table.title}", "", table.note, ""]
+        lines += [
+            "| | " + " | ".join(table.columns) + " |",
+            "|---" * (len(table.columns) + 1) + "|",
+        ]
+        sentences: dict[str, None] = {}
+        for row in table.rows:
+            found = [table.refused(row, column) for column in table.columns]
+            # one sentence for all parts of a kind
+            sentences |= {one.replace(row, "...", 1): None for one in found if one}
+            cells = " | ".join("–" if one else "✓" for one in found)
+            lines.append(f"| {row} | {cells} |")
+        if sentences:
+            lines += ["", *(f"- {sentence}" for sentence in sentences)]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(page(), end="")

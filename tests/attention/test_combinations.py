@@ -1,0 +1,232 @@
+"""Every cell of docs/combinations.md equals its parts' composition, or is refused."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnjax.attention import Attention, Causal, Positions
+from attnjax.attention.fused import Inputs
+from attnjax.attention.fused.blockwise import blockwise
+from attnjax.attention.fused.cudnn import cudnn
+from tests.attention import oracle
+from tests.attention.combinations import (
+    ALIGNS,
+    MASKS,
+    POOLS,
+    SCORES,
+    TABLES,
+    B,
+    Case,
+    D,
+    T,
+    around,
+    grouped,
+    page,
+    refused,
+    with_align,
+)
+
+PAGE = Path(__file__).parents[2] / "docs" / "combinations.md"
+AT = np.arange(T)
+
+
+@cache
+def inputs() -> tuple[jax.Array, ...]:
+    """Queries, keys, values."""
+    draw = np.random.default_rng(0).normal
+    return tuple(jnp.asarray(draw(size=(B, T, D))) for _ in range(3))
+
+
+def drawn(attention: Any, mask: Any = None) -> Any:
+    """Random parameters, near those with which training begins, in float64."""
+    start = attention.init(
+        jax.random.key(1), *inputs(), mask, deterministic=True, mutable=["params"]
+    )
+    draw = np.random.default_rng(1).normal
+    return jax.tree.map(
+        lambda leaf: jnp.asarray(leaf + 0.3 * draw(size=leaf.shape)), start.get("params", {})
+    )
+
+
+def context_of(attention: Any, mask: Any, params: Any, *given: jax.Array, **how: Any) -> np.ndarray:
+    return np.asarray(attention.apply({"params": params}, *given, mask, deterministic=True, **how))
+
+
+def local_predictive(part, logits, mask, own, query):
+    """Luong et al. 2015, eq. 9 and 10."""
+    weights = np.zeros_like(logits)
+    for t, row in enumerate(logits):
+        hidden = np.tanh(own["hidden"]["kernel"].T @ query[t])
+        center = mask[t].sum() / (1 + np.exp(-own["v"] @ hidden))
+        near = mask[t] & (abs(AT - center) <= part.reach)
+        gaussian = np.exp(-((AT - center) ** 2) / (2 * (part.reach / 2) ** 2))
+        weights[t] = oracle.softmax(row[None], near[None])[0] * gaussian
+    return weights
+
+
+def kept(logits, mask, k):
+    """The k largest allowed logits of each row."""
+    rank = np.argsort(np.argsort(-np.where(mask, logits, -np.inf), kind="stable"))
+    return mask & (rank < k)
+
+
+def normalized(kernel, mask):
+    kernel = np.where(mask, kernel, 0)
+    total = kernel.sum(-1, keepdims=True)
+    return kernel / np.where(total == 0, 1, total)
+
+
+ORACLES = {
+    "Softmax": lambda part, z, m, own, q: oracle.softmax(z / part.temperature, m),
+    "LearnedScale": lambda part, z, m, own, q: oracle.softmax(z * np.exp(own["log_scale"]), m),
+    "Normalize": lambda part, z, m, own, q: normalized(z, m),
+    "Uniform": lambda part, z, m, own, q: normalized(np.ones_like(z), m),
+    "LocalMonotonic": lambda part, z, m, own, q: oracle.softmax(
+        z, m & (abs(AT - AT[:, None]) <= part.reach)
+    ),
+    "LocalPredictive": local_predictive,
+    "Sparsemax": lambda part, z, m, own, q: oracle.sparsemax(z, m),
+    "Entmax15": lambda part, z, m, own, q: oracle.entmax15(z, m),
+    "TopK": lambda part, z, m, own, q: oracle.softmax(z, kept(z, m, part.k)),
+    # they draw in training alone
+    **dict.fromkeys(
+        ("Hard", "HardMax", "StraightThrough"),
+        lambda part, z, m, own, q: kept(z, m, 1).astype(float),
+    ),
+}
+DISTANCE = 2 + np.clip(AT - AT[:, None], -2, 2)
+POOL_ORACLES = {
+    "WeightedSum": lambda w, v, own: oracle.pool(w, v),
+    # Shaw et al. 2018, eq. 3
+    "RelativeSum": lambda w, v, own: np.array(
+        [sum(w[t, s] * (v[s] + own["by_distance"][DISTANCE[t, s]]) for s in AT) for t in AT]
+    ),
+}
+
+
+def composition(attention: Attention, mask: Any, params: Any) -> np.ndarray:
+    """The score called alone, then align and pool as NumPy writes them."""
+    query, key, value = inputs()
+    positions = Positions(jnp.arange(T)[None], jnp.arange(T)[None])
+    own = {"params": params.get("score", {})}
+    prepared = attention.score.apply(own, key, method="prepare")
+    logits = np.asarray(attention.score.apply(own, query, prepared, positions))
+    allowed = np.ones((B, T, T), bool)
+    if mask is not None:
+        allowed &= np.asarray(mask.dense(positions))
+    align, pool = (type(part).__name__ for part in (attention.align, attention.pool))
+    own = jax.tree.map(np.asarray, params)
+    found = []
+    for z, m, q, v in zip(logits, allowed, np.asarray(query), np.asarray(value), strict=True):
+        weights = ORACLES[align](attention.align, z, m, own.get("align", {}), q)
+        found.append(POOL_ORACLES[pool](weights, v, own.get("pool", {})))
+    return np.array(found)
+
+
+def check(attention: Attention, mask: Any = None) -> None:
+    """An attention equals its parts' composition; a mask in its own field counts as the call's."""
+    params = drawn(attention, mask)
+    every = mask if attention.mask is None else attention.mask
+    np.testing.assert_allclose(
+        context_of(attention, mask, params, *inputs()),
+        composition(attention, every, params),
+        rtol=0,
+        atol=1e-9,
+    )
+
+
+def row_by_row(attention: Any, mask: Any) -> None:
+    """A mask equals leaving out the keys that a query may not attend to."""
+    params = drawn(attention, mask)
+    allowed = np.asarray(mask.dense(Positions(jnp.arange(T)[None], jnp.arange(T)[None])))
+    allowed = np.broadcast_to(allowed, (B, T, T))
+    found = context_of(attention, mask, params, *inputs())
+    query, key, value = inputs()
+    for b, t in np.ndindex(B, T):
+        keys = np.flatnonzero(allowed[b, t])
+        alone = query[b : b + 1, t : t + 1], key[b : b + 1, keys], value[b : b + 1, keys]
+        at = Positions(jnp.array([[t]]), jnp.asarray(keys)[None])
+        expected = context_of(attention, None, params, *alone, positions=at)
+        np.testing.assert_allclose(found[b, t], expected[0, 0], rtol=0, atol=1e-9)
+
+
+def kernel_is_dense(mask: Any, name: str) -> None:
+    """A kernel equals the composition, as far as it runs here; splash: test_splash."""
+    if name == "blockwise":
+        check(Attention(implementation="blockwise"), mask)
+    if name == "cudnn":
+        x = tuple(array.astype(jnp.bfloat16) for array in inputs())
+        found = cudnn(Inputs(*x, mask), "xla").astype(jnp.float32)
+        expected = blockwise(Inputs(*x, mask)).astype(jnp.float32)
+        np.testing.assert_allclose(found, expected, atol=0.05)
+
+
+def shared_is_copied(head: Any, _: Any) -> None:
+    """Heads that share keys equal heads with copies of them."""
+    module = grouped(head)
+    params = drawn(module)
+    copies = {
+        name: jax.tree.map(lambda kernel: jnp.repeat(kernel, 2, axis=1), params[name])
+        for name in ("key", "value")
+    }
+    found = context_of(module, Causal(), params, *inputs())
+    expected = context_of(module.clone(key_heads=None), Causal(), params | copies, *inputs())
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+
+
+CHECKS = {
+    "aligns": lambda score, align: check(Attention(score=score, align=align), MASKS["Padding"]),
+    "pools": lambda align, pool: check(with_align(align, pool=pool), MASKS["Causal"]),
+    "around": lambda outer, inner: check(around(outer, inner).attention),
+    "fused": lambda attention, name: check(
+        attention.clone(implementation=name), MASKS["Padding"] & MASKS["Causal"]
+    ),
+    "kernels": kernel_is_dense,
+    "masks": lambda mask, attention: row_by_row(attention, mask),
+    "own": lambda mask, _: check(Attention(mask=mask)),
+    "key_heads": shared_is_copied,
+}
+
+
+@pytest.mark.parametrize(
+    "table, row", [(name, row) for name, table in TABLES.items() for row in table.rows]
+)
+def test_every_cell(table, row, float64):
+    """A refusal names both parts."""
+    cells = TABLES[table]
+    for column in cells.columns:
+        sentence = cells.refused(row, column)
+        if sentence is None:
+            CHECKS[table](cells.rows[row], cells.columns[column])
+        else:
+            assert {row, column} <= {*sentence.replace(";", " ").replace(":", " ").split()}
+
+
+def test_the_page_says_what_is_so():
+    assert PAGE.read_text() == page(), "python -m tests.attention.combinations writes the page"
+
+
+@given(*(st.sampled_from(sorted(parts)) for parts in (SCORES, ALIGNS, POOLS, MASKS)), st.booleans())
+def test_parts_combine_if_every_pair_does(score, align, pool, mask, tiles):
+    kernel = "blockwise" if tiles else "dense"
+    attention = Attention(
+        score=SCORES[score], align=ALIGNS[align], pool=POOLS[pool], implementation=kernel
+    )
+    pairs = [
+        TABLES["aligns"].refused(score, align),
+        *(TABLES["fused"].refused(part, kernel) for part in (score, pool)),
+        *(TABLES["fused"].refused(align, kernel) for _ in range(align != "Normalize")),
+        TABLES["kernels"].refused(mask, "blockwise") if tiles else None,
+    ]
+    with jax.enable_x64(True):
+        sentence = refused(Case(attention, MASKS[mask]))
+        assert (sentence is None) == (not any(pairs))
+        if sentence is None:
+            check(attention, MASKS[mask])
