@@ -44,7 +44,7 @@ from attnjax.data.moses import MosesVocabulary, MosesWords
 from attnjax.data.per_seed import DatasetPerSeed
 from attnjax.data.sentencepiece import SentencePiece, SentencePieceVocabulary
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
-from attnjax.data.vocabularies import Vocabularies, joint, load_vocabularies
+from attnjax.data.vocabularies import SavedVocabulary, Vocabularies, joint, load_vocabularies
 from attnjax.data.vocabulary import (
     Characters,
     CharacterVocabulary,
@@ -90,6 +90,7 @@ __all__ = [
     "RawText",
     "Reverse",
     "Reversed",
+    "SavedVocabulary",
     "Scan",
     "SentencePairs",
     "SentencePiece",

@@ -1,9 +1,12 @@
 """The vocabularies of a corpus, kept in a run's folder and read back from it."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from attnjax.config.serialize import parse_json
+from attnjax.data.files import find_folder
 from attnjax.data.moses import MosesVocabulary
 from attnjax.data.sentencepiece import SentencePieceVocabulary
 from attnjax.data.vocabulary import (
@@ -11,6 +14,7 @@ from attnjax.data.vocabulary import (
     CharacterVocabulary,
     LabelVocabulary,
     Vocabulary,
+    VocabularyPart,
     WordVocabulary,
 )
 from attnjax.errors import UserError
@@ -82,6 +86,29 @@ def load_vocabularies(folder: Path, digest: str | None = None) -> Vocabularies:
             f"{digest[:12]}"
         )
     return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedVocabulary(VocabularyPart):
+    """The vocabulary of a run's sources, as it is; nothing is learned.
+
+    Attributes:
+        folder: the folder `vocabulary` of the run; looked for as it is, then under ATTNJAX_DATA.
+    """
+
+    folder: str
+
+    def learn(self, texts: Iterable[str]) -> Vocabulary:
+        """The saved vocabulary.
+
+        Raises:
+            UserError: there is none, it is damaged, or the run's sources are no text.
+        """
+        del texts
+        found = load_vocabularies(find_folder(self.folder)).source
+        if found is None:
+            raise UserError(f"{self.folder} is the vocabulary of a run whose sources are no text")
+        return found
 
 
 def _load(folder: Path) -> Vocabulary:

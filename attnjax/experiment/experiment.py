@@ -49,6 +49,9 @@ class Experiment:
             published figures; over sacrebleu's tokens otherwise).
         measures: what is measured beside the metric.
         unknown: how unknown words in answers are replaced; None: they stay.
+        initial_parameters_from: the folder of a trained run, below the runs' folder or absolute,
+            whose parameters this run begins with where path and shape are equal; the folder of a
+            variant stands for its run with the same seed. None: all parameters are drawn.
     """
 
     task: Task
@@ -60,6 +63,7 @@ class Experiment:
     metric: Metric | None = None
     measures: tuple[Measure, ...] = ()
     unknown: Replacement | None = None
+    initial_parameters_from: str | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -33,6 +33,7 @@ from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import Grid, describe
 from attnjax.reporting.number import number
 from attnjax.runs import failures
+from attnjax.runs.initial_parameters import check_initial_parameters, with_initial_parameters
 from attnjax.runs.manifest import CONFIG, Manifest, manifest
 from attnjax.runs.run_folder import (
     ATTENTION,
@@ -89,6 +90,11 @@ class Sweep:
                     f"{min(undone)}; leave {name} out by naming others with --variant"
                 )
         return chosen
+
+    @property
+    def above(self) -> Path:
+        """The folder of all experiments' runs."""
+        return self.folder.parent
 
     @property
     def grid(self) -> Grid:
@@ -153,13 +159,17 @@ def sweep(plan: Sweep, console: Console) -> dict[str, str]:
         return corpora[task]
 
     # all variants are checked against the data before the first is trained
-    waiting = {}
+    waiting, coming = {}, set[Path]()
     for variant, experiment in chosen.items():
         tuner = plan.tuner(variant, experiment)
         tuned = tuner.tuned()
         runs = plan.runs(variant, tuned or experiment)
         if tuned is None or unfinished_runs(runs):
-            check_corpus(tuner, corpus(experiment.task))
+            data = corpus(experiment.task)
+            check_corpus(tuner, data)
+            seeds = [wanted.seed for wanted in unfinished_runs(runs).values()]
+            check_initial_parameters(experiment, data.vocabularies, seeds, plan.above, coming)
+            coming |= runs.keys()
             waiting[variant] = tuner
         else:
             console.print(f"{variant}: {len(runs)} of {len(runs)} runs are there already")
@@ -196,7 +206,8 @@ def _run_variant(plan: Sweep, tuner: Tuner, data: Corpus, console: Console, titl
         for folder, wanted in unfinished.items():
             claim_folder(folder, wanted, plan.loaded, data.vocabularies)
         if unfinished:
-            _run(tuner.variant, experiment.resolve(data), data, unfinished, console, title)
+            resolved = experiment.resolve(data)
+            _run(tuner.variant, resolved, data, unfinished, plan.above, console, title)
 
 
 def _say(console: Console, sentence: str) -> None:
@@ -260,12 +271,17 @@ def _run(
     experiment: Experiment,
     corpus: Corpus,
     runs: dict[Path, Manifest],
+    above: Path,
     console: Console,
     title: str,
 ) -> None:
     """Train the runs of a variant together, and finish each."""
-    setup = TrainSetup.of(experiment.recipe, corpus)
     seeds = [Run(folder=folder, seed=wanted.seed) for folder, wanted in runs.items()]
+    setup, begun = with_initial_parameters(
+        TrainSetup.of(experiment.recipe, corpus), experiment, corpus.vocabularies, seeds, above
+    )
+    if begun:
+        _say(console, f"{variant}: {begun}")
     outcomes = train(seeds, setup, console=console, title=title)
     for (folder, wanted), outcome in zip(runs.items(), outcomes, strict=True):
         initial = setup.initial_state(wanted.seed).params if experiment.measures else None

@@ -4,6 +4,7 @@ config.json      the manifest: experiment, variant, seed, digest of the vocabula
 experiment.py    a copy of the experiment file
 lock             held by the process that trains the run
 vocabulary/  checkpoints/  metrics.jsonl
+initial_parameters.json  the run whose parameters this run began with, if it did
 result.json      the metrics; the file exists if and only if the run is finished
 hypotheses.txt  sentences.json  attention.json
 
@@ -33,6 +34,7 @@ from attnjax.training.metrics_log import FILE as METRICS
 
 RESULT, LOCK = "result.json", "lock"
 HYPOTHESES, ATTENTION, VOCABULARY = "hypotheses.txt", "attention.json", "vocabulary"
+INITIAL = "initial_parameters.json"
 STEPS = "training.steps"
 """The only setting that may grow: a finished run then goes on from its last checkpoint."""
 
@@ -171,7 +173,7 @@ def locked(folders: Iterable[Path]) -> Iterator[None]:
 
 def write_result(folder: Path, content: Mapping[str, Any]) -> None:
     """Write result.json, with the digests of the files that belong to the result."""
-    names = (METRICS, HYPOTHESES, SENTENCES, ATTENTION)
+    names = (INITIAL, METRICS, HYPOTHESES, SENTENCES, ATTENTION)
     files = {name: file_digest(folder / name) for name in names if (folder / name).exists()}
     write_sealed(folder / RESULT, {**content, "files": files})
 

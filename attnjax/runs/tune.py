@@ -24,6 +24,7 @@ from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import Grid, Point, point_name, points
 from attnjax.reporting import evidence
 from attnjax.reporting.summary import TunedPoint, TuningRow
+from attnjax.runs.initial_parameters import with_initial_parameters
 from attnjax.runs.manifest import Manifest, manifest
 from attnjax.runs.run_folder import check, claim_folder, finished, locked, result, write_result
 from attnjax.runs.versions import device, versions
@@ -165,7 +166,13 @@ class Tuner:
                 for folder in unfinished:
                     claim_folder(folder, wanted[folder], self.loaded, corpus.vocabularies)
                 # finished points too, so that a resumed tuning is the same program
-                setup = TrainSetup.of(experiment.recipe, corpus)
+                setup, _ = with_initial_parameters(
+                    TrainSetup.of(experiment.recipe, corpus),
+                    experiment,
+                    corpus.vocabularies,
+                    runs,
+                    self.folder.parent.parent,
+                )
                 outcomes = train(runs, setup, console=console, title=f"{title}, tuning")
                 for folder, outcome in zip(folders, outcomes, strict=True):
                     if folder in unfinished:

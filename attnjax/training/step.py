@@ -1,12 +1,13 @@
 """One update as a pure function: state and batch in, state and metrics out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import optax
-from flax import struct
+from flax import struct, traverse_util
 
 from attnjax.nn.norm import move_running, without_running
 from attnjax.training.objectives.base import Totals
@@ -32,12 +33,21 @@ class State:
     key: jax.Array
 
 
-def initial_state(key: jax.Array, batch: Any, *, recipe: Recipe) -> State:
-    """The state before the first update: parameters drawn from `key`, shapes taken from `batch`."""
+def initial_state(
+    key: jax.Array, batch: Any, *, recipe: Recipe, given: Mapping[str, Any] = MappingProxyType({})
+) -> State:
+    """The state before the first update: parameters drawn from `key`, shapes taken from `batch`.
+
+    Parameters in `given`, by their paths with dots, have the values there instead.
+    """
     # one row gives the shapes; its predictions are thrown away
-    source, given = jnp.asarray(batch.source[:1]), jnp.asarray(batch.target[:1])
-    drawn = recipe.model.init(key, source, given, deterministic=True)
-    params = drawn.get("params", {})  # a model may have none
+    source, target = jnp.asarray(batch.source[:1]), jnp.asarray(batch.target[:1])
+    variables = recipe.model.init(key, source, target, deterministic=True)
+    params = variables.get("params", {})  # a model may have none
+    if given:
+        drawn: dict[str, Any] = traverse_util.flatten_dict(params, sep=".")
+        taken = {name: jnp.asarray(given[name], drawn[name].dtype) for name in given}
+        params = traverse_util.unflatten_dict(drawn | taken, sep=".")
     optimizer = recipe.optimizer.make().init(params)
     return State(jnp.zeros((), jnp.int32), params, optimizer, recipe.objective.initial(), key)
 

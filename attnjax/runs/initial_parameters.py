@@ -1,0 +1,170 @@
+"""Initial parameters from a trained run: `Experiment.initial_parameters_from`."""
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from flax import traverse_util
+
+from attnjax.data.vocabularies import SIDES, Vocabularies, load_vocabularies
+from attnjax.data.vocabulary import LabelVocabulary
+from attnjax.errors import UserError
+from attnjax.experiment import Experiment
+from attnjax.runs.manifest import CONFIG, read
+from attnjax.runs.run_folder import INITIAL, RESULT, VOCABULARY
+from attnjax.runs.sealed import read_sealed, write_sealed
+from attnjax.training.checkpoint import average, has_checkpoints
+from attnjax.training.run_state import Run
+from attnjax.training.train_setup import TrainSetup
+
+SHOWN = 6
+"""The most names of parameters in a sentence."""
+
+
+def source_of(experiment: Experiment, seed: int, above: Path) -> Path:
+    """The folder of the run whose parameters the run of a seed begins with.
+
+    Args:
+        experiment: its `initial_parameters_from` is a run's folder, or a variant's, which stands
+            for the run with the same seed.
+        seed: the seed of the run that begins.
+        above: the folder of all runs.
+    """
+    given = above / Path(experiment.initial_parameters_from or "").expanduser()
+    is_run = given.name.startswith("seed-") or (given / CONFIG).exists()
+    return given if is_run else given / f"seed-{seed}"
+
+
+def check_initial_parameters(
+    experiment: Experiment,
+    vocabularies: Vocabularies,
+    seeds: Iterable[int],
+    above: Path,
+    coming: Collection[Path],
+) -> None:
+    """Refuse, before anything is trained, runs that cannot begin with another run's parameters.
+
+    Args:
+        experiment: see `source_of`.
+        vocabularies: of the experiment's corpus.
+        seeds: of the runs that begin.
+        above: the folder of all runs.
+        coming: folders of runs that will be trained before.
+
+    Raises:
+        UserError: there is no such run, its training has not ended, or it has another vocabulary.
+    """
+    if experiment.initial_parameters_from is None:
+        return
+    for seed in seeds:
+        source = source_of(experiment, seed, above)
+        if source not in coming:
+            _check_source(source, vocabularies)
+
+
+def _check_source(source: Path, vocabularies: Vocabularies) -> None:
+    if not (source / RESULT).exists():
+        state = "its training has not ended" if has_checkpoints(source) else "there is no such run"
+        raise UserError(f"initial_parameters_from: {source} must be a trained run; {state}")
+    theirs = load_vocabularies(source / VOCABULARY, read(source).vocabulary)
+    for side, ours, other in zip(SIDES, vocabularies, theirs, strict=True):
+        # labels are the task's own
+        if ours is None or other is None or LabelVocabulary in (type(ours), type(other)):
+            continue
+        if ours.digest != other.digest:
+            raise UserError(
+                f"initial_parameters_from: {source} was trained with another {side} vocabulary "
+                f"({other.size:,} symbols; this task has {ours.size:,}); take it by "
+                f"task.vocabulary:saved-vocabulary --task.vocabulary.folder {source / VOCABULARY}"
+            )
+
+
+def with_initial_parameters(
+    setup: TrainSetup,
+    experiment: Experiment,
+    vocabularies: Vocabularies,
+    runs: Sequence[Run],
+    above: Path,
+) -> tuple[TrainSetup, str]:
+    """The setup of runs that begin with other runs' parameters, and what was taken, in words.
+
+    Parameters of equal path and shape are taken, the others drawn. Each run's folder gets
+    initial_parameters.json: the run that they come from, their digest, and which were taken. The
+    setup is returned as it is, with "", where the experiment draws all parameters.
+
+    Args:
+        setup: of all runs.
+        experiment: see `source_of`.
+        vocabularies: of the corpus.
+        runs: the runs to be trained.
+        above: the folder of all runs.
+
+    Raises:
+        UserError: as `check_initial_parameters`, no parameter is taken, or a run that goes on began
+            with other parameters than the source has now.
+    """
+    if experiment.initial_parameters_from is None:
+        return setup, ""
+    shapes = _flat(setup.state_shapes().params)
+    initial: dict[int, dict[str, np.ndarray]] = {}
+    said = ""
+    for run in runs:
+        source = source_of(experiment, run.seed, above)
+        _check_source(source, vocabularies)
+        params = average(source, last=read(source).settings["training"]["average"])
+        taken = {
+            name: value
+            for name, value in _flat(params).items()
+            if name in shapes and shapes[name].shape == value.shape
+        }
+        drawn = [name for name in shapes if name not in taken]
+        if not taken:
+            raise UserError(
+                f"initial_parameters_from: no parameter of {source} has the path and shape of one "
+                f"of this {type(experiment.model).__name__}; it has {_listed(_flat(params))}"
+            )
+        _record(run.folder, source, _digest(params), [*taken], drawn)
+        initial[run.seed] = taken
+        said = said or (
+            f"begins with {len(taken)} of {len(shapes)} parameters from {source}"
+            + (f"; drawn: {_listed(drawn)}" if drawn else "")
+        )
+    return replace(setup, initial=initial), said
+
+
+def _record(
+    folder: Path, source: Path, digest: str, taken: Sequence[str], drawn: Sequence[str]
+) -> None:
+    """Write initial_parameters.json, or check that of a run that goes on."""
+    path = folder / INITIAL
+    if has_checkpoints(folder) and path.exists():
+        if read_sealed(path)["parameters"] != digest:
+            raise UserError(
+                f"{folder} began with parameters that {source} no longer has: choose another --runs"
+            )
+        return
+    content = {"run": str(source), "parameters": digest, "taken": [*taken], "drawn": [*drawn]}
+    write_sealed(path, content)
+
+
+def _flat(params: Any) -> Mapping[str, Any]:
+    """Each parameter by its path: "encoder.layers_0.feed_forward.out.kernel"."""
+    return traverse_util.flatten_dict(params, sep=".")
+
+
+def _listed(names: Iterable[str]) -> str:
+    names = sorted(names)
+    rest = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + rest
+
+
+def _digest(params: Any) -> str:
+    """The SHA-256 of parameters and their paths."""
+    total = hashlib.sha256()
+    for name, value in sorted(_flat(jax.tree.map(np.asarray, params)).items()):
+        total.update(f"{name} {value.dtype} {value.shape}\n".encode() + value.tobytes())
+    return total.hexdigest()
