@@ -238,7 +238,7 @@ def _lines(content: bytes) -> Sequence[str]:
             lines.append(line.decode("utf-8").removesuffix("\r"))
         except UnicodeDecodeError as error:
             raise UserError(
-                f"text in UTF-8 was wanted; line {number} of standard input has the byte "
+                f"line {number} of standard input is not UTF-8: it has the byte "
                 f"0x{line[error.start]:02x} ({error.reason})"
             ) from error
     return lines if content else []

@@ -72,11 +72,11 @@ def read_text(path: Path, encoding: Encoding = "UTF-8") -> str:
         # error.start counts from behind the byte order mark that "utf-8-sig" takes away
         before = error.object[: error.start]
         raise UserError(
-            f"text in {encoding} was wanted; {path}, line {before.count(b'\n') + 1}, has the byte "
+            f"{path}, line {before.count(b'\n') + 1}, is not {encoding}: it has the byte "
             f"0x{error.object[error.start]:02x} ({error.reason})"
         ) from error
     if not text.strip():
-        raise UserError(f"text was wanted; {path} is empty")
+        raise UserError(f"{path} is empty")
     return text
 
 

@@ -106,7 +106,7 @@ def read(folder: Path, own: Mapping[str, type] | None = None) -> Sentences | Non
         content = parse_json(path.read_text(encoding="utf-8"))
         metric, lengths = from_json(content["metric"], own), content["lengths"]
         if not isinstance(metric, Metric):
-            raise ValueError(f"a metric was wanted; got {metric!r}")
+            raise ValueError(f"{metric!r} is not a metric")
         return Sentences(
             metric=metric,
             lengths=None if lengths is None else np.asarray(lengths, np.int64),

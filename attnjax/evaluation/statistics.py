@@ -68,7 +68,7 @@ def bootstrap_variance(
     from scipy.stats import bootstrap
 
     if not sizes or min(sizes) < 2:
-        raise ValueError(f"groups of at least two sentences were wanted; got sizes {list(sizes)}")
+        raise ValueError(f"every group needs at least two sentences; got sizes {list(sizes)}")
     found = bootstrap(
         [np.arange(size) for size in sizes],
         statistic,

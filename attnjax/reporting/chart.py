@@ -95,7 +95,9 @@ def svg(chart: dict[str, Any], label: str) -> Markup:
     text = vl_convert.vegalite_to_svg(chart | {"config": _CONFIG})
     size = re.search(r'width="[^"]*" height="[^"]*" viewBox="[^"]*"', text)
     if size is None:
-        raise ValueError(f"an SVG with width, height and viewBox was wanted; got {text[:200]}")
+        raise ValueError(
+            f"the drawing must be an SVG with width, height and viewBox; got {text[:200]}"
+        )
     body = text[text.index(">") + 1 :]
     # Vega has escaped all text
     return Markup(f'<svg role="img" aria-label="{escape(label)}" {size.group()}>{body}')

@@ -221,7 +221,9 @@ def test_predict_answers_in_order(capsys, run, monkeypatch):
     assert main(["predict", str(run)]) == 0
     assert capsys.readouterr().out == answers[0][1] + "\n"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"1\n2 \xff\n")))
-    assert "line 2 of standard input has the byte 0xff" in sentence(capsys, "predict", str(run))
+    assert "line 2 of standard input is not UTF-8: it has the byte 0xff" in sentence(
+        capsys, "predict", str(run)
+    )
 
 
 def test_one_seed_has_no_spread(run):

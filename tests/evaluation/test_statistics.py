@@ -68,7 +68,7 @@ def test_groups_are_drawn_apart_and_keep_their_sizes():
     # places 0, 1, 2 have variance 2/3; places 0 to 49 (50^2 - 1) / 12
     assert found == pytest.approx(2 / 3 / 3 + (50**2 - 1) / 12 / 50, rel=0.15)
     for sizes in ([], [4, 1]):
-        with pytest.raises(ValueError, match="groups of at least two sentences"):
+        with pytest.raises(ValueError, match="every group needs at least two sentences"):
             bootstrap_variance(sizes, statistic)
 
 

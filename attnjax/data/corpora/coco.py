@@ -59,7 +59,7 @@ class Coco(Task):
         builder = open_prepared(self.name, self.folder)
         if missing := [name for name in FEATURES if name not in builder.info.features]:
             raise UserError(
-                f"images and captions were wanted; {self.name} has no {' and no '.join(missing)}"
+                f"Coco needs images and captions; {self.name} has no {' and no '.join(missing)}"
             )
         names = {"train": self.train, "valid": self.valid, "test": self.test}
         pairs = {

@@ -86,8 +86,8 @@ def read_labeled(path: Path, labels: str = "012345") -> list[Example]:
         label, space, text = line[:1], line[1:2], line[2:]
         if not label or label not in labels or space != " ":
             raise UserError(
-                f"a label from {labels[0]} to {labels[-1]}, a space and a sentence were wanted; "
-                f"{path}, line {number}, is {line[:60]!r}"
+                f"{path}, line {number}, is {line[:60]!r}; a line is a label from {labels[0]} to "
+                f"{labels[-1]}, a space and a sentence"
             )
         examples.append(Example(text, label))
     return examples

@@ -56,7 +56,7 @@ class LabeledFile(Labeled):
                 more or fewer fields than the first, a quote is not closed, or a label is empty.
         """
         if path.suffix not in DELIMITERS:
-            raise UserError(f"a file named .csv or .tsv was wanted; got {path}")
+            raise UserError(f"the name of {path} must end in .csv or .tsv")
         path = find_file(path)
         lines = io.StringIO(read_text(path), newline="")
         rows = csv.reader(lines, delimiter=DELIMITERS[path.suffix], strict=True)
@@ -94,7 +94,7 @@ class LabeledFile(Labeled):
                 names = list(range(1, len(row) + 1))
             if names.count(column) != 1:
                 raise UserError(
-                    f"one column task.{field}={column!r} was wanted; {where}, has the columns "
+                    f"exactly one column must be task.{field}={column!r}; {where}, has the columns "
                     f"{', '.join(map(str, names))}"
                 )
             found.append(names.index(column))

@@ -42,8 +42,8 @@ def read_tab_separated(path: Path) -> list[Example]:
         fields = line.split("\t")
         if len(fields) != 2:
             raise UserError(
-                f"a source, one tab and a target were wanted; {path}, line {number}, has "
-                f"{len(fields) - 1} tabs"
+                f"{path}, line {number}, has {len(fields) - 1} tabs; a line is a source, one tab "
+                "and a target"
             )
         examples.append(Example(fields[0], fields[1]))
     return examples

@@ -69,7 +69,7 @@ def read_commands(path: Path) -> list[Example]:
         found = LINE.fullmatch(line)
         if found is None:
             raise UserError(
-                f"'IN: command OUT: actions' was wanted; {path}, line {number}, is {line[:60]!r}"
+                f"{path}, line {number}, is {line[:60]!r}, not 'IN: command OUT: actions'"
             )
         examples.append(Example(found[1], found[2]))
     return examples

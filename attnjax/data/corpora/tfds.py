@@ -45,8 +45,8 @@ class Translation(ParallelCorpus):
         for language in (self.source, self.target):
             if language not in builder.info.features:
                 raise UserError(
-                    f"{self.name} has texts in {', '.join(builder.info.features)}; "
-                    f"{language!r} was wanted (task.source, task.target)"
+                    f"{self.name} has texts in {', '.join(builder.info.features)}, not in "
+                    f"{language!r} (task.source, task.target)"
                 )
         return partial(self._examples, builder)
 
@@ -74,8 +74,8 @@ def open_prepared(name: str, folder: str | None) -> Any:
     found = builder.info.file_format
     if found is None or found.value != "array_record":
         raise UserError(
-            f"files in the format array_record were wanted; {prepared} has "
-            f"{found and found.value}. {prepare(name, folder)}"
+            f"{prepared} has files in the format {found and found.value}, not array_record. "
+            f"{prepare(name, folder)}"
         )
     return builder
 
@@ -91,8 +91,8 @@ def read_split(builder: Any, split: str) -> Any:
     except ValueError as error:  # no such split, a slice that cannot be read, or an empty one
         known, reason = ", ".join(builder.info.splits), str(error).splitlines()[0]
         raise UserError(
-            f"a split of {builder.info.full_name.rsplit('/', 1)[0]} with examples was wanted "
-            f"({known}, or a part); got {split!r}: {reason}"
+            f"{builder.info.full_name.rsplit('/', 1)[0]} has no split {split!r} with examples "
+            f"(it has {known}): {reason}"
         ) from error
 
 

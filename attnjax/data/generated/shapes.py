@@ -99,13 +99,12 @@ class Shapes(Generated):
         places, kinds = self.cells**2, len(COLORS) * len(silhouettes())
         if not self.fewest <= self.most <= min(places, kinds):
             raise UserError(
-                f"task.fewest <= task.most <= {min(places, kinds)} was wanted, for {places} cells "
+                f"task.fewest <= task.most <= {min(places, kinds)} must hold, for {places} cells "
                 f"and {kinds} kinds of shapes; got {self.fewest} and {self.most}"
             )
         if self.patch < 1 or self.cells * CELL % self.patch:
             raise UserError(
-                f"a task.patch that divides the image's {self.cells * CELL} pixels was wanted; "
-                f"got {self.patch}"
+                f"task.patch must divide the image's {self.cells * CELL} pixels; got {self.patch}"
             )
         wanted = self.train + self.valid + self.test
         possible = sum(

@@ -163,7 +163,7 @@ def alignment_counts(weights: Any, alignment: Sequence[frozenset[int]]) -> tuple
     weights = np.asarray(weights, np.float32)
     if weights.ndim != 2 or len(weights) < len(alignment):
         raise ValueError(
-            f"weights [T, S] with a row for each of {len(alignment)} target tokens were wanted; "
+            f"weights must be [T, S] with a row for each of {len(alignment)} target tokens; "
             f"got shape {list(weights.shape)}"
         )
     wrong = linked = 0

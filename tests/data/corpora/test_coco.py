@@ -112,7 +112,7 @@ def test_a_caption_is_its_words():
     ("fields", "message"),
     [
         ({"name": "coco_captions/2014"}, r"coco_captions/2014 is not in .*download_and_prepare"),
-        ({"valid": "valid"}, r"photographs/2014 .* val, .*or a part\); got 'valid': Unknown"),
+        ({"valid": "valid"}, r"photographs/2014 has no split 'valid' .* val.*: Unknown"),
         ({"side": 0}, "task.side: wanted .*; got .*0"),
         ({"captions": 0}, "task.captions: wanted .*; got .*0"),
     ],
@@ -140,5 +140,5 @@ def test_a_corpus_of_something_else(tmp_path):
             yield 0, {"captions": "none"}
 
     Texts(data_dir=tmp_path, file_format="array_record").download_and_prepare()
-    with pytest.raises(UserError, match="images and captions were wanted; texts has no image$"):
+    with pytest.raises(UserError, match="Coco needs images and captions; texts has no image$"):
         Coco(name="texts", folder=str(tmp_path)).load()

@@ -44,7 +44,9 @@ def test_a_target_is_one_label(trec):
 def test_a_line_without_a_label(trec, line):
     with (trec / "train.txt").open("a") as file:
         file.write(line + "\n0 What ?\n")
-    with pytest.raises(UserError, match=r"a label from 0 to 5, .*train\.txt, line 5, is '"):
+    with pytest.raises(
+        UserError, match=r"train\.txt, line 5, is '.*; a line is a label from 0 to 5,"
+    ):
         Trec(folder=str(trec), valid=1).load()
 
 
@@ -81,7 +83,9 @@ def test_windows_1252(tmp_path):
     corpus = MovieReviews(folder=str(folder), valid=1).load()
     assert "na\u00efve" in corpus.vocabularies.source.pieces
     (folder / "rt-polarity.pos").write_bytes(b"fine\n\nbad \x81 byte\n")
-    with pytest.raises(UserError, match=r"Windows-1252 .*polarity\.pos, line 3, has the byte 0x81"):
+    with pytest.raises(
+        UserError, match=r"polarity\.pos, line 3, is not Windows-1252: it has the byte 0x81"
+    ):
         MovieReviews(folder=str(folder), valid=1).load()
 
 

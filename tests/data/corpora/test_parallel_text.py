@@ -133,7 +133,7 @@ def test_different_lengths(folder):
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "byte order mark"])
 def test_bytes_that_are_not_utf8(folder, mark):
     (folder / "train.de").write_bytes(mark + b"A\nB\ncaf\xe9 x\n")
-    with pytest.raises(UserError, match=r"train\.de, line 3, has the byte 0xe9"):
+    with pytest.raises(UserError, match=r"train\.de, line 3, is not UTF-8: it has the byte 0xe9"):
         ParallelText(folder=str(folder)).load()
 
 
@@ -177,7 +177,9 @@ def test_multi30k(data, monkeypatch):
 
 
 def test_real_files_that_are_not_as_they_should_be(data):
-    with pytest.raises(UserError, match=r"rt-polarity\.neg, line \d+, has the byte 0x"):
+    with pytest.raises(
+        UserError, match=r"rt-polarity\.neg, line \d+, is not .*: it has the byte 0x"
+    ):
         read_lines(data / "mr" / "rt-polarity.neg")
     folder = data / "multi30k-bpe"
     with pytest.raises(UserError, match=r"has 1,014, .* has 1,000"):

@@ -48,7 +48,7 @@ def test_the_seed_alone_decides_what_is_held_out():
 def test_a_line_that_is_no_command(folder, line):
     with (folder / "length_test.txt").open("a") as file:
         file.write(line + "\nIN: run OUT: I_RUN\n")
-    with pytest.raises(UserError, match=r"IN: command OUT.*length_test\.txt, line 2, is '"):
+    with pytest.raises(UserError, match=r"length_test\.txt, line 2, is '.*, not 'IN: command OUT"):
         Scan(folder=str(folder), split="length", valid=1).load()
 
 

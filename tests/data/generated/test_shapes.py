@@ -86,8 +86,8 @@ def test_all_images_can_be_wanted_and_none_more():
     [
         ({"cells": 0}, "task.cells: wanted .*; got .*0"),
         ({"fewest": 3, "most": 2}, "task.fewest <= task.most <= 9 .* got 3 and 2"),
-        ({"cells": 1, "most": 2}, "<= 1 was wanted, for 1 cells and 16 kinds"),
-        ({"patch": 5}, "divides the image's 24 pixels was wanted; got 5"),
+        ({"cells": 1, "most": 2}, "<= 1 must hold, for 1 cells and 16 kinds"),
+        ({"patch": 5}, "must divide the image's 24 pixels; got 5"),
     ],
 )
 def test_fields_out_of_range(load, fields, message):
