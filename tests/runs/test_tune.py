@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from rich.console import Console
 from attnjax.cli.main import main
 from attnjax.config.override import split
 from attnjax.config.serialize import from_json
+from attnjax.errors import UserError
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import load
 from attnjax.experiment.tuning import point_name
@@ -189,11 +191,25 @@ def test_other_settings_are_refused(path, runs, capsys):
 
 
 @pytest.mark.parametrize(
-    "word", [f"--{RATE}=1e-3", "optimizer.schedule:noam", "optimizer:adadelta"]
+    ("word", "tuned"),
+    [
+        (f"--{RATE}=1e-3", False),
+        ("optimizer.schedule:noam", False),
+        ("optimizer:adadelta", False),
+        ("--optimizer.clip=1.0", True),
+    ],
 )
-def test_an_override_of_a_tuned_field_switches_its_tuning_off(path, tmp_path, capsys, word):
+def test_an_override_of_a_field_or_of_a_part_above_it_leaves_nothing_to_tune(path, word, tuned):
+    _, overrides = split([word])
+    plan = Sweep(
+        loaded=load(path), variants=(), seeds=None, folder=Path(), overrides=tuple(overrides)
+    )
+    assert plan.grid == ({RATE: RATES} if tuned else {})
+
+
+def test_an_override_of_a_tuned_field_is_said(path, tmp_path, capsys):
     short = ["--training.steps", "1", "--variant", "scaled"]
-    assert run(path, tmp_path, word, *short) == 0
+    assert run(path, tmp_path, f"--{RATE}=1e-3", *short) == 0
     said = capsys.readouterr().err
     assert said.startswith(f"{RATE} is not tuned: the command line sets it\n")
     assert "tunes" not in said
@@ -223,7 +239,7 @@ def test_a_grown_grid_trains_what_is_new_and_keeps_a_choice_that_holds(path, run
     plan = Sweep(
         loaded=load(narrower), variants=(), seeds=None, folder=folder / "tuned", overrides=()
     )
-    with pytest.raises(Exception, match=rf"was run with {RATE} 0.01, not 1e-07: choose another"):
+    with pytest.raises(UserError, match=rf"was run with {RATE} 0.01, not 1e-07: choose another"):
         sweep(plan, Console(quiet=True))
 
 
@@ -238,16 +254,12 @@ def test_a_variant_that_diverges_everywhere_is_said(path, tmp_path, capsys):
 
 
 def test_tuning_needs_validation_examples(path, tmp_path):
-    bare = tmp_path / "tuned.py"
-    bare.write_text(path.read_text() + "\n\nbase.task.load().splits\n")
-    plan = Sweep(loaded=load(bare), variants=("scaled",), seeds=None, folder=tmp_path, overrides=())
+    plan = Sweep(loaded=load(path), variants=(), seeds=None, folder=tmp_path, overrides=())
     tuner = plan.tuner("scaled", plan.chosen()["scaled"])
     corpus = tuner.experiment.task.load()
-    del corpus.splits["valid"]
-    with pytest.raises(
-        Exception, match="tuning chooses by the validation loss, and the corpus has"
-    ):
-        tuner.check_corpus(corpus)
+    splits = {name: split for name, split in corpus.splits.items() if name != "valid"}
+    with pytest.raises(UserError, match="by the validation loss, and the corpus has no validation"):
+        tuner.check_corpus(replace(corpus, splits=splits))
 
 
 def test_points_that_differ_in_more_than_the_schedule_are_trained_apart(path, tmp_path):
