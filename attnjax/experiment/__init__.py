@@ -4,6 +4,7 @@ from attnjax.config.vary import vary
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.experiment.claims import Claim, gains
 from attnjax.experiment.estimands import (
+    Count,
     Difference,
     Estimand,
     LengthGain,
@@ -17,6 +18,7 @@ from attnjax.experiment.load import load
 __all__ = [
     "Ablation",
     "Claim",
+    "Count",
     "Difference",
     "Estimand",
     "Experiment",

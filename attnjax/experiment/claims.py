@@ -3,7 +3,8 @@
 A claim is an estimand and the region [low, high] that the estimand lies in if the statement holds.
 The verdict is "reproduced" if the 95 % interval lies inside the region, "not reproduced" if it lies
 outside, and "undecided" otherwise. It is also undecided if there are fewer than three seeds, or if
-all seeds gave the same value, because then the interval says nothing about other seeds.
+all seeds gave the same value, because then the interval says nothing about other seeds. One seed
+decides a `Count`, which no seed changes.
 """
 
 import math
@@ -11,16 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from attnjax.config.constraints import check_fields
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.statistics import far_off
 from attnjax.experiment.estimands import Difference, Estimand, Results
-
-SEEDS = 3
-"""The fewest seeds that decide a claim."""
 
 MEANING = ("task", "model", "objective", "metric", "measures", "unknown")
 """The fields of an experiment that say what a claim or a published figure is about.
@@ -76,7 +72,7 @@ class Claim:
             return None
         seeds = self.estimand.values(results)
         estimate, low, high = interval
-        reason = _undecidable([*seeds.values()])
+        reason = self.estimand.undecidable([*seeds.values()])
         if not reason and self.low <= low and high <= self.high:
             verdict = "reproduced"
         elif not reason and (high < self.low or low > self.high):
@@ -93,17 +89,6 @@ class Claim:
             seeds=seeds,
             far_off=None if far is None else [*seeds][far],
         )
-
-
-def _undecidable(values: list[float]) -> str:
-    """The reason why values cannot decide a claim; "": they can."""
-    if len(values) < SEEDS:
-        return f"fewer than {SEEDS} seeds"
-    if not np.isfinite(values).all():
-        return "not every seed has a finite value"
-    if max(values) - min(values) <= 1e-12 * max(map(abs, values)):
-        return "all seeds gave the same value, so nothing is known of their spread"
-    return ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ seeds, or an interval over seeds and sentences, which also holds for other test 
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -36,6 +36,9 @@ class RunMetrics(NamedTuple):
     metrics: Mapping[MetricKey, float]
     sentences: Sentences | None = None
 
+
+SEEDS = 3
+"""The fewest seeds that decide a claim."""
 
 type Results = Mapping[str, Mapping[int, RunMetrics]]
 """The measurements by variant and seed."""
@@ -76,6 +79,16 @@ class Estimand(ABC):
         values = self.values(results)
         return t_interval([*values.values()]) if values else None
 
+    def undecidable(self, values: Sequence[float]) -> str:
+        """Why the values of the seeds cannot decide a claim; "": they can."""
+        if len(values) < SEEDS:
+            return f"fewer than {SEEDS} seeds"
+        if not np.isfinite(values).all():
+            return "not every seed has a finite value"
+        if max(values) - min(values) <= 1e-12 * max(map(abs, values)):
+            return "all seeds gave the same value, so nothing is known of their spread"
+        return ""
+
 
 @dataclass(frozen=True)
 class PerSeed(Estimand):
@@ -113,6 +126,22 @@ class Value(PerSeed):
 
     def of(self, measured: Mapping[str, float]) -> float:
         return measured[self.variant]
+
+
+@dataclass(frozen=True)
+class Count(Value):
+    """A number of one variant that no seed changes, as of operations: it has no interval."""
+
+    basis: ClassVar[str] = "count"
+
+    def interval(self, results: Results) -> Interval | None:
+        values = [*self.values(results).values()]
+        return Interval(values[0], values[0], values[0]) if values else None
+
+    def undecidable(self, values: Sequence[float]) -> str:
+        if not np.isfinite(values).all():
+            return "the count is not finite"
+        return "" if min(values) == max(values) else "the seeds gave different counts"
 
 
 @dataclass(frozen=True)

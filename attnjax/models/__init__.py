@@ -30,6 +30,7 @@ from attnjax.models.rnn_decoders import (
 from attnjax.models.rnn_encoder import Encoder, EncoderOutput
 from attnjax.models.self_attention_encoder import SelfAttentionEncoder
 from attnjax.models.seq2seq import Seq2Seq
+from attnjax.models.sequence_layers import Convolution, Recurrence, SequenceLayer
 from attnjax.models.sown_attention import LayerAttention
 from attnjax.models.text_encoder import EncodedText, TextEncoder
 from attnjax.models.transformer import Transformer
@@ -53,6 +54,7 @@ __all__ = [
     "Captioner",
     "Cell",
     "Classifier",
+    "Convolution",
     "ConvolutionFeedForward",
     "Convolutions",
     "DecoderLayer",
@@ -77,9 +79,11 @@ __all__ = [
     "PostNorm",
     "PreNorm",
     "RNNDecoder",
+    "Recurrence",
     "Residual",
     "SelfAttentionEncoder",
     "Seq2Seq",
+    "SequenceLayer",
     "SequenceModel",
     "TextEncoder",
     "Transformer",

@@ -50,8 +50,8 @@ def verdict(claim: ClaimRow) -> str:
 def evidence(claim: ClaimRow) -> str:
     """The evidence of a verdict: the estimate, its interval, and the region that we set."""
     found, ends = estimate(claim.estimate, claim.low, claim.high)
-    region = interval(*claim.region)
-    return f"{found} (95 % over {claim.basis}: {ends}); wanted: {region}, set by us"
+    spread = "counted" if claim.basis == "count" else f"95 % over {claim.basis}: {ends}"
+    return f"{found} ({spread}); wanted: {interval(*claim.region)}, set by us"
 
 
 def seeds(claim: ClaimRow) -> str:

@@ -4,7 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal  # pyright: ignore[reportPrivateImportUsage]
+from jax.extend.core import Literal  # pyright: ignore[reportPrivateImportUsage]
+
+from attnjax.training.flops import programs_inside
 
 
 def sequential_operations(function: Callable[..., Any], *arguments: Any) -> int:
@@ -42,36 +44,55 @@ def _after(equation: Any, given: list[int]) -> list[int]:
     """The chains that end in an equation's outputs, from those that end in its inputs."""
     name, parameters = equation.primitive.name, equation.params
     if name == "scan":
-        return _scan(parameters, given)
+        return _scan(equation, given)
     if name == "while":
         raise ValueError("the steps of a while loop cannot be counted before it runs")
     if name == "cond":
         which, *operands = given
-        branches = [_depths(branch.jaxpr, operands) for branch in parameters["branches"]]
+        programs = programs_inside(parameters["branches"])
+        branches = [_depths(program, operands) for program in programs]
         return [max(which, *ends) + 1 for ends in zip(*branches, strict=True)]
-    inner = _inner(parameters)
-    if inner is not None and len(inner.invars) == len(given):
-        return _depths(inner, given)
+    for inner in programs_inside(parameters.values()):
+        if len(inner.invars) == len(given):
+            return _depths(inner, given)
     return [max(given, default=0) + 1] * len(equation.outvars)
 
 
-def _scan(parameters: Any, given: list[int]) -> list[int]:
+def _scan(equation: Any, given: list[int]) -> list[int]:
     """The chains through all steps of a loop: carries grow step by step, stacked results do not."""
-    consts, carries = parameters["num_consts"], parameters["num_carry"]
-    fixed, carry, read = given[:consts], given[consts : consts + carries], given[consts + carries :]
-    stacked: list[int] = []
-    for _ in range(parameters["length"]):
-        found = _depths(parameters["jaxpr"].jaxpr, [*fixed, *carry, *read])
+    (body,) = programs_inside([equation.params["jaxpr"]])
+    # what is read or stacked has an axis of steps; a carry has not
+    carries = len(equation.outvars) - _with_steps(equation.outvars, body.outvars)
+    read = _with_steps(equation.invars, body.invars)
+    fixed = len(given) - carries - read
+    carry, stacked = given[fixed : fixed + carries], []
+    for _ in range(equation.params["length"]):
+        found = _depths(body, [*given[:fixed], *carry, *given[fixed + carries :]])
         carry = found[:carries]
-        stacked = [max(pair) for pair in zip(stacked or found[carries:], found[carries:], strict=True)]
-    return [*carry, *(stacked or [0] * (len(parameters["jaxpr"].jaxpr.outvars) - carries))]
+        stacked = [*map(max, stacked or found[carries:], found[carries:])]
+    return [*carry, *stacked]
 
 
-def _inner(parameters: Any) -> Any:
-    """The program that an equation calls; None: it is an operation of its own."""
-    for value in parameters.values():
-        if isinstance(value, ClosedJaxpr):
-            return value.jaxpr
-        if isinstance(value, Jaxpr):
-            return value
-    return None
+def _with_steps(outside: Sequence[Any], inside: Sequence[Any]) -> int:
+    """How many variables have one axis more outside a loop than inside."""
+    pairs = zip(outside, inside, strict=True)
+    return sum(outer.aval.ndim > inner.aval.ndim for outer, inner in pairs)
+
+
+def longest_loop(function: Callable[..., Any], *arguments: Any) -> int:
+    """The greatest number of steps of a loop, loops within loops multiplied; 1: there is none.
+
+    Args:
+        function: what is counted.
+        arguments: arrays, or their shapes.
+    """
+    return _steps(jax.make_jaxpr(function)(*arguments).jaxpr)
+
+
+def _steps(jaxpr: Any) -> int:
+    return max((_steps_of(equation) for equation in jaxpr.eqns), default=1)
+
+
+def _steps_of(equation: Any) -> int:
+    inside = max(map(_steps, programs_inside(equation.params.values())), default=1)
+    return inside * equation.params["length"] if equation.primitive.name == "scan" else inside

@@ -35,13 +35,13 @@ def _of(equation: Any) -> int:
         kernel = equation.invars[1].aval.shape
         out_features = parameters["dimension_numbers"].rhs_spec[0]
         return 2 * prod(equation.outvars[0].aval.shape) * prod(kernel) // kernel[out_features]
-    inside = [_count(jaxpr) for jaxpr in _jaxprs(parameters.values())]
+    inside = [_count(jaxpr) for jaxpr in programs_inside(parameters.values())]
     if name == "cond":
         return max(inside)
     return sum(inside) * (parameters["length"] if name == "scan" else 1)
 
 
-def _jaxprs(values: Any) -> Iterator[Any]:
+def programs_inside(values: Any) -> Iterator[Any]:
     """The jaxprs inside an equation's parameters."""
     for value in values:
         if isinstance(value, ClosedJaxpr):
@@ -49,4 +49,4 @@ def _jaxprs(values: Any) -> Iterator[Any]:
         elif isinstance(value, Jaxpr):
             yield value
         elif isinstance(value, tuple | list):
-            yield from _jaxprs(value)
+            yield from programs_inside(value)

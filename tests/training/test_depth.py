@@ -31,14 +31,15 @@ def test_a_loop_adds_up_what_a_step_hands_to_the_next(length):
 
 
 def test_steps_that_hand_on_little_run_side_by_side():
-    def loop(x):
+    def loop(h, x):
         def step(h, row):
-            return h + 1.0, jnp.sin(jnp.cos(jnp.exp(row))) * h
+            return h + h, jnp.sin(jnp.cos(jnp.exp(row))) * h
 
-        return lax.scan(step, 0.0, x)[1]
+        return lax.scan(step, h, x)[1]
 
-    # four steps: h is ready after 3, its product one later; sin cos exp take three themselves
-    assert sequential_operations(loop, X) == 4
+    # four steps: the last h is ready after 3, as sin cos exp is in every step; then their product
+    row = jax.ShapeDtypeStruct((4,), jnp.float32)
+    assert sequential_operations(loop, row, X) == 4
     assert sequential_operations(lambda x: lax.map(lambda row: jnp.sin(jnp.cos(row)), x), X) == 2
 
 

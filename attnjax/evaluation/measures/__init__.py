@@ -3,6 +3,7 @@
 from attnjax.evaluation.measures.alignment import Alignment, Heatmaps
 from attnjax.evaluation.measures.base import EvalInputs, Measure, Picture
 from attnjax.evaluation.measures.by_length import ByLength
+from attnjax.evaluation.measures.layer_cost import LayerCost
 from attnjax.evaluation.measures.masked_words import MaskedWords
 from attnjax.evaluation.measures.regions import Regions
 from attnjax.evaluation.measures.regression import RegressionError
@@ -13,6 +14,7 @@ __all__ = [
     "ByLength",
     "EvalInputs",
     "Heatmaps",
+    "LayerCost",
     "MaskedWords",
     "Measure",
     "Picture",

@@ -1,0 +1,184 @@
+"""What a layer costs as its sequence grows: Table 1 of Vaswani et al. 2017, counted."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from annotated_types import MinLen
+
+from attnjax.attention.attention import AttentionBase
+from attnjax.config.constraints import PositiveInt
+from attnjax.config.vary import field_at, vary
+from attnjax.data.corpus import Corpus
+from attnjax.errors import UserError
+from attnjax.evaluation.measurement import Measurement, MetricKey
+from attnjax.evaluation.measures.base import EvalInputs, Measure
+from attnjax.evaluation.metric import Metric
+from attnjax.models.base import Model
+from attnjax.training.depth import longest_loop, sequential_operations
+from attnjax.training.flops import product_flops
+
+EXPONENTS = (
+    "time_by_length",
+    "time_by_width",
+    "memory_by_length",
+    "sequential_by_length",
+    "path_by_length",
+)
+
+type Sizes = Annotated[tuple[PositiveInt, ...], MinLen(2)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerCost(Measure):
+    """The exponents with which the costs of a layer of self-attention grow.
+
+        cost ~ size^exponent, by least squares of log cost against log size
+
+    Measured are `time_by_length` and `time_by_width` (the floating-point operations of the matrix
+    products), `memory_by_length` (the bytes that the compiled layer and its gradient allot on the
+    way), `sequential_by_length` (the longest chain of operations) and `path_by_length` (see
+    `maximum_path_length`); all but the memory in the forward pass, over one sequence. All are
+    counted before anything runs: no clock is read, and no seed changes them.
+
+    Attributes:
+        layer: the path of the layer in the model.
+        lengths: of the sequences.
+        width: D, where the length grows.
+        widths: D, where the width grows, at the longest length.
+        path_lengths: of the sequences whose paths are followed.
+        growing: a field of the layer that is multiplied by a factor from each layer of a stack to
+            the next, as ("dilation", 2); None: all layers of a stack are alike.
+
+    Source: Vaswani et al. 2017, section 4 and Table 1.
+    """
+
+    layer: str = "encoder_layer.self_attention"
+    lengths: Sizes = (4096, 8192, 16384)
+    width: PositiveInt = 32
+    widths: Sizes = (16, 32, 64)
+    path_lengths: Sizes = (8, 16, 32, 64)
+    growing: tuple[str, PositiveInt] | None = None
+
+    def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
+        """The keys of the five exponents."""
+        del metric
+        return tuple(map(MetricKey, EXPONENTS))
+
+    def check(self, model: Model, corpus: Corpus) -> None:
+        """Refuse a model without such a layer; the corpus is not looked at.
+
+        Raises:
+            UserError: nothing stands at the path, or something that is no layer of self-attention.
+        """
+        del corpus
+        self._layer(model)
+
+    def at_init(self, inputs: EvalInputs) -> Sequence[Measurement]:
+        """The exponents; parameters decide nothing but which paths there are."""
+        layer, longest = self._layer(inputs.model), max(self.lengths)
+        found = (
+            exponent(self.lengths, lambda n: flops(layer, n, self.width)),
+            exponent(self.widths, lambda d: flops(layer, longest, d)),
+            exponent(self.lengths, lambda n: memory(layer, n, self.width)),
+            exponent(self.lengths, lambda n: chain(layer, n, self.width)),
+            exponent(self.path_lengths, lambda n: self._path(layer, n)),
+        )
+        pairs = zip(self.keys(None), found, strict=True)
+        return [Measurement(key, value) for key, value in pairs]
+
+    def _layer(self, model: Model) -> AttentionBase:
+        _, layer = field_at(model, self.layer)
+        if not isinstance(layer, AttentionBase):
+            raise UserError(
+                f"LayerCost.layer wants the path of a layer of self-attention; got {self.layer}, "
+                f"a {type(layer).__name__}"
+            )
+        return layer
+
+    def _path(self, layer: AttentionBase, length: int) -> float:
+        if self.growing is None:
+            return maximum_path_length(lambda depth: layer, length, self.width)
+        path, factor = self.growing
+        first = field_at(layer, path)[1]
+        return maximum_path_length(
+            lambda depth: vary(layer, {path: first * factor**depth}), length, self.width
+        )
+
+
+def exponent(sizes: Sequence[int], cost: Callable[[int], float]) -> float:
+    """The least-squares slope of log cost against log size; 0 where the cost is constant."""
+    return float(np.polyfit(np.log(sizes), [math.log(cost(size)) for size in sizes], 1)[0])
+
+
+def flops(layer: AttentionBase, length: int, width: int) -> int:
+    """Floating-point operations of the layer's matrix products, see `product_flops`."""
+    return product_flops(*_call(layer, length, width))
+
+
+def chain(layer: AttentionBase, length: int, width: int) -> int:
+    """The layer's longest chain of operations, see `sequential_operations`."""
+    return sequential_operations(*_call(layer, length, width))
+
+
+def memory(layer: AttentionBase, length: int, width: int) -> int:
+    """Bytes that the compiled layer and its gradient allot beside their arguments and results."""
+    function, *arguments = _call(layer, length, width)
+    square = jax.grad(lambda params, x: (function(params, x) ** 2).sum(), argnums=(0, 1))
+    compiled = jax.jit(square).lower(*arguments).compile()
+    return compiled.memory_analysis().temp_size_in_bytes
+
+
+def maximum_path_length(layer_at: Callable[[int], AttentionBase], length: int, width: int) -> float:
+    """The steps that a signal takes between the two positions that are farthest apart in a stack.
+
+    A layer is a step, or as many as the steps of its longest loop: a recurrent layer hands a signal
+    on from word to word. The stack is as high as it must be for every output to depend on every
+    input, which the gradient of each layer says: whether d output[t] / d input[s] is not 0.
+
+    Args:
+        layer_at: the layer at a depth, 0 the lowest.
+        length: of the sequence.
+        width: of the sequence.
+
+    Returns:
+        The steps; infinity: a stack of `length` layers connects not every pair.
+    """
+    reached, steps = np.eye(length, dtype=bool), 0
+    for depth in range(length):
+        layer = layer_at(depth)
+        reached = _depends(layer, length, width) @ reached
+        steps += longest_loop(*_call(layer, length, width))
+        if reached.all():
+            return steps
+    return math.inf
+
+
+def _call(layer: AttentionBase, length: int, width: int) -> tuple[Callable[..., Any], Any, Any]:
+    """The layer as a function of its parameters and a sequence, and the shapes of both."""
+    x = jax.ShapeDtypeStruct((1, length, width), jnp.float32)
+    params = jax.eval_shape(lambda x: _init(layer, x), x)
+    return lambda params, x: layer.apply(params, x, deterministic=True), params, x
+
+
+def _init(layer: AttentionBase, x: jax.Array) -> Any:
+    return layer.init(jax.random.key(0), x, deterministic=True, mutable=["params"])
+
+
+def _depends(layer: AttentionBase, length: int, width: int) -> np.ndarray:
+    """Booleans [T, S]: whether output t depends on input s, by the gradient at a drawn sequence."""
+    x, probe = (
+        jax.random.normal(jax.random.key(seed), shape)
+        for seed, shape in enumerate(((1, length, width), (width,)))
+    )
+    params = _init(layer, x)
+
+    def outputs(x: jax.Array) -> jax.Array:
+        return layer.apply(params, x, deterministic=True)[0] @ probe  # pyright: ignore
+
+    gradient = jax.jit(jax.jacrev(outputs))(x)[:, 0]
+    return np.asarray((gradient != 0).any(-1))

@@ -1,0 +1,133 @@
+"""Layers over one sequence that are no attention: what Vaswani et al. 2017 compare it with.
+
+They stand where an encoder has its self-attention, so that an ablation exchanges nothing else.
+"""
+
+from abc import abstractmethod
+from dataclasses import field
+from typing import Any, NoReturn
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+from attnjax.attention.attention import AttentionBase
+from attnjax.attention.mask import MaskLike, Padding, as_mask
+from attnjax.attention.position import Positions
+from attnjax.config.constraints import PositiveInt
+from attnjax.errors import UserError
+from attnjax.models.rnn_cells import LSTM, Cell
+from attnjax.models.rnn_encoder import RNNLayer
+
+
+class SequenceLayer(AttentionBase):
+    """A layer that mixes the positions of one sequence, and so can be no attention to another.
+
+    Raises:
+        UserError: the keys are not the queries, or a mask is no padding.
+    """
+
+    @abstractmethod
+    def mix(self, x: jax.Array, present: jax.Array) -> jax.Array:
+        """Sequences [B, S, D], present [B, S], True = a word -> [B, S, D]."""
+
+    def __call__(
+        self,
+        query: jax.Array,
+        key: jax.Array | None = None,
+        value: jax.Array | None = None,
+        mask: MaskLike = None,
+        *,
+        positions: Positions = Positions(),
+        deterministic: bool,
+    ) -> jax.Array:
+        """[B, S, D] -> [B, S, D]; the padding of a sequence has no effect on its words."""
+        del positions, deterministic
+        if any(other is not None and other is not query for other in (key, value)):
+            self._refuse()
+        present = jnp.ones(query.shape[:-1], bool)
+        mask = as_mask(mask, query)
+        for rule in () if mask is None else mask.rules():
+            if not isinstance(rule, Padding):
+                raise UserError(
+                    f"{type(self).__name__} can leave out padding, and honors no other mask; got "
+                    f"{type(rule).__name__}"
+                )
+            present = present & rule.present
+        return self.mix(query, present)
+
+    def prepare(self, key: jax.Array, value: jax.Array) -> NoReturn:
+        """Refuse: the layer has no memory."""
+        self._refuse()
+
+    def attend(
+        self,
+        query: jax.Array,
+        memory: Any,
+        mask: MaskLike = None,
+        *,
+        positions: Positions = Positions(),
+        deterministic: bool,
+    ) -> NoReturn:
+        """Refuse: the layer attends to nothing."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise UserError(
+            f"{type(self).__name__} is a layer over one sequence and attends to no other: it can "
+            "stand in encoder_layer.self_attention only"
+        )
+
+
+class Convolution(SequenceLayer):
+    """y_t = b + sum_i W_i x_{t + dilation (i - (k-1)/2)}, i = 0, ..., k-1; x is 0 beyond the ends.
+
+    Attributes:
+        kernel_width: k.
+        dilation: the distance between the positions that are summed. In a stack in which it grows
+            as ((k+1)/2)^l, l = 0, 1, ..., all positions meet after O(log_k S) layers; if it grew as
+            k^l, paths would lead over the ends.
+
+    Source: Vaswani et al. 2017, section 4 and Table 1; Kalchbrenner et al. 2016 (dilated).
+    """
+
+    kernel_width: PositiveInt = 3
+    dilation: PositiveInt = 1
+
+    @nn.compact
+    def mix(self, x: jax.Array, present: jax.Array) -> jax.Array:
+        """[B, S, D] -> [B, S, D]; padding is read as 0."""
+        x = jnp.where(present[..., None], x, jnp.zeros((), x.dtype))
+        convolution = nn.Conv(
+            x.shape[-1],
+            (self.kernel_width,),
+            kernel_dilation=self.dilation,
+            kernel_init=nn.initializers.glorot_uniform(),
+            name="convolution",
+        )
+        return convolution(x)
+
+
+class Recurrence(SequenceLayer):
+    """[h_t forward; h_t backward]: a recurrent cell over the sequence in both directions.
+
+    Attributes:
+        cell: the template of both cells; the state of each is half as wide as the sequence.
+
+    Raises:
+        UserError: as `SequenceLayer`, or the width is odd.
+
+    Source: Schuster & Paliwal 1997; Vaswani et al. 2017, section 4 and Table 1.
+    """
+
+    cell: Cell = field(default_factory=LSTM)
+
+    @nn.compact
+    def mix(self, x: jax.Array, present: jax.Array) -> jax.Array:
+        """[B, S, D] -> [B, S, D]; padding moves no state."""
+        half, odd = divmod(x.shape[-1], 2)
+        if odd:
+            raise UserError(f"Recurrence wants an even width; got {x.shape[-1]}")
+        forward = RNNLayer(cell=self.cell, width=half, name="forward")
+        backward = RNNLayer(cell=self.cell, width=half, direction="backward", name="backward")
+        return jnp.concatenate([forward(x, present)[0], backward(x, present)[0]], axis=-1)

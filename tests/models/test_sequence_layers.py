@@ -1,0 +1,121 @@
+"""Layers over one sequence that stand where an encoder has its self-attention."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.attention.mask import Causal, Padding
+from attnjax.errors import UserError
+from attnjax.models.rnn_cells import Elman
+from attnjax.models.sequence_layers import Convolution, Recurrence, SequenceLayer
+from attnjax.models.transformer import Transformer
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer
+from tests.models import recurrence_oracle
+
+LAYERS = (Convolution(), Convolution(kernel_width=5, dilation=2), Recurrence(cell=Elman()))
+X = jax.random.normal(jax.random.key(0), (2, 7, 4))
+LENGTHS = (7, 4)
+PRESENT = jnp.arange(7)[None] < jnp.array(LENGTHS)[:, None]
+
+
+def parameters(layer: SequenceLayer, x: jax.Array) -> dict:
+    """Drawn ones, biases among them."""
+    drawn = layer.init(jax.random.key(1), x, deterministic=True)["params"]
+    leaves, tree = jax.tree.flatten(drawn)
+    keys = jax.random.split(jax.random.key(2), len(leaves))
+    noise = [0.3 * jax.random.normal(k, leaf.shape) for k, leaf in zip(keys, leaves, strict=True)]
+    return jax.tree.unflatten(tree, [a + b for a, b in zip(leaves, noise, strict=True)])
+
+
+def convolution(layer: Convolution, params: dict, x: np.ndarray) -> np.ndarray:
+    """y_t = b + sum_i W_i x_{t + dilation (i - (k-1)/2)}, position by position."""
+    kernel, bias = params["convolution"]["kernel"], params["convolution"]["bias"]
+    y = np.tile(bias, (len(x), 1))
+    for t in range(len(x)):
+        for i, matrix in enumerate(kernel):
+            s = t + layer.dilation * (i - (layer.kernel_width - 1) // 2)
+            if 0 <= s < len(x):
+                y[t] += x[s] @ matrix
+    return y
+
+
+def recurrence(layer: Recurrence, params: dict, x: np.ndarray) -> np.ndarray:
+    name = type(layer.cell).__name__
+    sides = (params[side]["unit"] for side in ("forward", "backward"))
+    return np.concatenate(
+        [
+            recurrence_oracle.read(name, side, x, backward=backward)[0]
+            for side, backward in zip(sides, (False, True), strict=True)
+        ],
+        axis=-1,
+    )
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=repr)
+def test_a_layer_is_its_equation_of_every_text_without_its_padding(layer, float64):
+    x = X.astype(float)
+    params = parameters(layer, x)
+    found = layer.apply({"params": params}, x, x, x, Padding(PRESENT), deterministic=True)
+    oracle = convolution if isinstance(layer, Convolution) else recurrence
+    plain = jax.tree.map(np.asarray, params)
+    for row, length in enumerate(LENGTHS):
+        wanted = oracle(layer, plain, np.asarray(x[row, :length]))
+        np.testing.assert_allclose(found[row, :length], wanted, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=repr)
+def test_no_gradient_reaches_padding(layer):
+    params = parameters(layer, X)
+
+    def loss(x):
+        y = layer.apply({"params": params}, x, x, x, Padding(PRESENT), deterministic=True)
+        return (jnp.where(PRESENT[..., None], y, 0) ** 2).sum()
+
+    gradient = jax.grad(loss)(X)
+    assert (gradient[~PRESENT] == 0).all()
+    assert (jnp.abs(gradient).sum(-1)[PRESENT] > 0).all()
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=repr)
+def test_what_needs_another_sequence_or_another_mask_is_refused_by_name(layer):
+    name = type(layer).__name__
+    with pytest.raises(UserError, match=f"{name} can leave out padding, .* got Causal"):
+        layer.init(jax.random.key(0), X, X, X, Causal(), deterministic=True)
+    alone = f"{name} is a layer over one sequence and attends to no other"
+    with pytest.raises(UserError, match=alone):
+        layer.init(jax.random.key(0), X, X + 1, deterministic=True)
+    for decoder in (DecoderLayer(cross_attention=layer), DecoderLayer(self_attention=layer)):
+        model = Transformer(
+            width=8, vocabulary=9, source_vocabulary=9, decoder_layer=decoder, num_decoder_layers=1
+        )
+        words = jnp.full((1, 3), 5)
+        with pytest.raises(UserError, match=name):
+            jax.eval_shape(
+                lambda: model.init(jax.random.key(0), words, words, deterministic=True)  # noqa: B023
+            )
+
+
+def test_an_odd_width_has_no_halves():
+    with pytest.raises(UserError, match="an even width; got 5"):
+        Recurrence().init(jax.random.key(0), jnp.ones((1, 2, 5)), deterministic=True)
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=repr)
+def test_an_encoder_takes_a_layer_for_its_self_attention(layer):
+    model = Transformer(
+        width=8,
+        vocabulary=9,
+        source_vocabulary=9,
+        num_encoder_layers=2,
+        num_decoder_layers=1,
+        encoder_layer=EncoderLayer(self_attention=layer),
+    )
+    words = jnp.array([[4, 5, 6, 2], [7, 2, 0, 0]])
+    params = model.init(jax.random.key(0), words, words, deterministic=True)
+    whole = model.apply(params, words, words, deterministic=True)
+    alone = model.apply(params, words[1:, :2], words[1:, :2], deterministic=True)
+    np.testing.assert_allclose(whole[1:, :2], alone, rtol=1e-4, atol=1e-5)
+    layers = [params["params"][f"encoder_layers_{n}"]["self_attention"] for n in (0, 1)]
+    first, second = (jax.tree.leaves(one) for one in layers)
+    assert not any(np.array_equal(a, b) for a, b in zip(first, second, strict=True) if a.any())
