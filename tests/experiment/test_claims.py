@@ -10,6 +10,7 @@ from attnjax.evaluation.metric import ExactMatch
 from attnjax.evaluation.sentence_stats import Sentences, sentences
 from attnjax.experiment.claims import Claim, changes_meaning, gains
 from attnjax.experiment.estimands import (
+    Count,
     Difference,
     LengthGain,
     Results,
@@ -103,6 +104,24 @@ def test_seeds_that_are_all_equal_decide_nothing():
     # what differs by rounding alone is equal
     tenths = runs(a=[0.1 + 0.2, 0.3, 0.3], b=[0.0] * 3)
     assert "same value" in Claim(text="", estimand=difference, low=0).judge(tenths).reason
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict", "reason"),
+    [
+        ([2.0], "reproduced", ""),
+        ([2.0, 2.0, 2.0, 2.0], "reproduced", ""),
+        ([3.0], "not reproduced", ""),
+        ([2.0, 2.1], "undecided", "the seeds gave different counts"),
+        ([math.inf], "undecided", "the count is not finite"),
+    ],
+)
+def test_one_seed_decides_a_count(values, verdict, reason):
+    claim = Claim(text="", estimand=Count("x", "a"), low=1.9, high=2.5)
+    found = claim.judge(runs(a=values))
+    assert found is not None
+    assert (found.verdict, found.reason) == (verdict, reason)
+    assert found.low == found.high == found.estimate == values[0]
 
 
 def test_a_verdict_has_every_seed_and_names_the_one_that_failed():

@@ -7,7 +7,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from attnjax.config.serialize import from_json, to_json
-from attnjax.reporting.evidence import best
+from attnjax.reporting.evidence import best, evidence
 from attnjax.reporting.number import estimate, interval, measured, number
 from attnjax.reporting.summary import Change, LeftOut
 from attnjax.reporting.table import plain, table
@@ -47,6 +47,11 @@ def test_intervals():
     assert interval(None, None) == "anything"
     assert estimate(1.00312, 0.9912, 1.0151) == ("1.003", "0.991 to 1.015")
     assert estimate(0.25, None, None) == ("0.2500", "anything")
+
+
+def test_a_count_has_no_interval():
+    claim = replace(summary().claims[0], basis="count", estimate=2.0, low=2.0, high=2.0)
+    assert evidence(claim) == "2.000 (counted); wanted: 0.95 to 1.05, set by us"
 
 
 def test_what_is_left_out_is_named_with_its_reason():

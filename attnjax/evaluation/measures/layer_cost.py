@@ -126,11 +126,17 @@ def chain(layer: AttentionBase, length: int, width: int) -> int:
 
 
 def memory(layer: AttentionBase, length: int, width: int) -> int:
-    """Bytes that the compiled layer and its gradient allot beside their arguments and results."""
+    """Bytes that the compiled layer and its gradient allot beside their arguments and results.
+
+    Raises:
+        UserError: the platform does not say.
+    """
     function, *arguments = _call(layer, length, width)
     square = jax.grad(lambda params, x: (function(params, x) ** 2).sum(), argnums=(0, 1))
-    compiled = jax.jit(square).lower(*arguments).compile()
-    return compiled.memory_analysis().temp_size_in_bytes
+    found = jax.jit(square).lower(*arguments).compile().memory_analysis()
+    if found is None:
+        raise UserError(f"LayerCost: {jax.default_backend()} does not say what memory is allotted")
+    return found.temp_size_in_bytes
 
 
 def maximum_path_length(layer_at: Callable[[int], AttentionBase], length: int, width: int) -> float:
