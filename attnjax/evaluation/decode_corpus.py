@@ -31,6 +31,7 @@ def answers(
     *,
     search: Search,
     batching: Batching,
+    extra: int = EXTRA,
 ) -> list[list[int]]:
     """The best hypothesis for each source, in the order of the sources.
 
@@ -40,6 +41,7 @@ def answers(
         sources: the ids of each source, ended by END; or arrays of floats.
         search: the search.
         batching: how many symbols a batch may have; more, if one sentence needs them.
+        extra: how many more words than its source an answer may have.
     """
     params = jax.device_put(params)
     found: list[list[int]] = [[] for _ in sources]
@@ -49,12 +51,12 @@ def answers(
         indices, source = batch
         # JAX's settings are per thread: the width of numbers is the caller's
         with jax.enable_x64(wide):
-            hypotheses = generate(model, params, source, search, number=indices)
+            hypotheses = generate(model, params, source, search, number=indices, extra=extra)
         return indices, np.asarray(hypotheses.tokens)[:, 0]
 
     threads = ThreadPoolExecutor(AT_ONCE)
     try:
-        for indices, best in threads.map(searched, _batches(sources, batching)):
+        for indices, best in threads.map(searched, _batches(sources, batching, extra)):
             for index, tokens in zip(indices, best, strict=True):
                 if index >= 0:
                     found[index] = tokens.tolist()
@@ -65,12 +67,12 @@ def answers(
 
 
 def _batches(
-    sources: Sequence[list[int] | np.ndarray], batching: Batching
+    sources: Sequence[list[int] | np.ndarray], batching: Batching, extra: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Sources in batches whose rows have room for the longest hypotheses."""
     if not sources:
         return []
     # hypotheses take the memory: a target of the greatest length stands for each of them
-    examples = [Encoded(source, [END] * (len(source) + EXTRA)) for source in sources]
+    examples = [Encoded(source, [END] * (len(source) + extra)) for source in sources]
     batching = batching.with_room(examples, shapes=SHAPES)
     return [(indices, batch.source) for indices, batch in in_order(examples, batching)]

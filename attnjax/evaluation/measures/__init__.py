@@ -5,6 +5,7 @@ from attnjax.evaluation.measures.base import EvalInputs, Measure, Picture
 from attnjax.evaluation.measures.by_length import ByLength
 from attnjax.evaluation.measures.layer_cost import LayerCost
 from attnjax.evaluation.measures.masked_words import MaskedWords
+from attnjax.evaluation.measures.perplexity import Perplexity
 from attnjax.evaluation.measures.regions import Regions
 from attnjax.evaluation.measures.regression import RegressionError
 from attnjax.evaluation.measures.saturation import Saturation
@@ -17,6 +18,7 @@ __all__ = [
     "LayerCost",
     "MaskedWords",
     "Measure",
+    "Perplexity",
     "Picture",
     "Regions",
     "RegressionError",

@@ -63,7 +63,8 @@ class ByLength(Measure):
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
-        if corpus.vocabularies.source is None or not corpus.references.get(SPLIT):
+        answers = len(corpus.references.get(SPLIT, ())) == len(corpus.splits[SPLIT])
+        if corpus.vocabularies.source is None or not answers:
             raise UserError("a score by length needs sources that are text, and decoded answers")
         by_length([len(example.source) for example in corpus.splits[SPLIT]], self.parts)
 

@@ -1,0 +1,92 @@
+"""How well a model predicts the references, word by word, each given those before it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from attnjax.data.batching import Batch, in_order
+from attnjax.data.corpus import Corpus
+from attnjax.errors import UserError
+from attnjax.evaluation.measurement import Measurement, MetricKey
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure
+from attnjax.evaluation.metric import Metric
+from attnjax.models.base import Model, SequenceModel
+from attnjax.training.objectives.base import CrossEntropy
+
+SHAPES = 2
+"""Shapes of batches: each is compiled once, and compiling takes longer than the padding costs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Perplexity(Measure):
+    """The perplexity of the test split per symbol and per word, and its bits per character.
+
+    With L = -sum log p(symbol | source, symbols before it), in nats, over the test split:
+
+        perplexity           exp(L / symbols)        of the vocabulary; END is one, where it is
+        word_perplexity      exp(L / words)          words stand between spaces; END is none
+        bits_per_character   L / (characters ln 2)   spaces and line breaks count; END does not
+
+    Lower is better. Words and characters are those of the references as they are scored, subwords
+    joined, so that figures of different vocabularies can be compared; the perplexity per symbol
+    cannot. An UNKNOWN symbol counts by the probability of UNKNOWN, which is too high: the figures
+    flatter a vocabulary that lacks much. A window of raw text is given the symbols before it as far
+    as its source has them, see `RawText.stride`.
+
+    Source: Jelinek et al. 1977 (perplexity); Graves 2013, section 3 (bits per character).
+    """
+
+    def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
+        del metric
+        names = "perplexity", "word_perplexity", "bits_per_character"
+        return tuple(MetricKey(name) for name in names)
+
+    def check(self, model: Model, corpus: Corpus) -> None:
+        super().check(model, corpus)
+        if not isinstance(model, SequenceModel) or corpus.vocabularies.target is None:
+            raise UserError(
+                "Perplexity needs a model that predicts words, and targets that are text; got "
+                f"{type(model).__name__}"
+            )
+
+    def after_training(self, inputs: EvalInputs) -> Sequence[Measurement]:
+        examples, references = inputs.corpus.splits[SPLIT], inputs.corpus.references[SPLIT]
+        batching = inputs.batching.with_room(examples, shapes=SHAPES)
+        sums = [
+            _negative_log_likelihood(inputs.model, inputs.params, batch)
+            for _, batch in in_order(examples, batching)
+        ]
+        total, symbols = np.asarray(jax.device_get(sums), np.float64).sum(0)
+        words = sum(len(text.split()) for text in references)
+        characters = sum(len(text) for text in references)
+        values = (
+            _exponential(total, symbols),
+            _exponential(total, words),
+            _per(total, characters) / math.log(2),
+        )
+        return [
+            Measurement(key, value, better="lower")
+            for key, value in zip(self.keys(None), values, strict=True)
+        ]
+
+
+def _exponential(total: float, count: float) -> float:
+    """exp(total / count), infinite where it is too large for a float."""
+    with np.errstate(over="ignore"):
+        return float(np.exp(_per(total, count)))
+
+
+def _per(total: float, count: float) -> float:
+    """Total / count; NaN: there is nothing to divide by."""
+    return float(total / count) if count else math.nan
+
+
+@partial(jax.jit, static_argnames=("model",))
+def _negative_log_likelihood(model: Any, params: Any, batch: Batch) -> tuple[jax.Array, jax.Array]:
+    """The sum over the symbols of a batch, in nats, and their number."""
+    return CrossEntropy(smoothing=0.0)(model, params, (), batch, key=None)["nll"]
