@@ -180,7 +180,7 @@ def _report(folder: Path, loaded: Any, command: Sequence[str] | None) -> None:
 
 def evaluate(
     *,
-    run: Path,
+    runs: Sequence[Path],
     split: str | None,
     source: Path | None,
     reference: Path | None,
@@ -188,22 +188,23 @@ def evaluate(
     max_symbols: int,
     trust: bool,
     json: bool,
+    overrides: Sequence[Override],
 ) -> None:
-    """Score a trained run on a split of its task, or on files."""
+    """Score trained runs, as one, on a split of their task, or on files."""
     if (source is None) != (reference is None):
         raise UserError("--source and --reference go together")
     if source is not None and split is not None:
         raise UserError("--split and --source exclude each other")
     _keep_compiled()
     from attnjax.reporting.number import number
-    from attnjax.runs import evaluate as runs
+    from attnjax.runs import evaluate as calls
 
-    trained = _open(run, trust)
+    trained = _open(runs, trust, overrides)
     if source is not None and reference is not None:
-        found = runs.evaluate_files(trained, source, reference, beam=beam, max_symbols=max_symbols)
+        found = calls.evaluate_files(trained, source, reference, beam=beam, max_symbols=max_symbols)
     else:
-        found = runs.evaluate(trained, split="test" if split is None else split, beam=beam)
-    content = {"run": str(run), "on": found.on, "sentences": found.sentences}
+        found = calls.evaluate(trained, split="test" if split is None else split, beam=beam)
+    content = {"run": " ".join(map(str, runs)), "on": found.on, "sentences": found.sentences}
     content |= {**found.metrics, **found.details}
     if json:
         print(json_format.dumps(content, ensure_ascii=False))
@@ -213,17 +214,25 @@ def evaluate(
         _out().print(f"{name}: {said}", highlight=False, soft_wrap=True, markup=False)
 
 
-def predict(*, run: Path, beam: int | None, max_symbols: int, trust: bool) -> None:
+def predict(
+    *,
+    runs: Sequence[Path],
+    beam: int | None,
+    max_symbols: int,
+    extra: int,
+    trust: bool,
+    overrides: Sequence[Override],
+) -> None:
     """Answer each line of standard input by a line."""
     _keep_compiled()
     if sys.stdin is None:
         raise UserError("predict reads standard input, but standard input is closed")
-    from attnjax.runs import evaluate as runs
+    from attnjax.runs import evaluate as calls
 
-    trained = _open(run, trust)
+    trained = _open(runs, trust, overrides)
     lines = _lines(sys.stdin.buffer.read())
-    answers = runs.predict(
-        trained, lines, beam=beam, max_symbols=max_symbols, origin="standard input"
+    answers = calls.predict(
+        trained, lines, beam=beam, max_symbols=max_symbols, extra=extra, origin="standard input"
     )
     for answer in answers:
         print(answer)
@@ -244,14 +253,20 @@ def _lines(content: bytes) -> Sequence[str]:
     return lines if content else []
 
 
-def _open(run: Path, trust: bool) -> "Trained":
-    """Open a trained run, with a warning if its training is not finished."""
+def _open(folders: Sequence[Path], trust: bool, overrides: Sequence[Override]) -> "Trained":
+    """Open trained runs as one, with a warning if a training is not finished."""
+    for one in overrides:
+        if one.path.split(".")[0] != "search":
+            raise UserError(f"a trained run takes overrides of its search alone; got {one}")
+    from attnjax.runs.ensemble import ensemble
+    from attnjax.runs.evaluate import searching
     from attnjax.runs.trained import open_trained
 
-    trained = open_trained(run, trust=trust)
-    if not trained.finished:
-        warn(f"the training of {run} is not finished; these are its results so far:")
-    return trained
+    runs = [open_trained(folder, trust=trust) for folder in folders]
+    for run in runs:
+        if not run.finished:
+            warn(f"the training of {run.folder} is not finished; these are its results so far:")
+    return searching(ensemble(runs), overrides)
 
 
 def bench(*, workloads: Sequence[str], peer: Path | None, json: bool, against: Path | None) -> None:

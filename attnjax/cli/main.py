@@ -21,6 +21,15 @@ overrides change the experiment and each of its variants, in any order:
 `attnjax show EXPERIMENT` lists every path, with the values there now."""
 
 
+SEARCH = """\
+overrides change the search for answers:
+  search:sample --search.temperature 0.7    sample the words, at this temperature
+several runs act as one: each word by the mean of their probabilities."""
+
+
+TAKE_OVERRIDES = ("show", "run", "evaluate", "predict")
+
+
 NO_MEMORY = (
     "there is not enough memory; take smaller batches (--training.batching.max_tokens), "
     "fewer seeds at once or a smaller beam"
@@ -79,13 +88,13 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
     )
     added = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
-    def add(name: str, help: str, *, overrides: bool = False) -> Parser:
+    def add(name: str, help: str, *, of: str = "", epilog: str | None = None) -> Parser:
         return added.add_parser(
             name,
             help=help,
             description=help,
-            usage=f"attnjax {name} [options] EXPERIMENT [overrides]" if overrides else None,
-            epilog=OVERRIDES if overrides else None,
+            usage=f"attnjax {name} [options] {of} [overrides]" if epilog else None,
+            epilog=epilog,
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
@@ -95,8 +104,9 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
 
     add("list", "The experiments that come with attnjax.")
 
-    show = add("show", "Print all settings of an experiment, and its cost.", overrides=True)
-    run = add("run", "Run an experiment, and resume interrupted runs.", overrides=True)
+    changed = {"of": "EXPERIMENT", "epilog": OVERRIDES}
+    show = add("show", "Print all settings of an experiment, and its cost.", **changed)
+    run = add("run", "Run an experiment, and resume interrupted runs.", **changed)
     for command in (show, run):
         command.add_argument(
             "experiment", metavar="EXPERIMENT", help="the name of a shipped experiment, or a file"
@@ -148,8 +158,8 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
     report = add("report", "Make the table and report.html of finished runs again.")
     path(report, "RUNS", "an experiment's folder, or the one that --runs named")
 
-    evaluate = add("evaluate", "Score a trained run.")
-    path(evaluate, "RUN", "a run's folder")
+    searched = {"of": "RUN [RUN ...]", "epilog": SEARCH}
+    evaluate = add("evaluate", "Score trained runs.", **searched)
     evaluate.add_argument("--split", metavar="S", help="train, valid or test; default: test")
     evaluate.add_argument(
         "--source", type=Path, metavar="F", help="a file of sources, instead of a split"
@@ -159,13 +169,22 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
     )
     evaluate.add_argument("--json", action="store_true", help="print one JSON object")
 
-    predict = add("predict", "Answer the lines of standard input.")
-    path(predict, "RUN", "a run's folder")
+    predict = add("predict", "Answer the lines of standard input.", **searched)
+    predict.add_argument(
+        "--extra",
+        type=whole_number(10**6),
+        default=50,
+        metavar="N",
+        help="the greatest length of an answer, in words more than its line has; default: 50",
+    )
     for command in (report, evaluate, predict):
         command.add_argument(
             "--trust", action="store_true", help="execute an experiment.py of somebody else"
         )
     for command in (evaluate, predict):
+        command.add_argument(
+            "runs", metavar="RUN", nargs="+", type=Path, help="a run's folder; several act as one"
+        )
         command.add_argument(
             "--max-symbols",
             type=whole_number(10**9),
@@ -247,14 +266,14 @@ def _main(arguments: list[str]) -> int:
         if not extra[0].startswith("-"):
             raise UserError(f"unexpected argument {extra[0]!r}; see attnjax {given.command} --help")
         raise unknown(f"option of {given.command}", extra[0], options)
-    if overrides and given.command not in ("show", "run"):
+    if overrides and given.command not in TAKE_OVERRIDES:
         raise UserError(f"{given.command} takes no overrides; got {overrides[0]}")
 
     from attnjax.cli import commands as called
 
     command = getattr(called, given.command)
     options = {name: value for name, value in vars(given).items() if name != "command"}
-    if given.command in ("show", "run"):
+    if given.command in TAKE_OVERRIDES:
         options["overrides"] = tuple(overrides)
     code = command(**options)
     sys.stdout.flush()

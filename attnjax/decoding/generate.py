@@ -79,7 +79,7 @@ def generate(
     memory, mask = _encode(model, params, source)
     rows, places = mask.present.shape
     longest = model.max_words(1)
-    length = places + extra if longest is None else min(places + extra, longest)
+    length = places + extra if longest is None else min(places + extra, int(longest))
     room = min(FIRST, length)
     row = np.arange(rows)
     constants, decoding = _start(

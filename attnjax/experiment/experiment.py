@@ -14,6 +14,7 @@ from attnjax.data.corpus import Corpus, Task
 from attnjax.data.vocabularies import SIDES, Side, Vocabularies
 from attnjax.data.vocabulary import WordVocabulary
 from attnjax.decoding.beam import Beam
+from attnjax.decoding.generate import EXTRA
 from attnjax.decoding.search import Search
 from attnjax.errors import UserError, unknown
 from attnjax.evaluation.bleu import Bleu
@@ -83,9 +84,14 @@ class Experiment:
 
         Raises:
             UserError: a sentence is longer than the model allows, the model does not accept such
-                data or has another vocabulary size, or the objective or the search does not fit
-                the model.
+                data or has another vocabulary size, the objective or the search does not fit the
+                model, or there is a metric and nothing is decoded.
         """
+        if self.metric is not None and self.task.answers is None:
+            raise UserError(
+                f"the metric {type(self.metric).__name__} scores answers, and nothing of "
+                f"{type(self.task).__name__} is decoded: remove the metric, and give a measure"
+            )
         text: list[Side] = [
             side for side in SIDES if getattr(corpus.vocabularies, side) is not None
         ]
@@ -126,15 +132,23 @@ class Experiment:
             key for measure in self.measures for key in measure.keys(self.metric)
         )
 
-    def answers(self, params: Any, sources: Sequence[list[int] | np.ndarray]) -> list[list[int]]:
+    def answers(
+        self, params: Any, sources: Sequence[list[int] | np.ndarray], *, extra: int = EXTRA
+    ) -> list[list[int]]:
         """The answer of the search to each source, as ids; the experiment must be resolved.
 
         Args:
             params: the model's parameters.
             sources: encoded sources, as in `Corpus.splits`.
+            extra: how many more words than its source an answer may have.
         """
         return answers(
-            self.model, params, sources, search=self.search, batching=self.training.batching
+            self.model,
+            params,
+            sources,
+            search=self.search,
+            batching=self.training.batching,
+            extra=extra,
         )
 
     def texts(

@@ -9,6 +9,7 @@ from attnjax.models.bert import BertEncoder, BertModel, bert_layer
 from attnjax.models.bert_heads import BertClassifier, BertPretraining, BertTagger
 from attnjax.models.captioner import Captioner, Convolutions
 from attnjax.models.classifier import Classifier
+from attnjax.models.ensemble import Ensemble
 from attnjax.models.feed_forward import (
     ConvolutionFeedForward,
     FeedForward,
@@ -63,6 +64,7 @@ __all__ = [
     "Encoder",
     "EncoderLayer",
     "EncoderOutput",
+    "Ensemble",
     "FeedForward",
     "FeedForwardBase",
     "Feeding",

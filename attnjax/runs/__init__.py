@@ -7,15 +7,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from attnjax.runs.ensemble import ensemble
     from attnjax.runs.run_ablation import Sweep, sweep
     from attnjax.runs.summary import summarize
     from attnjax.runs.trained import Trained, open_trained
 
-__all__ = ["Sweep", "Trained", "open_trained", "summarize", "sweep"]
+__all__ = ["Sweep", "Trained", "ensemble", "open_trained", "summarize", "sweep"]
 
 _MODULES = {
     "Sweep": "run_ablation",
     "Trained": "trained",
+    "ensemble": "ensemble",
     "open_trained": "trained",
     "summarize": "summary",
     "sweep": "run_ablation",

@@ -10,14 +10,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from attnjax.config.override import Override, override
 from attnjax.data.corpora.parallel_text import read_pairs
+from attnjax.data.corpus import Corpus
 from attnjax.data.files import find_file
 from attnjax.decoding.beam import Beam
+from attnjax.decoding.generate import EXTRA
 from attnjax.decoding.greedy import Greedy
 from attnjax.decoding.search import Search
 from attnjax.errors import UserError, unknown
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs
 from attnjax.evaluation.metric import Metric
 from attnjax.evaluation.sentence_stats import sentences
+from attnjax.models.base import SequenceModel
 from attnjax.runs.trained import Trained
 
 MAX_SYMBOLS = 1_000
@@ -43,7 +48,7 @@ class Evaluation:
 
 
 def evaluate(trained: Trained, *, split: str = "test", beam: int | None = None) -> Evaluation:
-    """Score a run's answers to a split of its task.
+    """Score a run's answers to a split of its task; if nothing is decoded, take its measures there.
 
     Args:
         trained: the run.
@@ -51,13 +56,17 @@ def evaluate(trained: Trained, *, split: str = "test", beam: int | None = None) 
         beam: the number of hypotheses, 1 is greedy; None: the run's own search.
 
     Raises:
-        UserError: the task has no such split or no metric, or its data are missing.
+        UserError: the task has no such split, its data are missing, or the run has neither a metric
+            nor a measure.
     """
-    task = trained.experiment.task
-    _metric(trained)
-    corpus = task.load(trained.vocabularies)
+    experiment = trained.experiment
+    if not experiment.measures:
+        _metric(trained)
+    corpus = experiment.task.load(trained.vocabularies)
     if not corpus.splits.get(split):
         raise unknown("split", split, corpus.splits)
+    if experiment.metric is None:
+        return _measured(trained, split, corpus)
     sources = [example.source for example in corpus.splits[split]]
     if trained.vocabularies.source is not None:
         trained.experiment.model.check_lengths(sources, f"of the {split} split", "source")
@@ -102,15 +111,19 @@ def predict(
     *,
     beam: int | None = None,
     max_symbols: int = MAX_SYMBOLS,
+    extra: int = EXTRA,
     origin: str = "the input",
 ) -> list[str]:
     """A run's answer to each line; an empty line has an empty answer.
+
+    The answer of a language model is what comes after the line, which is a prompt.
 
     Args:
         trained: the run.
         lines: the sources as text.
         beam: as in `evaluate`.
         max_symbols: the largest number of symbols of a line.
+        extra: how many more symbols than its line an answer may have.
         origin: the lines' origin in words, for error messages.
 
     Raises:
@@ -119,8 +132,20 @@ def predict(
     asked = [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
     written = [line for _, line in asked]
     sources = _encoded(trained, asked, origin, max_symbols)
-    answers = iter(_answers(trained, written, sources, beam))
+    answers = iter(_answers(trained, written, sources, beam, extra))
     return [next(answers) if line.strip() else "" for line in lines]
+
+
+def searching(trained: Trained, overrides: Sequence[Override]) -> Trained:
+    """The run with overrides of its search.
+
+    Raises:
+        UserError: an override has an unknown path or value, or the search does not fit the model.
+    """
+    experiment = override(trained.experiment, overrides)
+    if isinstance(experiment.model, SequenceModel):
+        experiment.search.check(experiment.model)
+    return replace(trained, experiment=experiment)
 
 
 def _metric(trained: Trained) -> Metric:
@@ -180,12 +205,35 @@ def _scored(
     )
 
 
+def _measured(trained: Trained, split: str, corpus: Corpus) -> Evaluation:
+    """The measures of a run on a split, as those of its result are on the test split."""
+    experiment, metrics = trained.experiment, {}
+    parts = (corpus.splits, corpus.sources, corpus.references)
+    splits, sources, references = ({SPLIT: part[split]} if split in part else {} for part in parts)
+    corpus = replace(corpus, splits=splits, sources=sources, references=references)
+    inputs = EvalInputs(
+        experiment.model,
+        trained.params,
+        corpus,
+        experiment.training.batching,
+        seed=trained.manifest.seed,
+    )
+    for measure in experiment.measures:
+        measure.check(experiment.model, corpus)
+        metrics |= {str(one.key): one.value for one in measure.after_training(inputs)}
+    return Evaluation(on=split, sentences=len(splits[SPLIT]), metrics=metrics, details={})
+
+
 def _answers(
-    trained: Trained, written: Sequence[str], sources: Sequence[Any], beam: int | None
+    trained: Trained,
+    written: Sequence[str],
+    sources: Sequence[Any],
+    beam: int | None,
+    extra: int = EXTRA,
 ) -> list[str]:
     """The answers to sources, as text."""
     experiment = replace(trained.experiment, search=_search(trained.experiment.search, beam))
-    found = experiment.answers(trained.params, sources)
+    found = experiment.answers(trained.params, sources, extra=extra)
     return experiment.texts(trained.params, trained.vocabularies, written, sources, found)
 
 

@@ -20,9 +20,9 @@ def answered(sources: Sequence[list[int]]) -> list[list[int]]:
     return answers(None, {}, sources, search=Beam(size=2), batching=Batching(max_tokens=640))
 
 
-def echo(model, params, source, search, *, number) -> Hypotheses:
+def echo(model, params, source, search, *, number, extra) -> Hypotheses:
     """Every source itself."""
-    del model, params, search, number
+    del model, params, search, number, extra
     return Hypotheses(source[:, None], np.zeros((len(source), 1)))
 
 

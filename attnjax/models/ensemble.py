@@ -1,0 +1,116 @@
+"""Several models that answer as one."""
+
+import functools
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+from attnjax.attention.mask import Padding
+from attnjax.data.vocabularies import Side
+from attnjax.models.base import SequenceModel
+from attnjax.nn.length_limit import MaxLength
+from attnjax.nn.lift import clone_template
+
+
+class Ensemble(SequenceModel):
+    """p(word) = the mean over members of p_member(word): the logits are the mean's logarithm.
+
+    Members share the vocabularies, and nothing else: each has its own parameters, memory, cache and
+    state. An ensemble is of trained models; it is not trained itself.
+
+    Attributes:
+        members: the models.
+
+    Source: Sutskever et al. 2014, section 3.6; the mean is that of fairseq's `SequenceGenerator`.
+    """
+
+    members: tuple[SequenceModel, ...]
+
+    @staticmethod
+    def params(members: Any) -> dict[str, Any]:
+        """The parameters of an ensemble, from those of its members in their order."""
+        return {f"models_{number}": member for number, member in enumerate(members)}
+
+    @nn.nowrap
+    def with_vocabularies(self, source: int | None, target: int | None) -> Self:
+        return self.clone(
+            members=tuple(member.with_vocabularies(source, target) for member in self.members)
+        )
+
+    @nn.nowrap
+    def max_length(self, side: Side) -> MaxLength | None:
+        """The smallest limit of any member."""
+        limits = [member.max_length(side) for member in self.members]
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    @nn.nowrap
+    def max_words(self, places: Any) -> Any:
+        limits = [member.max_words(places) for member in self.members]
+        limits = [limit for limit in limits if limit is not None]
+        return functools.reduce(jnp.minimum, limits) if limits else None
+
+    @nn.nowrap
+    def alignment(self, params: Any, source: jax.Array, decoder_input: jax.Array) -> jax.Array:
+        """The mean of the members' alignments."""
+        found = [
+            member.alignment(params[f"models_{number}"], source, decoder_input)
+            for number, member in enumerate(self.members)
+        ]
+        return jnp.stack(found).mean(0)
+
+    def setup(self) -> None:
+        """Make the members."""
+        self.models = [clone_template(member) for member in self.members]
+
+    def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[tuple[Any, ...], Padding]:
+        """The memory and the mask of every member; of the places, the first member's mask."""
+        encoded = [model.encode(source, deterministic=deterministic) for model in self.models]
+        return tuple(encoded), encoded[0][1]
+
+    def features(
+        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
+    ) -> tuple[jax.Array, jax.Array]:
+        """The logits themselves [B, T, V], and as output embedding the identity [V, V]."""
+        found = _mean(
+            [model(source, decoder_input, deterministic=deterministic) for model in self.models]
+        )
+        return found, jnp.eye(found.shape[-1], dtype=found.dtype)
+
+    def start(
+        self, memory: tuple[Any, ...], mask: Padding, *, length: int, beams: int
+    ) -> tuple[Any, Any, Any]:
+        del mask
+        started = [
+            model.start(*encoded, length=length, beams=beams)
+            for model, encoded in zip(self.models, memory, strict=True)
+        ]
+        constants, cache, state = zip(*started, strict=True)
+        return constants, cache, state
+
+    def grow_cache(self, cache: Any, state: Any, *, length: int) -> tuple[Any, Any]:
+        grown = [
+            model.grow_cache(own_cache, own_state, length=length)
+            for model, own_cache, own_state in zip(self.models, cache, state, strict=True)
+        ]
+        cache, state = zip(*grown, strict=True)
+        return cache, state
+
+    def step(
+        self, constants: Any, cache: Any, state: Any, word: jax.Array, step: jax.Array
+    ) -> tuple[jax.Array, Any, Any]:
+        stepped = [
+            model.step(own, own_cache, own_state, word, step)
+            for model, own, own_cache, own_state in zip(
+                self.models, constants, cache, state, strict=True
+            )
+        ]
+        found, cache, state = zip(*stepped, strict=True)
+        return _mean(found), cache, state
+
+
+def _mean(logits: Any) -> jax.Array:
+    """The logarithm of the mean of the probabilities that logits [..., V] stand for."""
+    logs = jnp.stack([jax.nn.log_softmax(each) for each in logits])
+    return jax.nn.logsumexp(logs, axis=0) - jnp.log(float(len(logs)))
