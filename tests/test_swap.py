@@ -10,11 +10,12 @@ from attnjax.attention.align import Align
 from attnjax.attention.score import Score
 from attnjax.config.override import override, split
 from attnjax.config.parts import parts
+from attnjax.models.feed_forward import FeedForward
 from attnjax.models.rnn_decoders import LuongDecoder
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
-from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer
 
 WORDS = 7
 RECURRENT = Seq2Seq(width=4, encoder=Encoder(width=4), decoder=LuongDecoder(width=8))

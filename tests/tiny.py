@@ -18,8 +18,9 @@ from attnjax.decoding.greedy import Greedy
 from attnjax.evaluation.measures.alignment import Alignment
 from attnjax.evaluation.measures.saturation import Saturation
 from attnjax.experiment import Ablation, Claim, Experiment, Published, Setting, Value
+from attnjax.models.feed_forward import FeedForward
 from attnjax.models.transformer import Transformer
-from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer
 from attnjax.training.optimizers import Adam
 from attnjax.training.schedules import Constant
 from attnjax.training.settings import Training

@@ -17,8 +17,9 @@ from attnjax.data.special_tokens import END, PAD, START
 from attnjax.data.vocabularies import Side
 from attnjax.errors import UserError
 from attnjax.models.base import SequenceModel
+from attnjax.models.feed_forward import FeedForward
 from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs
-from attnjax.models.transformer_layers import EncoderLayer, FeedForward, PostNorm, Residual
+from attnjax.models.transformer_layers import EncoderLayer, PostNorm, Residual
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.length_limit import MaxLength
 from attnjax.nn.lift import clone_template, inherit

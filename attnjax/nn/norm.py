@@ -206,7 +206,7 @@ def move_running(updated: Any, params: Any, gradients: Any) -> Any:
 
 
 def _names_running(path: tuple[Any, ...]) -> bool:
-    return is_running(str(path[-1].key)) if path else False
+    return bool(path) and is_running(str(getattr(path[-1], "key", "")))
 
 
 class NoNorm(Norm):

@@ -22,11 +22,12 @@ from attnjax.decoding.beam import Beam
 from attnjax.decoding.generate import generate
 from attnjax.decoding.greedy import Greedy
 from attnjax.decoding.length_penalty import GNMT
+from attnjax.models.feed_forward import FeedForward
 from attnjax.models.rnn_decoders import LuongDecoder
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
-from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer
 from tests.decoding.plain import Tie, plain
 
 EXTRA = 4

@@ -11,14 +11,9 @@ from attnjax.attention.attention import Attention
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Position, Sinusoidal
 from attnjax.attention.score import ScaledDot, Score
+from attnjax.models.feed_forward import FeedForward
 from attnjax.models.transformer import Transformer
-from attnjax.models.transformer_layers import (
-    DecoderLayer,
-    EncoderLayer,
-    FeedForward,
-    PostNorm,
-    Residual,
-)
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, PostNorm, Residual
 
 VOCABULARY, WIDTH, HEADS, HIDDEN = 12, 8, 2, 5
 

@@ -12,11 +12,12 @@ from attnjax.attention.attention import Attention
 from attnjax.attention.multihead import MultiHead
 from attnjax.models.captioner import Captioner, Convolutions
 from attnjax.models.classifier import Classifier
+from attnjax.models.feed_forward import FeedForward
 from attnjax.models.rnn_decoders import BahdanauDecoder, LuongDecoder
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
-from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer
 from attnjax.nn.dropout import Dropout
 
 SOURCE, GIVEN = np.array([[4, 5, 6]]), np.array([[7, 8]])

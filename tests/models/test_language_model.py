@@ -21,14 +21,9 @@ from attnjax.decoding.beam import Beam
 from attnjax.decoding.generate import generate
 from attnjax.decoding.greedy import Greedy
 from attnjax.errors import UserError
+from attnjax.models.feed_forward import FeedForward
 from attnjax.models.language_model import LanguageModel
-from attnjax.models.transformer_layers import (
-    DecoderLayer,
-    FeedForward,
-    PostNorm,
-    PreNorm,
-    Residual,
-)
+from attnjax.models.transformer_layers import DecoderLayer, PostNorm, PreNorm, Residual
 from tests.models import oracle
 from tests.models.small import GIVEN, HEADS, HIDDEN, SOURCE, VOCABULARY, WIDTH, initial
 from tests.models.stepwise import stepped_and_parallel

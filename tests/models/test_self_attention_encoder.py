@@ -11,8 +11,9 @@ from attnjax.attention.position import Learned, NoPosition, Sinusoidal
 from attnjax.attention.score import ScaledDot
 from attnjax.data.special_tokens import END, PAD, START
 from attnjax.models.classifier import Classifier
+from attnjax.models.feed_forward import FeedForward
 from attnjax.models.self_attention_encoder import SelfAttentionEncoder
-from attnjax.models.transformer_layers import EncoderLayer, FeedForward, PostNorm, PreNorm
+from attnjax.models.transformer_layers import EncoderLayer, PostNorm, PreNorm
 from tests.attention.oracle import multi_head
 from tests.models import oracle
 

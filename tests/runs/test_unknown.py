@@ -22,7 +22,8 @@ from attnjax.decoding.greedy import Greedy
 from attnjax.evaluation.measures.by_length import ByLength
 from attnjax.evaluation.unknown_words import CopyUnknown
 from attnjax.experiment import Ablation, Claim, Experiment, LengthGain
-from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.models.feed_forward import FeedForward
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer
 from attnjax.models.transformer import Transformer
 from attnjax.training.optimizers import Adam
 from attnjax.training.schedules import Constant

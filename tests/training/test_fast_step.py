@@ -9,8 +9,9 @@ from attnjax.attention.attention import Attention
 from attnjax.attention.multihead import MultiHead
 from attnjax.data.batching import Batch
 from attnjax.data.special_tokens import PAD
+from attnjax.models.feed_forward import FeedForward
 from attnjax.models.transformer import Transformer
-from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer
 from attnjax.training.objectives.base import CrossEntropy, shifted
 from attnjax.training.optimizers import Adam
 from attnjax.training.schedules import Constant

@@ -12,11 +12,12 @@ import pytest
 from attnjax.attention.multihead import MultiHead
 from attnjax.config.vary import vary
 from attnjax.errors import UserError
+from attnjax.models.feed_forward import FeedForward
 from attnjax.models.rnn_decoders import LuongDecoder
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
-from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward, PreNorm
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, PreNorm
 from attnjax.nn.norm import BatchNorm
 from attnjax.training import sharding
 from attnjax.training.objectives import cross_entropy

@@ -8,8 +8,9 @@ from attnjax.attention.multihead import MultiHead
 from attnjax.data.batching import Batching
 from attnjax.data.generated.sequences import Reverse
 from attnjax.evaluation.measures.base import EvalInputs
+from attnjax.models.feed_forward import FeedForward
 from attnjax.models.transformer import Transformer
-from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer
 
 
 @pytest.fixture(scope="module")

@@ -16,10 +16,11 @@ from attnjax.evaluation.measures.saturation import (
     jacobian_norm,
     logit_variance,
 )
+from attnjax.models.feed_forward import FeedForward
 from attnjax.models.rnn_decoders import LuongDecoder
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
-from attnjax.models.transformer_layers import DecoderLayer, FeedForward
+from attnjax.models.transformer_layers import DecoderLayer
 from tests.evaluation.measures.unbatched import alone
 
 EXAMPLES = 7

@@ -19,11 +19,12 @@ from attnjax.data.batching import Batch
 from attnjax.data.special_tokens import END, PAD
 from attnjax.errors import UserError
 from attnjax.models.captioner import Captioner, Convolutions
+from attnjax.models.feed_forward import FeedForward
 from attnjax.models.rnn_decoders import LuongDecoder
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
-from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer
 from attnjax.training.checkpoint import Checkpoints, RunProgress
 from attnjax.training.objectives.base import CrossEntropy, shifted
 from attnjax.training.objectives.show_attend_tell import (

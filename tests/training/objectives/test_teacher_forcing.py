@@ -12,11 +12,12 @@ import pytest
 from attnjax.attention.multihead import MultiHead
 from attnjax.data.batching import Batch
 from attnjax.data.special_tokens import PAD, START
+from attnjax.models.feed_forward import FeedForward
 from attnjax.models.rnn_decoders import BahdanauDecoder, LuongDecoder
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
-from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.objectives.teacher_forcing import TeacherForcing, predicted_inputs
 from tests.training.toy import WORDS, ragged
