@@ -10,8 +10,8 @@ import pytest
 
 from attnjax.data.special_tokens import END, PAD
 from attnjax.decoding.generate import generate
+from attnjax.decoding.greedy import Greedy
 from attnjax.decoding.label import Label
-from attnjax.decoding.search import Greedy
 from attnjax.errors import UserError
 from attnjax.models.base import logits
 from attnjax.models.bert import segments_of

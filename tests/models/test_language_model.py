@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.align import Align, LocalMonotonic, Softmax
+from attnjax.attention.align import Align, Softmax
 from attnjax.attention.attention import Attention, AttentionBase
+from attnjax.attention.local_align import LocalMonotonic
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Learned, NoPosition, Position, Sinusoidal
 from attnjax.attention.score import Location, ScaledDot, Score
