@@ -67,7 +67,7 @@ def uniform(logits: jax.Array, mask: jax.Array | None = None) -> jax.Array:
 
 
 class AlignContext(NamedTuple):
-    """What an align may know besides the logits.
+    """The inputs of an align besides logits and mask.
 
     Attributes:
         query: [..., T, K].
@@ -101,7 +101,7 @@ class Align(nn.Module, ABC):
         """Logits and booleans, both [..., T, S] -> weights [..., T, S]."""
 
     def factor(self) -> float | jax.Array:
-        """What a softmax multiplies its logits by: a number, or a scalar with a gradient."""
+        """The factor of the softmax's logits: a number, or a scalar with a gradient."""
         return 1.0
 
     @nn.nowrap
@@ -152,7 +152,7 @@ class LearnedScale(Align):
 
     @nn.compact
     def factor(self) -> jax.Array:
-        """The number, a scalar."""
+        """The learned factor, a scalar."""
         return jnp.exp(self.param("log_scale", nn.initializers.zeros, ()))
 
     @nn.nowrap

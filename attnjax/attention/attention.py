@@ -47,18 +47,18 @@ class AttentionBase(nn.Module, ABC):
 
         Args:
             query: [..., T, K].
-            memory: what `prepare` returned.
+            memory: the result of `prepare`.
             mask: a mask, or booleans [..., T, S], True = attend; None allows everything.
             positions: absolute, integers [..., T] and [..., S]; None means 0, 1, ...
-            deterministic: no dropout, no draws.
+            deterministic: whether to leave out dropout and sampling.
         """
 
     def start(self, memory: Any) -> Any | None:
-        """The state of causal self-attention before the first key; by default None: it has none.
+        """The state of causal self-attention before the first key; None (default): there is none.
 
-        An attention that has one can read the keys one at a time, by `step`: all that it keeps of
-        them is the state, whose size does not grow with their number. A search keeps the memory of
-        all keys of an attention that has none.
+        An attention with a state reads the keys one at a time, by `step`, and keeps only the state,
+        whose size does not grow with the number of keys. For an attention without a state a search
+        keeps the memory of all keys.
 
         Args:
             memory: of any keys [..., S, any]; only shapes and dtypes count.
@@ -105,7 +105,7 @@ class AttentionBase(nn.Module, ABC):
 
 
 class Memory(NamedTuple):
-    """What `Attention.prepare` returns: the prepared key [..., S, any], the value [..., S, V]."""
+    """The prepared keys [..., S, any] and the values [..., S, V] of `Attention`."""
 
     key: jax.Array
     value: jax.Array

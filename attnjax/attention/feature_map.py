@@ -1,4 +1,4 @@
-"""Feature maps of linear attention: phi, whose products say how well a query fits a key.
+"""Feature maps phi of linear attention: phi(q) . phi(k) says how well a query fits a key.
 
 A map gives the logarithm of its features, which are positive. Linear attention subtracts the
 largest before it takes the exponential, so that no feature overflows in any dtype.

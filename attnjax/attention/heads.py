@@ -1,4 +1,4 @@
-"""How the heads of a `MultiHead` run: in one call if all compute the same, else each on its own.
+"""Computing the heads of a `MultiHead`: in one call if possible, else each on its own.
 
 H heads of queries may share fewer keys and values. Then each of G heads of keys serves a group of
 H / G neighboring heads of queries, and the memory holds G heads.
@@ -76,11 +76,11 @@ def attend_heads(
     Args:
         head: the attention of one head.
         query: the projected queries.
-        memory: what `prepare_heads` returned.
-        mask: the same for all heads; None allows everything.
-        positions: the same for all heads.
+        memory: the result of `prepare_heads`.
+        mask: the mask of all heads; None allows everything.
+        positions: the positions of all heads.
         group: H / G, the number of heads that share each key.
-        deterministic: no dropout, no draws.
+        deterministic: whether to leave out dropout and sampling.
     """
     # Sown weights of heads in groups would be [..., G, H / G, T, S].
     shown = group > 1 and head.is_mutable_collection("attention")

@@ -1,4 +1,4 @@
-"""Linear attention: a product of features in the place of the softmax's exponential.
+"""Linear attention: products of features take the place of the softmax's exponential.
 
     context[t] = sum over s of (phi(q_t) . phi(k_s)) v_s / sum over s of phi(q_t) . phi(k_s)
                = phi(q_t) S / (phi(q_t) . z)
@@ -60,7 +60,7 @@ class LinearState(NamedTuple):
 
 
 def empty_state(memory: LinearMemory) -> LinearState:
-    """S and z of no key, of the shape that the keys of this memory need."""
+    """S and z of no key, in the shapes of this memory."""
     *leading, _, features = memory.features.shape
     wide = jnp.result_type(memory.features, memory.value)
     return LinearState(
@@ -83,7 +83,7 @@ def add_keys(state: LinearState, memory: LinearMemory) -> LinearState:
 
 
 def read_state(query: jax.Array, state: LinearState) -> jax.Array:
-    """The context phi(q) S / (phi(q) . z) of queries that see the keys of a state, and no others.
+    """The context phi(q) S / (phi(q) . z) of queries that see only the keys of a state.
 
     Args:
         query: features, [..., T, F]; a factor of a query's features cancels.
@@ -100,7 +100,7 @@ def read_state(query: jax.Array, state: LinearState) -> jax.Array:
 def read_keys(
     query: jax.Array, state: LinearState, memory: LinearMemory, allowed: jax.Array
 ) -> jax.Array:
-    """The context of queries that see the keys of a state, and of a memory the allowed keys.
+    """The context of queries that see the keys of a state and the allowed keys of a memory.
 
     Args:
         query: features, [..., T, F].
@@ -121,7 +121,7 @@ def read_keys(
 
 
 def causal_linear(query: jax.Array, memory: LinearMemory) -> jax.Array:
-    """The context of T queries that see the keys up to their own.
+    """Causal linear attention: the context of T queries, each of the keys up to its own.
 
     A state for every query would take T F V numbers. Here one is kept for each chunk of C queries,
     T F V / C, and within a chunk the products [C, C] of queries and keys.

@@ -23,7 +23,7 @@ H K = D it is Glorot's initializer."""
 class MultiHead(AttentionBase):
     """MultiHead(Q, K, V) = [head_1; ...; head_H] W, head_h = attention(Q W_h^Q, K W_h^K, V W_h^V).
 
-    Any attention may be the head; each head has parameters and initial values of its own. Sown
+    Any attention can be the head; each head has parameters and initial values of its own. Sown
     weights are [B, H, T, S]; a mask given as an array is [B, T, S].
 
     Attributes:

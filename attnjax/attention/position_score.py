@@ -1,7 +1,7 @@
-"""Scores that know positions, around a score that does not: rotary, ALiBi, relative positions.
+"""Scores with positions, around a score without: rotary, ALiBi, relative positions.
 
-A position that is added to an embedding says where one word stands. A score around a score changes
-the logit of a query and a key by how far apart they stand.
+A position that is added to an embedding says where one word is. A score around a score changes the
+logit of a query and a key by their distance.
 """
 
 from dataclasses import field
@@ -108,10 +108,10 @@ def relative(query: jax.Array, by_distance: jax.Array, positions: Positions) -> 
 
 
 class PositionScore(Score):
-    """A score that adds positions to the score it stands around, which prepares the keys.
+    """A score that adds positions to an inner score; the inner score prepares the keys.
 
     Attributes:
-        score: the score around which it stands.
+        score: the inner score.
     """
 
     score: Score = field(default_factory=ScaledDot)

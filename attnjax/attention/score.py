@@ -1,4 +1,4 @@
-"""Scores: how well a query fits each key, as logits.
+"""Scores: from queries and keys to logits, which say how well each key fits each query.
 
 Every score is a module over the pure function of the same name. A score is written for one head,
 and knows nothing of heads and masks. Logits are float32 or wider: a dot product of float16 vectors
@@ -156,12 +156,12 @@ def _sum(one: Partial, other: Partial, query: jax.Array, positions: Positions) -
 
 
 class Score(nn.Module, ABC):
-    """A score: `prepare` computes what depends on the key alone, `__call__` compares.
+    """A score: `prepare` computes the part of the keys alone, `__call__` the logits.
 
     `prepare` runs once for each source sentence, outside any decoding loop.
 
-    A fused kernel computes dot products only. A score whose logits are dot products says so by
-    `is_dot_product`, and by `as_dot_product` of which vectors.
+    A fused kernel computes dot products only. A score whose logits are dot products says so in
+    `is_dot_product`, and gives the vectors in `as_dot_product`.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -188,7 +188,7 @@ class Score(nn.Module, ABC):
 
     @nn.nowrap
     def same_in_every_head(self) -> bool:
-        """Whether a dot product has no parameters and does not ask which head it is in."""
+        """Whether a dot product is the same in every head: no parameters, no head number."""
         return False
 
     def as_dot_product(self, query: jax.Array, key: jax.Array, positions: Positions) -> DotProduct:
@@ -203,7 +203,7 @@ class Score(nn.Module, ABC):
 
     @nn.nowrap
     def in_words(self) -> str:
-        """The name of the score, for a message."""
+        """The name of the score, for error messages."""
         return type(self).__name__
 
 

@@ -1,4 +1,4 @@
-"""Beam search: the best hypotheses of a sentence go on together."""
+"""Beam search: several hypotheses of a sentence are continued together."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Any, NamedTuple
@@ -32,8 +32,8 @@ class _Finished(NamedTuple):
 class _BeamState(NamedTuple):
     """The live and the finished hypotheses of each sentence.
 
-    A word is written once and never moved: `finalize` follows a finished hypothesis from its END
-    back through `parents`.
+    A word is written once and never moved: `finalize` follows each finished hypothesis back from
+    its END through `parents`.
 
     Attributes:
         last: the last words of the live hypotheses, [B, K].
@@ -56,7 +56,7 @@ class _BeamState(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Beam(Search):
-    """The `size` best live hypotheses go on together; finished ones are kept beside them.
+    """Beam search: the `size` best live hypotheses are continued, finished ones are kept aside.
 
     The rules are those of fairseq's ``SequenceGenerator``, which published figures were made with:
 

@@ -1,4 +1,4 @@
-"""Sampling: the next word is drawn from the model's probabilities, or from the larger of them."""
+"""Sampling: the next word is drawn from the model's probabilities, or from the largest ones."""
 
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
@@ -13,13 +13,13 @@ from attnjax.decoding.search import Hypotheses, Search, pick
 
 
 class _SampleState(NamedTuple):
-    """The hypotheses of each sentence, and where its random draws come from.
+    """The hypotheses of each sentence, and the number that its random draws depend on.
 
     Attributes:
         last: [B, K].
         active: whether any hypothesis is unfinished, [B].
         limit: [B].
-        number: of the sentence, int [B].
+        number: the number of the sentence, int [B].
         tokens: [B, K, L].
         score: float32 [B, K].
     """
@@ -36,8 +36,8 @@ class _SampleState(NamedTuple):
 class Sample(Search):
     """Each word is drawn from p(v)^(1/temperature), restricted to the most probable words.
 
-    The words that may be drawn are the `top_k` most probable ones, and of these the fewest whose
-    probabilities sum to at least `top_p`; the probabilities of what is left are renormalized. The
+    Words are drawn from the `top_k` most probable ones, and of these from the fewest whose
+    probabilities sum to at least `top_p`; the remaining probabilities are renormalized. The
     score of a hypothesis is its log-probability under the model itself, neither restricted nor
     flattened. Of several hypotheses the one with the best score comes first.
 
@@ -45,11 +45,11 @@ class Sample(Search):
     other sentences of its batch, nor on padding.
 
     Attributes:
-        temperature: towards 0 the most probable word is drawn always, above 1 all words become more
-            alike.
-        top_k: how many words may be drawn; 1 is greedy search; None: all.
-        top_p: see above; towards 0 it is greedy search; 1: all.
-        seed: of the draws.
+        temperature: near 0 the most probable word is always drawn; above 1 the probabilities become
+            more alike.
+        top_k: the number of words to draw from; 1 is greedy search; None: all words.
+        top_p: the least sum of probabilities to draw from; near 0 is greedy search; 1: all words.
+        seed: the seed of the draws.
         size: K, how many hypotheses are drawn, independently.
 
     Source: Ackley et al. 1985 (temperature); Fan et al. 2018, section 5.1 (top-k); Holtzman et al.

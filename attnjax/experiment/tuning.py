@@ -1,8 +1,9 @@
 """A grid of values that every variant is tuned over before its seeds are trained.
 
-A fair comparison is one tuned alike: a learning rate that suits one variant may not suit another.
-Each variant is trained at every point of the same grid, with one seed that no other run has. Its
-seeds are then trained at the point with the lowest validation loss. Test data are not looked at.
+In a fair comparison all variants are tuned in the same way: a learning rate that suits one variant
+may not suit another. Each variant is trained at every point of the same grid, with a seed that no
+other run has. Its seeds are then trained at the point with the lowest validation loss. Test data
+are not used.
 """
 
 from collections.abc import Mapping
@@ -28,12 +29,12 @@ def points(grid: Grid) -> list[Point]:
 
 
 def point_name(point: Point) -> str:
-    """The name of a point's folder, as `optimizer.schedule.peak=0.001`."""
+    """The name of a point's folder, such as `optimizer.schedule.peak=0.001`."""
     return ",".join(f"{path}={shortest(value)}" for path, value in point.items())
 
 
 def shortest(value: float) -> str:
-    """A value to at most twelve digits, 0.001 for 1.0e-3."""
+    """A value with at most twelve digits: 0.001 for 1.0e-3."""
     return f"{value:.12g}"
 
 
@@ -48,8 +49,8 @@ def check_grid(grid: Grid, base: Any, variants: Mapping[str, Any]) -> None:
     """Refuse a grid that not every variant can be tuned over.
 
     Raises:
-        UserError: a value stands there twice, a variant has no such field or one that takes no such
-            value, or a variant is defined by the field.
+        UserError: a value occurs twice, a variant has no such field or does not allow the value, or
+            the field defines a variant.
     """
     for path, values in grid.items():
         if "**" in path:

@@ -1,4 +1,4 @@
-"""The heads of BERT: masked words with the next sentence, one label a text, one label a word."""
+"""The heads of BERT: masked words and next sentence, a label per text, a label per word."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -54,13 +54,13 @@ class BertClassifier(BertModel):
         self.drop = Dropout(self.dropout)
 
     def label_head(self) -> LabelHead:
-        """What maps the pooled vector to labels."""
+        """The head that maps the pooled vector to labels."""
         return self.label
 
     def label_features(
         self, state: jax.Array, *, deterministic: bool
     ) -> tuple[jax.Array, jax.Array]:
-        """START's state [B, 1, D] -> what the logits of the labels are the product of."""
+        """From START's state [B, 1, D] to the factors of the labels' logits."""
         pooled = jnp.tanh(self.pooler(state))
         return self.label_head()(self.drop(pooled, deterministic=deterministic))
 
@@ -83,8 +83,8 @@ class BertClassifier(BertModel):
         """
         if decoder_input.shape[1] != 1:
             raise UserError(
-                f"a {type(self).__name__} gives one label to a text; a target of one symbol was "
-                f"wanted, got {decoder_input.shape[1]}"
+                f"a {type(self).__name__} gives one label to a text, so that a target must have "
+                f"one symbol; got {decoder_input.shape[1]}"
             )
         state, _ = self.encode(source, deterministic=deterministic)
         return self.label_features(state, deterministic=deterministic)

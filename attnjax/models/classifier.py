@@ -118,7 +118,7 @@ class Classifier(SequenceModel):
         """
         if decoder_input.shape[1] != 1:
             raise UserError(
-                "a Classifier gives one label to a text; a target of one symbol was wanted, "
+                "a Classifier gives one label to a text, so that a target must have one symbol; "
                 f"got {decoder_input.shape[1]}"
             )
         constants = self._constants(*self.encode(source, deterministic=deterministic))

@@ -1,4 +1,4 @@
-"""Feed-forward networks of a Transformer's layer: what it computes at every position by itself."""
+"""Feed-forward networks of a Transformer layer, which compute each position separately."""
 
 from abc import ABC, abstractmethod
 from functools import partial
@@ -29,7 +29,7 @@ ACTIVATIONS = {
 
 
 class FeedForwardBase(nn.Module, ABC):
-    """A network at every position by itself. A part: subclasses are chosen on the command line."""
+    """A network for each position alone. A part: subclasses are chosen on the command line."""
 
     @abstractmethod
     def __call__(self, x: jax.Array, *, deterministic: bool) -> jax.Array:

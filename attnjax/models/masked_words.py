@@ -1,4 +1,4 @@
-"""What a masked language model predicts: words of its source, and perhaps the source's label."""
+"""The interface of masked language models, which predict words of their source."""
 
 from abc import abstractmethod
 from typing import NamedTuple
@@ -13,11 +13,11 @@ type Product = tuple[jax.Array, jax.Array]
 
 
 class Predictions(NamedTuple):
-    """What a pass over a source predicts.
+    """The predictions of a pass over a source.
 
     Attributes:
-        words: of the asked places [B, N].
-        label: of the whole source, T = 1; None: the model has no head for labels.
+        words: the words at the given places [B, N].
+        label: the label of the whole source, T = 1; None: the model has no head for labels.
     """
 
     words: Product
@@ -35,7 +35,7 @@ class MaskedWordModel(SequenceModel):
 
     @abstractmethod
     def predict(self, source: jax.Array, places: jax.Array, *, deterministic: bool) -> Predictions:
-        """The words at some places of a source, and its label.
+        """Predict the words at some places of a source, and the label of the source.
 
         Args:
             source: [B, S], with the id V where a word is masked.

@@ -1,4 +1,4 @@
-"""What a classifier asks of its encoder: the states of a text, and a query to them."""
+"""The interface of a classifier's encoder: the states of a text, and a query to them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -12,11 +12,11 @@ from attnjax.models.sown_attention import LayerAttention
 
 
 class EncodedText(NamedTuple):
-    """What an encoder makes of a text.
+    """The output of a text encoder.
 
     Attributes:
-        states: of every word, [B, S, W].
-        query: what stands for the text as a whole, [B, 1, W].
+        states: the states of all words, [B, S, W].
+        query: a vector for the whole text, [B, 1, W].
     """
 
     states: jax.Array
@@ -24,7 +24,7 @@ class EncodedText(NamedTuple):
 
 
 class TextEncoder(nn.Module, ABC):
-    """An encoder of texts, which a classifier reads. A part: subclasses are chosen in its field.
+    """An encoder of texts for a classifier. A part: subclasses are chosen on the command line.
 
     Attributes:
         dropout: the rate; None means the model's.

@@ -26,10 +26,10 @@ from attnjax.nn.norm import LayerNorm, Norm
 
 
 class Residual(nn.Module, ABC):
-    """Where the norm of a residual connection stands: post(x, f(pre(x))) of a sub-layer f.
+    """A residual connection with a norm: post(x, f(pre(x))) for a sub-layer f.
 
-    All three functions are from [..., D] to [..., D]. Their last argument, booleans [...], says in
-    training which positions are no padding; it is None in evaluation and search, see `Norm`.
+    All three functions are from [..., D] to [..., D]. In training their last argument, booleans
+    [...], says which positions are not padding; in evaluation and search it is None, see `Norm`.
     """
 
     @abstractmethod

@@ -29,8 +29,8 @@ class Norm(nn.Module, ABC):
 
         Args:
             x: the vectors.
-            counted: booleans [...], in training: the vectors that are no padding. None: evaluation
-                or search, where a norm over a batch takes its running statistics.
+            counted: booleans [...], in training: the vectors that are not padding. None: evaluation
+                or search, where a norm over a batch uses its running statistics.
         """
 
 

@@ -1,4 +1,4 @@
-"""BERT's parameters in the public layout, which `transformers` writes, and as ours."""
+"""Reading BERT's parameters from the public layout, which `transformers` writes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
@@ -19,7 +19,7 @@ ONLY = {
     "layer_norm_eps": 1e-12,
     "position_embedding_type": "absolute",
 }
-"""What a config.json may say of all but sizes and dropout: nothing, or this."""
+"""The only values that a config.json may have for its fields beside sizes and dropout."""
 
 LABELS = ("next", "other")
 """Of a pair of sentences, in the order of the layout's rows."""
@@ -27,7 +27,7 @@ LABELS = ("next", "other")
 
 @dataclass(frozen=True, kw_only=True)
 class BertConfig:
-    """What a config.json says of a BERT; the names are those of the layout."""
+    """The sizes of a BERT from its config.json; the names are those of the layout."""
 
     vocab_size: PositiveInt
     hidden_size: PositiveInt
@@ -84,7 +84,7 @@ class Layout:
     """The arrays of the public layout, read by their names."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray], where: str) -> None:
-        """Read from `arrays`; `where` is the file that errors name."""
+        """Read from `arrays`; error messages name the file `where`."""
         self.arrays, self.where = arrays, where
 
     def array(self, name: str, *shape: int) -> np.ndarray:

@@ -142,7 +142,7 @@ def test_what_is_no_text_with_labels_is_refused():
     with pytest.raises(UserError, match="BertPretraining wants text"):
         MODEL.with_vocabularies(None, 6)
     model, params = BertClassifier(bert=MODEL.bert).with_vocabularies(len(ORDER) - 1, 7), {}
-    with pytest.raises(UserError, match="one label to a text; .* got 2"):
+    with pytest.raises(UserError, match="one label to a text, .* got 2"):
         states(model, params, source(), decoder_input=jnp.ones((2, 2), int))
     limit = MODEL.max_length("source")
     assert limit == (8, "model.bert.position.max_length")

@@ -205,7 +205,7 @@ def test_refuses_what_is_no_labeled_text():
     sized = Classifier().with_vocabularies(WORDS, LABELS)
     assert (sized.source_vocabulary, sized.vocabulary) == (WORDS, LABELS)
     classifier = model()
-    with pytest.raises(UserError, match=r"one label to a text; .* got 2"):
+    with pytest.raises(UserError, match=r"one label to a text, .* got 2"):
         classifier.apply(
             {"params": drawn(classifier)}, SOURCE, jnp.ones((5, 2), int), deterministic=True
         )

@@ -19,7 +19,7 @@ type Fraction = Annotated[float, Ge(0), Lt(1)]
 
 @dataclass(frozen=True, kw_only=True)
 class RawText(Task):
-    """A UTF-8 text as a stream of symbols: each is predicted from those before it.
+    """A UTF-8 text as a stream of symbols, each predicted from the symbols before it.
 
     The last characters of the text are the test split, those before them the validation split, the
     others the training split; the vocabulary is learned from the training split. Every split is cut
@@ -98,7 +98,7 @@ class RawText(Task):
         return vocabulary.encode(text)
 
     def split(self, text: str) -> dict[str, str]:
-        """The text of each split, in their order in the whole."""
+        """The text of each split, in the order of the file."""
         test = len(text) - round(self.test * len(text))
         valid = test - round(self.valid * len(text))
         parts = {"train": text[:valid], "valid": text[valid:test], "test": text[test:]}

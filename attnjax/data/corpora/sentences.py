@@ -1,4 +1,4 @@
-"""Sentences without answers, and pairs of them: what a masked language model is trained on."""
+"""Sentences without answers, and pairs of sentences, for training masked language models."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -29,29 +29,29 @@ NEXT, OTHER = "next", "other"
 
 
 def training_sources(tasks: Iterable[Task]) -> list[str]:
-    """The source texts of the training splits of some tasks, in their order.
+    """The source texts of the training splits of several tasks, in the order of the tasks.
 
     Raises:
-        UserError: a task's sources are no text.
+        UserError: the sources of a task are not text.
     """
     found = []
     for task in tasks:
         sources = task.load().sources.get("train")
         if not sources:
-            raise UserError(f"a task with text was wanted; the sources of {task} are none")
+            raise UserError(f"the sources of the task {task} are not text")
         found += sources
     return found
 
 
 @dataclass(frozen=True, kw_only=True)
 class LearnedFrom(VocabularyPart):
-    """A vocabulary learned from the training sources of other tasks, whatever this task's are.
+    """A vocabulary learned from the training sources of given tasks instead of this task's.
 
-    So tasks have one vocabulary: parameters trained on one fit the other.
+    Several tasks can share such a vocabulary, so that parameters trained on one fit the others.
 
     Attributes:
-        vocabulary: how it is learned.
-        tasks: from whose sources.
+        vocabulary: the way to learn it.
+        tasks: the tasks whose sources it is learned from.
     """
 
     vocabulary: VocabularyPart = SplitWords()
@@ -72,11 +72,11 @@ class Unlabeled(Task):
     Nothing is decoded: a measure such as `MaskedWords` gives the results.
 
     Attributes:
-        tasks: whose sources.
+        tasks: the tasks whose sources are taken.
         valid: the number of sentences held out for validation.
-        test: likewise, for the test split.
-        seed: of the generator that draws them; equal seeds give equal splits.
-        vocabulary: of the words.
+        test: the number of sentences held out for the test split.
+        seed: the seed of the draw; equal seeds give equal splits.
+        vocabulary: the vocabulary of the words.
     """
 
     tasks: tuple[Task, ...]
@@ -177,7 +177,7 @@ def _joined(first: str, second: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class PairLabels(VocabularyPart):
-    """The two labels of a pair, always in one order."""
+    """The two labels of a pair, always in the same order."""
 
     def learn(self, texts: Iterable[str]) -> LabelVocabulary:
         del texts

@@ -1,4 +1,4 @@
-"""How well a masked language model predicts the words that are hidden from it."""
+"""The perplexity and accuracy of a masked language model on hidden words."""
 
 import math
 from collections.abc import Sequence

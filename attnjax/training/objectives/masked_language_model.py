@@ -18,13 +18,13 @@ from attnjax.training.objectives.base import Objective, Totals, streams
 from attnjax.training.objectives.cross_entropy import cross_entropy
 
 MASKED, RANDOM = 0.8, 0.1
-"""Of the chosen words so many become MASK, and so many a random word; the others stay."""
+"""The shares of the chosen words that become MASK and a random word; the others stay."""
 
 type Rate = Annotated[float, Gt(0), Le(1)]
 
 
 class MaskedSource(NamedTuple):
-    """A source some of whose words are to be predicted.
+    """A source with words chosen to be predicted.
 
     Attributes:
         source: [B, S], with MASK and random words.
@@ -38,7 +38,7 @@ class MaskedSource(NamedTuple):
 
 
 def mask_words(key: jax.Array, source: jax.Array, vocabulary: int, rate: float) -> MaskedSource:
-    """Choose words of a source to be predicted, and hide most of them.
+    """Choose words of a source to be predicted, and hide most of the chosen words.
 
     Of a row with n words, END and PAD not counted, max(1, round(rate n)) are chosen; of those 80 %
     become MASK and 10 % a random word. What is drawn for a word depends on the key, the number of

@@ -1,4 +1,4 @@
-"""The objective of self-attentive sentence embeddings: hops that look at the same words cost."""
+"""The objective of self-attentive sentence embeddings, with a penalty on redundant hops."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ from attnjax.training.objectives.base import CrossEntropy, Totals, features, shi
 
 @dataclass(frozen=True, kw_only=True)
 class RedundancyPenalty(CrossEntropy):
-    """The cross entropy of labels, and a penalty on hops that look at the same words.
+    """The cross entropy of labels plus a penalty on hops that attend to the same words.
 
         loss = cross entropy + penalty ||A A^T - I||_F^2
 

@@ -103,5 +103,5 @@ def test_what_is_too_little_is_refused(reviews, book):
         Unlabeled(tasks=(reviews,), valid=30, test=20).load()
     with pytest.raises(UserError, match=r"task.test=58 must be less .* 58"):
         SentencePairs(files=(book,), valid=8, test=58).load()
-    with pytest.raises(UserError, match="a task with text was wanted"):
+    with pytest.raises(UserError, match="the sources of the task .* are not text"):
         Unlabeled(tasks=(Shapes(train=4, valid=2, test=2),), valid=1, test=1).load()
