@@ -1,8 +1,9 @@
-"""The house rules that a reader relies on and a reviewer would forget to check."""
+"""House rules that readers rely on and that reviews tend to miss."""
 
 import ast
 import subprocess
 import sys
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -118,6 +119,35 @@ def test_no_module_imports_itself_in_a_circle():
             below[module] = set()
     circles = TopologicalSorter(below)
     circles.prepare()
+
+
+@cache
+def defined(module: str) -> set[str]:
+    """The names that a module defines or imports, and those that it exports."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(MODULES[module].read_text())):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.alias):
+            names.add(node.asname or node.name.partition(".")[0])
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names.add(node.value)  # in `__all__`, of a package that imports when it is asked
+    return names
+
+
+def test_every_imported_name_exists():
+    """Also in tests and experiments, of which pyright lets an unknown name pass."""
+    missing = [
+        f"{path.relative_to(ROOT)} imports {alias.name} from {node.module}"
+        for path in [*MODULES.values(), *(ROOT / "tests").rglob("*.py"), *EXPERIMENTS]
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module in MODULES
+        for alias in node.names
+        if f"{node.module}.{alias.name}" not in MODULES and alias.name not in defined(node.module)
+    ]
+    assert not missing
 
 
 def linen(module: str) -> list[int]:
