@@ -43,6 +43,7 @@ from attnjax.data.generated import (
 from attnjax.data.moses import MosesVocabulary, MosesWords
 from attnjax.data.per_seed import DatasetPerSeed
 from attnjax.data.sentencepiece import SentencePiece, SentencePieceVocabulary
+from attnjax.data.shuffled import Shuffled
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.data.vocabularies import SavedVocabulary, Vocabularies, joint, load_vocabularies
 from attnjax.data.vocabulary import (
@@ -55,6 +56,7 @@ from attnjax.data.vocabulary import (
     VocabularyPart,
     WordVocabulary,
 )
+from attnjax.data.with_test import WithTest
 
 __all__ = [
     "END",
@@ -97,6 +99,7 @@ __all__ = [
     "SentencePieceVocabulary",
     "Sequences",
     "Shapes",
+    "Shuffled",
     "Sort",
     "SourceOrder",
     "SplitWords",
@@ -109,6 +112,7 @@ __all__ = [
     "Vocabulary",
     "VocabularyPart",
     "WithHeldOut",
+    "WithTest",
     "WordVocabulary",
     "build",
     "find_file",

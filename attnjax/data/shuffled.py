@@ -1,0 +1,77 @@
+"""A task whose sources lose their order."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from attnjax.config.constraints import NonNegativeInt
+from attnjax.data.corpus import Corpus, Encoded, Task
+from attnjax.data.vocabularies import Vocabularies
+from attnjax.data.vocabulary import Vocabulary
+from attnjax.errors import UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shuffled(Task):
+    """The examples of a task, the symbols of each source in a random order, END still last.
+
+    A symbol is a word, a subword or a character, as the vocabulary decides. Equal texts have equal
+    orders, in every split. It tells what a model can know without the order.
+
+    Attributes:
+        task: the task.
+        seed: the seed of the orders.
+    """
+
+    task: Task
+    seed: NonNegativeInt = 0
+
+    @property
+    def answers(self) -> Literal["exact", "text"] | None:
+        return self.task.answers
+
+    def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
+        """As `Task.load`.
+
+        Raises:
+            UserError: the sources are not text.
+        """
+        corpus = self.task.load(vocabularies)
+        for split, examples in corpus.splits.items():
+            if len(corpus.sources.get(split, ())) != len(examples):
+                raise UserError(
+                    f"Shuffled wants sources that are text; {type(self.task).__name__} has none in "
+                    f"the {split} split"
+                )
+        splits = {
+            split: [
+                self._shuffled(text, example)
+                for text, example in zip(corpus.sources[split], examples, strict=True)
+            ]
+            for split, examples in corpus.splits.items()
+        }
+        return replace(corpus, splits=splits)
+
+    def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
+        return self._move(text, self.task.ids(text, vocabulary))
+
+    def words(self, text: str, vocabulary: Vocabulary) -> list[str]:
+        words = self.task.words(text, vocabulary)
+        return [words[place] for place in self._order(text, len(words))]
+
+    def _shuffled(self, text: str, example: Encoded) -> Encoded:
+        moved = example._replace(source=self._move(text, [*example.source]))
+        if example.alignment is None:
+            return moved
+        new = np.argsort(self._order(text, len(example.source) - 1))
+        alignment = (frozenset(int(new[place]) for place in old) for old in example.alignment)
+        return moved._replace(alignment=tuple(alignment))
+
+    def _move(self, text: str, ids: list[int]) -> list[int]:
+        """The ids of a source in its order; the last one, END, stays."""
+        return [*(ids[place] for place in self._order(text, len(ids) - 1)), ids[-1]]
+
+    def _order(self, text: str, length: int) -> np.ndarray:
+        """For each new position the old one."""
+        return np.random.default_rng([self.seed, *text.encode()]).permutation(length)

@@ -1,0 +1,74 @@
+"""A task that is learned from one task's examples and tested on another's."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from attnjax.data.corpus import Corpus, Encoded, Task
+from attnjax.data.vocabularies import Vocabularies
+from attnjax.data.vocabulary import Vocabulary
+from attnjax.errors import UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithTest(Task):
+    """The training and validation examples of one task, and the test examples of another.
+
+    It tests what training does not show, such as longer sequences. Test examples whose source is
+    also one of training or validation are left out. The vocabularies are those of `task`.
+
+    Attributes:
+        task: the task to learn.
+        test: the task whose test split is used.
+    """
+
+    task: Task
+    test: Task
+
+    @property
+    def answers(self) -> Literal["exact", "text"] | None:
+        return self.task.answers
+
+    def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
+        """As `Task.load`.
+
+        Raises:
+            UserError: the tasks have answers of different kinds, or a test that is left is empty.
+        """
+        if self.task.answers != self.test.answers:
+            raise UserError(
+                f"task.test must have answers of the same kind as task.task, {self.task.answers}; "
+                f"got {self.test.answers}"
+            )
+        learned = self.task.load(vocabularies)
+        other = self.test.load(learned.vocabularies)
+        seen = {
+            _source(example) for split in ("train", "valid") for example in learned.splits[split]
+        }
+        tested = other.splits.get("test", [])
+        places = [place for place, example in enumerate(tested) if _source(example) not in seen]
+        if not places:
+            raise UserError("task.test has no test example that is not one of task.task")
+        splits, sources, references = (
+            {**mine, "test": [theirs["test"][place] for place in places]} if theirs else mine
+            for mine, theirs in (
+                (learned.splits, other.splits),
+                (learned.sources, other.sources),
+                (learned.references, other.references),
+            )
+        )
+        left_out = len(tested) - len(places)
+        note = f"{left_out:,} of {len(tested):,} test examples are left out: training has them"
+        notes = (*learned.notes, *other.notes, *([note] if left_out else []))
+        return replace(learned, splits=splits, sources=sources, references=references, notes=notes)
+
+    def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
+        return self.task.ids(text, vocabulary)
+
+    def words(self, text: str, vocabulary: Vocabulary) -> list[str]:
+        return self.task.words(text, vocabulary)
+
+
+def _source(example: Encoded) -> bytes | tuple[int, ...]:
+    """The source as a value that can be compared."""
+    source = example.source
+    return tuple(source) if isinstance(source, list) else source.tobytes()
