@@ -188,8 +188,8 @@ class ALiBi(PositionScore):
         """Refuse kernels."""
         if isinstance(self.score, Kernel):
             raise UserError(
-                "ALiBi adds to logits and wants a score that gives logits, such as ScaledDot; got "
-                f"the kernel {self.score.in_words()}"
+                "ALiBi adds to logits, and a kernel is none: it wants a score such as ScaledDot; "
+                f"got {self.score.in_words()}"
             )
 
     def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:

@@ -258,7 +258,11 @@ def page() -> str:
         for row in table.rows:
             found = [table.refused(row, column) for column in table.columns]
             # one sentence for all parts of a kind
-            sentences |= {one.replace(row, "...", 1): None for one in found if one}
+            sentences |= {
+                one.replace(row, "...", 1).replace(f"got {column}", "got ..."): None
+                for one, column in zip(found, table.columns, strict=True)
+                if one
+            }
             cells = " | ".join("–" if one else "✓" for one in found)
             lines.append(f"| {row} | {cells} |")
         if sentences:

@@ -294,7 +294,7 @@ def test_a_dot_product_with_parameters_may_stand_within():
         (Relative(score=Rotary()), "Relative wants .* got Rotary around ScaledDot"),
         (Relative(score=ALiBi(score=Dot())), "got ALiBi around Dot"),
         (Relative(score=Gaussian()), "got Gaussian"),
-        (ALiBi(score=Boxcar()), "ALiBi adds to logits.* got the kernel Boxcar"),
+        (ALiBi(score=Boxcar()), "ALiBi adds to logits.* got Boxcar"),
     ],
     ids=lambda part: part.in_words() if isinstance(part, Score) else "",
 )

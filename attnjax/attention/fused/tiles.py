@@ -329,7 +329,7 @@ def _bias(
 ) -> jax.Array:
     """The bias on a tile with queries [G, rows, K], which are scaled: [G, rows, columns]."""
     added = bias(query, _positions(plan, own, i, j))
-    return jnp.broadcast_to(added, (*query.shape[:2], plan.columns))
+    return jnp.broadcast_to(added.astype(query.dtype), (*query.shape[:2], plan.columns))
 
 
 def _allowed(plan: TilePlan, own: Where, i: Number, j: Number) -> jax.Array:
