@@ -1,4 +1,4 @@
-"""Several models that answer as one."""
+"""An ensemble: several models whose probabilities are averaged."""
 
 import functools
 from typing import Any, Self
@@ -17,8 +17,8 @@ from attnjax.nn.lift import clone_template
 class Ensemble(SequenceModel):
     """p(word) = the mean over members of p_member(word): the logits are the mean's logarithm.
 
-    Members share the vocabularies, and nothing else: each has its own parameters, memory, cache and
-    state. An ensemble is of trained models; it is not trained itself.
+    Members share only the vocabularies: each has its own parameters, memory, cache and state. The
+    members are trained models; the ensemble itself is not trained.
 
     Attributes:
         members: the models.
@@ -111,6 +111,6 @@ class Ensemble(SequenceModel):
 
 
 def _mean(logits: Any) -> jax.Array:
-    """The logarithm of the mean of the probabilities that logits [..., V] stand for."""
+    """The logarithm of the mean of the members' probabilities, from their logits [..., V]."""
     logs = jnp.stack([jax.nn.log_softmax(each) for each in logits])
     return jax.nn.logsumexp(logs, axis=0) - jnp.log(float(len(logs)))

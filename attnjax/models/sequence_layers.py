@@ -1,6 +1,7 @@
-"""Layers over one sequence that are no attention: what Vaswani et al. 2017 compare it with.
+"""Layers over one sequence that are not attention, for comparison with self-attention.
 
-They stand where an encoder has its self-attention, so that an ablation exchanges nothing else.
+They take the place of an encoder's self-attention, so that an ablation changes nothing else.
+Vaswani et al. 2017 compare self-attention with them.
 """
 
 from abc import abstractmethod
@@ -21,10 +22,10 @@ from attnjax.models.rnn_encoder import RNNLayer
 
 
 class SequenceLayer(AttentionBase):
-    """A layer that mixes the positions of one sequence, and so can be no attention to another.
+    """A layer that mixes the positions of one sequence; it cannot attend to another sequence.
 
     Raises:
-        UserError: the keys are not the queries, or a mask is no padding.
+        UserError: the keys are not the queries, or a mask is not `Padding`.
     """
 
     @abstractmethod
@@ -57,7 +58,7 @@ class SequenceLayer(AttentionBase):
         return self.mix(query, present)
 
     def prepare(self, key: jax.Array, value: jax.Array) -> NoReturn:
-        """Refuse: the layer has no memory."""
+        """Raise an error: the layer has no memory."""
         self._refuse()
 
     def attend(
@@ -69,7 +70,7 @@ class SequenceLayer(AttentionBase):
         positions: Positions = Positions(),
         deterministic: bool,
     ) -> NoReturn:
-        """Refuse: the layer attends to nothing."""
+        """Raise an error: the layer does not attend."""
         self._refuse()
 
     def _refuse(self) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Several trained runs that are evaluated, and answer, as one."""
+"""Ensembles of trained runs, which are evaluated and answer like one run."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,9 +11,10 @@ from attnjax.runs.trained import Trained
 
 
 def ensemble(runs: Sequence[Trained]) -> Trained:
-    """Join trained runs into one, whose model is the `Ensemble` of theirs; one run stays itself.
+    """Join trained runs into one, whose model is the `Ensemble` of their models.
 
-    The models may differ. Search, metric, measures and all else are those of the first run.
+    The models may differ. Search, metric, measures and everything else are those of the first run.
+    A single run is returned unchanged.
 
     Args:
         runs: at least one.

@@ -10,18 +10,18 @@ from attnjax.training.flops import programs_inside
 
 
 def sequential_operations(function: Callable[..., Any], *arguments: Any) -> int:
-    """The number of operations that must follow one another, whatever runs beside them.
+    """The length of the longest chain of operations, each of which needs the one before.
 
     An operation is an equation of the jaxpr, a matrix product as well as a sum. Equations that do
     not need each other's results count once. A loop is followed through all its steps, so that only
     what one step hands to the next adds up; of branches the longest counts.
 
     Args:
-        function: what is counted.
-        arguments: arrays, or their shapes.
+        function: the computation.
+        arguments: the arguments of the function: arrays, or their shapes.
 
     Raises:
-        ValueError: it has a loop whose number of steps is not known before it runs.
+        ValueError: the number of steps of a loop is not known before the loop runs.
     """
     jaxpr = jax.make_jaxpr(function)(*arguments).jaxpr
     return max(_depths(jaxpr, [0] * len(jaxpr.invars)), default=0)
@@ -61,7 +61,7 @@ def _after(equation: Any, given: list[int]) -> list[int]:
 def _scan(equation: Any, given: list[int]) -> list[int]:
     """The chains through all steps of a loop: carries grow step by step, stacked results do not."""
     (body,) = programs_inside([equation.params["jaxpr"]])
-    # what is read or stacked has an axis of steps; a carry has not
+    # inputs and stacked results have an axis of steps; carries have none
     carries = len(equation.outvars) - _with_steps(equation.outvars, body.outvars)
     read = _with_steps(equation.invars, body.invars)
     fixed = len(given) - carries - read

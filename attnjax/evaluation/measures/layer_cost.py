@@ -1,4 +1,4 @@
-"""What a layer costs as its sequence grows: Table 1 of Vaswani et al. 2017, counted."""
+"""The costs of a layer of self-attention, counted: Table 1 of Vaswani et al. 2017."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ type Sizes = Annotated[tuple[PositiveInt, ...], MinLen(2)]
 
 @dataclass(frozen=True, kw_only=True)
 class LayerCost(Measure):
-    """The exponents with which the costs of a layer of self-attention grow.
+    """The exponents of the growth of the costs of a layer of self-attention.
 
         cost ~ size^exponent, by least squares of log cost against log size
 
@@ -47,10 +47,10 @@ class LayerCost(Measure):
 
     Attributes:
         layer: the path of the layer in the model.
-        lengths: of the sequences.
-        width: D, where the length grows.
-        widths: D, where the width grows, at the longest length.
-        path_lengths: of the sequences whose paths are followed.
+        lengths: the lengths of the sequences, at the width `width`.
+        width: D, for all lengths.
+        widths: D, at the longest length.
+        path_lengths: the lengths of the sequences whose paths are followed.
         growing: a field of the layer that is multiplied by a factor from each layer of a stack to
             the next, as ("dilation", 2); None: all layers of a stack are alike.
 
@@ -70,16 +70,16 @@ class LayerCost(Measure):
         return tuple(map(MetricKey, EXPONENTS))
 
     def check(self, model: Model, corpus: Corpus) -> None:
-        """Refuse a model without such a layer; the corpus is not looked at.
+        """Refuse a model without such a layer; the corpus does not matter.
 
         Raises:
-            UserError: nothing stands at the path, or something that is no layer of self-attention.
+            UserError: the path does not exist, or is not that of a layer of self-attention.
         """
         del corpus
         self._layer(model)
 
     def at_init(self, inputs: EvalInputs) -> Sequence[Measurement]:
-        """The exponents; parameters decide nothing but which paths there are."""
+        """The exponents; of them only that of the paths depends on the parameters."""
         layer, longest = self._layer(inputs.model), max(self.lengths)
         found = (
             exponent(self.lengths, lambda n: flops(layer, n, self.width)),
@@ -140,7 +140,7 @@ def memory(layer: AttentionBase, length: int, width: int) -> int:
 
 
 def maximum_path_length(layer_at: Callable[[int], AttentionBase], length: int, width: int) -> float:
-    """The steps that a signal takes between the two positions that are farthest apart in a stack.
+    """The number of steps of a signal between the farthest positions of a sequence, in a stack.
 
     A layer is a step, or as many as the steps of its longest loop: a recurrent layer hands a signal
     on from word to word. The stack is as high as it must be for every output to depend on every

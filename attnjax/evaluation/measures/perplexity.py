@@ -1,4 +1,4 @@
-"""How well a model predicts the references, word by word, each given those before it."""
+"""The perplexity of the references under teacher forcing."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from attnjax.models.base import Model, SequenceModel
 from attnjax.training.objectives.base import CrossEntropy
 
 SHAPES = 2
-"""Shapes of batches: each is compiled once, and compiling takes longer than the padding costs."""
+"""The largest number of shapes of batches: compiling another costs more time than padding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,13 +76,13 @@ class Perplexity(Measure):
 
 
 def _exponential(total: float, count: float) -> float:
-    """exp(total / count), infinite where it is too large for a float."""
+    """exp(total / count), or infinity if it is too large for a float."""
     with np.errstate(over="ignore"):
         return float(np.exp(_per(total, count)))
 
 
 def _per(total: float, count: float) -> float:
-    """Total / count; NaN: there is nothing to divide by."""
+    """The quotient total / count; NaN if count is 0."""
     return float(total / count) if count else math.nan
 
 
