@@ -12,6 +12,7 @@ from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.local_align import LocalMonotonic
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Learned, NoPosition, Position, Sinusoidal
+from attnjax.attention.position_score import Relative, Rotary
 from attnjax.attention.score import Location, ScaledDot, Score
 from attnjax.data.corpus import Encoded
 from attnjax.data.generated.sequences import Copy
@@ -94,10 +95,12 @@ def test_equals_the_oracle_wherever_the_text_is_cut(position, residual, toleranc
         # both look at where query and key stand
         (heads(Location(max_length=9)), NoPosition(), PreNorm(), SOURCE),
         (heads(align=LocalMonotonic(reach=1)), NoPosition(), PreNorm(), SOURCE),
+        (heads(Rotary(score=ScaledDot())), NoPosition(), PreNorm(), SOURCE),
+        (heads(Relative(score=ScaledDot(), max_distance=2)), NoPosition(), PreNorm(), SOURCE),
         # keeps a state in place of keys
         (MultiHead(head=Mean(), heads=HEADS), Sinusoidal(), PreNorm(), SOURCE),
     ],
-    ids=["learned", "one-word", "location", "local", "recurrent"],
+    ids=["learned", "one-word", "location", "local", "rotary", "relative", "recurrent"],
 )
 def test_one_word_at_a_time_is_all_at_once(self_attention, position, residual, source, float64):
     model = small(self_attention, position, residual)
