@@ -50,6 +50,7 @@ NOT_CORE = (
     "orbax",
     "rich",
     "sacrebleu",
+    "safetensors",
     "sentencepiece",
     "tensorboardX",
     "tensorflow_datasets",

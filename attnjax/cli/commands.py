@@ -269,6 +269,17 @@ def _open(folders: Sequence[Path], trust: bool, overrides: Sequence[Override]) -
     return searching(ensemble(runs), overrides)
 
 
+def import_model(*, layout: str, folder: Path, runs: Path) -> None:
+    """Import a model as a run's folder."""
+    del layout
+    from attnjax.runs.import_bert import import_bert
+
+    run = import_bert(folder, runs)
+    begins = run.parent.relative_to(runs)
+    line = f"{run} (initial_parameters_from: {begins})"
+    _out().print(line, highlight=False, soft_wrap=True, markup=False)
+
+
 def bench(*, workloads: Sequence[str], peer: Path | None, json: bool, against: Path | None) -> None:
     """Time workloads, in turns with another engine if `peer` is given."""
     _keep_compiled()

@@ -49,6 +49,10 @@ NOT_USABLE = (
 """Errors of the system that mean that a path cannot be used."""
 
 
+COMMANDS = {"import": "import_model"}
+"""The function of a command whose name is a word of Python."""
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that reports a mistake in one sentence, without the usage."""
 
@@ -199,6 +203,13 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
             help="the number of hypotheses; 1 is greedy; default: the run's own search",
         )
 
+    imported = add("import", "Import a model of another program as a run, to begin others with.")
+    imported.add_argument("layout", metavar="LAYOUT", choices=("bert",), help="bert")
+    path(imported, "FOLDER", "of config.json, vocab.txt and model.safetensors")
+    imported.add_argument(
+        "--runs", type=Path, default=Path("runs"), metavar="DIR", help="for results; default: runs"
+    )
+
     bench = add("bench", "Time workloads, beside PyTorch and CTranslate2 if given; takes minutes.")
     bench.add_argument(
         "workloads",
@@ -271,7 +282,7 @@ def _main(arguments: list[str]) -> int:
 
     from attnjax.cli import commands as called
 
-    command = getattr(called, given.command)
+    command = getattr(called, COMMANDS.get(given.command, given.command))
     options = {name: value for name, value in vars(given).items() if name != "command"}
     if given.command in TAKE_OVERRIDES:
         options["overrides"] = tuple(overrides)

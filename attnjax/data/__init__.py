@@ -57,6 +57,7 @@ from attnjax.data.vocabulary import (
     WordVocabulary,
 )
 from attnjax.data.with_test import WithTest
+from attnjax.data.wordpiece import WordPiece, WordPieceVocabulary
 
 __all__ = [
     "END",
@@ -113,6 +114,8 @@ __all__ = [
     "VocabularyPart",
     "WithHeldOut",
     "WithTest",
+    "WordPiece",
+    "WordPieceVocabulary",
     "WordVocabulary",
     "build",
     "find_file",

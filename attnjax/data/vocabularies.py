@@ -17,6 +17,7 @@ from attnjax.data.vocabulary import (
     VocabularyPart,
     WordVocabulary,
 )
+from attnjax.data.wordpiece import WordPieceVocabulary
 from attnjax.errors import UserError
 
 KINDS = (
@@ -24,6 +25,7 @@ KINDS = (
     LabelVocabulary,
     MosesVocabulary,
     SentencePieceVocabulary,
+    WordPieceVocabulary,
     WordVocabulary,
 )
 type Side = Literal["source", "target"]

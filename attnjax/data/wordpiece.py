@@ -1,0 +1,159 @@
+"""WordPiece: the subwords of BERT, read from its vocab.txt. Nothing is learned here.
+
+It is written out because it is short and needs no other package; the pieces are those of
+`transformers`' BertTokenizer.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from attnjax.data.files import find_file, read_lines
+from attnjax.data.vocabulary import SPECIAL, Vocabulary, VocabularyPart
+from attnjax.errors import UserError
+
+PREFIX = "##"
+"""Stands before a piece that continues a word."""
+
+LONGEST = 100
+"""A word of more characters is UNKNOWN."""
+
+OURS = ("[PAD]", "[CLS]", "[SEP]", "[UNK]")
+"""What vocab.txt calls PAD, START, END and UNKNOWN."""
+
+MASK = "[MASK]"
+
+IDEOGRAPHS = (
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2CEAF),
+    (0x2F800, 0x2FA1F),
+)
+"""Ranges of characters that are words of their own."""
+
+
+def basic_words(text: str, *, lower: bool) -> list[str]:
+    """Split a text at spaces, punctuation and ideographs; accents go where letters are lowered.
+
+    Source: BasicTokenizer in the authors' program, github.com/google-research/bert.
+    """
+    if lower:
+        parts = unicodedata.normalize("NFD", text.lower())
+        text = "".join(letter for letter in parts if unicodedata.category(letter) != "Mn")
+    return "".join(map(_spaced, text)).split()
+
+
+def _spaced(letter: str) -> str:
+    """A character with spaces around it where it is a word of its own; "" for a control one."""
+    category = unicodedata.category(letter)
+    if letter in "\t\n\r" or category == "Zs":
+        return " "
+    if category.startswith("C") or letter == "\ufffd":
+        return ""
+    # symbols such as $ and ^ are punctuation here, where they are ASCII
+    symbol = letter.isascii() and not letter.isalnum()
+    ideograph = any(low <= ord(letter) <= high for low, high in IDEOGRAPHS)
+    return f" {letter} " if symbol or ideograph or category.startswith("P") else letter
+
+
+def pieces_of(word: str, known: Mapping[str, Any]) -> list[str]:
+    """The pieces of a word, each the longest that is known; the word itself if there are none.
+
+    Source: Wu et al. 2016, section 4.1; WordpieceTokenizer in the authors' program of BERT.
+    """
+    if len(word) > LONGEST:
+        return [word]
+    found, start = [], 0
+    while start < len(word):
+        prefix = PREFIX if start else ""
+        for stop in range(len(word), start, -1):
+            if prefix + word[start:stop] in known:
+                found.append(prefix + word[start:stop])
+                start = stop
+                break
+        else:
+            return [word]
+    return found
+
+
+@dataclass(frozen=True)
+class WordPieceVocabulary(Vocabulary):
+    """Each piece of a word is a piece of the vocabulary; `##` joins it to the one before.
+
+    Attributes:
+        lower: whether texts are lowered and lose their accents.
+    """
+
+    lower: bool = True
+
+    def _fields(self) -> dict[str, Any]:
+        return {"pieces": self.pieces, "lower": self.lower}
+
+    def split(self, text: str) -> list[str]:
+        words = basic_words(text, lower=self.lower)
+        return [piece for word in words for piece in pieces_of(word, self._ids)]
+
+    def merge(self, pieces: list[str]) -> str:
+        return " ".join(pieces).replace(f" {PREFIX}", "")
+
+    @classmethod
+    def restore(cls, folder: Path, content: Mapping[str, Any]) -> "WordPieceVocabulary":
+        del folder
+        return cls(tuple(content["pieces"]), bool(content["lower"]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordPiece(VocabularyPart):
+    """The pieces of a vocab.txt, whatever the training texts are.
+
+    Attributes:
+        file: vocab.txt, a piece a line; looked for as it is, then under ATTNJAX_DATA.
+        lower: whether texts are lowered and lose their accents, as for an "uncased" BERT.
+    """
+
+    file: str = "vocab.txt"
+    lower: bool = True
+
+    def words(self, text: str) -> list[str]:
+        return basic_words(text, lower=self.lower)
+
+    def learn(self, texts: Iterable[str]) -> WordPieceVocabulary:
+        """The vocabulary in the file.
+
+        Raises:
+            UserError: as `read_pieces`.
+        """
+        del texts
+        pieces = read_pieces(find_file(self.file))
+        return WordPieceVocabulary((*SPECIAL, *_own(pieces)), self.lower)
+
+
+def read_pieces(path: Path) -> list[str]:
+    """The pieces of a vocab.txt, in its order.
+
+    Raises:
+        UserError: a piece stands there twice, or a special symbol of BERT is missing.
+    """
+    pieces = read_lines(path)
+    if len(set(pieces)) < len(pieces):
+        twice = next(piece for number, piece in enumerate(pieces) if piece in pieces[:number])
+        raise UserError(f"every line of {path} must be another piece; {twice!r} stands there twice")
+    for symbol in (*OURS, MASK):
+        if symbol not in pieces:
+            raise UserError(f"{path} is no vocabulary of BERT: it has no line {symbol}")
+    return pieces
+
+
+def order_of(pieces: Iterable[str]) -> list[int]:
+    """For each of our ids the line of vocab.txt; the last is MASK's."""
+    lines = {piece: number for number, piece in enumerate(pieces)}
+    return [lines[piece] for piece in (*OURS, *_own(lines), MASK)]
+
+
+def _own(pieces: Iterable[str]) -> Iterator[str]:
+    """The pieces that are no special symbols of ours."""
+    return (piece for piece in pieces if piece not in (*OURS, MASK))
