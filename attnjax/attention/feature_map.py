@@ -5,7 +5,7 @@ largest before it takes the exponential, so that no feature overflows in any dty
 """
 
 from abc import ABC, abstractmethod
-from math import log
+from math import log, prod
 
 import jax
 import jax.numpy as jnp
@@ -69,11 +69,25 @@ def orthogonal_rows(key: jax.Array, shape: tuple[int, int]) -> jax.Array:
     Source: Choromanski et al. 2021, section 2.4.
     """
     rows, width = shape
-    by_direction, by_length = jax.random.split(key)
-    keys = jax.random.split(by_direction, -(-rows // width))
-    directions = jax.vmap(lambda own: jax.random.orthogonal(own, width))(keys)
-    lengths = jnp.linalg.norm(jax.random.normal(by_length, shape), axis=-1, keepdims=True)
-    return lengths * directions.reshape(-1, width)[:rows]
+    square = (-(-rows // width), width, width)
+    # drawn flat: XLA takes seconds to compile a draw of four axes, or a QR decomposition
+    drawn = jax.random.normal(key, (2 * prod(square),)).reshape(2, *square)
+    lengths = jnp.linalg.norm(drawn[0], axis=-1, keepdims=True)
+    return (lengths * jax.vmap(_orthonormal)(drawn[1])).reshape(-1, width)[:rows]
+
+
+def _orthonormal(rows: jax.Array) -> jax.Array:
+    """The rows [K, K] made orthonormal by Gram and Schmidt, each against those before it."""
+
+    def orthogonalize(index: jax.Array, rows: jax.Array) -> jax.Array:
+        earlier = jnp.where(jnp.arange(len(rows))[:, None] < index, rows, 0)
+        row = rows[index][None]
+        for _ in range(2):  # the second time takes out what rounding left
+            products = (earlier * row).sum(-1, keepdims=True)
+            row = row - (products * earlier).sum(0, keepdims=True)
+        return rows.at[index].set(row[0] / jnp.linalg.norm(row))
+
+    return jax.lax.fori_loop(0, len(rows), orthogonalize, rows)
 
 
 def _widen(x: jax.Array) -> jax.Array:

@@ -15,8 +15,9 @@ HEADS, WIDTH = 8, 64
 LENGTHS = (512, 2_048, 8_192)
 WINDOWED = 8_192
 """The length of the sequence in which windows are compared."""
-SIZES = (128, 512, 2_048)
-"""Of windows: so many keys are seen, the query's own the last."""
+SIZES = (512, 1_024, 2_048)
+"""Of windows: so many keys are seen, the query's own the last. The kernel's tiles have 512 keys: a
+smaller window costs as much as one of 512."""
 
 
 def prepare(length: int, rows: int = 1, heads: int = HEADS, dtype: str = "float32") -> Prepared:
