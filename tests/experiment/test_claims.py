@@ -113,7 +113,6 @@ def test_seeds_that_are_all_equal_decide_nothing():
         ([2.0, 2.0, 2.0, 2.0], "reproduced", ""),
         ([3.0], "not reproduced", ""),
         ([2.0, 2.1], "undecided", "the seeds gave different counts"),
-        ([math.inf], "undecided", "the count is not finite"),
     ],
 )
 def test_one_seed_decides_a_count(values, verdict, reason):
@@ -122,6 +121,12 @@ def test_one_seed_decides_a_count(values, verdict, reason):
     assert found is not None
     assert (found.verdict, found.reason) == (verdict, reason)
     assert found.low == found.high == found.estimate == values[0]
+
+
+def test_a_count_that_is_no_number_decides_nothing():
+    found = Claim(text="", estimand=Count("x", "a"), low=1.9).judge(runs(a=[math.nan]))
+    assert found is not None
+    assert (found.verdict, found.reason) == ("undecided", "the count is not finite")
 
 
 def test_a_verdict_has_every_seed_and_names_the_one_that_failed():
