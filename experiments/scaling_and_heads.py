@@ -36,7 +36,7 @@ base = Experiment(
         dropout=0.0,
     ),
     optimizer=Adam(schedule=InverseSquareRoot(peak=0.006, warmup=100)),
-    training=Training(steps=300, batching=Batching(max_tokens=1_024, shapes=2)),
+    training=Training(steps=300, batching=Batching(max_tokens=1_024, shapes=1)),
     search=Greedy(),
     measures=(Alignment(), Saturation()),
 )
