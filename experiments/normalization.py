@@ -43,7 +43,7 @@ post = Experiment(
         residual=PostNorm(),
         dropout=0.0,
     ),
-    optimizer=Adam(schedule=Cosine(peak=0.01, warmup=100, decay=200)),
+    optimizer=Adam(schedule=Cosine(peak=0.007, warmup=100, decay=200)),
     training=Training(steps=300, batching=Batching(max_tokens=1_024, shapes=2)),
     search=Greedy(),
 )

@@ -42,7 +42,7 @@ base = Experiment(
     ),
     objective=CrossEntropy(smoothing=0.1),
     optimizer=Adam(schedule=Noam(width=64, warmup=200, factor=0.5)),
-    training=Training(steps=600, batching=Batching(max_tokens=4_096)),
+    training=Training(steps=500, batching=Batching(max_tokens=4_096)),
     search=Beam(size=4, length_penalty=GNMT(alpha=0.6)),
 )
 

@@ -44,9 +44,9 @@ ROWS: dict[str, tuple[tuple[str, ...], Any]] = {
     "width_double": (WIDTH, 1024),
     "network_half": (NETWORKS, 1024),
     "network_double": (NETWORKS, 4096),
-    "dropout_0": (("model.dropout",), 0.0),
+    "dropout_0.0": (("model.dropout",), 0.0),
     "dropout_0.2": (("model.dropout",), 0.2),
-    "smoothing_0": (("objective.smoothing",), 0.0),
+    "smoothing_0.0": (("objective.smoothing",), 0.0),
     "smoothing_0.2": (("objective.smoothing",), 0.2),
     "learned": (("model.position",), Learned(max_length=512)),
 }
@@ -112,6 +112,14 @@ def test_parameters_are_the_papers_within_7_percent(row):
     assert found / 1e6 == pytest.approx(PARAMETERS[row], rel=0.07)
 
 
-def test_every_row_has_its_figure():
-    assert {figure.variant for figure in PAPER.published} == set(PAPER.variants)
+def test_every_row_has_its_figures():
+    printed = {(figure.variant, figure.metric): figure.value for figure in PAPER.published}
+    assert printed["heads_1", "bleu"] == 24.9
+    assert printed["network_double", "bleu"] == 26.2
+    assert printed["width_half", "perplexity"] == 5.75
+    assert printed["learned", "perplexity"] == 4.92
+    assert printed["big", "perplexity"] == 4.33
+    for metric in ("bleu", "perplexity"):
+        rows = [figure.variant for figure in PAPER.published if figure.metric == metric]
+        assert sorted(rows) == sorted(PAPER.variants)
     assert not TABLE_3.published
