@@ -9,12 +9,14 @@ from rich.text import Text
 from attnjax.reporting.number import MISSING
 from attnjax.runs.dry_run import PlannedVariant
 
-COLUMNS = ("variant", "runs", "steps", "parameters", "FLOPs a step", "tokens a step", "time left")
+NUMBERS = ("steps", "parameters", "FLOPs a step", "tokens a step", "time left")
 
 
 def planned(variants: Sequence[PlannedVariant]) -> Iterator[RenderableType]:
     """The table of the variants, and a line with the number of runs and the time of all."""
-    drawn = Table(*COLUMNS, box=None, pad_edge=False)
+    drawn = Table("variant", "runs", box=None, pad_edge=False)
+    for name in NUMBERS:
+        drawn.add_column(name, justify="right")
     for one in variants:
         costs = [MISSING] * 3
         if one.costs is not None:
@@ -32,7 +34,8 @@ def planned(variants: Sequence[PlannedVariant]) -> Iterator[RenderableType]:
     if seconds:
         line += f", in about {_time(seconds)} without decoding"
     if unknown:
-        line += f"; the time of {', '.join(unknown)} is unknown: none of its runs was trained here"
+        which = "" if len(unknown) == len(variants) else f" of {', '.join(unknown)}"
+        line += f"; the time{which} is unknown, because no such run was trained here"
     yield Text(line)
 
 

@@ -74,4 +74,4 @@ def test_the_command_prints_a_row_for_each_variant(runs, capsys):
     printed = capsys.readouterr().out
     assert "interrupted at step 6: 1" in printed
     assert "5 of 6 runs are to be trained" in printed
-    assert "the time of cosine is unknown: none of its runs was trained here" in printed
+    assert "the time of cosine is unknown, because no such run was trained here" in printed
