@@ -2,6 +2,7 @@
 
 from attnjax.config.vary import vary
 from attnjax.evaluation.measurement import MetricKey
+from attnjax.experiment.ablation import Ablation, Published, Setting, figures
 from attnjax.experiment.claims import Claim, gains
 from attnjax.experiment.estimands import (
     Count,
@@ -12,7 +13,7 @@ from attnjax.experiment.estimands import (
     Slope,
     Value,
 )
-from attnjax.experiment.experiment import Ablation, Experiment, Published, Setting, figures
+from attnjax.experiment.experiment import Experiment
 from attnjax.experiment.load import load
 
 __all__ = [

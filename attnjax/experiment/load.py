@@ -10,7 +10,8 @@ from pathlib import Path
 from types import ModuleType
 
 from attnjax.errors import UserError
-from attnjax.experiment.experiment import Ablation, Experiment
+from attnjax.experiment.ablation import Ablation
+from attnjax.experiment.experiment import Experiment
 
 
 @dataclass(frozen=True, kw_only=True)

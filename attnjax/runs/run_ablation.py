@@ -8,46 +8,37 @@ seeds of a variant are trained together, in one program. If the experiment file 
 variant is tuned first (`attnjax.runs.tune`).
 """
 
-import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
 
-import jax
 from rich.console import Console
 
 from attnjax.config.override import Override, as_far_as, override
-from attnjax.config.serialize import to_json
 from attnjax.config.walk import differences
 from attnjax.data.corpus import Corpus, Task
 from attnjax.errors import Interrupted, MachineError, UserError
 from attnjax.evaluation.measurement import Measurement
-from attnjax.evaluation.measures.base import SPLIT, EvalInputs
+from attnjax.evaluation.measures.base import SPLIT
 from attnjax.evaluation.metric import check_metric
-from attnjax.evaluation.sentence_stats import Sentences, sentences
-from attnjax.evaluation.unknown_words import before_replacement
 from attnjax.experiment import Experiment
 from attnjax.experiment.claims import changes_meaning
 from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import Grid, describe
 from attnjax.reporting.number import number
 from attnjax.runs import failures
+from attnjax.runs.finish import finish
 from attnjax.runs.initial_parameters import check_initial_parameters, with_initial_parameters
 from attnjax.runs.manifest import CONFIG, Manifest, manifest
 from attnjax.runs.run_folder import (
-    ATTENTION,
-    HYPOTHESES,
     check,
     claim_folder,
     finished,
     locked,
     write_result,
 )
-from attnjax.runs.sealed import write_json
 from attnjax.runs.tune import Tuner
-from attnjax.runs.versions import device, versions
-from attnjax.training.run_state import Run, TrainResult
+from attnjax.training.run_state import Run
 from attnjax.training.train_setup import TrainSetup
 from attnjax.training.trainer import train
 
@@ -286,92 +277,8 @@ def _run(
     for (folder, wanted), outcome in zip(runs.items(), outcomes, strict=True):
         initial = setup.initial_state(wanted.seed).params if experiment.measures else None
         with console.status(f"{variant}: decoding and measuring seed {wanted.seed}"):
-            found = _finish(folder, experiment, corpus, outcome, initial, seed=wanted.seed)
+            found = finish(folder, experiment, corpus, outcome, initial, seed=wanted.seed)
         write_result(folder, {"variant": variant, "seed": wanted.seed, **found})
         measured = map(Measurement.read, found["metrics"])
         shown = ", ".join(f"{one.key} {number(one.value)}" for one in measured if one.better)
         console.print(f"{variant}, seed {wanted.seed}: {shown}", highlight=False, soft_wrap=True)
-
-
-def _finish(
-    folder: Path,
-    experiment: Experiment,
-    corpus: Corpus,
-    outcome: TrainResult,
-    initial: Any,
-    *,
-    seed: int,
-) -> dict[str, Any]:
-    """Decode, score and measure a trained run; return the content of result.json."""
-    answered = _answer(folder, experiment, corpus, outcome.params)
-    measurements, details = _score(experiment, answered)
-    kept = None if answered is None else answered.sentences
-    pictures: list[Any] = []
-
-    def inputs(params: Any) -> EvalInputs:
-        batching = experiment.training.batching
-        return EvalInputs(experiment.model, params, corpus, batching, kept, seed)
-
-    for measure in experiment.measures:
-        measurements += measure.at_init(inputs(initial))
-        measurements += measure.after_training(inputs(outcome.params))
-        pictures += measure.pictures(inputs(outcome.params))
-    if pictures:
-        write_json(folder / ATTENTION, to_json(tuple(pictures)))
-    return {
-        "metrics": [one.record() for one in measurements],
-        **details,
-        "test_set": corpus.digest(SPLIT),
-        "seconds": outcome.seconds,
-        "parameters": sum(leaf.size for leaf in jax.tree.leaves(outcome.params)),
-        "step": outcome.step,
-        "epochs": outcome.epochs,
-        "stopped": outcome.stopped,
-        "best_validation_loss": outcome.best,
-        "device": device(),
-        "versions": versions(),
-        "date": datetime.date.today().isoformat(),
-    }
-
-
-class _Answered(NamedTuple):
-    """The statistics of the answers, and those of the answers before words were replaced."""
-
-    sentences: Sentences
-    unreplaced: Sentences | None
-
-
-def _answer(folder: Path, experiment: Experiment, corpus: Corpus, params: Any) -> _Answered | None:
-    """Decode the test split and write the answers; None: nothing is decoded."""
-    metric, (source, target) = experiment.metric, corpus.vocabularies
-    examples = corpus.splits.get(SPLIT)
-    if metric is None or target is None or not examples:
-        return None
-    sources, references = [example.source for example in examples], corpus.references[SPLIT]
-    found = experiment.answers(params, sources)
-    written = corpus.sources.get(SPLIT, [])
-    texts = experiment.texts(params, corpus.vocabularies, written, sources, found)
-    (folder / HYPOTHESES).write_text("".join(text + "\n" for text in texts), encoding="utf-8")
-    lengths = None if source is None else [len(sentence) - 1 for sentence in sources]
-    kept = sentences(metric, texts, references, lengths)
-    own = {type(metric).__name__: type(metric)}
-    kept.write(folder, own)
-    if experiment.unknown is None:
-        return _Answered(kept, None)
-    plain = [target.decode(answer) for answer in found]
-    return _Answered(kept, sentences(metric, plain, references, lengths))
-
-
-def _score(
-    experiment: Experiment, answered: _Answered | None
-) -> tuple[list[Measurement], Mapping[str, str]]:
-    """The scores of the answers, and the details of the scores."""
-    metric = experiment.metric
-    if metric is None or answered is None:
-        return [], {}
-    kept, unreplaced = answered
-    found = [Measurement(metric.key, kept.value(), metric.better)]
-    if unreplaced is not None:
-        key = before_replacement(metric)
-        found.append(Measurement(key, unreplaced.value(), metric.better))
-    return found, metric.details(kept.totals)

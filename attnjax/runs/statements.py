@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from attnjax.experiment.ablation import Published
 from attnjax.experiment.claims import Claim, Verdict, changes_meaning
 from attnjax.experiment.estimands import Difference, SentenceDifference, Slope
-from attnjax.experiment.experiment import Published
 from attnjax.experiment.load import ExperimentFile
 from attnjax.reporting.summary import ClaimRow, LeftOut, PublishedRow, Row, SlopeLine
 from attnjax.runs import failures
