@@ -255,18 +255,22 @@ def _lines(content: bytes) -> Sequence[str]:
 
 def _open(folders: Sequence[Path], trust: bool, overrides: Sequence[Override]) -> "Trained":
     """Open trained runs as one, with a warning if a training is not finished."""
-    for one in overrides:
+    heads = [one for one in overrides if one.path.split(".")[-1] == "heads_out"]
+    search = [one for one in overrides if one not in heads]
+    for one in search:
         if one.path.split(".")[0] != "search":
-            raise UserError(f"a trained run takes overrides of its search alone; got {one}")
+            raise UserError(
+                f"a trained run takes overrides of its search and of heads_out alone; got {one}"
+            )
     from attnjax.runs.ensemble import ensemble
-    from attnjax.runs.evaluate import searching
+    from attnjax.runs.evaluate import overridden
     from attnjax.runs.trained import open_trained
 
-    runs = [open_trained(folder, trust=trust) for folder in folders]
+    runs = [overridden(open_trained(folder, trust=trust), heads) for folder in folders]
     for run in runs:
         if not run.finished:
             warn(f"the training of {run.folder} is not finished; these are its results so far:")
-    return searching(ensemble(runs), overrides)
+    return overridden(ensemble(runs), search)
 
 
 def import_model(*, layout: str, folder: Path, runs: Path) -> None:

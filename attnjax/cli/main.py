@@ -22,8 +22,9 @@ overrides change the experiment and each of its variants, in any order:
 
 
 SEARCH = """\
-overrides change the search for answers:
+overrides change the search for answers, or take heads out:
   search:sample --search.temperature 0.7    sample the words, at this temperature
+  --model.encoder_layer.self_attention.heads_out 0,3    without heads 0 and 3 of every layer
 several runs act as one: each word by the mean of their probabilities."""
 
 

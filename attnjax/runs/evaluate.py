@@ -136,8 +136,8 @@ def predict(
     return [next(answers) if line.strip() else "" for line in lines]
 
 
-def searching(trained: Trained, overrides: Sequence[Override]) -> Trained:
-    """The run with overrides of its search.
+def overridden(trained: Trained, overrides: Sequence[Override]) -> Trained:
+    """The run with overrides of what has no parameters: its search, the heads that are taken out.
 
     Raises:
         UserError: an override has an unknown path or value, or the search does not fit the model.

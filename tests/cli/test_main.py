@@ -71,7 +71,7 @@ HEADS = "model.encoder_layer.self_attention.heads"
         ("report nowhere", "the folder nowhere does not exist"),
         ("report tests", "tests holds no finished runs"),
         ("evaluate nowhere --source a", "--source and --reference go together"),
-        ("evaluate nowhere --model.width 3", "overrides of its search alone; got --model.width 3"),
+        ("evaluate nowhere --model.width 3", "search and of heads_out alone; got --model.width 3"),
     ],
 )
 def test_a_mistake_is_one_sentence(capsys, tmp_path, command, expected):

@@ -18,7 +18,7 @@ from attnjax.decoding.sample import Sample
 from attnjax.errors import UserError
 from attnjax.models.ensemble import Ensemble
 from attnjax.runs.ensemble import ensemble
-from attnjax.runs.evaluate import evaluate, predict, searching
+from attnjax.runs.evaluate import evaluate, overridden, predict
 from attnjax.runs.trained import Trained, open_trained
 from tests.runs.test_evaluate import TINY
 
@@ -71,12 +71,12 @@ def test_a_command_joins_runs_and_changes_the_search(runs, capsys):
         main(["evaluate", *folders, "--split", "valid", "search:sample", "--search.seed", "3"]) == 0
     )
     said = capsys.readouterr().out
-    drawn = searching(ensemble(runs[:2]), split(["search:sample", "--search.seed", "3"])[1])
+    drawn = overridden(ensemble(runs[:2]), split(["search:sample", "--search.seed", "3"])[1])
     assert drawn.experiment.search == Sample(seed=3)
     value = evaluate(drawn, split="valid").metrics["exact_match"]
     assert f"exact_match: {value:g}" in said
     with pytest.raises(UserError, match="seed"):
-        searching(runs[0], split(["--search.seed", "3"])[1])
+        overridden(runs[0], split(["--search.seed", "3"])[1])
 
 
 def test_runs_that_do_not_fit_are_refused(runs):

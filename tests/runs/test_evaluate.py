@@ -2,12 +2,16 @@
 
 from pathlib import Path
 
+import jax.numpy as jnp
+import numpy as np
 import pytest
+from flax import traverse_util
 
 from attnjax.cli.main import main, parser
+from attnjax.config.override import Override
 from attnjax.data.corpora.parallel_text import read_pairs
 from attnjax.errors import UserError
-from attnjax.runs.evaluate import MAX_SYMBOLS, evaluate, evaluate_files, predict
+from attnjax.runs.evaluate import MAX_SYMBOLS, evaluate, evaluate_files, overridden, predict
 from attnjax.runs.trained import Trained, open_trained
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
@@ -53,3 +57,26 @@ def test_a_line_that_is_too_long_is_named(trained):
 def test_the_command_has_the_same_limit():
     given = parser()[0].parse_args(["predict", "run"])
     assert given.max_symbols == MAX_SYMBOLS
+
+
+def test_heads_are_taken_out_of_a_trained_run(trained, capsys):
+    """As if their rows of `out` were 0, with the same parameters."""
+    path = "model.decoder_layer.cross_attention.heads_out"
+    pruned = overridden(trained, [Override(path, "1", choice=False)])
+    source, given = jnp.array([[4, 5, 2], [6, 2, 0]]), jnp.array([[1, 5, 4], [1, 7, 2]])
+
+    def logits(run, params):
+        variables = {"params": params}
+        return run.experiment.model.apply(variables, source, given, deterministic=True)
+
+    keys = "decoder_layers_0", "cross_attention", "out", "kernel"
+    flat = traverse_util.flatten_dict(trained.params)
+    zeroed = traverse_util.unflatten_dict({**flat, keys: jnp.asarray(flat[keys]).at[1].set(0)})
+    found = logits(pruned, trained.params)
+    np.testing.assert_allclose(found, logits(trained, zeroed), atol=1e-6)
+    assert not np.allclose(found, logits(trained, trained.params), atol=1e-3)
+    command = ["evaluate", str(trained.folder), f"--{path}"]
+    assert main([*command, "0,1"]) == 0
+    assert main([*command, "2"]) == 2
+    assert "heads_out (2,): the heads are 0 to 1" in capsys.readouterr().err
+    assert main(["evaluate", str(trained.folder), "--model.width", "8"]) == 2
