@@ -1,14 +1,20 @@
 """The experiments that come along, in the settings that nobody runs in a test."""
 
 import functools
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
 import pytest
 
+from attnjax.evaluation.bleu import Bleu
+from attnjax.evaluation.metric import ExactMatch
 from attnjax.experiment.load import load
 from attnjax.models.captioner import Captioner
 from attnjax.runs.trust import shipped_folder
+
+METRICS = {"exact": ExactMatch(), "text": Bleu(), None: None}
+"""The metric of each kind of answers, if an experiment names none."""
 
 SETTINGS = [
     (path, name)
@@ -21,20 +27,15 @@ SETTINGS = [
     ("path", "setting"), SETTINGS, ids=lambda value: getattr(value, "stem", value)
 )
 def test_each_other_setting_is_whole(path, setting):
-    """Its variants can be made, and what is claimed of them is what its task is scored by.
-
-    Where nothing is decoded it is what is measured.
-    """
+    """Its variants can be made, and they measure what is claimed and published of them."""
     ablation = load(path).ablation.at(setting)
-    answers = ablation.base.task.answers
-    if answers is None:
-        measured = {key.name for one in ablation.base.measures for key in one.keys(None)}
-    else:
-        measured = {{"exact": "exact_match", "text": "bleu"}[answers]}
-    assert {claim.estimand.key.name for claim in ablation.claims} <= measured
-    assert {figure.key.name for figure in ablation.published} <= measured
     assert ablation.claims
-    assert ablation.published
+    for name, experiment in ablation.variants.items():
+        metric = experiment.metric or METRICS[experiment.task.answers]
+        experiment = replace(experiment, metric=metric)
+        ablation.check_claims(name, experiment)
+        published = {figure.key for figure in ablation.published if figure.variant == name}
+        assert published <= set(experiment.keys)
     for name, experiment in ablation.variants.items():
         model = experiment.model
         ids = jnp.ones((1, 3), jnp.int32)
