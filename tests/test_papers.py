@@ -83,6 +83,30 @@ NUMBERS = {
         "doubly_stochastic": {"objective.penalty": 1.0},
         "hard": {"objective.reward": 1.0, "objective.entropy": 0.002},
     },
+    # Devlin et al. 2019, sections 3 and 4, appendix A.2 and A.3
+    ("bert", "paper"): {
+        "prose after_prose scratch": {
+            "model.bert.num_layers": 12,
+            "model.bert.width": 768,
+            "model.bert.layer.self_attention.heads": 12,
+            "model.bert.layer.feed_forward.width": 3072,
+            "model.bert.layer.feed_forward.activation": "gelu",
+            "model.bert.dropout": 0.1,
+        },
+        "prose": {
+            "objective.rate": 0.15,
+            "optimizer.b2": 0.999,
+            "optimizer.schedule.peak": 1e-4,
+            "optimizer.schedule.warmup": 10_000,
+            "training.steps": 1_000_000,
+            "training.batching.batch_size": 256,
+            "training.batching.max_tokens": 256 * 512,
+        },
+        "after_prose scratch": {
+            "optimizer.schedule.peak": 2e-5,
+            "training.batching.batch_size": 32,
+        },
+    },
     # Lake and Baroni 2018, section 3
     ("scan", "paper"): {
         "simple length length_attention": {

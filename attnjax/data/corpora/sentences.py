@@ -31,6 +31,8 @@ NEXT, OTHER = "next", "other"
 def training_sources(tasks: Iterable[Task]) -> list[str]:
     """The source texts of the training splits of several tasks, in the order of the tasks.
 
+    A pair of sentences gives two.
+
     Raises:
         UserError: the sources of a task are not text.
     """
@@ -39,7 +41,7 @@ def training_sources(tasks: Iterable[Task]) -> list[str]:
         sources = task.load().sources.get("train")
         if not sources:
             raise UserError(f"the sources of the task {task} are not text")
-        found += sources
+        found += [sentence for source in sources for sentence in source.split(SEPARATOR)]
     return found
 
 

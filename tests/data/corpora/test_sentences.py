@@ -90,6 +90,14 @@ def test_half_of_the_pairs_are_lines_in_a_row(book):
     assert other.sources != corpus.sources
 
 
+def test_a_pair_is_two_sentences_of_another_task(book):
+    pairs = SentencePairs(files=(book,), valid=8, test=10)
+    corpus = Unlabeled(tasks=(pairs,), valid=5, test=6).load()
+    found = sorted(text for texts in corpus.sources.values() for text in texts)
+    both = (text.split("\t") for text in pairs.load().sources["train"])
+    assert found == sorted(sentence for pair in both for sentence in pair)
+
+
 def test_words_stand_for_the_ids_but_the_last(book):
     task = SentencePairs(files=(book,), valid=8, test=10)
     vocabulary = task.load().vocabularies.source

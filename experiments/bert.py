@@ -1,0 +1,146 @@
+"""Does it help to have read before?  Devlin et al. 2019, sections 3 and 4.
+
+A small BERT learns to fill in hidden words, and is then trained to tell what a question asks for
+(TREC, six classes); beside it the same network that begins with random parameters. What it reads
+before are the training questions with the sentences of film reviews, without their labels
+("prose"), or Shakespeare's verses ("verse"), of which it also learns whether one line follows
+another. All of them share one vocabulary, so that only what was read differs. Each seed is
+pre-trained on its own.
+
+    attnjax run bert
+
+Setting paper is BERT-base: 1,000,000 updates on 256 pairs of 512 pieces. It wants the books and the
+encyclopedia in bert/sentences.txt, a sentence a line, and bert/vocab.txt of the authors. Here the
+rate falls as 1/sqrt(step), not in a straight line, and no weight decays.
+"""
+
+from functools import partial
+
+from attnjax.data import (
+    Batching,
+    LearnedFrom,
+    MovieReviews,
+    SentencePairs,
+    SentencePiece,
+    Trec,
+    Unlabeled,
+    WordPiece,
+)
+from attnjax.decoding import Label
+from attnjax.evaluation import MaskedWords
+from attnjax.experiment import (
+    Ablation,
+    Claim,
+    Difference,
+    Experiment,
+    Setting,
+    Value,
+    vary,
+)
+from attnjax.models import BertClassifier, BertEncoder, BertPretraining, bert_layer
+from attnjax.training import Adam, CrossEntropy, InverseSquareRoot, MaskedLanguageModel, Training
+
+lines = ("tinyshakespeare/input.txt",)
+texts = (Trec(), MovieReviews(), SentencePairs(files=lines))
+words = LearnedFrom(vocabulary=SentencePiece(size=4_000), tasks=texts)
+bert = BertEncoder(width=64, num_layers=2, layer=bert_layer(heads=4, width=128))
+
+scratch = Experiment(
+    task=Trec(vocabulary=words),
+    model=BertClassifier(bert=bert),
+    objective=CrossEntropy(smoothing=0.0),
+    optimizer=Adam(schedule=InverseSquareRoot(peak=1e-3, warmup=100)),
+    training=Training(steps=300, average=2, batching=Batching(max_tokens=2_048, shapes=4)),
+    search=Label(),
+)
+prose = vary(
+    scratch,
+    {
+        "task": Unlabeled(tasks=texts[:2], vocabulary=words),
+        "model": BertPretraining(bert=bert),
+        "objective": MaskedLanguageModel(),
+        "optimizer.schedule.peak": 3e-3,
+        "training.steps": 800,
+        "training.average": 1,
+        "training.batching.max_tokens": 4_096,
+        "measures": (MaskedWords(),),
+    },
+)
+verse = vary(
+    prose,
+    {
+        "task": SentencePairs(files=lines, vocabulary=words),
+        "objective": MaskedLanguageModel(next_sentence=3.0),
+    },
+)
+after_prose, after_verse = (
+    vary(scratch, {"initial_parameters_from": f"bert/{read}"}) for read in ("prose", "verse")
+)
+
+base = BertEncoder()
+pairs = SentencePairs(
+    files=("bert/sentences.txt",), vocabulary=WordPiece(file="bert/vocab.txt"), test=10_000
+)
+paper_prose = vary(
+    verse,
+    {
+        "task": pairs,
+        "model.bert": base,
+        "objective.next_sentence": 0.15 * 512,
+        "optimizer.b2": 0.999,
+        "optimizer.schedule": InverseSquareRoot(peak=1e-4, warmup=10_000),
+        "training.steps": 1_000_000,
+        "training.batching": Batching(max_tokens=256 * 512, batch_size=256, shapes=4),
+    },
+)
+paper = {
+    "task.vocabulary": pairs.vocabulary,
+    "model.bert": base,
+    "optimizer.schedule": InverseSquareRoot(peak=2e-5, warmup=50),
+    "training.steps": 3 * 5_452 // 32,
+    "training.batching.batch_size": 32,
+}
+gain = partial(Difference, "exact_match")
+
+ablation = Ablation(
+    base=scratch,
+    variants={
+        "prose": prose,
+        "verse": verse,
+        "scratch": scratch,
+        "after_prose": after_prose,
+        "after_verse": after_verse,
+    },
+    seeds=3,
+    claims=(
+        Claim(
+            text="having read questions and reviews helps, by a point or more",
+            estimand=gain("after_prose", "scratch"),
+            low=0.01,
+        ),
+        Claim(
+            text="having read verses helps, by a point or more",
+            estimand=gain("after_verse", "scratch"),
+            low=0.01,
+        ),
+        Claim(
+            text="next lines are told from others in 60 % of pairs",
+            estimand=Value("exact_match", "verse"),
+            low=0.6,
+        ),
+    ),
+    settings={
+        "paper": Setting(
+            changes=paper,
+            variants={
+                "prose": paper_prose,
+                "after_prose": vary(
+                    after_prose, paper | {"initial_parameters_from": "bert-paper/prose"}
+                ),
+                "after_verse": vary(
+                    after_verse, paper | {"initial_parameters_from": "bert-paper/verse"}
+                ),
+            },
+        )
+    },
+)
