@@ -38,16 +38,16 @@ class Transformer(SequenceModel):
     Attributes:
         source_vocabulary: the number of source words; None until the data is read.
         vocabulary: the number of target words; likewise.
-        embeddings: which of the source words, the target words and the output, whose product with
-            the decoder's states is the logits, have one table: "shared", all three (section 3.4);
-            "tied", target words and output (Press and Wolf 2017); "separate", none.
+        embeddings: the number of tables. "shared": one, of source words, target words and output
+            (section 3.4). "tied": two, as target words and output have one (Press and Wolf 2017).
+            "separate": three. The logits are the decoder's states times the output's table.
         width: D, of embeddings and layers.
         num_encoder_layers: the number of encoder layers.
         num_decoder_layers: the number of decoder layers.
         encoder_layer: the template of one encoder layer.
         decoder_layer: the template of one decoder layer.
         position: added to the embeddings.
-        residual: where the normalization stands.
+        residual: where the norm stands, and which it is.
         dropout: the paper's P_drop.
 
     Source: Vaswani et al. 2017, Figure 1.

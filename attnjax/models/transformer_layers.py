@@ -98,7 +98,7 @@ class EncoderLayer(nn.Module):
     Attributes:
         self_attention: over the source.
         feed_forward: after it.
-        residual: where the normalization stands.
+        residual: where the norm stands, and which it is.
         dropout: on what each sub-layer adds.
     """
 
@@ -108,7 +108,7 @@ class EncoderLayer(nn.Module):
     dropout: DropoutRate | None = None
 
     def setup(self) -> None:
-        """Give each sub-layer a normalization of its own."""
+        """Give each sub-layer a norm of its own."""
         residual = inherited(self, "residual")
         self.self_attention_residual = clone_template(residual)
         self.feed_forward_residual = clone_template(residual)
@@ -142,7 +142,7 @@ class DecoderLayer(nn.Module):
         self_attention: over the words so far.
         cross_attention: over the source; None: a decoder without a source, as in GPT.
         feed_forward: after them.
-        residual: where the normalization stands.
+        residual: where the norm stands, and which it is.
         dropout: on what each sub-layer adds.
     """
 
@@ -153,7 +153,7 @@ class DecoderLayer(nn.Module):
     dropout: DropoutRate | None = None
 
     def setup(self) -> None:
-        """Give each sub-layer a normalization of its own."""
+        """Give each sub-layer a norm of its own."""
         residual = inherited(self, "residual")
         self.self_attention_residual = clone_template(residual)
         if self.cross_attention is not None:

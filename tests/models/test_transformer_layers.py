@@ -7,6 +7,7 @@ import pytest
 from flax import traverse_util
 
 from attnjax.config.vary import vary
+from attnjax.models.feed_forward import ConvolutionFeedForward, GatedFeedForward
 from attnjax.models.transformer_layers import PostNorm, PreNorm
 from attnjax.nn.norm import BatchNorm, LayerNorm, NoNorm, RMSNorm
 from tests.models.small import GIVEN, SOURCE, WIDTH, initial, small
@@ -79,6 +80,13 @@ def test_a_decoder_without_a_source_is_one_whose_attention_to_it_adds_nothing(fl
         for model, params in ((with_source, silent), (without, own))
     ]
     np.testing.assert_allclose(*logits, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("network", [ConvolutionFeedForward(width=5), GatedFeedForward(width=5)])
+def test_a_search_steps_through_every_feed_forward_network(network, float64):
+    model = vary(small(layers=1), {"**.feed_forward": network})
+    stepped, parallel = stepped_and_parallel(model, initial(model), SOURCE, GIVEN)
+    np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)
 
 
 def test_a_decoder_without_a_source_writes_word_by_word(float64):
