@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from attnjax.attention.last_state import LastState
+from attnjax.attention.linear import LinearAttention
 from attnjax.attention.multihead import MultiHead
+from attnjax.config.vary import vary
 from attnjax.data.corpora.parallel_text import TabSeparated
 from attnjax.errors import UserError
+from attnjax.evaluation.measures.alignment import Alignment, Heatmaps
 from attnjax.evaluation.measures.base import EvalInputs
 from attnjax.evaluation.measures.saturation import (
     Saturation,
@@ -199,3 +202,19 @@ def test_what_has_no_known_attentions_is_refused_early(inputs, tmp_path):
     without = TabSeparated(folder=str(tmp_path), valid=None, test=None).load()
     with pytest.raises(UserError, match="Saturation needs a test split"):
         Saturation().check(inputs.model, without)
+
+
+@pytest.mark.parametrize(
+    "measure", [Saturation(), Heatmaps(), Alignment()], ids=lambda one: type(one).__name__
+)
+def test_what_reads_weights_refuses_linear_attention_early(measure, inputs):
+    linear = vary(inputs.model, {"**.head": LinearAttention()})
+    with pytest.raises(UserError, match="shows its (attention )?weights; .* (none|has 0)"):
+        measure.check(linear, inputs.corpus)
+    # the weights of the encoder and of the decoder's words are there, those of the source are not
+    partly = vary(inputs.model, {"decoder_layer.cross_attention.head": LinearAttention()})
+    if isinstance(measure, Saturation):
+        measure.check(partly, inputs.corpus)
+    else:
+        with pytest.raises(UserError, match="the model has 0 at decoder_layers_1.cross_attention"):
+            measure.check(partly, inputs.corpus)
