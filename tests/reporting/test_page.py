@@ -1,3 +1,4 @@
+import math
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -8,7 +9,7 @@ from attnjax.reporting import figure, page
 from attnjax.reporting.chart import svg
 from attnjax.reporting.number import measured
 from attnjax.reporting.runs import Point, curve, folders, picture, visible
-from attnjax.reporting.summary import Change, LeftOut
+from attnjax.reporting.summary import Change, LeftOut, TunedPoint, TuningRow
 from tests.reporting.fake import (
     ERROR,
     EXACT,
@@ -262,3 +263,35 @@ def test_the_axis_of_a_slope_is_its_own():
 
 def test_visible():
     assert [visible(token) for token in ("a b", "\u0301", "", "\n")] == ["a␣b", "◌\u0301", "∅", "▫"]
+
+
+def test_a_tuned_variant_has_its_losses_and_its_choice(tmp_path):
+    tried = zip((0.001, 0.01, 0.1), (0.5, 0.25, math.inf), strict=True)
+    tuned = TuningRow(
+        variant="<b>",
+        seed=7,
+        fields=("optimizer.schedule.peak",),
+        points=tuple(TunedPoint(values=(rate,), loss=loss) for rate, loss in tried),
+        chosen=(0.01,),
+    )
+    narrow = replace(tuned, points=tuned.points[:2])
+    fake = replace(write_runs(tmp_path, summary()), tunings=(tuned, narrow))
+    read = Page(page.write(tmp_path, fake).read_text(encoding="utf-8"))
+    assert "Tuning" in read.of("h2")
+    cells = read.of("td")
+    assert "0.001: 0.5000, 0.01: 0.2500, 0.1: diverged" in cells
+    assert "0.01" in cells
+    assert "0.01, at the grid's edge: the best may lie beyond" in cells
+    (caption,) = [
+        text for text in read.of("p") if text.startswith("optimizer.schedule.peak: tuned")
+    ]
+    assert "by the lowest validation loss, seed 7" in caption
+    two = replace(
+        tuned,
+        fields=("a.rate", "b.dropout"),
+        points=tuple(
+            TunedPoint(values=pair, loss=1.0) for pair in ((1, 0), (1, 1), (2, 0), (3, 0))
+        ),
+        chosen=(2, 0),
+    )
+    assert two.edges == ["b.dropout"]

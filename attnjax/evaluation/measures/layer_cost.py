@@ -112,7 +112,9 @@ class LayerCost(Measure):
 
 def exponent(sizes: Sequence[int], cost: Callable[[int], float]) -> float:
     """The least-squares slope of log cost against log size; 0 where the cost is constant."""
-    return float(np.polyfit(np.log(sizes), [math.log(cost(size)) for size in sizes], 1)[0])
+    x, y = np.log(sizes), np.log([cost(size) for size in sizes])
+    x = x - x.mean()
+    return float(x @ (y - y[0]) / (x @ x))
 
 
 def flops(layer: AttentionBase, length: int, width: int) -> int:

@@ -90,7 +90,7 @@ def test_a_stack_that_never_connects_two_positions_has_no_path():
 
 def test_an_exponent_is_the_slope():
     assert exponent((3, 6, 12), lambda n: 5 * n**1.5) == pytest.approx(1.5)
-    assert exponent((3, 6, 12), lambda n: 7) == pytest.approx(0, abs=1e-12)
+    assert exponent((3, 6, 13), lambda n: 7) == 0
 
 
 SMALL = LayerCost(lengths=(64, 128), width=8, widths=(4, 8), path_lengths=(6, 12))
