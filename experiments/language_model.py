@@ -53,9 +53,9 @@ base = Experiment(
     ),
     objective=CrossEntropy(smoothing=0.0),
     optimizer=Adam(
-        schedule=Cosine(peak=2e-3, warmup=100, decay=1_500), b2=0.99, epsilon=1e-8, clip=1.0
+        schedule=Cosine(peak=2e-3, warmup=200, decay=3_800), b2=0.99, epsilon=1e-8, clip=1.0
     ),
-    training=Training(steps=1_600, batching=Batching(max_tokens=4_096, shapes=1)),
+    training=Training(steps=4_000, batching=Batching(max_tokens=2_048, shapes=1)),
     search=Sample(temperature=0.8, top_k=40),
     measures=(Perplexity(),),
 )
