@@ -16,7 +16,7 @@ positions have 64 rows; those past 17 are never trained. Sorting needs no positi
 
 from functools import partial
 
-from attnjax.attention import ALiBi, Learned, MultiHead, NoPosition, Relative, Rotary
+from attnjax.attention import Alibi, Learned, MultiHead, NoPosition, Relative, Rotary
 from attnjax.data import Batching, Copy, Sort, WithTest
 from attnjax.decoding import Greedy
 from attnjax.evaluation import ByLength
@@ -60,7 +60,7 @@ schemes = {
     "sinusoidal": {},
     "learned": {"model.position": Learned(max_length=64)},
     "rotary": {**none, "model.**.score": Rotary()},
-    "alibi": {**none, "model.**.score": ALiBi()},
+    "alibi": {**none, "model.**.score": Alibi()},
     "relative": {**none, "model.**.score": Relative(max_distance=8)},
 }
 inside, next_to, far = (MetricKey("exact_match", part=(part, 6)) for part in (2, 4, 6))

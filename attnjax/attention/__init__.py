@@ -61,7 +61,7 @@ from attnjax.attention.position import (
     sinusoidal,
 )
 from attnjax.attention.position_score import (
-    ALiBi,
+    Alibi,
     PositionScore,
     Relative,
     Rotary,
@@ -88,8 +88,8 @@ from attnjax.attention.self_attentive import SelfAttentive, redundancy
 from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK, entmax15, sparsemax, top_k
 
 __all__ = [
-    "ALiBi",
     "Additive",
+    "Alibi",
     "Align",
     "AlignContext",
     "And",

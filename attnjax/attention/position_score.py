@@ -168,8 +168,8 @@ class Rotary(PositionScore):
         return rotary(query, positions.query, self.base), rotary(key, positions.key, self.base)
 
 
-class ALiBi(PositionScore):
-    """Attention with linear biases: the farther a key, the lower its logit; no parameters.
+class Alibi(PositionScore):
+    """ALiBi, attention with linear biases: the farther a key, the lower its logit; no parameters.
 
         logits[t, s] = score(query[t], key[s]) - slope |t - s|
 
@@ -188,7 +188,7 @@ class ALiBi(PositionScore):
         """Refuse kernels."""
         if isinstance(self.score, Kernel):
             raise UserError(
-                "ALiBi adds to logits, and a kernel is none: it wants a score such as ScaledDot; "
+                "Alibi adds to logits, and a kernel is none: it wants a score such as ScaledDot; "
                 f"got {self.score.in_words()}"
             )
 

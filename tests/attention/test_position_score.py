@@ -16,7 +16,7 @@ from attnjax.attention.mask import Causal, DenseMask, Padding, Segments, Window
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions
 from attnjax.attention.position_score import (
-    ALiBi,
+    Alibi,
     Relative,
     Rotary,
     alibi_slopes,
@@ -30,10 +30,10 @@ from tests.attention import oracle
 B, T, S, K, H = 2, 5, 6, 4, 2
 SCHEMES = {
     "rotary": Rotary(base=10.0),
-    "alibi": ALiBi(),
+    "alibi": Alibi(),
     "relative": Relative(max_distance=2),
-    "alibi and rotary": ALiBi(score=Rotary(score=Dot())),
-    "alibi and relative": ALiBi(score=Relative(score=Dot(), max_distance=3)),
+    "alibi and rotary": Alibi(score=Rotary(score=Dot())),
+    "alibi and relative": Alibi(score=Relative(score=Dot(), max_distance=3)),
 }
 
 
@@ -157,7 +157,7 @@ def test_the_slopes_are_the_papers():
 def test_every_head_has_its_slope(heads):
     x = jnp.asarray(np.random.default_rng(0).normal(size=(B, T, 6)), jnp.float32)
     modules = [
-        MultiHead(head=Attention(score=score), heads=heads) for score in (ALiBi(), ScaledDot())
+        MultiHead(head=Attention(score=score), heads=heads) for score in (Alibi(), ScaledDot())
     ]
     variables = modules[0].init(jax.random.key(0), x, deterministic=True)
     sown = [m.apply(variables, x, deterministic=True, mutable=["attention"])[1] for m in modules]
@@ -218,7 +218,7 @@ def test_the_fused_kernel_equals_the_dense_path_with_gradients(score, float64, m
 
 
 @pytest.mark.parametrize("implementation", ["dense", "blockwise"])
-@pytest.mark.parametrize("score", [Rotary(), ALiBi(), Relative()], ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize("score", [Rotary(), Alibi(), Relative()], ids=lambda s: type(s).__name__)
 def test_packed_sentences_are_each_alone(score, implementation):
     x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 7, 8)), jnp.float32)
     places, rows = jnp.asarray([[0, 1, 2, 0, 1, 2, 3]]), jnp.asarray([[0, 0, 0, 1, 1, 1, 1]])
@@ -273,7 +273,7 @@ class OwnProduct(Score):
 
 def test_a_dot_product_with_parameters_may_stand_within():
     x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 6, 8)), jnp.float32)
-    for around in (Rotary, Relative, ALiBi):
+    for around in (Rotary, Relative, Alibi):
         score = around(score=OwnProduct())
         dense, fused = (
             MultiHead(head=Attention(score=score, implementation=name), heads=H)
@@ -292,9 +292,9 @@ def test_a_dot_product_with_parameters_may_stand_within():
         (Rotary(score=Additive()), "Rotary wants a score that is a dot product.* got Additive"),
         (Rotary(score=Relative()), "got Relative around ScaledDot"),
         (Relative(score=Rotary()), "Relative wants .* got Rotary around ScaledDot"),
-        (Relative(score=ALiBi(score=Dot())), "got ALiBi around Dot"),
+        (Relative(score=Alibi(score=Dot())), "got Alibi around Dot"),
         (Relative(score=Gaussian()), "got Gaussian"),
-        (ALiBi(score=Boxcar()), "ALiBi adds to logits.* got Boxcar"),
+        (Alibi(score=Boxcar()), "Alibi adds to logits.* got Boxcar"),
     ],
     ids=lambda part: part.in_words() if isinstance(part, Score) else "",
 )
@@ -312,12 +312,12 @@ def test_an_odd_width_is_not_turned():
 
 def test_alibi_stands_around_any_logits():
     inputs, _, _ = arrays(np.float32)
-    module = Attention(score=ALiBi(score=Additive()), align=Softmax())
+    module = Attention(score=Alibi(score=Additive()), align=Softmax())
     context, variables = module.init_with_output(jax.random.key(0), *inputs, deterministic=True)
     assert np.isfinite(context).all()
     assert set(variables["params"]["score"]["score"]) == {"query", "key", "v"}
-    assert "for the score ALiBi around Additive" in dispatch.describe(module)
-    assert dispatch.describe(Attention(score=ALiBi())).startswith("auto")
+    assert "for the score Alibi around Additive" in dispatch.describe(module)
+    assert dispatch.describe(Attention(score=Alibi())).startswith("auto")
 
 
 def test_kernels_of_one_platform_turn_but_add_no_bias():
@@ -328,7 +328,7 @@ def test_kernels_of_one_platform_turn_but_add_no_bias():
         attention.apply({}, x, x, x, Causal(), deterministic=False)
 
     with pytest.raises(UserError, match="cudnn cannot compute a bias"):
-        train(ALiBi())
+        train(Alibi())
     with pytest.raises(UserError, match="cudnn needs the platform cuda"):
         train(Rotary())
 

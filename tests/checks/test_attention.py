@@ -15,7 +15,7 @@ from attnjax.attention.linear import LinearAttention
 from attnjax.attention.local_align import LocalMonotonic
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.pool import RelativeSum
-from attnjax.attention.position_score import ALiBi, Relative, Rotary
+from attnjax.attention.position_score import Alibi, Relative, Rotary
 from attnjax.attention.score import Additive, Dot, General, Score, dot
 from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK
 from attnjax.checks import check_attention
@@ -30,7 +30,7 @@ GOOD = (
     *(Attention(align=align) for align in (Uniform(), LearnedScale(), Softmax(temperature=2.0))),
     *(Attention(align=align) for align in (Sparsemax(), Entmax15(), TopK(k=2), HardMax())),
     Attention(score=Rotary()),
-    Attention(score=ALiBi()),
+    Attention(score=Alibi()),
     Attention(score=Relative(max_distance=2), pool=RelativeSum(max_distance=2)),
     Attention(align=LocalMonotonic(reach=2)),
     MultiHead(heads=2),

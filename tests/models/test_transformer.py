@@ -13,7 +13,7 @@ from attnjax.attention.align import Softmax
 from attnjax.attention.local_align import LocalMonotonic
 from attnjax.attention.pool import RelativeSum
 from attnjax.attention.position import Learned, NoPosition, Sinusoidal
-from attnjax.attention.position_score import ALiBi, Relative, Rotary
+from attnjax.attention.position_score import Alibi, Relative, Rotary
 from attnjax.attention.score import Additive, Dot, General, Location, ScaledDot
 from attnjax.config.vary import vary
 from attnjax.errors import UserError
@@ -77,7 +77,7 @@ def test_equals_the_oracle_with_gradients(score, position, residual, tolerance, 
         (Dot(), Softmax(), Sinusoidal(), PreNorm(), 1),
         (Location(max_length=9), Softmax(), NoPosition(), PostNorm(), 1),
         (Rotary(), Softmax(), NoPosition(), PreNorm(), 1),
-        (ALiBi(), Softmax(), NoPosition(), PreNorm(), 1),
+        (Alibi(), Softmax(), NoPosition(), PreNorm(), 1),
         (Relative(max_distance=2), Softmax(), NoPosition(), PreNorm(), 1),
         # looks at where a query stands
         (Dot(), LocalMonotonic(reach=1), NoPosition(), PostNorm(), 1),
