@@ -178,7 +178,7 @@ _observed.defvjp(_observe, _step)
 
 def is_running(name: str) -> bool:
     """Whether a parameter is a running statistic, by its name: "encoder.norm.running_mean"."""
-    return name.rpartition(".")[2] in RUNNING
+    return name.split(".")[-1] in RUNNING
 
 
 def without_running(gradients: Any) -> Any:

@@ -73,7 +73,9 @@ def test_softmax_does_not_see_a_shift():
 
 
 @pytest.mark.parametrize(
-    "align", [softmax, normalize, uniform, sparsemax, entmax15, partial(top_k, k=2)], ids=str
+    "align",
+    [softmax, normalize, uniform, sparsemax, entmax15, partial(top_k, k=2)],
+    ids=["softmax", "normalize", "uniform", "sparsemax", "entmax15", "top_k"],
 )
 def test_masked_logits_may_be_anything(align):
     allowed = jnp.array([[True, False, True, False, False]])
