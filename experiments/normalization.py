@@ -8,8 +8,8 @@ whose statistics vary from batch to batch in text, does worse.
 
 Here dates as people write them in two languages, to yyyy-mm-dd, character by character, by 2 and by
 6 layers. The learning rate rises to its peak in 100 updates, or starts there. The claims' regions
-are ours. Xiong et al.'s own setting is left out: how their rate falls without a warm-up is not
-known to us.
+are ours; seeds 0 and 1 served to choose rate and updates, and are not run again. Xiong et al.'s own
+setting is left out: how their rate falls without a warm-up is not known to us.
 
     attnjax run normalization
 """
@@ -45,8 +45,8 @@ post = Experiment(
         residual=PostNorm(),
         dropout=0.0,
     ),
-    optimizer=Adam(schedule=Cosine(peak=0.007, warmup=100, decay=200)),
-    training=Training(steps=300, batching=Batching(max_tokens=1_024, shapes=2)),
+    optimizer=Adam(schedule=Cosine(peak=0.007, warmup=100, decay=700)),
+    training=Training(steps=800, batching=Batching(max_tokens=1_024, shapes=2)),
     search=Greedy(),
 )
 deep = {"model.num_encoder_layers": 6, "model.num_decoder_layers": 6}
@@ -76,6 +76,7 @@ ablation = Ablation(
         "none": vary(pre, {norm: NoNorm()}),
     },
     seeds=3,
+    first_seed=2,
     claims=(
         *gain(
             {
