@@ -8,6 +8,10 @@ the hops apart. What a question asks for (TREC, six classes); setting mr: whethe
 film review is positive. Kim's convolution, from random vectors as here, has 88.2 % and 75.9 % (its
 re-run in harvardnlp/sent-conv-torch). All variants are tuned alike.
 
+What was tried: one seed of self-attention, 300 updates, has 70.0 % of TREC's questions right with
+dropout 0.5 and the rate 0.001, and 89.2 % with dropout 0.2 and the rate 0.003 (92 seconds on
+two busy cores). Dropout was set to 0.2 for all variants after that: the first claim is no test.
+
     attnjax run self_attention_classifier
     attnjax run self_attention_classifier --setting mr
 """
@@ -39,10 +43,11 @@ base = Experiment(
         width=64,
         encoder=SelfAttentionEncoder(num_layers=1, layer=layer),
         attention=Attention(score=ScaledDot()),
+        dropout=0.2,
     ),
     objective=CrossEntropy(smoothing=0.0),
-    optimizer=Adam(schedule=Constant(value=1e-3)),
-    training=Training(steps=400, average=2, batching=Batching(max_tokens=2_048, shapes=4)),
+    optimizer=Adam(schedule=Constant(value=3e-3)),
+    training=Training(steps=300, average=2, batching=Batching(max_tokens=2_048, shapes=4)),
     search=Label(),
     measures=(Heatmaps(),),
 )
@@ -60,12 +65,13 @@ ablation = Ablation(
         "bilstm_hops": vary(base, bilstm | hops),
     },
     seeds=3,
-    tune={"optimizer.schedule.value": (1e-3, 3e-3)},
+    tune={"optimizer.schedule.value": (1e-3, 3e-3, 1e-2)},
     claims=(
         Claim(
             text="self-attention: at least 82 % right",
             estimand=Value("exact_match", "self_attention"),
             low=0.82,
+            exploratory=True,
         ),
         Claim(
             text="self-attention is at most 2 points below the BiLSTM",
