@@ -42,7 +42,7 @@ class BlockRange(NamedTuple):
 
 
 class Tiles(NamedTuple):
-    """What a rule says of each tile: booleans that broadcast to [..., query blocks, key blocks].
+    """The tiles of a rule: booleans that broadcast to [..., query blocks, key blocks].
 
     Attributes:
         any: False if no pair of the tile is allowed; True if some pair may be.
@@ -72,7 +72,7 @@ class Mask(ABC):
         """
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
-        """Which tiles hold no allowed pair, and which hold allowed pairs only.
+        """The tiles that may hold an allowed pair, and those that hold allowed pairs only.
 
         If the positions are NumPy arrays and the rule holds no array, so are the tables: a kernel
         then leaves the empty tiles out of its program.

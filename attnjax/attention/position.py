@@ -44,7 +44,7 @@ def _numbered(x: jax.Array) -> jax.Array:
 
 
 def distance(positions: Positions) -> jax.Array:
-    """How far each key stands after each query: key position - query position, [..., T, S]."""
+    """The distance of each key from each query: key position - query position, [..., T, S]."""
     return positions.key[..., None, :] - positions.query[..., :, None]
 
 

@@ -117,7 +117,7 @@ class PositionScore(Score):
     score: Score = field(default_factory=ScaledDot)
 
     def prepare(self, key: jax.Array) -> jax.Array:
-        """What the score within prepares: positions are known only when a query comes."""
+        """Prepare the keys for the inner score; positions are known only with the queries."""
         return self.score.prepare(key)
 
     def in_words(self) -> str:

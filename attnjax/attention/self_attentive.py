@@ -17,14 +17,14 @@ from attnjax.nn.linear import Dense
 
 
 class HopMemory(NamedTuple):
-    """What `SelfAttentive.prepare` returns: the logits [..., S, R], the values [..., S, V]."""
+    """The memory of `SelfAttentive`: the logits [..., S, R] and the values [..., S, V]."""
 
     logits: jax.Array
     value: jax.Array
 
 
 def redundancy(weights: jax.Array) -> jax.Array:
-    """How much the hops look at the same words: ||A A^T - I||_F^2, weights [..., R, S] -> [...].
+    """The redundancy of the hops: ||A A^T - I||_F^2 of the weights A, [..., R, S] -> [...].
 
     0 where every hop looks at one word, and no two at the same.
 

@@ -60,7 +60,7 @@ class Peer:
         self._opened.close()
 
     def seconds(self, calls: int) -> float:
-        """How long so many calls take."""
+        """The seconds that a number of calls take."""
         assert self._process.stdin is not None
         # why a program has stopped is said where its answer is missed
         with suppress(BrokenPipeError):

@@ -88,9 +88,9 @@ def _samples(workload: Workload, seconds: Sequence[float]) -> dict[str, Any]:
 
 
 def moved(now: dict[str, Any], then: dict[str, Any]) -> Iterator[tuple[str, float, bool]]:
-    """Of each workload that two reports share: how many times as fast, and whether surely.
+    """The change of speed of each workload that two reports share, and whether it is sure.
 
-    Sure is what the middle halves of the samples say: they do not overlap.
+    A change is sure if the middle halves of the samples do not overlap.
     """
     before = {row["name"]: row for row in then["workloads"]}
     for row in now["workloads"]:

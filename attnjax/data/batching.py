@@ -28,7 +28,7 @@ class Batch(NamedTuple):
 
     Attributes:
         source: int32 [B, S], rows that end with END, then PAD; or floats [B, S, ...], then NaN.
-        target: int32 [B, T] or floats [B, T, ...], likewise.
+        target: int32 [B, T] or floats [B, T, ...], padded in the same way.
     """
 
     source: np.ndarray

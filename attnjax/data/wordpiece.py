@@ -21,7 +21,7 @@ LONGEST = 100
 """A word of more characters is UNKNOWN."""
 
 OURS = ("[PAD]", "[CLS]", "[SEP]", "[UNK]")
-"""What vocab.txt calls PAD, START, END and UNKNOWN."""
+"""The names of PAD, START, END and UNKNOWN in vocab.txt."""
 
 MASK = "[MASK]"
 

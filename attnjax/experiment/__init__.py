@@ -1,4 +1,4 @@
-"""What an experiment file says: experiments, their variants, claims and published figures."""
+"""The content of an experiment file: experiments, variants, claims and published figures."""
 
 from attnjax.config.vary import vary
 from attnjax.evaluation.measurement import MetricKey

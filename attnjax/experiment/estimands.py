@@ -277,7 +277,7 @@ class SentenceDifference(Estimand):
 
 @dataclass(frozen=True, kw_only=True)
 class LengthGain(SentenceDifference):
-    """How much more the better variant gains on the longest sources than on the shortest.
+    """The better variant's gain on the longest sources minus its gain on the shortest.
 
         mean over seeds of [score(better) - score(worse)] on the part with the longest sources
             - the same on the part with the shortest

@@ -28,7 +28,7 @@ from attnjax.nn.lift import scan_time
 
 
 class LayerMemory(NamedTuple):
-    """What one self-attention keeps of the words so far: one of the two, the other is None.
+    """The memory of one self-attention: a cache or a recurrent state; the other is None.
 
     Attributes:
         cache: the prepared keys and values of all hypotheses, leaves [B, ..., L * K, any].
@@ -40,7 +40,7 @@ class LayerMemory(NamedTuple):
 
 
 class BeamState(NamedTuple):
-    """What the search moves with a hypothesis.
+    """The part of a decoder's state that the search moves with a hypothesis.
 
     Attributes:
         back_pointers: the beam that wrote the hypothesis' entry at each step, int [B, K, L]; the
@@ -53,7 +53,7 @@ class BeamState(NamedTuple):
 
 
 class BeamCache(NamedTuple):
-    """Where the entries of the present step go, and which entries each hypothesis may attend to.
+    """The place of the present step's entries, and the entries that each hypothesis may attend to.
 
     Attributes:
         mask: the entries of each hypothesis up to the present step, [B, K, L * K].
@@ -68,7 +68,7 @@ class BeamCache(NamedTuple):
 
 
 def empty_memory(attention: AttentionBase, x: jax.Array, *, length: int, beams: int) -> LayerMemory:
-    """What a self-attention keeps before the first word.
+    """The memory of a self-attention before the first word.
 
     Args:
         attention: the self-attention.

@@ -26,7 +26,7 @@ from attnjax.nn.lift import clone_template, inherit
 from attnjax.nn.norm import LayerNorm, Norm
 
 EPSILON = 1e-12
-"""Of every layer norm, in the authors' program."""
+"""The epsilon of every layer norm, in the authors' program."""
 
 
 def bert_layer(heads: int, width: int, dropout: float = 0.1) -> EncoderLayer:
@@ -115,7 +115,7 @@ class BertModel(SequenceModel):
 
     Attributes:
         vocabulary: the number of symbols of the target; None until the data is read.
-        source_vocabulary: the number of words, likewise.
+        source_vocabulary: the number of words; None until the data is read.
         bert: the encoder.
     """
 

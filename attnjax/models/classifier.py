@@ -36,7 +36,7 @@ class Classifier(SequenceModel):
 
     Attributes:
         vocabulary: the number of symbols of the target; None until the data is read.
-        source_vocabulary: the number of words, likewise.
+        source_vocabulary: the number of words; None until the data is read.
         width: D, of the embeddings.
         encoder: reads the text: `Encoder`, recurrent, or `SelfAttentionEncoder`.
         attention: of the query to the states; None: the query itself is classified.

@@ -76,5 +76,5 @@ class SelfAttentionEncoder(TextEncoder):
 
 
 def _with_class(present: jax.Array) -> jax.Array:
-    """Which positions are there, [B, 1 + S], the class vector's first."""
+    """Booleans [B, 1 + S]: the positions that are not padding, the class vector first."""
     return jnp.pad(present, ((0, 0), (1, 0)), constant_values=True)

@@ -10,7 +10,7 @@ from attnjax.errors import UserError
 
 
 class LayerAttention(NamedTuple):
-    """What one attention of a model computed: H heads, T queries, S keys.
+    """Weights, logits and mask of one attention of a model: H heads, T queries, S keys.
 
     Attributes:
         name: the attention's path in the model.

@@ -171,7 +171,7 @@ class DecoderLayer(nn.Module):
         return self.cross_attention.prepare(source, source)
 
     def empty_memory(self, source: jax.Array, *, length: int, beams: int) -> LayerMemory:
-        """What `self_attention` keeps before the first word, see `beam_cache.empty_memory`."""
+        """The memory of `self_attention` before the first word, see `beam_cache.empty_memory`."""
         return empty_memory(self.self_attention, source, length=length, beams=beams)
 
     def __call__(

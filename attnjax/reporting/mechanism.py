@@ -1,4 +1,4 @@
-"""How measurements change along an axis (the key width, say): the lines of the mechanism figure."""
+"""Measurements along an axis, such as the key width: the lines of the mechanism figure."""
 
 import re
 from collections import defaultdict

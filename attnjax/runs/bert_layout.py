@@ -22,7 +22,7 @@ ONLY = {
 """The only values that a config.json may have for its fields beside sizes and dropout."""
 
 LABELS = ("next", "other")
-"""Of a pair of sentences, in the order of the layout's rows."""
+"""The labels of a pair of sentences, in the order of the layout's rows."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What `attnjax run` would do: the runs of each variant, their costs, and an estimate of the time.
+"""The runs that `attnjax run` would make, with their costs and an estimate of the time.
 
 Nothing is written, and no folder is made.
 """

@@ -118,7 +118,7 @@ def _save(run: Path, params: Any) -> None:
 
 
 def _words(folder: Path) -> WordPiece:
-    """How texts are split into pieces; without a word on case they are lowered."""
+    """The vocabulary of word pieces; texts are lowered unless the configuration keeps the case."""
     path = folder / TOKENIZER
     tokenizer = _json(path) if path.is_file() else {}
     return WordPiece(file=str(folder / WORDS), lower=bool(tokenizer.get("do_lower_case", True)))

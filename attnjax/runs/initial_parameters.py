@@ -94,7 +94,7 @@ def with_initial_parameters(
 
     Parameters of equal path and shape are taken, the others drawn. Each run's folder gets
     initial_parameters.json: the run that they come from, their digest, and which were taken. The
-    setup is returned as it is, with "", where the experiment draws all parameters.
+    setup is returned unchanged, with "", if the experiment draws all parameters.
 
     Args:
         setup: of all runs.

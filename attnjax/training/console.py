@@ -65,7 +65,7 @@ class Display:
 
 
 def _mean_of(values: np.ndarray) -> str:
-    """What to say beside a mean over the seeds that train together; "" for a single seed."""
+    """A note beside a mean over the seeds that train together; "" for a single seed."""
     return f"(mean of {values.size} seeds)" if values.size > 1 else ""
 
 

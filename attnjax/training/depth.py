@@ -74,7 +74,7 @@ def _scan(equation: Any, given: list[int]) -> list[int]:
 
 
 def _with_steps(outside: Sequence[Any], inside: Sequence[Any]) -> int:
-    """How many variables have one axis more outside a loop than inside."""
+    """The number of variables with one axis more outside a loop than inside."""
     pairs = zip(outside, inside, strict=True)
     return sum(outer.aval.ndim > inner.aval.ndim for outer, inner in pairs)
 

@@ -32,14 +32,14 @@ type Fused = Literal["auto", "blockwise", "cudnn", "splash"]
 """A fused kernel; auto is the best one for the platform that is compiled for."""
 
 type Implementation = Literal["auto", "dense", "blockwise", "cudnn", "splash"]
-"""What computes an attention; auto is dense for short sequences, else the best fused kernel."""
+"""The implementation of an attention; auto is dense for short sequences, else the best kernel."""
 
 type Kernel = Callable[[Inputs], jax.Array]
 """From the inputs to the context."""
 
 
 class Configuration(Protocol):
-    """What of an `Attention` the choice depends on."""
+    """The configuration of an `Attention`, as far as the choice depends on it."""
 
     score: Score
     align: Align
@@ -198,7 +198,7 @@ def needs_weights(attention: Configuration, *, deterministic: bool) -> str | Non
 
 
 def describe(attention: Configuration) -> str:
-    """What computes an attention in training, in words."""
+    """The implementation that computes an attention in training, in words."""
     implementation = attention.implementation
     needed = needs_weights(attention, deterministic=False)
     if needed or implementation == "dense":

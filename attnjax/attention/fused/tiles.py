@@ -28,7 +28,7 @@ examples of its own: on one example the cores would wait for one another."""
 
 
 class TilePlan(NamedTuple):
-    """What is known of the tiles before compiling.
+    """The tiles, as far as they are known before compiling.
 
     Attributes:
         rows: queries in a tile.
@@ -51,7 +51,7 @@ class TilePlan(NamedTuple):
 
 
 class Where(NamedTuple):
-    """Which pairs are allowed; a leading axis is N, or 1 where all examples are alike.
+    """The allowed pairs; a leading axis is N, or 1 if all examples are alike.
 
     Attributes:
         rules: single rules, with arrays [N, T] or [N, S].
@@ -311,7 +311,7 @@ def _share(size: int, number: Number, tree: Any) -> Any:
 
 
 def _of_group(size: int, where: Where, number: Number) -> Where:
-    """Which pairs are allowed in one group; `some` is then [query blocks, key blocks]."""
+    """The allowed pairs of one group; `some` is then [query blocks, key blocks]."""
     share = partial(_share, size, number)
     rules = tuple(rule.map_arrays(lambda x, _: share(x)) for rule in where.rules)
     some = None if where.some is None else share(where.some).any(0)
@@ -333,7 +333,7 @@ def _bias(
 
 
 def _allowed(plan: TilePlan, own: Where, i: Number, j: Number) -> jax.Array:
-    """Which pairs of a tile are allowed: booleans that broadcast to [G, rows, columns]."""
+    """The allowed pairs of a tile: booleans that broadcast to [G, rows, columns]."""
     sizes = {"query": (i, plan.rows), "key": (j, plan.columns)}
 
     def tile(x: jax.Array, axes: tuple[str, ...]) -> jax.Array:

@@ -20,7 +20,7 @@ from attnjax.models.base import Model
 from attnjax.training.objectives.base import shifted
 
 PICTURES = 3
-"""How many test sentences are pictured."""
+"""The number of test sentences that are pictured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +148,7 @@ def shapes_of(look: Callable[..., Any], model: Model, example: Encoded) -> Any:
 
 
 def alignment_counts(weights: Any, alignment: Sequence[frozenset[int]]) -> tuple[int, int]:
-    """Of one sentence: how many links are wrong, and how many there are.
+    """The number of wrong links of a sentence, and the number of all its links.
 
     Every target token with a gold set is linked to its strongest source position (the first of
     equals; a row of zeros is a wrong link). A link is wrong when it lies outside the set.
