@@ -29,8 +29,9 @@ VOCABULARY = SplitWords().learn(SOURCES + REFERENCES)
 
 def corpus(sources: list[str] = SOURCES) -> Corpus:
     examples = [Encoded([*VOCABULARY.encode(source), END], [END]) for source in sources]
+    references = REFERENCES[: len(sources)]
     return Corpus(
-        vocabularies=joint(VOCABULARY), splits={"test": examples}, references={"test": REFERENCES}
+        vocabularies=joint(VOCABULARY), splits={"test": examples}, references={"test": references}
     )
 
 
