@@ -24,7 +24,7 @@ from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import Grid, Point, point_name, points
 from attnjax.reporting import evidence
 from attnjax.reporting.summary import TunedPoint, TuningRow
-from attnjax.runs.initial_parameters import with_initial_parameters
+from attnjax.runs.initial_parameters import source_of, with_initial_parameters
 from attnjax.runs.manifest import Manifest, manifest
 from attnjax.runs.run_folder import check, claim_folder, finished, locked, result, write_result
 from attnjax.runs.versions import device, versions
@@ -116,12 +116,21 @@ class Tuner:
         """Refuse a corpus that the variant cannot be tuned on.
 
         Raises:
-            UserError: there are no validation examples, or the corpus does not fit the variant.
+            UserError: there are no validation examples, the corpus does not fit the variant, or the
+                tuning has no run to take initial parameters from.
         """
         if self.grid and not corpus.splits.get("valid"):
             raise UserError(
                 f"{self.variant} cannot be tuned: tuning chooses by the validation loss, and the "
                 "corpus has no validation examples"
+            )
+        given = self.experiment.initial_parameters_from
+        source = source_of(self.experiment, self.seed, self.folder.parent.parent)
+        if self.grid and given is not None and source.name == f"seed-{self.seed}":
+            raise UserError(
+                f"{self.variant} cannot be tuned: it begins with the run of {given} that has its "
+                f"own seed, and tuning has the seed {self.seed}; name one run for all seeds, as "
+                f"{given}/seed-{self.loaded.ablation.first_seed}"
             )
         for point in points(self.grid):
             vary(self.experiment, point).resolve(corpus).training.check(corpus)

@@ -262,6 +262,17 @@ def test_tuning_needs_validation_examples(path, tmp_path):
         tuner.check_corpus(replace(corpus, splits=splits))
 
 
+def test_tuning_has_no_pretrained_run_of_its_own_seed(path, tmp_path):
+    plan = Sweep(loaded=load(path), variants=(), seeds=None, folder=tmp_path, overrides=())
+    scaled = plan.chosen()["scaled"]
+    corpus = scaled.task.load()
+    own = replace(scaled, initial_parameters_from="read/words")
+    with pytest.raises(UserError, match="the seed 1000000; name one run .* as read/words/seed-0"):
+        plan.tuner("scaled", own).check_corpus(corpus)
+    one = replace(scaled, initial_parameters_from="read/words/seed-0")
+    plan.tuner("scaled", one).check_corpus(corpus)
+
+
 def test_points_that_differ_in_more_than_the_schedule_are_trained_apart(path, tmp_path):
     two = tmp_path / "tuned.py"
     grid = '{"optimizer.schedule.value": (1e-3, 1e-2), "model.dropout": (0.0, 0.3)}'
