@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.config.constraints import PositiveInt
+from attnjax.nn.initializers import CONSTANT
 
 
 class FeatureMap(nn.Module, ABC):
@@ -41,9 +42,8 @@ class PositiveRandomFeatures(FeatureMap):
     attention. Each row of W is N(0, I); of K rows in a row any two are orthogonal, which makes the
     variance smaller.
 
-    W is drawn with the parameters and stored with them, as "projection", but it is a constant: its
-    gradient is 0. An initializer of the whole model would draw it from another distribution: name
-    the others by `InitByName`.
+    W is drawn with the parameters and stored with them, as "constant_projection", but its gradient
+    is 0 and no initializer of a model draws it anew.
 
     Attributes:
         features: F.
@@ -57,7 +57,9 @@ class PositiveRandomFeatures(FeatureMap):
     def __call__(self, x: jax.Array) -> jax.Array:
         """Return log phi, [..., S, F]."""
         y = _widen(x) / x.shape[-1] ** 0.25
-        projection = self.param("projection", orthogonal_rows, (self.features, x.shape[-1]))
+        projection = self.param(
+            f"{CONSTANT}projection", orthogonal_rows, (self.features, x.shape[-1])
+        )
         projection = jax.lax.stop_gradient(projection).astype(y.dtype)
         offset = ((y**2).sum(-1, keepdims=True) + log(self.features)) / 2
         return jnp.einsum("...sk,fk->...sf", y, projection) - offset

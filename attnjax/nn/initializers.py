@@ -141,8 +141,15 @@ class InitByName(Initializer):
         return default
 
 
+CONSTANT = "constant_"
+"""How the name begins of a parameter that is stored with the others and never trained: its part
+draws it and stops its gradient."""
+
+
 def draw_parameters(initializer: Initializer, key: jax.Array, params: Any) -> Any:
-    """Draw a model's parameters anew, each with a key of its own; running statistics stay.
+    """Draw a model's parameters anew, each with a key of its own.
+
+    Constants and running statistics keep the values that their parts have drawn.
 
     Raises:
         UserError: the initializer does not fit the model.
@@ -151,7 +158,12 @@ def draw_parameters(initializer: Initializer, key: jax.Array, params: Any) -> An
     initializer.check([*defaults])
     keys = jax.random.split(key, len(defaults))
     drawn = {
-        name: default if is_running(name) else initializer.draw(own, name, default)
+        name: default if _stays(name) else initializer.draw(own, name, default)
         for own, (name, default) in zip(keys, defaults.items(), strict=True)
     }
     return traverse_util.unflatten_dict(drawn, sep=".")
+
+
+def _stays(name: str) -> bool:
+    """Whether a parameter, by its path with dots, is a constant or a running statistic."""
+    return is_running(name) or name.rsplit(".", 1)[-1].startswith(CONSTANT)

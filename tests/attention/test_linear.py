@@ -50,7 +50,7 @@ def expected(attention: LinearAttention, variables: Any, inputs: Any, allowed: A
     def phi(x):
         if isinstance(attention.feature_map, EluPlusOne):
             return np.where(x.real > 0, x + 1, np.exp(x))
-        rows = np.asarray(variables["params"]["feature_map"]["projection"])
+        rows = np.asarray(variables["params"]["feature_map"]["constant_projection"])
         y = x / K**0.25
         return np.exp(rows @ y - (y @ y) / 2) / len(rows) ** 0.5
 
@@ -175,7 +175,7 @@ def test_positive_random_features_are_unbiased():
     def product(number):
         variables = feature_map.init(jax.random.key(number), query[None])
         phi: Any = jnp.exp(feature_map.apply(variables, jnp.stack([query, key])))
-        return phi[0] @ phi[1], variables["params"]["projection"]
+        return phi[0] @ phi[1], variables["params"]["constant_projection"]
 
     draws = 20_000
     products, projections = jax.jit(jax.vmap(product))(jnp.arange(draws))
@@ -193,7 +193,7 @@ def test_positive_random_features_are_unbiased():
 
 def test_more_features_than_the_width_are_blocks_of_orthogonal_rows():
     rows = PositiveRandomFeatures(features=7).init(jax.random.key(0), jnp.ones((1, 3)))
-    rows = np.asarray(rows["params"]["projection"])
+    rows = np.asarray(rows["params"]["constant_projection"])
     assert rows.shape == (7, 3)
     products = rows @ rows.T
     same = np.arange(7)[:, None] // 3 == np.arange(7) // 3
@@ -221,7 +221,7 @@ def test_each_head_has_features_of_its_own_and_none_is_trained():
     inputs = jnp.concatenate([inputs, inputs], -1)
     heads = MultiHead(head=LinearAttention(feature_map=PositiveRandomFeatures(features=5)), heads=2)
     variables = heads.init(jax.random.key(0), inputs, deterministic=True)
-    projection = variables["params"]["head"]["feature_map"]["projection"]
+    projection = variables["params"]["head"]["feature_map"]["constant_projection"]
     assert projection.shape == (2, 5, 3)
     assert not np.allclose(projection[0], projection[1])
 
@@ -230,7 +230,7 @@ def test_each_head_has_features_of_its_own_and_none_is_trained():
         return (context**2).sum()
 
     slopes: Any = jax.grad(total)(variables)["params"]
-    assert not np.any(slopes["head"]["feature_map"]["projection"])
+    assert not np.any(slopes["head"]["feature_map"]["constant_projection"])
     assert all(np.any(slopes[name]["kernel"]) for name in ("query", "key", "value", "out"))
 
 

@@ -22,6 +22,7 @@ from attnjax.nn.initializers import (
     OrthogonalInit,
     UniformInit,
     ZerosInit,
+    draw_parameters,
 )
 
 WIDTH, GATES = 48, 3
@@ -126,3 +127,12 @@ def test_a_rule_for_nothing_and_a_matrix_of_no_gates_are_refused():
         rule = InitRule(parameters=pattern, initializer=initializer)
         with pytest.raises(UserError, match=message):
             drawn(LUONG, InitByName(rules=(rule,)))
+
+
+def test_constants_and_running_statistics_are_not_drawn_anew():
+    names = ("kernel", "head.constant_projection", "norm.running_variance", "constant_head.kernel")
+    params = traverse_util.unflatten_dict({name: jnp.full(9, 7.0) for name in names}, sep=".")
+    drawn = draw_parameters(UniformInit(scale=0.1), jax.random.key(0), params)
+    for name, x in traverse_util.flatten_dict(drawn, sep=".").items():
+        stays = name in names[1:3]
+        assert (x == 7).all() if stays else (jnp.abs(x) <= 0.1).all(), name
