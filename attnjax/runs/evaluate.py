@@ -19,6 +19,7 @@ from attnjax.decoding.generate import EXTRA
 from attnjax.decoding.greedy import Greedy
 from attnjax.decoding.search import Search
 from attnjax.errors import UserError, unknown
+from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs
 from attnjax.evaluation.metric import Metric
 from attnjax.evaluation.sentence_stats import sentences
@@ -220,7 +221,9 @@ def _measured(trained: Trained, split: str, corpus: Corpus) -> Evaluation:
     )
     for measure in experiment.measures:
         measure.check(experiment.model, corpus)
-        metrics |= {str(one.key): one.value for one in measure.after_training(inputs)}
+        for one in measure.after_training(inputs):
+            whole = one.key == MetricKey(one.key.name)
+            metrics[one.key.name if whole else str(one.key)] = one.value
     return Evaluation(on=split, sentences=len(splits[SPLIT]), metrics=metrics, details={})
 
 

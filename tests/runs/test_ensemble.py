@@ -49,7 +49,9 @@ def test_one_is_itself_and_equal_ones_are_each(runs):
     assert ensemble(runs[:1]) is runs[0]
     alone, twice = (evaluate(run) for run in (runs[0], ensemble([runs[0], runs[0]])))
     assert twice == alone
-    assert predict(ensemble([runs[0]] * 2), LINES) == predict(runs[0], LINES)
+    for beam in (1, 3):
+        both = predict(ensemble([runs[0]] * 2), LINES, beam=beam)
+        assert both == predict(runs[0], LINES, beam=beam)
 
 
 def test_it_is_searched_as_the_parallel_call_says(runs):

@@ -71,9 +71,8 @@ def test_train_evaluate_and_continue(file, monkeypatch, capsys):
 
     trained = open_trained(folder)
     assert trained.experiment.search == Sample(top_k=1)
-    again = {name.replace(" ", "_"): value for name, value in evaluate(trained).metrics.items()}
-    assert again == pytest.approx(found, rel=1e-5)
-    assert evaluate(trained, split="valid").metrics["bits per character"] < 0.2
+    assert evaluate(trained).metrics == pytest.approx(found, rel=1e-5)
+    assert evaluate(trained, split="valid").metrics["bits_per_character"] < 0.2
 
     def predict(lines: bytes, *options: str) -> list[str]:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines)))
