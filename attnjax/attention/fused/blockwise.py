@@ -14,6 +14,7 @@ import numpy as np
 from jax.tree_util import Partial
 
 from attnjax.attention.fused.inputs import Inputs
+from attnjax.attention.fused.shared_keys import join_heads
 from attnjax.attention.fused.tiles import TilePlan, Where, attend
 from attnjax.attention.mask import BlockRange, Mask, Padding
 from attnjax.attention.position import Array, Positions
@@ -31,6 +32,9 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
 
     Source: Rabe and Staats 2021; the backward pass, Dao et al. 2022, algorithm 4.
     """
+    if joined := join_heads(inputs):
+        context = blockwise(joined, tile)
+        return context.reshape(*inputs.query.shape[:-1], context.shape[-1])
     query, key, value, bias = inputs.query, inputs.key, inputs.value, inputs.bias
     leading = np.broadcast_shapes(*(x.shape[:-2] for x in (query, key, value)))
     T, S = query.shape[-2], key.shape[-2]
@@ -41,7 +45,7 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
     # Axes are padded to whole blocks: the added rows are cut off, the added keys are masked.
     axes = {"query": (T, -T % rows), "key": (S, -S % columns), "width": (0, 0)}
 
-    def flat(x: jax.Array, names: tuple[str, ...]) -> jax.Array:
+    def flat(x: Array, names: tuple[str, ...]) -> jax.Array:
         """[..., *names] -> [N, *names], padded; [1, *names] if all examples share the array."""
         before, own = x.shape[: -len(names)], x.shape[-len(names) :]
         own = tuple(max(size, axes[name][0]) for size, name in zip(own, names, strict=True))
@@ -52,8 +56,13 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
         fill = [(0, 0), *((0, axes[name][1]) for name in names)]
         return jnp.pad(x.reshape(-1, *own), fill, mode=mode)
 
-    def position(given: jax.Array | None, name: str) -> Array:
-        return np.arange(sum(axes[name]))[None] if given is None else flat(given, (name,))
+    def position(given: Array, name: str) -> Array:
+        size, added = axes[name]
+        if given is None:
+            return np.arange(size + added)[None]
+        if isinstance(given, np.ndarray) and given.ndim == 1:  # known before compiling
+            return np.pad(given, (0, added), mode="edge")[None]
+        return flat(given, (name,))
 
     query, key, value = (
         jnp.broadcast_to(x, (*leading, *x.shape[-2:])) for x in (query, key, value)

@@ -20,7 +20,8 @@ def cudnn_refuses(inputs: Inputs) -> str | None:
         return f"heads of width {query.shape[-1]} and {value.shape[-1]}: multiples of 8 up to 128"
     if query.shape[-1] != value.shape[-1]:
         return f"values of width {value.shape[-1]} where keys have {query.shape[-1]}"
-    if not query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:
+    leading = query.shape[:-2] if inputs.group() == 1 else (*query.shape[:-3], 1)
+    if not leading == key.shape[:-2] == value.shape[:-2]:
         return "keys or values that several examples share"
     if inputs.bias is not None:
         return "a bias that is a function of positions"
@@ -60,9 +61,11 @@ def cudnn(inputs: Inputs, implementation: Literal["cudnn", "xla"] = "cudnn") -> 
             platform.
     """
     *leading, T, _ = inputs.query.shape
-    # Every example is passed as one head, so that all leading axes become one.
-    given = (inputs.query, inputs.key, inputs.value)
-    query, key, value = (x.reshape(-1, *x.shape[-2:]) for x in given)
+    # Every example is passed as one head, or as several that share keys: leading axes become one.
+    query, key, value = (
+        jnp.swapaxes(x.reshape(-1, heads, *x.shape[-2:]), 1, 2)
+        for x, heads in ((inputs.query, inputs.group()), (inputs.key, 1), (inputs.value, 1))
+    )
     rules = inputs.rules()
     attend = partial(
         jax.nn.dot_product_attention,
@@ -73,15 +76,14 @@ def cudnn(inputs: Inputs, implementation: Literal["cudnn", "xla"] = "cudnn") -> 
     )
     present = inputs.present()
     if present is None:
-        context = attend(*(x[:, :, None] for x in (query, key, value)))
-        return context.reshape(*leading, T, -1)
-    present = present.reshape(key.shape[:-1])
+        return jnp.swapaxes(attend(query, key, value), 1, 2).reshape(*leading, T, -1)
+    present = present.reshape(key.shape[:2])
     # cuDNN takes the number of keys of each example, counted from the first key. Without rules on
     # positions the order of the keys does not matter, so real keys are sorted to the front. An
     # example without a real key reads one and is set to 0 afterwards.
-    order = jnp.argsort(~present, axis=-1, stable=True)[..., None]
+    order = jnp.argsort(~present, axis=-1, stable=True)[..., None, None]
     key, value = (jnp.take_along_axis(x, order, axis=1) for x in (key, value))
     lengths = present.sum(-1, dtype=jnp.int32)
-    attend = partial(attend, key_value_seq_lengths=jnp.maximum(lengths, 1))
-    context = attend(*(x[:, :, None] for x in (query, key, value)))[:, :, 0]
-    return jnp.where(lengths[:, None, None] > 0, context, 0).reshape(*leading, T, -1)
+    context = attend(query, key, value, key_value_seq_lengths=jnp.maximum(lengths, 1))
+    context = jnp.where(lengths[:, None, None, None] > 0, context, 0)
+    return jnp.swapaxes(context, 1, 2).reshape(*leading, T, -1)

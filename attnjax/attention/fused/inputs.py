@@ -45,6 +45,11 @@ class Inputs:
         """Whether queries and keys are known to stand at 0, 1, ..."""
         return self.positions.query is None and self.positions.key is None
 
+    def group(self) -> int:
+        """R, how many heads share each key: queries [..., R, T, K] and keys [..., 1, S, K]."""
+        shared = self.key.shape[-3:-2] == self.value.shape[-3:-2] == (1,)
+        return self.query.shape[-3] if shared and self.query.ndim == self.key.ndim else 1
+
     def present(self) -> jax.Array | None:
         """The keys that no rule `Padding` forbids, [..., S]; None without such a rule."""
         shape = self.key.shape[:-1]

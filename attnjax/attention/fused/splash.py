@@ -22,6 +22,8 @@ def splash_refuses(inputs: Inputs) -> str | None:
     for x in (inputs.query, inputs.key, inputs.value):
         if x.dtype not in (jnp.dtype("float32"), jnp.dtype("bfloat16")):
             return f"the dtype {x.dtype}: it must be float32 or bfloat16"
+    if not inputs.query.shape[:-2] == inputs.key.shape[:-2] == inputs.value.shape[:-2]:
+        return "keys or values that several examples share"
     if inputs.bias is not None:
         return "a bias that is a function of positions"
     rules = inputs.rules()

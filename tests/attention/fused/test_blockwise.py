@@ -291,3 +291,39 @@ def test_nothing_to_read_gives_nothing(shape):
     query, key, value = (jnp.ones((batch, n, K)) for n in (queries, keys, keys))
     context = blockwise(Inputs(query, key, value, Causal()))
     np.testing.assert_array_equal(context, jnp.zeros((batch, queries, K)))
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        None,
+        Causal(),
+        Padding(PRESENT[:, None]) & Window(3, 1),
+        Causal() & Segments(*(x.astype(int)[:, None] for x in (ROWS[..., :T], ROWS))),
+        DenseMask(HOLES[:, None]) & DenseMask(PRESENT[:, None, :, None, :]),
+    ],
+    ids=["none", "causal", "padding", "packed", "dense"],
+)
+@pytest.mark.parametrize("placed", [False, True], ids=["numbered", "positions"])
+def test_heads_that_share_keys_copy_none(mask, placed, float64):
+    """Two heads of keys, each read by three of queries; with gradients."""
+    (query, _, _), direction = inputs(leading=(B, 2, 3))
+    (_, key, value), _ = inputs(leading=(B, 2, 1))
+    at, of = (x[:, None, None] for x in (PLACES[:, 0, :T], PLACES[:, 0]))
+    given = Positions(at, of) if placed else Positions()
+
+    def by_tiles(query, key, value):
+        return blockwise(Inputs(query, key, value, mask, given, scale=0.5), TILE)
+
+    def by_weights(query, key, value):
+        copies = (jnp.broadcast_to(x, (B, 2, 3, *x.shape[-2:])) for x in (key, value))
+        places = given.filled(query, key)
+        return dense(query, *copies, mask, *places)
+
+    arrays = query, key, value
+    found, expected = (with_gradients(run, direction)(arrays) for run in (by_tiles, by_weights))
+    chex.assert_trees_all_close(found, expected, rtol=0, atol=1e-12)
+    program = str(jax.make_jaxpr(with_gradients(by_tiles, direction))(arrays))
+    padded = S + -S % TILE[1]
+    assert f"f64[{B * 2},{padded},{K}]" in program
+    assert f"f64[{B * 6},{padded},{K}]" not in program

@@ -135,6 +135,25 @@ def test_what_cudnn_is_told_means_the_same(mask):
     chex.assert_trees_all_close(wide[0][1], wide[1][1], rtol=0, atol=0.1)
 
 
+@pytest.mark.parametrize(
+    "mask",
+    [None, Causal(), Padding(jnp.arange(16)[None, None, None] < jnp.array([[[[5]]], [[[0]]]]))],
+    ids=str,
+)
+def test_cudnn_reads_heads_that_share_keys(mask):
+    draw = np.random.default_rng(0).normal
+    query, key, value = (
+        jnp.asarray(draw(size=(2, 2, heads, 16, 8)), jnp.bfloat16) for heads in (3, 1, 1)
+    )
+    inputs = Inputs(query, key, value, mask, scale=0.5)
+    assert dispatch.REFUSES["cudnn"](inputs) is None
+    found, expected = (run(inputs) for run in (partial(cudnn, implementation="xla"), blockwise))
+    np.testing.assert_allclose(
+        found.astype(jnp.float32), expected.astype(jnp.float32), rtol=0, atol=0.05
+    )
+    assert "several examples share" in str(dispatch.REFUSES["splash"](inputs))
+
+
 @pytest.mark.parametrize("score", [Dot(), ScaledDot()])
 def test_a_module_forms_its_weights_if_they_are_asked_for(score):
     """The same parameters and results either way; the largest array tells which kernel it was."""
