@@ -48,7 +48,7 @@ copy = Experiment(
     ),
     objective=CrossEntropy(smoothing=0.0),
     optimizer=Adam(schedule=InverseSquareRoot(peak=0.007, warmup=100)),
-    training=Training(steps=800, batching=Batching(max_tokens=1_024, shapes=2)),
+    training=Training(steps=600, batching=Batching(max_tokens=1_024, shapes=2)),
     search=Greedy(),
     measures=(ByLength(parts=6),),
 )
