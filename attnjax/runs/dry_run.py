@@ -11,6 +11,7 @@ from attnjax.data.corpus import Corpus, Task
 from attnjax.errors import NoCorpus
 from attnjax.runs import failures
 from attnjax.runs.costs import Costs, costs
+from attnjax.runs.initial_parameters import check_initial_parameters
 from attnjax.runs.run_ablation import Sweep, check_corpus, check_folders, unfinished_runs
 from attnjax.runs.tune import Tuner
 from attnjax.training.checkpoint import latest_step
@@ -57,6 +58,13 @@ def dry_run(plan: Sweep) -> list[PlannedVariant]:
     chosen = plan.chosen()
     check_folders(plan, chosen)
     corpora = {one.task: _corpus(one.task) for one in chosen.values()}
+    coming = set[Path]()
+    for name, one in chosen.items():
+        runs, data = plan.runs(name, one), corpora[one.task]
+        if data is not None:
+            seeds = [wanted.seed for wanted in unfinished_runs(runs).values()]
+            check_initial_parameters(one, data.vocabularies, seeds, plan.above, coming)
+        coming |= runs.keys()
     return [
         _planned(plan, plan.tuner(name, one), corpora[one.task]) for name, one in chosen.items()
     ]

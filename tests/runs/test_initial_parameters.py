@@ -18,6 +18,7 @@ from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement
 from attnjax.experiment.load import load
 from attnjax.models.bert import BertEncoder, bert_layer
+from attnjax.runs.dry_run import dry_run
 from attnjax.runs.initial_parameters import (
     check_initial_parameters,
     source_of,
@@ -168,6 +169,19 @@ def test_what_does_not_fit_is_refused(trained, tmp_path):
     (copy / "read" / "pretraining" / "seed-0" / "result.json").unlink()
     with pytest.raises(UserError, match="its training has not ended"):
         check_initial_parameters(experiment, vocabularies, [0], copy, ())
+
+
+def test_a_dry_run_knows_which_runs_come_first(trained, tmp_path):
+    runs, _ = trained
+    loaded = load(runs.parent / "read.py")
+
+    def plan(*variants):
+        folder = tmp_path / "runs" / "read"
+        return Sweep(loaded=loaded, variants=variants, seeds=None, folder=folder, overrides=())
+
+    assert [one.name for one in dry_run(plan())] == ["pretraining", "fine_tuned"]
+    with pytest.raises(UserError, match="there is no such run"):
+        dry_run(plan("fine_tuned"))
 
 
 def test_a_run_that_goes_on_began_with_the_same_parameters(trained, tmp_path):
