@@ -23,7 +23,7 @@ def test_a_variant_differs_in_what_its_name_says(name):
     others = {path: new for path, (_, new) in found.items() if "residual" not in path}
     expected = {}
     if "deep" in words:
-        expected |= {"model.num_encoder_layers": 6, "model.num_decoder_layers": 6}
+        expected |= {"model.num_encoder_layers": 4, "model.num_decoder_layers": 4}
     if "once" in words:
         expected |= {"optimizer.schedule.warmup": 1}
     assert others == expected
