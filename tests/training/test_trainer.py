@@ -19,7 +19,7 @@ import pytest
 
 from attnjax.data.batching import BatchPlan
 from attnjax.errors import Interrupted, UserError
-from attnjax.training import checkpoint, console, metrics_log, trainer
+from attnjax.training import checkpoint, console, corruption, metrics_log, trainer
 from attnjax.training.run_state import RunState
 from attnjax.training.schedules import Schedule
 from tests.training.looping import PER_EPOCH, go, interrupt, same
@@ -158,7 +158,7 @@ def test_what_a_training_has_deleted_meanwhile_is_no_broken_checkpoint(tmp_path,
         shutil.rmtree(folder)
         raise FileNotFoundError(folder)
 
-    monkeypatch.setattr(checkpoint, "_digest", pruned)
+    monkeypatch.setattr(corruption, "_digest", pruned)
     with pytest.raises(UserError, match=r"is being trained, and the checkpoint of step 2 .* again"):
         checkpoint.average(tmp_path / "0", last=1)
 
