@@ -137,7 +137,7 @@ def memory(layer: AttentionBase, length: int, width: int) -> int:
     square = jax.grad(lambda params, x: (function(params, x) ** 2).sum(), argnums=(0, 1))
     found = jax.jit(square).lower(*arguments).compile().memory_analysis()
     if found is None:
-        raise UserError(f"LayerCost: {jax.default_backend()} does not say what memory is allotted")
+        raise UserError(f"LayerCost: {jax.devices()[0].platform} does not say what memory is allotted")
     return found.temp_size_in_bytes
 
 
