@@ -134,9 +134,10 @@ def test_workloads_are_chosen_by_family_and_by_name():
 
 
 def test_every_peer_is_a_program_that_python_reads():
-    for one in chosen([]):
-        assert one.peer is not None
-        path = peer.PROGRAMS / one.peer[0]
+    programs = {one.peer[0] for one in chosen([]) if one.peer is not None}
+    assert programs
+    for program in programs:
+        path = peer.PROGRAMS / program
         compile(path.read_text(), str(path), "exec")
 
 
