@@ -137,7 +137,8 @@ def memory(layer: AttentionBase, length: int, width: int) -> int:
     square = jax.grad(lambda params, x: (function(params, x) ** 2).sum(), argnums=(0, 1))
     found = jax.jit(square).lower(*arguments).compile().memory_analysis()
     if found is None:
-        raise UserError(f"LayerCost: {jax.devices()[0].platform} does not say what memory is allotted")
+        platform = jax.devices()[0].platform
+        raise UserError(f"LayerCost: {platform} does not say what memory is allotted")
     return found.temp_size_in_bytes
 
 
