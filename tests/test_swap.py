@@ -20,7 +20,7 @@ from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer
 WORDS = 7
 RECURRENT = Seq2Seq(width=4, encoder=Encoder(width=4), decoder=LuongDecoder(width=8))
 TRANSFORMER = Transformer(
-    width=8,
+    width=16,  # 2 for each of 8 heads: rotary positions turn pairs
     num_encoder_layers=1,
     num_decoder_layers=1,
     encoder_layer=EncoderLayer(feed_forward=FeedForward(width=4)),
