@@ -175,7 +175,7 @@ def test_a_learned_scale_begins_at_one_in_each_head():
     np.testing.assert_allclose(doubled, read(None, Softmax(temperature=0.5)), atol=1e-6)
 
 
-class Slope(ScaledDot):
+class BiasedDot(ScaledDot):
     """A scaled dot product with a bias of positions."""
 
     def __call__(self, query, key, positions):
@@ -195,7 +195,7 @@ def tilt(unscale, query, positions):
 
 
 @pytest.mark.parametrize("align", [Softmax(temperature=0.25), LearnedScale()], ids=str)
-@pytest.mark.parametrize("score", [ScaledDot(), Slope()], ids=["no bias", "bias"])
+@pytest.mark.parametrize("score", [ScaledDot(), BiasedDot()], ids=["no bias", "bias"])
 def test_a_fused_kernel_takes_the_factor(align, score, float64):
     """With gradients, of the learned scale too, and of each head alone."""
     draw = np.random.default_rng(0).normal
