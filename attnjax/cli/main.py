@@ -7,29 +7,13 @@ import argparse
 import errno
 import os
 import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import NoReturn
 
+from attnjax.cli.command import Parser
+from attnjax.cli.commands import COMMANDS
 from attnjax.errors import Interrupted, UserError, unknown
 from attnjax.runs.versions import installed
-
-OVERRIDES = """\
-overrides change the experiment and each of its variants, in any order:
-  model.encoder_layer.self_attention.head.score:dot    choose a part
-  --model.encoder_layer.self_attention.heads 4              give a value
-`attnjax show EXPERIMENT` lists every path, with the values there now."""
-
-
-SEARCH = """\
-overrides change the search for answers, or take heads out:
-  search:sample --search.temperature 0.7    sample the words, at this temperature
-  --model.encoder_layer.self_attention.heads_out 0,3    without heads 0 and 3 of every layer
-several runs act as one: each word by the mean of their probabilities."""
-
-
-TAKE_OVERRIDES = ("show", "run", "evaluate", "predict")
-
 
 NO_MEMORY = (
     "there is not enough memory; take smaller batches (--training.batching.max_tokens), "
@@ -50,32 +34,6 @@ NOT_USABLE = (
 """Errors of the system that mean that a path cannot be used."""
 
 
-COMMANDS = {"import": "import_model"}
-"""The function of a command whose name is a word of Python."""
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser that reports a mistake in one sentence, without the usage."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise a UserError."""
-        raise UserError(f"{message}; see {self.prog} --help")
-
-
-def whole_number(most: int) -> Callable[[str], int]:
-    """A function that reads an option's value: a whole number from 1 to `most`."""
-
-    def read(text: str) -> int:
-        number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
-        if not 1 <= number <= most:
-            raise argparse.ArgumentTypeError(
-                f"wanted a whole number from 1 to {most:,}; got {text[:40]!r}"
-            )
-        return number
-
-    return read
-
-
 class Version(argparse.Action):
     """Print the version. It is looked up only when it is asked for."""
 
@@ -92,137 +50,18 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
         "--version", action=Version, nargs=0, default=argparse.SUPPRESS, help="print it and exit"
     )
     added = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-
-    def add(name: str, help: str, *, of: str = "", epilog: str | None = None) -> Parser:
-        return added.add_parser(
-            name,
-            help=help,
-            description=help,
-            usage=f"attnjax {name} [options] {of} [overrides]" if epilog else None,
-            epilog=epilog,
+    for command in COMMANDS.values():
+        changed = command.overridden
+        made = added.add_parser(
+            command.name,
+            help=command.help,
+            description=command.help,
+            usage=f"attnjax {command.name} [options] {changed.of} [overrides]" if changed else None,
+            epilog=changed.epilog if changed else None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-
-    def path(command: Parser, name: str, help: str) -> None:
-        command.add_argument(name.lower(), metavar=name, type=Path, help=help)
-
-    add("list", "The experiments that come with attnjax.")
-
-    changed = {"of": "EXPERIMENT", "epilog": OVERRIDES}
-    show = add("show", "Print all settings of an experiment, and its cost.", **changed)
-    run = add("run", "Run an experiment, and resume interrupted runs.", **changed)
-    for command in (show, run):
-        command.add_argument(
-            "experiment", metavar="EXPERIMENT", help="the name of a shipped experiment, or a file"
-        )
-        command.add_argument(
-            "--setting",
-            metavar="S",
-            help="a setting of the experiment, such as paper: the paper's own scale",
-        )
-    show.add_argument("--variant", help="a variant; default: the base")
-    run.add_argument(
-        "--variant", action="append", default=[], help="a variant to run; may be repeated"
-    )
-    run.add_argument(
-        "--seeds",
-        type=whole_number(10_000),
-        metavar="N",
-        help="the number of runs of each variant; default: as the file says",
-    )
-    run.add_argument(
-        "--dry-run", action="store_true", help="print what would be run, and how long it may take"
-    )
-    run.add_argument(
-        "--runs",
-        type=Path,
-        default=Path("runs"),
-        metavar="DIR",
-        help="the results' folder; default: runs",
-    )
-
-    parts = add("parts", "Print the parts that can be chosen for a field, or its values.")
-    parts.add_argument(
-        "path",
-        metavar="PATH",
-        help="a field, such as model.encoder_layer.self_attention.head.score",
-    )
-    parts.add_argument(
-        "experiment",
-        metavar="EXPERIMENT",
-        nargs="?",
-        help="the name of a shipped experiment, or a file; default: a Transformer that copies",
-    )
-
-    check = add(
-        "check", "Check the parts that a file defines: masked rows, causality, half precision, ..."
-    )
-    check.add_argument("experiment", metavar="FILE", help="an experiment file")
-
-    report = add("report", "Make the table and report.html of finished runs again.")
-    path(report, "RUNS", "an experiment's folder, or the one that --runs named")
-
-    searched = {"of": "RUN [RUN ...]", "epilog": SEARCH}
-    evaluate = add("evaluate", "Score trained runs.", **searched)
-    evaluate.add_argument("--split", metavar="S", help="train, valid or test; default: test")
-    evaluate.add_argument(
-        "--source", type=Path, metavar="F", help="a file of sources, instead of a split"
-    )
-    evaluate.add_argument(
-        "--reference", type=Path, metavar="F", help="a file of references, one line for each source"
-    )
-    evaluate.add_argument("--json", action="store_true", help="print one JSON object")
-
-    predict = add("predict", "Answer the lines of standard input.", **searched)
-    predict.add_argument(
-        "--extra",
-        type=whole_number(10**6),
-        default=50,
-        metavar="N",
-        help="the greatest length of an answer, in words more than its line has; default: 50",
-    )
-    for command in (report, evaluate, predict):
-        command.add_argument(
-            "--trust", action="store_true", help="execute an experiment.py of somebody else"
-        )
-    for command in (evaluate, predict):
-        command.add_argument(
-            "runs", metavar="RUN", nargs="+", type=Path, help="a run's folder; several act as one"
-        )
-        command.add_argument(
-            "--max-symbols",
-            type=whole_number(10**9),
-            default=1_000,
-            metavar="N",
-            help="the most words or subwords of a line; default: 1000",
-        )
-        command.add_argument(
-            "--beam",
-            type=whole_number(10_000),
-            metavar="N",
-            help="the number of hypotheses; 1 is greedy; default: the run's own search",
-        )
-
-    imported = add("import", "Import a model of another program as a run, to begin others with.")
-    imported.add_argument("layout", metavar="LAYOUT", choices=("bert",), help="bert")
-    path(imported, "FOLDER", "of config.json, vocab.txt and model.safetensors")
-    imported.add_argument(
-        "--runs", type=Path, default=Path("runs"), metavar="DIR", help="for results; default: runs"
-    )
-
-    bench = add("bench", "Time workloads, beside PyTorch and CTranslate2 if given; takes minutes.")
-    bench.add_argument(
-        "workloads",
-        metavar="WORKLOAD",
-        nargs="*",
-        help="attention, train, seq2seq, decode, or one of their sizes; default: all",
-    )
-    bench.add_argument(
-        "--peer", type=Path, metavar="PYTHON", help="the interpreter that has torch, ctranslate2"
-    )
-    bench.add_argument("--json", action="store_true", help="print one JSON object")
-    bench.add_argument("--against", type=Path, metavar="F", help="what --json printed earlier")
+        command.arguments(made)
     return top, added.choices
 
 
@@ -278,16 +117,13 @@ def _main(arguments: list[str]) -> int:
         if not extra[0].startswith("-"):
             raise UserError(f"unexpected argument {extra[0]!r}; see attnjax {given.command} --help")
         raise unknown(f"option of {given.command}", extra[0], options)
-    if overrides and given.command not in TAKE_OVERRIDES:
+    command = COMMANDS[given.command]
+    if overrides and not command.overridden:
         raise UserError(f"{given.command} takes no overrides; got {overrides[0]}")
-
-    from attnjax.cli import commands as called
-
-    command = getattr(called, COMMANDS.get(given.command, given.command))
     options = {name: value for name, value in vars(given).items() if name != "command"}
-    if given.command in TAKE_OVERRIDES:
+    if command.overridden:
         options["overrides"] = tuple(overrides)
-    code = command(**options)
+    code = command.call(**options)
     sys.stdout.flush()
     return code or 0
 

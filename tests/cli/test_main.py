@@ -129,7 +129,7 @@ def test_a_bug_shows_its_traceback(monkeypatch, error):
     def wrong() -> None:
         raise error
 
-    monkeypatch.setattr("attnjax.cli.commands.list", wrong)
+    monkeypatch.setattr("attnjax.cli.commands.experiments.catalog", wrong)
     with pytest.raises(type(error), match="a b"):
         main(["list"])
 
@@ -138,7 +138,7 @@ def test_ctrl_c_before_anything_is_trained(capsys, monkeypatch):
     def press(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("attnjax.cli.commands.find", press)
+    monkeypatch.setattr("attnjax.cli.commands.run.find", press)
     assert "interrupted" in sentence(capsys, "run", TINY, code=130)
 
 

@@ -87,7 +87,7 @@ def test_too_little_memory(capsys, monkeypatch, error):
     def hungry() -> None:
         raise error
 
-    monkeypatch.setattr("attnjax.cli.commands.list", hungry)
+    monkeypatch.setattr("attnjax.cli.commands.experiments.catalog", hungry)
     assert main(["list"]) == 2
     said = capsys.readouterr().err
     assert "smaller batches" in said

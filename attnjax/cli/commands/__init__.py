@@ -1,0 +1,31 @@
+"""The commands, a file each. Each imports what it needs when it is called."""
+
+from attnjax.cli.command import Command
+from attnjax.cli.commands import (
+    bench,
+    check,
+    evaluate,
+    experiments,
+    import_model,
+    parts,
+    predict,
+    report,
+    run,
+    show,
+)
+
+MODULES = (
+    experiments,
+    show,
+    run,
+    parts,
+    check,
+    report,
+    evaluate,
+    predict,
+    import_model,
+    bench,
+)
+
+COMMANDS: dict[str, Command] = {module.COMMAND.name: module.COMMAND for module in MODULES}
+"""Every command by its name, in the order of `attnjax --help`."""

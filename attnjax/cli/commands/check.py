@@ -1,0 +1,59 @@
+"""`attnjax check`."""
+
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnjax.cli.catalog import find
+from attnjax.cli.command import Command, Parser
+from attnjax.cli.output import keep_compiled, say
+from attnjax.errors import UserError
+
+if TYPE_CHECKING:
+    from attnjax.checks import Finding
+
+
+def arguments(parser: Parser) -> None:
+    """Add the arguments."""
+    parser.add_argument("experiment", metavar="FILE", help="an experiment file")
+
+
+def call(*, experiment: str) -> int:
+    """Check the parts that a file defines; return 1 if one lacks a property, else 0."""
+    keep_compiled()
+    from attnjax.cli.check import check_file
+    from attnjax.experiment import load
+
+    loaded = load(find(experiment))
+    failed, tried, not_tried = 0, 0, []
+    for what, findings in check_file(loaded):
+        if not findings:
+            not_tried.append(what)
+        for finding in findings:
+            say(f"{what}: {finding.property}: {_found(finding, loaded.path)}")
+            tried += 1
+            failed += finding.problem is not None
+    if not_tried:
+        can = "scores, aligns, attentions and models of sequences can be"
+        say(f"not tried: {', '.join(not_tried)} ({can})")
+    if not tried:
+        raise UserError(
+            f"{experiment} defines no score, align, attention or part of a model to be checked"
+        )
+    return int(failed > 0)
+
+
+def _found(finding: "Finding", path: Path) -> str:
+    """A finding in words; for an error, with the line of the experiment file."""
+    frames = traceback.extract_tb(finding.error.__traceback__) if finding.error else []
+    lines = [frame.lineno for frame in frames if frame.filename == str(path)]
+    where = f"{path}, line {lines[-1]}: " if lines else ""
+    return f"{where}{finding.problem or 'ok'}"
+
+
+COMMAND = Command(
+    name="check",
+    help="Check the parts that a file defines: masked rows, causality, half precision, ...",
+    arguments=arguments,
+    call=call,
+)

@@ -1,0 +1,91 @@
+"""`attnjax run`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from attnjax.cli.catalog import find
+from attnjax.cli.command import (
+    EXPERIMENT,
+    Command,
+    Parser,
+    experiment,
+    results_folder,
+    whole_number,
+)
+from attnjax.cli.output import keep_compiled, out
+from attnjax.config.override import Override
+from attnjax.errors import UserError
+
+
+def arguments(parser: Parser) -> None:
+    """Add the arguments."""
+    experiment(parser)
+    parser.add_argument(
+        "--variant", action="append", default=[], help="a variant to run; may be repeated"
+    )
+    parser.add_argument(
+        "--seeds",
+        type=whole_number(10_000),
+        metavar="N",
+        help="the number of runs of each variant; default: as the file says",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print what would be run, and how long it may take"
+    )
+    results_folder(parser)
+
+
+def call(
+    *,
+    experiment: str,
+    setting: str | None,
+    variant: Sequence[str],
+    seeds: int | None,
+    runs: Path,
+    dry_run: bool,
+    overrides: Sequence[Override],
+) -> None:
+    """Run an experiment, then summarize its runs; or print what would be run."""
+    keep_compiled()
+    from attnjax.cli.summarized import summarized
+    from attnjax.experiment.load import load
+    from attnjax.runs import failures
+    from attnjax.runs.run_ablation import Sweep, sweep
+    from attnjax.runs.run_folder import RESULT
+
+    loaded = load(find(experiment)).at(setting)
+    folder = runs / loaded.folder
+    plan = Sweep(
+        loaded=loaded,
+        variants=tuple(dict.fromkeys(variant)),
+        seeds=seeds,
+        folder=folder,
+        overrides=tuple(overrides),
+    )
+    if dry_run:
+        from attnjax.cli.planned import planned
+        from attnjax.runs.dry_run import dry_run as look
+
+        for part in planned(look(plan)):
+            out().print(part)
+        return
+    failed = sweep(plan, Console(stderr=True))
+    if any(folder.glob(f"*/seed-*/{RESULT}")):
+        again = ["attnjax", "run", experiment, *(["--setting", setting] if setting else [])]
+        summarized(folder, loaded, [*again, *(word for one in overrides for word in one.words)])
+    if failed:
+        raise UserError(
+            f"{len(failed)} of {len(plan.chosen())} variants failed ({', '.join(failed)}): see "
+            f"{failures.FILE} in their folders; the same command tries them again"
+        )
+
+
+COMMAND = Command(
+    name="run",
+    help="Run an experiment, and resume interrupted runs.",
+    arguments=arguments,
+    call=call,
+    overridden=EXPERIMENT,
+)

@@ -1,0 +1,35 @@
+"""Standard output, and the cache of compiled programs that commands share."""
+
+import os
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+
+class _Output(Console):
+    """Standard output; if the reader closes it, `main` handles the error."""
+
+    def on_broken_pipe(self) -> None:
+        raise
+
+
+def out() -> Console:
+    """A console as wide as the terminal; output to a file or a program is never cut."""
+    return _Output(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000)
+
+
+def say(sentence: str) -> None:
+    """Print a line as it is, however long."""
+    out().print(sentence, highlight=False, soft_wrap=True, markup=False)
+
+
+def keep_compiled() -> None:
+    """Keep compiled programs in the user's cache, for the next run of the same program."""
+    import jax
+
+    if jax.config.jax_compilation_cache_dir is None:
+        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        jax.config.update("jax_compilation_cache_dir", str(Path(cache) / "attnjax" / "compiled"))
+        # short programs too: drawing the initial parameters takes a hundred of them
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)

@@ -1,0 +1,25 @@
+"""The table and the page of an experiment's finished runs."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from attnjax.cli.output import out, say
+from attnjax.experiment.load import ExperimentFile
+
+
+def summarized(folder: Path, loaded: ExperimentFile, command: Sequence[str] | None) -> None:
+    """Write summary.json and report.html into an experiment's folder, and print the table.
+
+    Args:
+        folder: the experiment's folder.
+        loaded: the experiment file.
+        command: see `attnjax.runs.summary.summarize`.
+    """
+    from attnjax.reporting.page import write
+    from attnjax.reporting.table import table
+    from attnjax.runs.summary import summarize
+
+    summary = summarize(folder, loaded, command)
+    page = write(folder, summary)
+    out().print(table(summary))
+    say(f"report: {page}")
