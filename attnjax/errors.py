@@ -22,9 +22,10 @@ class NoCorpus(UserError):
 
 
 class Interrupted(Exception):
-    """Ctrl-C or SIGTERM came, and everything is saved.
+    """Ctrl-C or a batch system's signal came, and everything is saved.
 
-    The command line says how to resume; its exit code is 128 plus the signal's number: 130 or 143.
+    The command line says how to resume; its exit code is 75, which asks a batch system to queue the
+    job again.
     """
 
     def __init__(self, message: str, number: int = signal.SIGINT) -> None:

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from attnjax.cli.command import Parser
 from attnjax.cli.commands import COMMANDS
+from attnjax.cli.requeue import REQUEUE
 from attnjax.errors import Interrupted, UserError, unknown
 from attnjax.runs.versions import installed
 
@@ -68,7 +69,8 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code.
 
-    It is 0, 2 for a user's mistake, 130 for Ctrl-C, and 143 for SIGTERM.
+    It is 0, 2 for a user's mistake, 75 for a run that was interrupted and is saved, and 130 for
+    Ctrl-C in anything else.
     """
     try:
         return _main(list(sys.argv[1:] if arguments is None else arguments))
@@ -76,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error), 2)
     except Interrupted as error:
         said = f"interrupted ({error}); the same command goes on from what is saved"
-        return _fail(said, 128 + error.signal)
+        return _fail(said, REQUEUE)
     except KeyboardInterrupt:
         return _fail("interrupted; the same command goes on from what is saved", 130)
     except BrokenPipeError:

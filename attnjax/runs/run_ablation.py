@@ -132,7 +132,7 @@ def sweep(plan: Sweep, console: Console) -> dict[str, str]:
 
     Raises:
         UserError: the experiment cannot be run as it is; nothing that was saved is lost.
-        Interrupted: Ctrl-C or SIGTERM came; calling again resumes.
+        Interrupted: Ctrl-C or a batch system's signal came; calling again resumes.
         Exception: the only variant to be run failed.
     """
     chosen = plan.chosen()

@@ -163,7 +163,7 @@ class Tuner:
         Raises:
             UserError: the training diverged at every point, or another error that the user can
                 correct; nothing that was saved is lost.
-            Interrupted: Ctrl-C or SIGTERM came; calling again resumes.
+            Interrupted: Ctrl-C or a batch system's signal came; calling again resumes.
         """
         for experiment, runs in self.together(corpus).items():
             folders = [run.folder for run in runs]

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM are noticed between two steps, not in the middle of a step."""
+"""Signals that end a training are noticed between two steps, not in the middle of a step."""
 
 import signal
 import threading
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
-"""Ctrl-C, and the signal that a batch system sends before it ends a job."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+"""Ctrl-C, and what a batch system sends before it ends a job; SLURM's --signal may name USR1."""
 
 
 class Interruption:
@@ -21,7 +21,7 @@ class Interruption:
 
 @contextmanager
 def interruption() -> Iterator[Interruption]:
-    """Notice Ctrl-C and SIGTERM; the second signal of a kind ends the program at once.
+    """Notice the first signal of each kind; the second goes to the handler that was there before.
 
     Only the main thread gets signals; in another thread nothing is noticed.
     """

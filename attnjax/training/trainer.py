@@ -57,7 +57,7 @@ def train(
 
     Raises:
         UserError: a loss or a gradient is not finite, or the disk is full.
-        Interrupted: Ctrl-C or SIGTERM came; every run is saved.
+        Interrupted: a signal of `interruption` came; every run is saved.
     """
     title = title or runs[0].folder.name
     training, several = setup.recipe.training, len(runs) > 1
@@ -148,7 +148,7 @@ class Trainer:
 
         Raises:
             UserError: a loss or a gradient is not finite.
-            Interrupted: Ctrl-C or SIGTERM came; all runs are saved.
+            Interrupted: a signal of `interruption` came; all runs are saved.
         """
         per_epoch = self.setup.plan.per_epoch
         while self.runs:

@@ -65,7 +65,7 @@ def cut_off(tmp_path_factory) -> Iterator[Path]:
         return batch(self, step, seed)
 
     BatchPlan.batch = press
-    assert main(["run", TINY, *OPTIONS, "--runs", str(folder)]) == 143
+    assert main(["run", TINY, *OPTIONS, "--runs", str(folder)]) == 75
     return folder
 
 

@@ -294,7 +294,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_next_call_goes_on(runs, tmp_path, cap
 
     command = ["run", TINY, "--runs", str(tmp_path), "--variant", "cosine"]
     monkeypatch.setattr(BatchPlan, "batch", press)
-    assert main(command) == 130
+    assert main(command) == 75
     assert "the same command goes on" in capsys.readouterr().err
     run = tmp_path / "tiny" / "cosine" / "seed-0"
     assert not (run / "result.json").exists()

@@ -153,7 +153,7 @@ def test_only_the_chosen_variants_are_tuned_and_the_cost_is_said_first(
 ):
     monkeypatch.setattr(Experiment, "answers", None)
     interrupt(monkeypatch, 0)
-    assert run(path, tmp_path, "--variant", "cosine") == 130
+    assert run(path, tmp_path, "--variant", "cosine") == 75
     first = capsys.readouterr().err.splitlines()[0]
     assert first == (
         f"tunes 1 variant x 2 values first: {RATE} of 1e-07, 0.01; chosen by the validation loss "
@@ -164,7 +164,7 @@ def test_only_the_chosen_variants_are_tuned_and_the_cost_is_said_first(
 
 def test_resumed_tuning_equals_uninterrupted(path, runs, tmp_path, monkeypatch):
     interrupt(monkeypatch, 40)
-    assert run(path, tmp_path, "--variant", "scaled") == 130
+    assert run(path, tmp_path, "--variant", "scaled") == 75
     assert not (point(tmp_path, 1e-2) / "result.json").exists()
     assert run(path, tmp_path, "--variant", "scaled") == 0
     assert losses(tmp_path) == losses(runs)

@@ -269,14 +269,16 @@ def test_a_lengthened_training_equals_the_longer_one(tmp_path, average):
     assert (grown.step, grown.best, grown.stopped) == (long, whole.best, "steps")
 
 
-def test_sigterm_saves_like_ctrl_c(tmp_path, monkeypatch):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+def test_a_batch_system_s_signal_saves_like_ctrl_c(tmp_path, monkeypatch, number):
     (whole,) = go(tmp_path / "whole", 0)
-    interrupt(monkeypatch, PER_EPOCH + 2, signal.SIGTERM)
+    before = signal.getsignal(number)
+    interrupt(monkeypatch, PER_EPOCH + 2, number)
     with pytest.raises(Interrupted, match=f"step {PER_EPOCH + 2}") as caught:
         go(tmp_path / "cut", 0)
-    assert caught.value.signal == signal.SIGTERM
+    assert caught.value.signal == number
     assert same(go(tmp_path / "cut", 0)[0].params, whole.params)
-    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    assert signal.getsignal(number) == before
 
 
 def test_a_log_gets_a_line_a_minute(tmp_path, monkeypatch):

@@ -15,6 +15,7 @@ from attnjax.cli.command import (
     whole_number,
 )
 from attnjax.cli.output import keep_compiled, out
+from attnjax.cli.requeue import requeued
 from attnjax.config.override import Override
 from attnjax.errors import UserError
 
@@ -37,6 +38,7 @@ def arguments(parser: Parser) -> None:
     results_folder(parser)
 
 
+@requeued()
 def call(
     *,
     experiment: str,
