@@ -1,0 +1,101 @@
+"""Several processes that train together."""
+
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+from attnjax.errors import UserError
+from attnjax.training import hosts
+
+SLURM = {"SLURM_JOB_ID": "7", "SLURM_STEP_NODELIST": "node[1-2]", "SLURM_NTASKS": "2"}
+TASK = {**SLURM, "SLURM_PROCID": "1", "SLURM_LOCALID": "0", "SLURM_STEP_NUM_TASKS": "2"}
+GIVEN = {hosts.COORDINATOR: "there:1234", hosts.COUNT: "4", hosts.INDEX: "3"}
+
+
+@pytest.fixture
+def joined(monkeypatch):
+    """How JAX is asked to join, instead of asking it."""
+    calls = []
+
+    def initialize(*arguments, local_device_ids, initialization_timeout):
+        calls.append((*arguments, local_device_ids))
+
+    monkeypatch.setattr(jax.distributed, "initialize", initialize)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        (GIVEN, ("there:1234", 4, 3, None)),
+        (TASK, (None, None, None, None)),
+        ({**TASK, "SLURM_STEP_TASKS_PER_NODE": "1(x2)"}, (None, None, None, [])),
+        ({**TASK, **GIVEN}, ("there:1234", 4, 3, None)),
+        ({**TASK, hosts.COORDINATOR: "there:1234"}, ("there:1234", None, None, None)),
+        ({"JOB_COMPLETION_INDEX": "0"}, (None, None, None, None)),
+    ],
+    ids=["variables", "slurm", "one task a node", "both", "address", "kubernetes"],
+)
+def test_joins_where_the_environment_names_other_processes(joined, environment, expected):
+    hosts.join(environment)
+    assert joined == [expected]
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {},
+        {hosts.COORDINATOR: "there:1234"},
+        SLURM,
+        {**TASK, "SLURM_STEP_NUM_TASKS": "1"},
+        {**TASK, hosts.COUNT: "1"},
+        {"KUBERNETES_SERVICE_HOST": "10.0.0.1"},
+        {"JOB_COMPLETION_INDEX": "3", hosts.COUNT: "1"},
+        {"TPU_WORKER_HOSTNAMES": "localhost"},
+    ],
+)
+def test_a_process_that_is_alone_joins_nobody(joined, environment):
+    hosts.join(environment)
+    assert joined == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({hosts.COORDINATOR: "there"}, "must be HOST:PORT .* 4 processes; got 'there'"),
+        ({hosts.COUNT: "four"}, "JAX_NUM_PROCESSES must be a whole number; got 'four'"),
+        ({hosts.INDEX: "4"}, "JAX_PROCESS_ID must be less than .* 4; got 4"),
+    ],
+)
+def test_an_environment_that_contradicts_itself_is_refused(changed, message):
+    with pytest.raises(UserError, match=message):
+        hosts.join({**GIVEN, **changed})
+
+
+def test_a_variable_that_is_missing_is_named():
+    with pytest.raises(UserError, match="JAX_PROCESS_ID is not set"):
+        hosts.join({hosts.COORDINATOR: "there:1234", hosts.COUNT: "2"})
+
+
+def test_for_one_process_everything_is_trivial():
+    tree = {"a": np.arange(3)}
+    assert (hosts.count(), hosts.index(), hosts.is_first()) == (1, 0, True)
+    assert hosts.agree(15) == 15
+    assert hosts.broadcast(tree) is tree
+    hosts.wait("nobody")
+
+
+def test_a_coordinator_that_cannot_be_reached_is_one_sentence():
+    program = (
+        "from attnjax.training import hosts\n"
+        "hosts.SECONDS_TO_JOIN = 1\n"
+        f"hosts.join({ {**GIVEN, hosts.COORDINATOR: '127.0.0.1:9'}!r})"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ended.returncode == 2
+    said = "attnjax: the coordinator at 127.0.0.1:9 cannot be reached; waited 1 s\n"
+    assert ended.stderr.endswith(said)
+    assert "Traceback" not in ended.stderr
