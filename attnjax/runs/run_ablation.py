@@ -39,8 +39,8 @@ from attnjax.runs.run_folder import (
 )
 from attnjax.runs.tune import Tuner
 from attnjax.training.run_state import Run
+from attnjax.training.train import train
 from attnjax.training.train_setup import TrainSetup
-from attnjax.training.trainer import train
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,8 +29,8 @@ from attnjax.runs.manifest import Manifest, manifest
 from attnjax.runs.run_folder import check, claim_folder, finished, locked, result, write_result
 from attnjax.runs.versions import device, versions
 from attnjax.training.run_state import Run, TrainResult
+from attnjax.training.train import train
 from attnjax.training.train_setup import TrainSetup
-from attnjax.training.trainer import train
 
 FOLDER = "tune"
 """The name of the folder of all points, in the variant's folder."""

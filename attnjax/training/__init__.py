@@ -1,7 +1,7 @@
 """Training: objectives, optimizers, schedules, the pure step; the loop is in `training.trainer`.
 
 This package imports JAX, Flax and optax alone. The trainer, checkpoints and logs are imported from
-their own modules: `from attnjax.training.trainer import train`.
+their own modules: `from attnjax.training.train import train`.
 """
 
 from attnjax.training.objectives import (

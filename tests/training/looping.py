@@ -17,8 +17,8 @@ from attnjax.training.optimizers import Adam
 from attnjax.training.run_state import Run, TrainResult
 from attnjax.training.schedules import Constant, Schedule
 from attnjax.training.settings import Recipe, Training
+from attnjax.training.train import train
 from attnjax.training.train_setup import TrainSetup
-from attnjax.training.trainer import train
 from tests.training.toy import Toy, pairs
 
 # One row suffices, so one device: what several do is tested in test_sharding.py.

@@ -16,7 +16,8 @@ from attnjax.training.optimizers import Adam
 from attnjax.training.run_state import Run, TrainResult
 from attnjax.training.schedules import Constant, InverseSquareRoot, Schedule
 from attnjax.training.settings import Recipe, Training
-from attnjax.training.trainer import TrainSetup, train
+from attnjax.training.train import train
+from attnjax.training.train_setup import TrainSetup
 from tests.training.looping import BATCHING, CORPUS, PER_EPOCH, go, interrupt, same
 from tests.training.toy import Toy
 

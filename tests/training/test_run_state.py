@@ -13,7 +13,7 @@ import pytest
 from attnjax.data.batching import Batching
 from attnjax.data.special_tokens import START
 from attnjax.errors import Interrupted
-from attnjax.training import metrics_log, trainer
+from attnjax.training import metrics_log, train_log, trainer
 from attnjax.training.checkpoint import Checkpoints
 from attnjax.training.schedules import Constant, InverseSquareRoot
 from tests.training.looping import BATCHING, CORPUS, PER_EPOCH, go, interrupt, same
@@ -26,7 +26,7 @@ def test_a_seed_that_stops_leaves_the_others_to_go_on(tmp_path, monkeypatch):
     settings: dict[str, Any] = {"steps": 40 * PER_EPOCH, "patience": 1}
     schedule, clock = Constant(value=0.1), itertools.count()
     with monkeypatch.context() as patched:
-        patched.setattr(trainer, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+        patched.setattr(train_log, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
         soon, late = go(tmp_path / "together", 0, 3, schedule=schedule, **settings)
     assert soon.seconds < late.seconds
     passed = next(clock)

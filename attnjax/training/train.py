@@ -1,0 +1,85 @@
+"""Trains runs of one recipe: each goes on from its latest checkpoint, together with the others."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from itertools import groupby
+
+from rich.console import Console
+
+from attnjax.errors import Interrupted
+from attnjax.training import sharding
+from attnjax.training.console import display
+from attnjax.training.disk import full_disk
+from attnjax.training.interruption import interruption
+from attnjax.training.run_state import Run, RunState, TrainResult, open_runs
+from attnjax.training.train_setup import TrainSetup
+from attnjax.training.trainer import Trainer
+
+
+def train(
+    runs: Sequence[Run], setup: TrainSetup, *, console: Console, title: str = ""
+) -> list[TrainResult]:
+    """Train runs that differ only in their seed and learning rate, together in one program.
+
+    Each run goes on from its latest checkpoint; the result is bit for bit that of runs that were
+    not interrupted. A finished run is trained further only if `Training.steps` has grown. Each
+    run's folder gets checkpoints, metrics.jsonl (see `TrainLog`) and TensorBoard's files.
+
+    Args:
+        runs: folders, seeds, and learning rates that differ from the recipe's.
+        setup: the recipe and its batches.
+        console: shows the progress.
+        title: the name of the training on the console; "": the name of the first run's folder.
+
+    Raises:
+        UserError: a loss or a gradient is not finite, or the disk is full.
+        Interrupted: a signal of `interruption` came; every run is saved.
+    """
+    title = title or runs[0].folder.name
+    training, several = setup.recipe.training, len(runs) > 1
+    devices = sharding.devices(
+        training.parallel, rows=training.batching.batch_size_multiple, seeds=several
+    )
+    if devices.idle:
+        console.print(f"{title}: {_idle(devices)}", highlight=False, soft_wrap=True, markup=False)
+    with ExitStack() as opened:
+        opened.enter_context(full_disk(runs[0].folder))
+        interrupted = opened.enter_context(interruption())
+        states = open_runs(runs, training, opened)
+        _restore(states, setup)
+        shown = opened.enter_context(display(console, title=title, steps=training.steps))
+        for group in _groups(states):
+            Trainer(setup, group, devices, shown, interrupted).fit()
+        results = [state.result(training, setup.plan.per_epoch) for state in states]
+        if interrupted.signal:
+            raise Interrupted(f"{runs[0].folder} is trained", interrupted.signal)
+        return results
+
+
+def _idle(devices: sharding.Devices) -> str:
+    """The sentence about devices that are not used."""
+    count = devices.count + devices.idle
+    return (
+        f"trains on {devices.count} of {count} devices, because batching.batch_size_multiple is no "
+        f"multiple of {count}: --training.batching.batch_size_multiple {count} uses them all"
+    )
+
+
+def _restore(states: Sequence[RunState], setup: TrainSetup) -> None:
+    """Restore each run's state from its checkpoint; draw the initial state if there is none."""
+    shapes = setup.state_shapes()
+    for run in states:
+        if run.step:
+            run.restore(shapes)
+        else:
+            run.state = setup.initial_state(run.run.seed)
+
+
+def _groups(states: Sequence[RunState]) -> list[list[RunState]]:
+    """The runs that have not stopped, in groups that were saved together."""
+
+    def place(run: RunState) -> tuple[int, tuple[str, ...]]:
+        return run.step, run.progress.together
+
+    going = [run for run in states if run.progress.stopped is None]
+    return [list(group) for _, group in groupby(sorted(going, key=place), key=place)]

@@ -1,0 +1,82 @@
+"""The log of runs that train together: when a row is due, what stands in it, the console."""
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from attnjax.training.console import Display
+from attnjax.training.metrics_log import RunningMean
+from attnjax.training.run_state import RunState
+from attnjax.training.train_setup import TrainSetup
+
+ROWS_AN_EPOCH, FEWEST_STEPS_A_ROW, MOST_STEPS_A_ROW = 20, 10, 50
+"""The training rows of metrics.jsonl: about so many per epoch, each for so many steps."""
+
+
+class TrainLog:
+    """Writes rows to every run's metrics.jsonl, and shows the progress on the console.
+
+    metrics.jsonl has an object a line: "step", "epoch" (from 1), "split" ("train" or "valid"),
+    "seconds" (as in `TrainResult`, so far) and the objective's means over tokens ("loss", "nll",
+    "accuracy"). Training rows hold means since the row before, or since an interruption after it,
+    and also "learning_rate", "gradient_norm" (before clipping) and "tokens_per_second" (of the
+    target).
+    """
+
+    def __init__(self, runs: Sequence[RunState], setup: TrainSetup, shown: Display) -> None:
+        self.runs, self.shown = runs, shown
+        self._steps, self._per_epoch = setup.recipe.training.steps, setup.plan.per_epoch
+        self._schedule = setup.recipe.optimizer.schedule
+        self._seconds, self._began = [run.progress.seconds for run in runs], time.monotonic()
+        self.begin_epoch()
+
+    @property
+    def seconds(self) -> list[float]:
+        """The training time of each run; runs that train together share the time equally."""
+        share = (time.monotonic() - self._began) / len(self.runs)
+        return [before + share for before in self._seconds]
+
+    def begin_epoch(self) -> None:
+        """Forget the means so far."""
+        self._row, self._epoch = RunningMean(), RunningMean()
+
+    def step(self, step: int, metrics: dict[str, np.ndarray]) -> None:
+        """Add a step's metrics, a value for each run, and write a row if one is due."""
+        self._row.add(metrics)
+        self._epoch.add(metrics)
+        self.shown.step(step, metrics["loss"])
+        if not self._row_is_due(step):
+            return
+        means = self._row.means()
+        schedules = (run.run.schedule or self._schedule for run in self.runs)
+        means["learning_rate"] = np.array([float(one.rate(step)) for one in schedules])
+        self._write(step, "train", means)
+        self.shown.speed(float(means["tokens_per_second"].sum()))
+        self._row = RunningMean()
+
+    def end_epoch(self, step: int, valid: dict[str, np.ndarray]) -> None:
+        """Write the validation means, a value for each run, if there are any; show the epoch."""
+        if valid:
+            self._write(step, "valid", valid)
+        self.shown.epoch(self._number(step), step, self._epoch.means(), valid)
+
+    def keep(self, staying: Sequence[int]) -> None:
+        """Go on with some of the runs, given by their indices."""
+        seconds = self.seconds
+        self.runs = [self.runs[index] for index in staying]
+        self._seconds, self._began = [seconds[index] for index in staying], time.monotonic()
+
+    def _row_is_due(self, step: int) -> bool:
+        every = min(max(self._per_epoch // ROWS_AN_EPOCH, FEWEST_STEPS_A_ROW), MOST_STEPS_A_ROW)
+        return not step % every or not step % self._per_epoch or step == self._steps
+
+    def _number(self, step: int) -> int:
+        """The number of the epoch that a step is in, from 1."""
+        return (step - 1) // self._per_epoch + 1
+
+    def _write(self, step: int, split: str, values: dict[str, np.ndarray]) -> None:
+        """Add a row to every run's metrics.jsonl."""
+        for index, (run, seconds) in enumerate(zip(self.runs, self.seconds, strict=True)):
+            row = {name: float(value[index]) for name, value in values.items()}
+            run.log.write(step=step, epoch=self._number(step), split=split, **row, seconds=seconds)
