@@ -1,7 +1,7 @@
 """A command of the command line, and what its arguments are made of."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -48,6 +48,21 @@ class Command:
     arguments: Callable[[Parser], None]
     call: Callable[..., int | None]
     overridden: Overridden | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """A program of several commands.
+
+    Attributes:
+        name: what is typed to start it.
+        description: a sentence.
+        commands: every command by its name, in the order of `--help`.
+    """
+
+    name: str
+    description: str
+    commands: Mapping[str, Command]
 
 
 def no_arguments(_: Parser) -> None:

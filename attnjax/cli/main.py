@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from attnjax.cli.command import Parser
+from attnjax.cli.command import Parser, Program
 from attnjax.cli.commands import COMMANDS
 from attnjax.cli.requeue import REQUEUE
 from attnjax.errors import Interrupted, UserError, unknown
@@ -44,20 +44,25 @@ class Version(argparse.Action):
         parser.exit()
 
 
-def parser() -> tuple[Parser, dict[str, Parser]]:
+ATTNJAX = Program(
+    name="attnjax", description="Attention, its ablations, and their verdicts.", commands=COMMANDS
+)
+
+
+def parser(program: Program = ATTNJAX) -> tuple[Parser, dict[str, Parser]]:
     """The parser of the whole command line, and that of each command."""
-    top = Parser(prog="attnjax", description="Attention, its ablations, and their verdicts.")
+    top = Parser(prog=program.name, description=program.description)
     top.add_argument(
         "--version", action=Version, nargs=0, default=argparse.SUPPRESS, help="print it and exit"
     )
     added = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in COMMANDS.values():
-        changed = command.overridden
+    for command in program.commands.values():
+        changed, typed = command.overridden, f"{program.name} {command.name}"
         made = added.add_parser(
             command.name,
             help=command.help,
             description=command.help,
-            usage=f"attnjax {command.name} [options] {changed.of} [overrides]" if changed else None,
+            usage=f"{typed} [options] {changed.of} [overrides]" if changed else None,
             epilog=changed.epilog if changed else None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
@@ -66,14 +71,14 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
     return top, added.choices
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns its exit code.
+def main(arguments: Sequence[str] | None = None, program: Program = ATTNJAX) -> int:
+    """Run a command of a program; returns its exit code.
 
     It is 0, 2 for a user's mistake, 75 for a run that was interrupted and is saved, and 130 for
     Ctrl-C in anything else.
     """
     try:
-        return _main(list(sys.argv[1:] if arguments is None else arguments))
+        return _main(list(sys.argv[1:] if arguments is None else arguments), program)
     except UserError as error:
         return _fail(str(error), 2)
     except Interrupted as error:
@@ -99,14 +104,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(sentence, 2)
 
 
-def _main(arguments: list[str]) -> int:
+def _main(arguments: list[str], program: Program) -> int:
     from attnjax.config.override import split
 
     for word in arguments:
         if any("\udc80" <= letter <= "\udcff" for letter in word):
             raise UserError(f"an argument must be UTF-8; got {ascii(word)[:100]}")
     words, overrides = split(arguments)
-    top, commands = parser()
+    top, commands = parser(program)
     if words and not words[0].startswith("-") and words[0] not in commands:
         raise unknown("command", words[0], commands)
     given, extra = top.parse_known_args(words)
@@ -117,9 +122,10 @@ def _main(arguments: list[str]) -> int:
             for option in action.option_strings
         ]
         if not extra[0].startswith("-"):
-            raise UserError(f"unexpected argument {extra[0]!r}; see attnjax {given.command} --help")
+            typed = f"{program.name} {given.command}"
+            raise UserError(f"unexpected argument {extra[0]!r}; see {typed} --help")
         raise unknown(f"option of {given.command}", extra[0], options)
-    command = COMMANDS[given.command]
+    command = program.commands[given.command]
     if overrides and not command.overridden:
         raise UserError(f"{given.command} takes no overrides; got {overrides[0]}")
     options = {name: value for name, value in vars(given).items() if name != "command"}

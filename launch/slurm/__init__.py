@@ -1,0 +1,1 @@
+"""SLURM: the runs of an experiment as a job array."""

@@ -1,0 +1,137 @@
+"""Submitted arrays: what SLURM has of them, and what their runs have come to."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from attnjax.errors import UserError
+from attnjax.runs.run_folder import RESULT
+from launch.plan import LaunchedRun
+from launch.programs import call
+
+FOLDER = "slurm"
+"""The folder of records and outputs, in an experiment's folder."""
+
+DONE, ENDED = "done", "ended"
+"""The states of a run that is not in the queue: it is finished, or it is not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submission:
+    """An array as it was submitted.
+
+    Attributes:
+        job: the number of the array.
+        words: the arguments of `python -m launch.slurm` that submit it again.
+        runs: the folders of each task's runs, below the experiment's folder.
+    """
+
+    job: str
+    words: Sequence[str]
+    runs: Sequence[Sequence[str]]
+
+    def write(self, experiment: Path) -> None:
+        """Keep the record in the experiment's folder."""
+        path = experiment / FOLDER / f"{self.job}.json"
+        path.write_text(json.dumps(asdict(self), indent=2), encoding="utf-8")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskState:
+    """A run of an array, as it is now.
+
+    Attributes:
+        run: its folder, below the experiment's folder.
+        task: its latest task, such as 12_3.
+        state: SLURM's word for a task that is in the queue, `DONE` or `ENDED`.
+        said: why the task waits, or the last line of its output.
+    """
+
+    run: str
+    task: str
+    state: str
+    said: str
+
+    @property
+    def queued(self) -> bool:
+        """Whether the task waits or runs."""
+        return self.state not in (DONE, ENDED)
+
+
+def submissions(experiment: Path) -> list[Submission]:
+    """The arrays of an experiment, oldest first.
+
+    Raises:
+        UserError: nothing was submitted.
+    """
+    found = [
+        Submission(**json.loads(path.read_text(encoding="utf-8")))
+        for path in (experiment / FOLDER).glob("*.json")
+    ]
+    if not found:
+        raise UserError(f"no runs of {experiment} were submitted to SLURM")
+    return sorted(found, key=lambda one: int(one.job))
+
+
+def states(experiment: Path) -> Iterator[TaskState]:
+    """Every run that was submitted, by its latest task."""
+    tasks = {
+        run: f"{one.job}_{number}"
+        for one in submissions(experiment)
+        for number, runs in enumerate(one.runs)
+        for run in runs
+    }
+    queued = _queued()
+    for run, task in sorted(tasks.items()):
+        ended = DONE if (experiment / run / RESULT).exists() else ENDED
+        state, said = queued.get(task) or (ended, _last_line(experiment / FOLDER / f"{task}.txt"))
+        yield TaskState(run=run, task=task, state=state, said=said)
+
+
+def refuse_queued(experiment: Path, runs: Sequence[LaunchedRun]) -> None:
+    """Refuse runs that are in the queue already.
+
+    Raises:
+        UserError: the first such run, and its task.
+    """
+    if not any((experiment / FOLDER).glob("*.json")):
+        return
+    wanted = {str(folder.relative_to(experiment)) for one in runs for folder in one.folders}
+    for one in states(experiment):
+        if one.queued and one.run in wanted:
+            raise UserError(
+                f"{one.run} is in the queue already, as task {one.task} ({one.state}): wait for "
+                f"it, or end it by python -m launch.slurm cancel {experiment}"
+            )
+
+
+def submit(script: str, after: Sequence[str] = ()) -> str:
+    """Give a script to SLURM; returns the number of the job.
+
+    Args:
+        script: the script.
+        after: the numbers of jobs that end before, in whatever way.
+
+    Raises:
+        UserError: SLURM refuses it, in its own words.
+    """
+    dependency = [f"--dependency=afterany:{':'.join(after)}"] if after else []
+    return call(["sbatch", "--parsable", *dependency], text=script).strip().partition(";")[0]
+
+
+def _queued() -> dict[str, tuple[str, str]]:
+    """Our tasks in SLURM's queue: the state of each, and why it waits."""
+    found = {}
+    for line in call(["squeue", "--me", "--noheader", "--array", "--format=%i|%T|%r"]).splitlines():
+        task, state, reason = line.strip().split("|", 2)
+        found[task] = (state.lower(), "" if reason == "None" else reason)
+    return found
+
+
+def _last_line(log: Path) -> str:
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")

@@ -1,0 +1,104 @@
+"""The scripts of the jobs: the array of runs, and the report after it."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from launch.plan import LaunchedRun
+from launch.slurm.site import SlurmSite
+
+REQUEUE = 75
+"""The exit code of `attnjax run` that asks to be queued again; everything is saved."""
+
+REPORT_TIME = "00:30:00"
+"""The limit of the job that makes the report."""
+
+
+def run_script(
+    site: SlurmSite, name: str, words: Sequence[str], runs: Sequence[LaunchedRun], logs: Path
+) -> str:
+    """The script of an array: one run a task.
+
+    `USR1` reaches the processes of a run `site.grace` seconds before its limit. They save and end
+    with `REQUEUE`, and the script puts its task into the queue again.
+
+    Args:
+        site: what each run asks for.
+        name: the name of the job.
+        words: the arguments of `attnjax run` that all runs share.
+        runs: the run of each task, by the task's number.
+        logs: the folder of the tasks' outputs.
+    """
+    at_once = f"%{site.at_once}" if site.at_once else ""
+    options = [
+        f"--array=0-{len(runs) - 1}{at_once}",
+        f"--nodes={site.hosts}",
+        f"--ntasks-per-node={site.processes}",
+        f"--cpus-per-task={site.cores}",
+        *([f"--gpus-per-node={site.gpus}"] if site.gpus else []),
+        *([f"--mem={site.memory}"] if site.memory else []),
+        f"--time={site.time}",
+        f"--signal=USR1@{site.grace}",
+        "--requeue",
+        "--open-mode=append",
+        f"--output={logs}/%A_%a.txt",
+        *_place(site, site.partition),
+        *site.options,
+    ]
+    tasks = [f"    {number}) run=({shlex.join(one.words)}) ;;" for number, one in enumerate(runs)]
+    command = shlex.join([*site.interpreter, "-m", "attnjax", "run", *words])
+    return _script(
+        name,
+        options,
+        [
+            *_environment(site),
+            "case $SLURM_ARRAY_TASK_ID in",
+            *tasks,
+            "esac",
+            # the processes end a little after each other: the last one may still be saving
+            f"srun --cpus-per-task={site.cores} --kill-on-bad-exit=0 --wait={site.grace} \\",
+            f'    {command} "${{run[@]}}"',
+            "code=$?",
+            f"# {REQUEUE}: the run is saved, and wants to go on",
+            f'if [ $code = {REQUEUE} ]; then scontrol requeue "$SLURM_JOB_ID"; fi',
+            "exit $code",
+        ],
+    )
+
+
+def report_script(site: SlurmSite, name: str, folder: Path, logs: Path) -> str:
+    """The script of the last job: the table and the page of an experiment's finished runs.
+
+    Args:
+        site: the cluster.
+        name: the name of the job.
+        folder: the folder of the experiment.
+        logs: the folder of the jobs' outputs.
+    """
+    options = [
+        "--ntasks=1",
+        f"--time={REPORT_TIME}",
+        f"--output={logs}/%j.txt",
+        *_place(site, site.report_partition or site.partition),
+    ]
+    command = shlex.join([*site.interpreter, "-m", "attnjax", "report", str(folder)])
+    return _script(name, options, [*_environment(site), "export JAX_PLATFORMS=cpu", command])
+
+
+def _script(name: str, options: Sequence[str], body: Sequence[str]) -> str:
+    heads = [f"--job-name={name}", *options]
+    return "\n".join(["#!/bin/bash", *(f"#SBATCH {shlex.quote(one)}" for one in heads), *body, ""])
+
+
+def _place(site: SlurmSite, partition: str | None) -> Iterator[str]:
+    """The options that say where a job runs, and who pays."""
+    if partition:
+        yield f"--partition={partition}"
+    if site.account:
+        yield f"--account={site.account}"
+
+
+def _environment(site: SlurmSite) -> Iterator[str]:
+    """The lines before the command."""
+    yield from (f"module load {shlex.quote(module)}" for module in site.modules)
+    yield from site.lines

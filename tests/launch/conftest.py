@@ -1,0 +1,22 @@
+"""Stand-ins for the engines' programs."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.launch.recorder import Recorder
+
+
+@pytest.fixture
+def recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    """Programs on the path, before those of the machine."""
+    made = Recorder(tmp_path / "recorder")
+    monkeypatch.setenv("PATH", f"{made.programs}:{os.environ['PATH']}")
+    return made
+
+
+@pytest.fixture
+def nothing_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path without programs."""
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))

@@ -1,0 +1,150 @@
+"""`python -m launch.slurm`: what is submitted, followed, cancelled and submitted again."""
+
+from pathlib import Path
+
+import pytest
+
+from attnjax.runs.run_folder import RESULT
+from launch.shipping import CHANGES
+from launch.slurm import __main__ as slurm
+from tests.launch import golden
+
+TINY = str(Path(__file__).parents[2] / "tiny.py")
+SITE = str(Path(__file__).parents[3] / "launch" / "sites" / "gpu.toml")
+SQUEUE = ("squeue", "--me")
+
+
+@pytest.fixture
+def submitted(recorder, tmp_path, capsys) -> Path:
+    """The folder of an experiment with four runs in the queue, as array 12; the report is 13."""
+    recorder.stand_in("sbatch", "squeue", "scancel")
+    recorder.answer("sbatch", out="12\n")
+    recorder.answer("sbatch", "--parsable", "--dependency=afterany:12", out="13;cluster\n")
+    assert slurm.program([TINY, "--runs", str(tmp_path), "--yes"]) == 0
+    capsys.readouterr()
+    return tmp_path / "tiny"
+
+
+def refused(capsys, *words: str) -> str:
+    capsys.readouterr()
+    assert slurm.program(list(words)) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1, said
+    return said
+
+
+def test_a_dry_run_prints_the_scripts_and_does_nothing(recorder, tmp_path, capsys):
+    recorder.stand_in("sbatch", "squeue")
+    words = [TINY, "--site", SITE, "--runs", str(tmp_path / "runs"), "--training.steps", "9"]
+    assert slurm.program([*words, "--dry-run"]) == 0
+    digest = slurm.copy_for(Path(TINY).read_text(), "tiny", Path()).parent.name
+    golden.same("slurm.txt", capsys.readouterr().out, runs=tmp_path / "runs", digest=digest)
+    assert not recorder.calls
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_dry_run_needs_no_slurm(nothing_installed, tmp_path):
+    assert slurm.program([TINY, "--runs", str(tmp_path), "--dry-run"]) == 0
+
+
+def test_an_array_and_a_report_after_it_are_submitted(submitted, recorder):
+    array, report = recorder.calls
+    assert array.words == ["sbatch", "--parsable"]
+    assert "#SBATCH --array=0-3\n" in array.text
+    assert report.words == ["sbatch", "--parsable", "--dependency=afterany:12"]
+    assert report.text.endswith(f"-m attnjax report {submitted}\n")
+
+
+def test_the_experiment_file_goes_with_the_job(submitted, recorder):
+    copy = next(submitted.glob("slurm/*/tiny.py"))
+    assert copy.read_text() == Path(TINY).read_text()
+    assert f"-m attnjax run {copy} --runs" in recorder.calls[0].text
+
+
+def test_every_run_has_a_record_of_the_changes(submitted):
+    found = sorted(submitted.glob(f"*/seed-*/{CHANGES}"))
+    assert len(found) == 4
+    assert found[0].read_text().startswith("commit ")
+
+
+def test_a_setting_has_a_folder_of_its_own(recorder, tmp_path):
+    recorder.stand_in("sbatch")
+    recorder.answer("sbatch", out="5\n")
+    words = [TINY, "--setting", "short", "--variant", "shorter", "--runs", str(tmp_path), "--yes"]
+    assert slurm.program(words) == 0
+    assert "#SBATCH --job-name=tiny-short\n" in recorder.calls[0].text
+    assert (tmp_path / "tiny-short" / "slurm" / "5.json").exists()
+
+
+def test_a_run_in_the_queue_is_not_submitted_again(submitted, recorder, capsys):
+    recorder.answer(*SQUEUE, out="12_3|PENDING|Priority\n99|RUNNING|None\n")
+    words = [TINY, "--runs", str(submitted.parent), "--yes"]
+    said = refused(capsys, *words)
+    assert "cosine/seed-1 is in the queue already, as task 12_3 (pending)" in said
+    assert slurm.program([*words, "--variant", "scaled"]) == 0
+
+
+def test_what_slurm_refuses_is_said_in_its_words(recorder, tmp_path, capsys):
+    recorder.stand_in("sbatch")
+    recorder.answer("sbatch", error="sbatch: error: invalid partition specified: x\n", code=1)
+    said = refused(capsys, TINY, "--runs", str(tmp_path), "--yes")
+    assert said == "attnjax: sbatch refuses: sbatch: error: invalid partition specified: x\n"
+
+
+def test_without_slurm_it_is_said_where_slurm_is(nothing_installed, tmp_path, capsys):
+    said = refused(capsys, TINY, "--runs", str(tmp_path), "--yes")
+    assert "the program sbatch is not on this machine" in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_is_submitted_without_consent(recorder, tmp_path, capsys, monkeypatch):
+    recorder.stand_in("sbatch")
+    monkeypatch.setattr("sys.stdin", None)
+    assert "repeat with --yes" in refused(capsys, TINY, "--runs", str(tmp_path))
+    assert not recorder.calls
+    assert not list((tmp_path / "tiny").glob("**/*"))
+
+
+def test_the_status_is_that_of_the_queue_and_of_the_folders(submitted, recorder, capsys):
+    recorder.answer(
+        *SQUEUE, out="12_0|RUNNING|None\n12_1|PENDING|Resources\n13|PENDING|Dependency\n"
+    )
+    (submitted / "cosine" / "seed-0" / RESULT).write_text("{}")
+    (submitted / "slurm" / "12_3.txt").write_text("step 5\nattnjax: no memory\n\n")
+    assert slurm.program(["status", str(submitted)]) == 0
+    rows = [line.split(maxsplit=3) for line in capsys.readouterr().out.splitlines()[1:5]]
+    assert [[word.strip() for word in row] for row in rows] == [
+        ["cosine/seed-0", "done", "12_2"],
+        ["cosine/seed-1", "ended", "12_3", "attnjax: no memory"],
+        ["scaled/seed-0", "running", "12_0"],
+        ["scaled/seed-1", "pending", "12_1", "Resources"],
+    ]
+
+
+def test_cancel_ends_what_waits_or_runs(submitted, recorder, capsys):
+    recorder.answer(*SQUEUE, out="12_0|RUNNING|None\n12_2|PENDING|Resources\n")
+    assert slurm.program(["cancel", str(submitted), "--yes"]) == 0
+    assert recorder.calls[-1].words == ["scancel", "12_0", "12_2"]
+    recorder.answer(*SQUEUE, out="")
+    assert slurm.program(["cancel", str(submitted), "--yes"]) == 0
+    assert recorder.calls[-1].words[0] == "squeue"
+    assert "no run of" in capsys.readouterr().out
+
+
+def test_retry_submits_what_is_not_done(submitted, recorder, monkeypatch):
+    monkeypatch.setattr("launch.plan.unfinished_runs", lambda runs: dict([*runs.items()][1:]))
+    assert slurm.program(["retry", str(submitted), "--yes"]) == 0
+    *_, array, report = recorder.calls
+    assert "#SBATCH --array=0-1\n" in array.text
+    assert "0) run=(--variant scaled --seed 1) ;;" in array.text
+    assert report.words[0] == "sbatch"
+
+
+def test_a_folder_that_was_never_submitted_is_refused(tmp_path, capsys):
+    said = refused(capsys, "status", str(tmp_path))
+    assert said == f"attnjax: no runs of {tmp_path} were submitted to SLURM\n"
+
+
+def test_an_unknown_option_names_the_nearest(tmp_path, capsys):
+    assert "did you mean --seeds?" in refused(capsys, TINY, "--seds", "3")
+    assert "did you mean scaled?" in refused(capsys, TINY, "--variant", "scald", "--dry-run")

@@ -1,0 +1,96 @@
+"""The scripts: run by bash, with stand-ins for SLURM's programs."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import lists, text
+
+from launch.plan import LaunchedRun
+from launch.slurm.script import report_script, run_script
+from launch.slurm.site import SlurmSite
+
+LOGS = Path("/runs/tiny/slurm")
+RUNS = [
+    LaunchedRun(
+        variant=variant, seeds=(seed,), folders=(Path(f"/runs/tiny/{variant}/seed-{seed}"),)
+    )
+    for variant in ("a plain", "it's")
+    for seed in (0, 1)
+]
+
+
+def bash(script: str, task: int) -> int:
+    environment = {**os.environ, "SLURM_ARRAY_TASK_ID": str(task), "SLURM_JOB_ID": "77"}
+    with tempfile.NamedTemporaryFile("w", suffix=".sh") as file:
+        file.write(script)
+        file.flush()
+        done = subprocess.run(["bash", file.name], stdin=subprocess.DEVNULL, env=environment)
+    return done.returncode
+
+
+@given(lists(text(min_size=1).filter(lambda word: "\0" not in word), max_size=4))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=8)
+def test_the_arguments_arrive_as_they_were_given(recorder, words):
+    words = [word.encode("utf-8", "ignore").decode() for word in words]
+    recorder.stand_in("srun", "scontrol")
+    assert bash(run_script(SlurmSite(), "tiny", words, RUNS, LOGS), task=3) == 0
+    called = recorder.calls[-1].words
+    assert called[called.index(sys.executable) :] == [
+        *(sys.executable, "-m", "attnjax", "run", *words),
+        *("--variant", "it's", "--seed", "1"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "code, queued", [(0, False), (1, False), (2, False), (75, True), (137, False)]
+)
+def test_a_run_that_is_saved_is_queued_again(recorder, code, queued):
+    recorder.stand_in("srun", "scontrol")
+    recorder.answer("srun", code=code)
+    assert bash(run_script(SlurmSite(), "tiny", [], RUNS, LOGS), task=0) == code
+    again = [call.words for call in recorder.calls if call.words[0] == "scontrol"]
+    assert again == ([["scontrol", "requeue", "77"]] if queued else [])
+
+
+def options(script: str) -> list[str]:
+    return [line.removeprefix("#SBATCH ") for line in script.splitlines() if line.startswith("#SB")]
+
+
+def test_a_site_says_what_a_run_asks_for():
+    site = SlurmSite(
+        partition="gpu",
+        account="me",
+        time="01:00:00",
+        grace=60,
+        hosts=2,
+        processes=4,
+        gpus=4,
+        cores=8,
+        memory="64G",
+        at_once=3,
+        modules=("cuda/12",),
+        container=("apptainer", "exec", "--nv", "a b.sif"),
+        python="python",
+        lines=("export ATTNJAX_DATA=$HOME/data",),
+        options=("--qos=long",),
+    )
+    script = run_script(site, "tiny", ["tiny.py"], RUNS, LOGS)
+    asked = {"--array=0-3%3", "--nodes=2", "--ntasks-per-node=4", "--gpus-per-node=4"}
+    asked |= {"--cpus-per-task=8", "--mem=64G", "--time=01:00:00", "--signal=USR1@60", "--qos=long"}
+    asked |= {"--partition=gpu", "--account=me", "--requeue", "--open-mode=append"}
+    assert asked <= set(options(script))
+    assert "module load cuda/12\nexport ATTNJAX_DATA=$HOME/data\n" in script
+    assert "apptainer exec --nv 'a b.sif' python -m attnjax run tiny.py" in script
+
+
+def test_the_report_needs_no_gpu():
+    site = SlurmSite(partition="gpu", report_partition="cpu", gpus=4, hosts=2)
+    script = report_script(site, "tiny-report", Path("/runs/tiny"), LOGS)
+    assert "--partition=cpu" in options(script)
+    assert not [option for option in options(script) if "gpu" in option]
+    assert script.endswith(f"{sys.executable} -m attnjax report /runs/tiny\n")

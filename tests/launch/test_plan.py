@@ -1,0 +1,106 @@
+"""Which runs are launched, in which order, and by which command."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from attnjax.config.override import split
+from attnjax.config.vary import vary
+from attnjax.errors import UserError
+from launch.plan import LaunchedRun, Wanted, launched, stages
+
+TINY = Path(__file__).parents[1] / "tiny.py"
+
+
+def wanted(folder: Path, *words: str, **fields) -> Wanted:
+    _, overrides = split(words)
+    return Wanted(experiment=str(TINY), runs=folder, overrides=tuple(overrides), **fields)
+
+
+def plan(folder: Path, *words: str, **fields) -> list[LaunchedRun]:
+    one = wanted(folder, *words, **fields)
+    return launched(one.sweep(one.load()))
+
+
+def test_a_job_is_a_run(tmp_path):
+    runs = plan(tmp_path)
+    assert [one.words for one in runs] == [
+        ["--variant", variant, "--seed", seed]
+        for variant in ("scaled", "cosine")
+        for seed in ("0", "1")
+    ]
+    assert [one.name for one in runs] == [
+        "scaled/seed-0",
+        "scaled/seed-1",
+        "cosine/seed-0",
+        "cosine/seed-1",
+    ]
+    assert runs[0].folders == (tmp_path / "tiny" / "scaled" / "seed-0",)
+    assert len(plan(tmp_path, variants=("cosine",), seeds=3)) == 3
+
+
+def test_a_variant_that_is_tuned_first_is_one_job(tmp_path):
+    file = tmp_path / "tuned.py"
+    text = TINY.read_text().replace(
+        "    seeds=2,\n", '    seeds=2,\n    tune={"optimizer.schedule.value": (1e-3, 1e-2)},\n'
+    )
+    file.write_text(text)
+    one = Wanted(experiment=str(file), runs=tmp_path)
+    runs = launched(one.sweep(one.load()))
+    assert [one.words for one in runs] == [
+        ["--variant", variant, "--seed", "0", "--seed", "1"] for variant in ("scaled", "cosine")
+    ]
+    assert [run.name for run in runs] == ["scaled", "cosine"]
+
+
+def test_nothing_is_launched_where_all_runs_are_finished(tmp_path, monkeypatch):
+    monkeypatch.setattr("launch.plan.unfinished_runs", lambda runs: {})
+    with pytest.raises(UserError, match="all runs of .*tiny are finished"):
+        plan(tmp_path)
+
+
+def test_the_words_are_those_of_attnjax_run(tmp_path):
+    one = wanted(tmp_path, "--training.steps", "9", "search:greedy", setting="short")
+    assert one.words("/far/tiny.py", "/far/runs") == [
+        *("/far/tiny.py", "--setting", "short", "--runs", "/far/runs"),
+        *("search:greedy", "--training.steps", "9"),
+    ]
+
+
+def test_the_same_launch_can_be_made_from_any_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(TINY.parent)
+    one = Wanted(experiment="tiny.py", variants=("scaled",), seeds=4, runs=Path("runs"))
+    assert one.again(Path("site.toml")) == [
+        *(str(TINY), "--runs", str(TINY.parent / "runs"), "--variant", "scaled"),
+        *("--seeds", "4", "--site", str(TINY.parent / "site.toml")),
+    ]
+
+
+def run(name: str, needs: str | None = None) -> LaunchedRun:
+    source = None if needs is None else Path(needs)
+    return LaunchedRun(variant=name, seeds=(0,), folders=(Path(name),), needs=source)
+
+
+def test_a_run_comes_after_the_one_that_it_begins_with():
+    first, second, third = run("c"), run("b", "c"), run("a", "b")
+    elsewhere = run("d", "trained/long/ago")
+    assert stages([third, second, elsewhere, first]) == [[elsewhere, first], [second], [third]]
+
+
+def test_a_circle_is_refused():
+    with pytest.raises(UserError, match="begins, through others, with its own parameters"):
+        stages([run("a", "b"), run("b", "a")])
+
+
+def test_the_source_of_a_run_is_that_of_the_experiment(tmp_path):
+    one = wanted(tmp_path)
+    sweep = one.sweep(one.load())
+    ablation = sweep.loaded.ablation
+    begins = vary(ablation.base, {"initial_parameters_from": "tiny/cosine"})
+    varied = replace(ablation, variants={**ablation.variants, "scaled": begins})
+    sweep = replace(sweep, loaded=replace(sweep.loaded, ablation=varied))
+    assert [run.needs for run in launched(sweep)] == [
+        *(tmp_path / "tiny" / "cosine" / f"seed-{seed}" for seed in (0, 1)),
+        *(None, None),
+    ]
