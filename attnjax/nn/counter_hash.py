@@ -2,9 +2,14 @@
 
 The bits are a hash of (key, number of the example in the global batch, index within the example);
 the key depends on the step and the layer. One device and eight devices therefore draw the same
-bits, under a mesh or under pmap. XLA fuses the hash, plain arithmetic, into the operation that uses
-it.
+bits, under a mesh or under pmap, in one batch or in micro-batches. XLA fuses the hash, plain
+arithmetic, into the operation that uses it.
 """
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -39,12 +44,37 @@ def uniform(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     return odd.astype(jnp.float32) * np.float32(2**-24)
 
 
-def _examples(count: int) -> jax.Array:
-    """The examples' numbers in the global batch; under pmap only this device's examples."""
-    numbers = jnp.arange(count, dtype=jnp.uint32)
+class _Part(NamedTuple):
+    first: jax.Array
+    rows: int
+
+
+_part: ContextVar[_Part | None] = ContextVar("part", default=None)
+
+
+@contextmanager
+def part_of_batch(*, first: jax.Array, rows: int) -> Iterator[None]:
+    """What is traced within computes a part of a device's rows; without it, it computes all.
+
+    Args:
+        first: the number of the part's first row among the device's rows, a scalar.
+        rows: the number of the device's rows.
+    """
+    token = _part.set(_Part(first.astype(jnp.uint32), rows))
     try:
-        return numbers + jax.lax.axis_index("data").astype(jnp.uint32) * np.uint32(count)
-    except NameError:  # no axis "data": the array is the global batch
+        yield
+    finally:
+        _part.reset(token)
+
+
+def _examples(count: int) -> jax.Array:
+    """The examples' numbers in the global batch, of the rows that are computed here."""
+    numbers, rows = jnp.arange(count, dtype=jnp.uint32), count
+    if (part := _part.get()) is not None:
+        numbers, rows = numbers + part.first, part.rows
+    try:
+        return numbers + jax.lax.axis_index("data").astype(jnp.uint32) * np.uint32(rows)
+    except NameError:  # no axis "data": one device has the global batch
         return numbers
 
 

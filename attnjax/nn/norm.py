@@ -8,7 +8,7 @@ average, and `move_running` takes that step.
 
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,9 @@ RUNNING = ("running_mean", "running_variance")
 
 class Norm(nn.Module, ABC):
     """A normalization of vectors. A part: subclasses are chosen on the command line."""
+
+    over_batch: ClassVar[bool] = False
+    """Whether, in training, a vector's result depends on the other examples of the batch."""
 
     @abstractmethod
     def __call__(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
@@ -103,6 +106,8 @@ class BatchNorm(Norm):
     Source: Ioffe and Szegedy 2015, algorithm 1 and section 3.1; the variance is the batch's own,
         without the factor n / (n - 1).
     """
+
+    over_batch = True
 
     momentum: DropoutRate = 0.9
     epsilon: PositiveFloat = 1e-6

@@ -219,7 +219,7 @@ def check_corpus(tuner: Tuner, data: Corpus) -> None:
     """
     tuner.check_corpus(data)
     resolved = tuner.experiment.resolve(data)
-    resolved.training.check(data)
+    resolved.recipe.check(data)
     for part in (*resolved.measures, resolved.unknown):
         if part is not None:
             part.check(resolved.model, data)

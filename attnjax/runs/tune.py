@@ -133,7 +133,7 @@ class Tuner:
                 f"{given}/seed-{self.loaded.ablation.first_seed}"
             )
         for point in points(self.grid):
-            vary(self.experiment, point).resolve(corpus).training.check(corpus)
+            vary(self.experiment, point).resolve(corpus).recipe.check(corpus)
 
     def tuned(self) -> Experiment | None:
         """The variant with the chosen values; None: the tuning is not finished.

@@ -1,12 +1,15 @@
 """`Training`, the settings of the training loop, and `Recipe`, everything that training needs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from attnjax.config.constraints import PositiveInt
+from attnjax.config.walk import walk
 from attnjax.data.batching import Batching
-from attnjax.data.corpus import Corpus
+from attnjax.data.corpus import Corpus, Encoded
 from attnjax.errors import UserError
+from attnjax.nn.norm import Norm
 from attnjax.training.objectives.base import Objective
 from attnjax.training.optimizers import Optimizer
 
@@ -24,7 +27,11 @@ class Training:
         average: the number of last epochs whose final parameters are averaged.
         parallel: how a step runs on several devices, see `attnjax.training.sharding`.
         precision: the dtype of the model's computation; parameters, updates and loss stay float32.
-        batching: how sentences are put into batches.
+        batching: how sentences are put into batches; its `max_tokens` is the size of a batch on
+            all devices together.
+        device_tokens: the largest size of what a device computes at once, padding counted. A device
+            whose share of a batch is larger computes micro-batches one after the other and adds up
+            their gradients: memory is saved, and no result changes. None: its whole share.
     """
 
     steps: PositiveInt = 1000
@@ -33,13 +40,14 @@ class Training:
     parallel: Literal["mesh", "pmap"] = "mesh"
     precision: Precision = "float32"
     batching: Batching = field(default_factory=Batching)
+    device_tokens: PositiveInt | None = None
 
     def check(self, corpus: Corpus) -> None:
         """Refuse a corpus that cannot be trained on.
 
         Raises:
-            UserError: there are no training examples, `patience` has no validation examples, or as
-                `Batching.check`.
+            UserError: there are no training examples, `patience` has no validation examples, an
+                example is longer than `device_tokens`, or as `Batching.check`.
         """
         if not corpus.splits.get("train"):
             raise UserError("the corpus has no training examples")
@@ -48,6 +56,20 @@ class Training:
             raise UserError("training.patience needs validation examples, and the corpus has none")
         for split in ("train", "valid") if valid else ("train",):
             self.batching.check(corpus.splits[split], f" of the {split} split")
+            self._check_rows(corpus.splits[split], f"of the {split} split")
+
+    def _check_rows(self, examples: Sequence[Encoded], where: str) -> None:
+        """Refuse an example that is longer than what a device computes at once."""
+        lengths = [(len(example.source), len(example.target)) for example in examples]
+        longest = max(range(len(lengths)), key=lambda number: max(lengths[number]))
+        if self.device_tokens is not None and max(lengths[longest]) > self.device_tokens:
+            source, target = lengths[longest]
+            raise UserError(
+                f"example {longest + 1} {where} has {source} source and {target} target symbols "
+                f"(END counted), more than training.device_tokens={self.device_tokens:,}, what a "
+                f"device computes at once: a micro-batch has at least one row, whatever the "
+                f"number of devices and batching.max_tokens={self.batching.max_tokens:,}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,3 +87,19 @@ class Recipe:
     objective: Objective
     optimizer: Optimizer
     training: Training
+
+    def check(self, corpus: Corpus) -> None:
+        """Refuse, before training, settings that do not combine, and a corpus that does not fit.
+
+        Raises:
+            UserError: a norm over the batch stands in the way of micro-batches, or as
+                `Training.check`.
+        """
+        self.training.check(corpus)
+        for path, part in walk(self.model, "model"):
+            if isinstance(part, Norm) and part.over_batch and self.training.device_tokens:
+                raise UserError(
+                    f"{path} is a {type(part).__name__}, whose statistics are those of the whole "
+                    f"batch; training.device_tokens={self.training.device_tokens:,} computes it in "
+                    "parts: remove one of the two"
+                )

@@ -1,6 +1,7 @@
 """One update as a pure function: state and batch in, state and metrics out."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -10,6 +11,7 @@ import optax
 from flax import struct, traverse_util
 
 from attnjax.nn.norm import move_running, without_running
+from attnjax.training.accumulation import accumulate
 from attnjax.training.objectives.base import Totals
 from attnjax.training.settings import Precision, Recipe
 
@@ -63,19 +65,21 @@ def train_step(
     """The state after one update, and the mean of each metric.
 
     "gradient_norm", the norm before clipping, and "tokens", the count, are added to the metrics.
-    Gradients and metrics stay sums until `reduce` has added those of all devices, and are then
+    Gradients and metrics stay sums until those of all micro-batches (see
+    `attnjax.training.accumulation`) and, by `reduce`, of all devices are added up, and are then
     divided by the count: a mean of means would weigh the tokens of short sentences more. The
     learning rate is `rate`; None: that of the optimizer's schedule. The running statistics of batch
     norms take a step of their own, see `attnjax.nn.norm`.
     """
     key = jax.random.fold_in(state.key, state.step)
 
-    def loss(params: Any) -> tuple[jax.Array, Totals]:
+    def loss(params: Any, batch: Any) -> tuple[jax.Array, Totals]:
         cast_params = cast(params, recipe.training.precision)
         totals = recipe.objective(recipe.model, cast_params, state.objective, batch, key=key)
         return totals["loss"][0], totals
 
-    sums, totals = reduce(jax.grad(loss, has_aux=True)(state.params))
+    gradient = partial(jax.grad(loss, has_aux=True), state.params)
+    sums, totals = reduce(accumulate(gradient, batch, recipe.training.device_tokens))
     count = totals["loss"][1]
     gradients = jax.tree.map(lambda x: x / count.astype(x.dtype), without_running(sums))
     transform = recipe.optimizer.make(rate)
@@ -102,7 +106,11 @@ def evaluation_step(
     """A batch's sums and counts without dropout; the objective is in its initial state."""
     params = cast(params, recipe.training.precision)
     state = recipe.objective.initial()
-    return reduce(recipe.objective(recipe.model, params, state, batch, key=None))
+
+    def totals(batch: Any) -> Totals:
+        return recipe.objective(recipe.model, params, state, batch, key=None)
+
+    return reduce(accumulate(totals, batch, recipe.training.device_tokens))
 
 
 def cast(params: Any, precision: Precision) -> Any:

@@ -35,10 +35,10 @@ class TrainSetup:
         """Cut the split "train", and "valid" if there is one, into batches.
 
         Raises:
-            UserError: as `Training.check`.
+            UserError: as `Recipe.check`.
         """
         batching, examples = recipe.training.batching, corpus.splits.get("valid")
-        recipe.training.check(corpus)
+        recipe.check(corpus)
         valid = tuple(batch for _, batch in in_order(examples, batching)) if examples else ()
         return cls(recipe=recipe, plan=batching.plan(corpus.splits["train"]), valid=valid)
 

@@ -54,13 +54,21 @@ OPTIMIZER = Adam(schedule=InverseSquareRoot(peak=1e-2, warmup=10), clip=1.0)
 
 
 def run(
-    model: Any, how: sharding.How, count: int, *, seeds: tuple[int, ...], steps: int, dtype: str
+    model: Any,
+    how: sharding.How,
+    count: int,
+    *,
+    seeds: tuple[int, ...],
+    steps: int,
+    dtype: str,
+    device_tokens: int | None = None,
 ) -> tuple[np.ndarray, Any, str]:
     """Losses [steps, seeds], parameters with an axis of seeds, and the compiled program."""
     together = len(seeds) > 1
     places = sharding.devices(how, rows=count, seeds=together)
     assert places.count == count
-    recipe = Recipe(model=model, objective=OBJECTIVE, optimizer=OPTIMIZER, training=Training())
+    training = Training(device_tokens=device_tokens)
+    recipe = Recipe(model=model, objective=OBJECTIVE, optimizer=OPTIMIZER, training=training)
     step = partial(train_step, recipe=recipe)
     batches = list(zip(*(ragged(steps, seed) for seed in seeds), strict=True))
 
@@ -116,6 +124,13 @@ def test_in_float64_devices_and_seeds_together_change_nothing(model, seeds):
         ours, after, program = train(how, 8, seeds=seeds)
         np.testing.assert_allclose(ours, losses, rtol=0, atol=1e-9)
         assert_close(after, params, 1e-9)
+        assert collectives(program) == ["all-reduce"]
+    # rows of six tokens: eight micro-batches of a row on one device, two of two rows on each of two
+    for how, count, tokens in (("mesh", 1, 6), ("mesh", 2, 12), ("pmap", 2, 12)):
+        ours, after, program = train(how, count, seeds=seeds, device_tokens=tokens)
+        np.testing.assert_allclose(ours, losses, rtol=0, atol=1e-9)
+        assert_close(after, params, 1e-9)
+        assert collectives(program[program.index("\nENTRY ") :]) == ["all-reduce"]
         assert collectives(program) == ["all-reduce"]
 
 
