@@ -1,4 +1,8 @@
-"""The devices that a training step runs on; no other file knows devices."""
+"""The devices that a training step runs on, of all processes; no other file knows devices.
+
+Every process has the whole batch on its host, puts its own devices' rows on them, and calls the
+same steps in the same order.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -11,6 +15,7 @@ import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from attnjax.errors import UserError
+from attnjax.training import hosts
 
 AXIS = "data"
 """The name of the axis of devices."""
@@ -30,13 +35,26 @@ class Step(Protocol):
 def devices(how: How, *, rows: int, seeds: bool) -> "Devices":
     """The largest number of devices that divides the rows of every batch; other devices stay idle.
 
+    Every process has equally many of them.
+
     Args:
         how: "mesh", see `Meshed`, or "pmap", see `Mapped`.
         rows: a divisor of the number of rows of every batch.
         seeds: whether all arrays have a leading axis of seeds, over which the step is mapped.
+
+    Raises:
+        UserError: the number of processes does not divide the rows.
     """
-    count = max(n for n in range(1, len(jax.devices()) + 1) if rows % n == 0)
-    mesh = Mesh(np.asarray(jax.devices()[:count]), (AXIS,), axis_types=(AxisType.Auto,))
+    processes = hosts.count()
+    if rows % processes:
+        raise UserError(
+            f"batching.batch_size_multiple must be a multiple of the {processes} processes, got "
+            f"{rows}: --training.batching.batch_size_multiple {jax.device_count()} uses all "
+            f"{jax.device_count()} devices"
+        )
+    local = max(n for n in range(1, jax.local_device_count() + 1) if rows % (n * processes) == 0)
+    used = [device for n in range(processes) for device in jax.local_devices(n)[:local]]
+    mesh = Mesh(np.asarray(used), (AXIS,), axis_types=(AxisType.Auto,))
     return {"mesh": Meshed, "pmap": Mapped}[how](mesh, seeds)
 
 
@@ -54,12 +72,12 @@ class Devices(ABC):
 
     @property
     def idle(self) -> int:
-        """The number of the machine's devices that are not used."""
+        """The number of devices that are not used."""
         return jax.device_count() - self.count
 
     @abstractmethod
     def replicate(self, tree: Any) -> Any:
-        """Put a state or parameters on every device."""
+        """Put a state or parameters, equal in all processes, on every device."""
 
     @abstractmethod
     def shard(self, batch: Any) -> Any:
@@ -75,7 +93,10 @@ class Devices(ABC):
 
     @abstractmethod
     def fetch(self, tree: Any) -> Any:
-        """The result of a compiled step or of `replicate`, in the form of a single device."""
+        """The result of a compiled step or of `replicate`, in the form of a single device.
+
+        Its arrays are on a device of this process.
+        """
 
     def _rows(self, batch: Any) -> int:
         """The number of rows of a device."""
@@ -99,11 +120,11 @@ class Meshed(Devices):
     """
 
     def replicate(self, tree: Any) -> Any:
-        return jax.device_put(tree, self._sharding())
+        return _put(tree, self._sharding())
 
     def shard(self, batch: Any) -> Any:
         self._rows(batch)
-        return jax.device_put(batch, NamedSharding(self.mesh, self._rows_axes()))
+        return _put(batch, NamedSharding(self.mesh, self._rows_axes()))
 
     def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:
         def call(held: Any, batch: Any) -> Any:
@@ -123,26 +144,32 @@ class Meshed(Devices):
         return PartitionSpec(None, AXIS) if self.seeds else PartitionSpec(AXIS)
 
     def fetch(self, tree: Any) -> Any:
-        return tree
+        return tree if hosts.count() == 1 else jax.tree.map(lambda x: x.addressable_data(0), tree)
 
 
 class Mapped(Devices):
-    """`jax.pmap`: a step reads its device's rows, and `psum` adds up sums."""
+    """`jax.pmap`: a step reads its device's rows, and `psum` adds up sums.
+
+    A process sees its own devices' part of every array.
+    """
 
     def replicate(self, tree: Any) -> Any:
-        def copies(tree: Any) -> Any:
-            return jax.tree.map(lambda x: jnp.broadcast_to(x, (self.count, *x.shape)), tree)
+        count = self.mesh.local_mesh.size
 
-        return jax.jit(copies, out_shardings=self._sharding(AXIS))(tree)
+        def copies(tree: Any) -> Any:
+            return jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape)), tree)
+
+        return jax.jit(copies, out_shardings=self._own())(tree)
 
     def shard(self, batch: Any) -> Any:
         rows, axis = self._rows(batch), int(self.seeds)
 
         def split(x: np.ndarray) -> np.ndarray:
             x = x.reshape(*x.shape[:axis], self.count, rows, *x.shape[axis + 1 :])
-            return np.moveaxis(x, axis, 0)
+            own = self.mesh.local_mesh.size
+            return np.moveaxis(x, axis, 0)[hosts.index() * own :][:own]
 
-        return jax.device_put(jax.tree.map(split, batch), self._sharding(AXIS))
+        return jax.device_put(jax.tree.map(split, batch), self._own())
 
     def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:
         def call(held: Any, batch: Any) -> Any:
@@ -157,6 +184,24 @@ class Mapped(Devices):
 
     def fetch(self, tree: Any) -> Any:
         return _first(tree)
+
+    def _own(self) -> NamedSharding:
+        """An array with a leading axis of this process's devices."""
+        return NamedSharding(self.mesh.local_mesh, PartitionSpec(AXIS))
+
+
+def _put(tree: Any, sharding: NamedSharding) -> Any:
+    """Put host arrays, equal in all processes, on the devices; each process puts its own part."""
+    if sharding.is_fully_addressable:
+        return jax.device_put(tree, sharding)
+
+    def put(leaf: Any) -> Any:
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            return jax.random.wrap_key_data(put(jax.random.key_data(leaf)))
+        array = np.asarray(leaf)
+        return jax.make_array_from_callback(array.shape, sharding, array.__getitem__)
+
+    return jax.tree.map(put, tree)
 
 
 @jax.jit

@@ -1,5 +1,6 @@
 """Several processes that train together."""
 
+import pickle
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import pytest
 
 from attnjax.errors import UserError
 from attnjax.training import hosts
+from tests.training import joined, joined_steps, test_sharding
 
 SLURM = {"SLURM_JOB_ID": "7", "SLURM_STEP_NODELIST": "node[1-2]", "SLURM_NTASKS": "2"}
 TASK = {**SLURM, "SLURM_PROCID": "1", "SLURM_LOCALID": "0", "SLURM_STEP_NUM_TASKS": "2"}
@@ -16,7 +18,7 @@ GIVEN = {hosts.COORDINATOR: "there:1234", hosts.COUNT: "4", hosts.INDEX: "3"}
 
 
 @pytest.fixture
-def joined(monkeypatch):
+def asked(monkeypatch):
     """How JAX is asked to join, instead of asking it."""
     calls = []
 
@@ -39,9 +41,9 @@ def joined(monkeypatch):
     ],
     ids=["variables", "slurm", "one task a node", "both", "address", "kubernetes"],
 )
-def test_joins_where_the_environment_names_other_processes(joined, environment, expected):
+def test_joins_where_the_environment_names_other_processes(asked, environment, expected):
     hosts.join(environment)
-    assert joined == [expected]
+    assert asked == [expected]
 
 
 @pytest.mark.parametrize(
@@ -57,9 +59,9 @@ def test_joins_where_the_environment_names_other_processes(joined, environment, 
         {"TPU_WORKER_HOSTNAMES": "localhost"},
     ],
 )
-def test_a_process_that_is_alone_joins_nobody(joined, environment):
+def test_a_process_that_is_alone_joins_nobody(asked, environment):
     hosts.join(environment)
-    assert joined == []
+    assert asked == []
 
 
 @pytest.mark.parametrize(
@@ -99,3 +101,26 @@ def test_a_coordinator_that_cannot_be_reached_is_one_sentence():
     said = "attnjax: the coordinator at 127.0.0.1:9 cannot be reached; waited 1 s\n"
     assert ended.stderr.endswith(said)
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize(
+    ("model", "processes", "devices", "steps"),
+    [
+        ("toy", 2, 2, 10),
+        pytest.param("transformer", 2, 4, 50, marks=pytest.mark.long),
+        pytest.param("transformer", 4, 2, 50, marks=pytest.mark.long),
+    ],
+)
+def test_processes_equal_one_process(tmp_path, model, processes, devices, steps):
+    file = tmp_path / "found"
+    arguments = ("-m", "tests.training.joined_steps", model, str(steps), file)
+    started = joined.start(arguments, processes=processes, devices=devices)
+    module, seeds = joined_steps.MODELS[model]
+    losses, params, _ = test_sharding.run(
+        module, "mesh", processes * devices, seeds=seeds, steps=steps, dtype="float64"
+    )
+    joined.finish(started)
+    for how, (theirs, after) in pickle.loads(file.read_bytes()).items():
+        np.testing.assert_allclose(theirs, losses, rtol=0, atol=1e-9, err_msg=how)
+        test_sharding.assert_close(after, params, 1e-9)

@@ -19,7 +19,7 @@ from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, PreNorm
 from attnjax.nn.norm import BatchNorm
-from attnjax.training import sharding
+from attnjax.training import hosts, sharding
 from attnjax.training.objectives import cross_entropy
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam
@@ -63,7 +63,7 @@ def run(
     dtype: str,
     device_tokens: int | None = None,
 ) -> tuple[np.ndarray, Any, str]:
-    """Losses [steps, seeds], parameters with an axis of seeds, and the compiled program."""
+    """Losses [steps, seeds], parameters with an axis of seeds, and one process's program."""
     together = len(seeds) > 1
     places = sharding.devices(how, rows=count, seeds=together)
     assert places.count == count
@@ -84,8 +84,11 @@ def run(
     states = [jax.jit(initial)(jax.random.key(seed)) for seed in seeds]
     state = jax.tree.map(lambda *x: jnp.stack(x), *states) if together else states[0]
     state = places.replicate(state)
-    lowered = cast(Any, places.compile(step, donate=True)).lower(state, share(0))
-    compiled = lowered.compile({"xla_backend_optimization_level": 0})  # compiles twice as fast
+    compiled, program = cast(Any, places.compile(step, donate=True)), ""
+    if hosts.count() == 1:
+        lowered = compiled.lower(state, share(0))
+        compiled = lowered.compile({"xla_backend_optimization_level": 0})  # compiles twice as fast
+        program = compiled.as_text()
     losses = []
     for index in range(steps):
         state, metrics = compiled(state, share(index))
@@ -93,7 +96,7 @@ def run(
     params = jax.tree.map(np.asarray, places.fetch(state.params))
     if not together:
         params = jax.tree.map(lambda x: x[None], params)
-    return np.stack(losses), params, compiled.as_text()
+    return np.stack(losses), params, program
 
 
 COLLECTIVES = "all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute|ragged-all-to-all"
