@@ -17,9 +17,13 @@ def summarized(folder: Path, loaded: ExperimentFile, command: Sequence[str] | No
     """
     from attnjax.reporting.page import write
     from attnjax.reporting.table import table
+    from attnjax.runs.run_folder import RESULT
     from attnjax.runs.summary import summarize
 
-    summary = summarize(folder, loaded, command)
-    page = write(folder, summary)
+    found = None
+    # other processes may finish runs, and write the summary, at the same moment
+    while found != (found := sorted(folder.glob(f"*/seed-*/{RESULT}"))):
+        summary = summarize(folder, loaded, command)
+        page = write(folder, summary)
     out().print(table(summary))
     say(f"report: {page}")

@@ -51,6 +51,7 @@ class Sweep:
         loaded: the experiment file.
         variants: the names of the variants to run; (): all.
         seeds: the number of runs of each variant; None: as many as the file says.
+        only: the seeds to run, out of these; (): all.
         folder: the folder of the experiment, with all its runs.
         overrides: changes to every variant, from the command line.
     """
@@ -58,6 +59,7 @@ class Sweep:
     loaded: ExperimentFile
     variants: tuple[str, ...]
     seeds: int | None
+    only: tuple[int, ...] = ()
     folder: Path
     overrides: tuple[Override, ...]
 
@@ -65,9 +67,16 @@ class Sweep:
         """The variants to run, with the overrides applied.
 
         Raises:
-            UserError: a variant does not exist, or an override undoes the change that defines it.
+            UserError: a variant or a seed does not exist, or an override undoes the change that
+                defines a variant.
         """
-        ablation = self.loaded.ablation
+        ablation, seeds = self.loaded.ablation, self.all_seeds
+        for seed in self.only:
+            if seed not in seeds:
+                raise UserError(
+                    f"there is no seed {seed}: each variant has the seeds {seeds[0]} to "
+                    f"{seeds[-1]}; --seeds gives it more"
+                )
         # overrides that only a variant's parts have are left out here
         base, _ = as_far_as(ablation.base, self.overrides)
         chosen = {}
@@ -81,6 +90,13 @@ class Sweep:
                     f"{min(undone)}; leave {name} out by naming others with --variant"
                 )
         return chosen
+
+    @property
+    def all_seeds(self) -> range:
+        """The seeds of each variant's runs."""
+        first = self.loaded.ablation.first_seed
+        count = self.loaded.ablation.seeds if self.seeds is None else self.seeds
+        return range(first, first + count)
 
     @property
     def above(self) -> Path:
@@ -112,13 +128,11 @@ class Sweep:
 
     def runs(self, variant: str, experiment: Experiment) -> dict[Path, Manifest]:
         """The folders of a tuned variant's runs, and the manifest of each."""
-        first = self.loaded.ablation.first_seed
-        count = self.loaded.ablation.seeds if self.seeds is None else self.seeds
         return {
             self.folder / variant / f"seed-{seed}": manifest(
                 self.loaded, variant, seed, experiment, tuned=tuple(self.grid)
             )
-            for seed in range(first, first + count)
+            for seed in self.only or self.all_seeds
         }
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-import os
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ DIGEST = "digest"
 
 def write_json(path: Path, content: Any) -> None:
     """Write a JSON file atomically."""
-    # the process id is in the name: two processes may write a summary at the same time
-    whole = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    # two processes, also of two machines, may write a summary at the same time
+    whole = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
     whole.write_text(text + "\n", encoding="utf-8")
     whole.replace(path)

@@ -75,3 +75,16 @@ def test_the_command_prints_a_row_for_each_variant(runs, capsys):
     assert "interrupted at step 6: 1" in printed
     assert "5 of 6 runs are to be trained" in printed
     assert "the time of cosine is unknown, because no such run was trained here" in printed
+
+
+def test_single_seeds_are_chosen_out_of_all(runs, capsys):
+    capsys.readouterr()
+    words = ["run", str(TINY), "--runs", str(runs), "--dry-run", "--variant", "scaled"]
+    assert main([*words, "--seeds", "4", "--seed", "3", "--seed", "0", "--seed", "3"]) == 0
+    printed = capsys.readouterr().out
+    assert "done: 0 " in printed
+    assert "missing: 3 " in printed
+    assert "1 of 2 runs are to be trained" in printed
+    assert main([*words, "--seed", "2"]) == 2
+    said = capsys.readouterr().err
+    assert "there is no seed 2: each variant has the seeds 0 to 1; --seeds gives it more" in said

@@ -33,6 +33,14 @@ def arguments(parser: Parser) -> None:
         help="the number of runs of each variant; default: as the file says",
     )
     parser.add_argument(
+        "--seed",
+        type=whole_number(2**31 - 1, least=0),
+        action="append",
+        default=[],
+        metavar="N",
+        help="a seed to run, out of those; may be repeated",
+    )
+    parser.add_argument(
         "--dry-run", action="store_true", help="print what would be run, and how long it may take"
     )
     results_folder(parser)
@@ -45,6 +53,7 @@ def call(
     setting: str | None,
     variant: Sequence[str],
     seeds: int | None,
+    seed: Sequence[int],
     runs: Path,
     dry_run: bool,
     overrides: Sequence[Override],
@@ -63,6 +72,7 @@ def call(
         loaded=loaded,
         variants=tuple(dict.fromkeys(variant)),
         seeds=seeds,
+        only=tuple(dict.fromkeys(seed)),
         folder=folder,
         overrides=tuple(overrides),
     )
