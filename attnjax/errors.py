@@ -3,7 +3,8 @@
 import difflib
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 
 class UserError(ValueError):
@@ -21,6 +22,19 @@ class NoCorpus(UserError):
     """A corpus is not on this machine; commands that do not need it can still go on."""
 
 
+class Diverged(UserError):
+    """Runs have diverged: a loss or a gradient is not finite. The others of their group went on.
+
+    Attributes:
+        errors: the sentence for each of the runs, by its folder.
+    """
+
+    def __init__(self, errors: Mapping[Path, UserError]) -> None:
+        """Set the errors; the message is the first of them."""
+        super().__init__(str(next(iter(errors.values()))))
+        self.errors = errors
+
+
 class Interrupted(Exception):
     """Ctrl-C or a batch system's signal came, and everything is saved.
 
@@ -32,6 +46,12 @@ class Interrupted(Exception):
         """Set the message, which says what is saved, and the number of the signal."""
         super().__init__(message)
         self.signal = number
+
+
+def exhausted(error: Exception) -> bool:
+    """Whether an error means that there is not enough memory."""
+    # JAX raises a RuntimeError; JAX is not imported here to name its class
+    return isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error)
 
 
 def warn(sentence: str) -> None:

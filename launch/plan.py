@@ -10,7 +10,7 @@ from attnjax.config.override import Override
 from attnjax.errors import UserError
 from attnjax.experiment.load import ExperimentFile, load
 from attnjax.runs.initial_parameters import source_of
-from attnjax.runs.run_ablation import Sweep, unfinished_runs
+from attnjax.runs.sweep import Sweep, unfinished_runs
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from typing import NoReturn
 from attnjax.cli.command import Parser, Program
 from attnjax.cli.commands import COMMANDS
 from attnjax.cli.requeue import REQUEUE
-from attnjax.errors import Interrupted, UserError, unknown
+from attnjax.errors import Interrupted, UserError, exhausted, unknown
 from attnjax.runs.versions import installed
 
 NO_MEMORY = (
@@ -93,8 +93,7 @@ def main(arguments: Sequence[str] | None = None, program: Program = ATTNJAX) -> 
     except MemoryError as error:
         return _fail(f"{NO_MEMORY}; Python says: {error}", 2)
     except RuntimeError as error:
-        # JAX raises a RuntimeError; JAX is not imported here to name its class
-        if "RESOURCE_EXHAUSTED" not in str(error):
+        if not exhausted(error):
             raise
         return _fail(f"{NO_MEMORY}; JAX says: {str(error).splitlines()[0]}", 2)
     except OSError as error:

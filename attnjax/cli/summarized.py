@@ -20,10 +20,12 @@ def summarized(folder: Path, loaded: ExperimentFile, command: Sequence[str] | No
     from attnjax.runs.run_folder import RESULT
     from attnjax.runs.summary import summarize
 
-    found = None
-    # other processes may finish runs, and write the summary, at the same moment
-    while found != (found := sorted(folder.glob(f"*/seed-*/{RESULT}"))):
+    while True:
+        found = set(folder.glob(f"*/seed-*/{RESULT}"))
         summary = summarize(folder, loaded, command)
         page = write(folder, summary)
+        # another process may have finished a run meanwhile, and written its summary before this one
+        if found == set(folder.glob(f"*/seed-*/{RESULT}")):
+            break
     out().print(table(summary))
     say(f"report: {page}")

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attnjax.runs.ensemble import ensemble
-    from attnjax.runs.run_ablation import Sweep, sweep
+    from attnjax.runs.run_ablation import sweep
     from attnjax.runs.summary import summarize
+    from attnjax.runs.sweep import Sweep
     from attnjax.runs.trained import Trained, open_trained
 
 __all__ = ["Sweep", "Trained", "ensemble", "open_trained", "summarize", "sweep"]
 
 _MODULES = {
-    "Sweep": "run_ablation",
+    "Sweep": "sweep",
     "Trained": "trained",
     "ensemble": "ensemble",
     "open_trained": "trained",

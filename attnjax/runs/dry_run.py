@@ -12,7 +12,7 @@ from attnjax.errors import NoCorpus
 from attnjax.runs import failures
 from attnjax.runs.costs import Costs, costs
 from attnjax.runs.initial_parameters import check_initial_parameters
-from attnjax.runs.run_ablation import Sweep, check_corpus, check_folders, unfinished_runs
+from attnjax.runs.sweep import Sweep, check_corpus, check_folders, unfinished_runs
 from attnjax.runs.tune import Tuner
 from attnjax.training.checkpoint import latest_step
 from attnjax.training.metrics_log import FILE as METRICS

@@ -1,4 +1,4 @@
-"""Failed variants: why a variant failed, kept in its folder until a later call finishes it."""
+"""Failures: why a run or a tuning failed, kept in its folder until a later call finishes it."""
 
 import datetime
 import traceback
@@ -9,14 +9,14 @@ from attnjax.errors import UserError
 from attnjax.runs.sealed import write_json
 
 FILE = "failed.json"
-"""The name of the file, in the variant's folder."""
+"""The name of the file, in the run's folder, or in that of the variant that could not be tuned."""
 
 
 def record(folder: Path, error: Exception) -> str:
-    """Write why a variant failed; return the reason in one line.
+    """Write why a run or a tuning failed; return the reason in one line.
 
     Args:
-        folder: the folder of the variant.
+        folder: the folder of the run, or of the variant.
         error: the error that ended its training or measuring.
     """
     said = (str(error).splitlines() or [""])[0]
@@ -31,14 +31,20 @@ def record(folder: Path, error: Exception) -> str:
     return reason
 
 
+def recorded(folder: Path) -> dict[Path, int]:
+    """When each failure was recorded, of what is in a folder: itself, variants, runs."""
+    found = [folder / FILE, *folder.glob(f"*/{FILE}"), *folder.glob(f"*/*/{FILE}")]
+    return {path.parent: path.stat().st_mtime_ns for path in found if path.exists()}
+
+
 def reason(folder: Path) -> str | None:
-    """Why the variant in a folder failed the last time; None: it did not fail."""
-    try:
-        return str(parse_json((folder / FILE).read_text(encoding="utf-8"))["reason"])
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError):
-        return f"{folder / FILE} cannot be read"
+    """Why a run, or a run or the tuning of a variant, failed the last time; None: none did."""
+    for failed in sorted(recorded(folder)):
+        try:
+            return str(parse_json((failed / FILE).read_text(encoding="utf-8"))["reason"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return f"{failed / FILE} cannot be read"
+    return None
 
 
 def forget(folder: Path) -> None:

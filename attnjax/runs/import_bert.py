@@ -17,8 +17,9 @@ from attnjax.errors import UserError
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import load_text
 from attnjax.runs.bert_layout import BertConfig, Layout, parameters_of
+from attnjax.runs.lease import leased
 from attnjax.runs.manifest import manifest
-from attnjax.runs.run_folder import RESULT, claim_folder, locked, write_result
+from attnjax.runs.run_folder import RESULT, claim_folder, write_result
 from attnjax.runs.versions import device, versions
 from attnjax.training.checkpoint import Checkpoints, RunProgress
 from attnjax.training.objectives.masked_language_model import MaskedLanguageModel
@@ -86,7 +87,7 @@ def import_bert(folder: Path, runs: Path) -> Path:
     loaded = load_text(text, name=name, path=folder / f"{name}.py")
     experiment = loaded.ablation.base
     vocabularies = Vocabularies(_words(folder).learn(()), PairLabels().learn(()))
-    with locked([run]):
+    with leased([run]):
         claim_folder(run, manifest(loaded, VARIANT, 0, experiment), loaded, vocabularies)
         _save(run, params)
     return run

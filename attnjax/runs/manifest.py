@@ -31,6 +31,7 @@ class Manifest:
         path: the path of the experiment file when the run was started.
         signature: the user's signature of `text` and `path`, see `attnjax.runs.trust`.
         tuned: the paths of the fields whose values were chosen by tuning.
+        together: the names of the folders of the runs that are trained together, its own included.
     """
 
     experiment: str
@@ -43,6 +44,7 @@ class Manifest:
     path: str = ""
     signature: str = ""
     tuned: Sequence[str] = ()
+    together: Sequence[str] = ()
 
 
 def manifest(

@@ -4,165 +4,59 @@
     <runs>/<experiment>/summary.json            see `attnjax.runs.summary`
 
 A finished run is not run again, unless `training.steps` has grown; an interrupted run goes on. The
-seeds of a variant are trained together, in one program. If the experiment file has a grid, each
-variant is tuned first (`attnjax.runs.tune`).
+seeds of a variant are trained together, in one program, in groups that fit into memory. If the
+experiment file has a grid, each variant is tuned first (`attnjax.runs.tune`). Several processes, of
+several machines, may work on one sweep: each takes the next free group (`attnjax.runs.lease`).
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
-from attnjax.config.override import Override, as_far_as, override
-from attnjax.config.walk import differences
 from attnjax.data.corpus import Corpus, Task
-from attnjax.errors import Interrupted, MachineError, UserError
+from attnjax.errors import Diverged, Interrupted, MachineError, exhausted
 from attnjax.evaluation.measurement import Measurement
-from attnjax.evaluation.measures.base import SPLIT
-from attnjax.evaluation.metric import check_metric
 from attnjax.experiment import Experiment
-from attnjax.experiment.claims import changes_meaning
-from attnjax.experiment.load import ExperimentFile
-from attnjax.experiment.tuning import Grid, describe
+from attnjax.experiment.tuning import describe
 from attnjax.reporting.number import number
 from attnjax.runs import failures
 from attnjax.runs.finish import finish
 from attnjax.runs.initial_parameters import check_initial_parameters, with_initial_parameters
-from attnjax.runs.manifest import CONFIG, Manifest, manifest
-from attnjax.runs.run_folder import (
-    check,
-    claim_folder,
-    finished,
-    locked,
-    write_result,
-)
+from attnjax.runs.lease import Taken, leased
+from attnjax.runs.run_folder import claim_folder, has_progress, write_result
+from attnjax.runs.seed_groups import Group, seed_groups
+from attnjax.runs.sweep import Sweep, check_corpus, check_folders, unfinished_runs
 from attnjax.runs.tune import Tuner
 from attnjax.training.run_state import Run
 from attnjax.training.train import train
 from attnjax.training.train_setup import TrainSetup
 
-
-@dataclass(frozen=True, kw_only=True)
-class Sweep:
-    """The runs of an experiment file that a command asks for.
-
-    Attributes:
-        loaded: the experiment file.
-        variants: the names of the variants to run; (): all.
-        seeds: the number of runs of each variant; None: as many as the file says.
-        only: the seeds to run, out of these; (): all.
-        folder: the folder of the experiment, with all its runs.
-        overrides: changes to every variant, from the command line.
-    """
-
-    loaded: ExperimentFile
-    variants: tuple[str, ...]
-    seeds: int | None
-    only: tuple[int, ...] = ()
-    folder: Path
-    overrides: tuple[Override, ...]
-
-    def chosen(self) -> dict[str, Experiment]:
-        """The variants to run, with the overrides applied.
-
-        Raises:
-            UserError: a variant or a seed does not exist, or an override undoes the change that
-                defines a variant.
-        """
-        ablation, seeds = self.loaded.ablation, self.all_seeds
-        for seed in self.only:
-            if seed not in seeds:
-                raise UserError(
-                    f"there is no seed {seed}: each variant has the seeds {seeds[0]} to "
-                    f"{seeds[-1]}; --seeds gives it more"
-                )
-        # overrides that only a variant's parts have are left out here
-        base, _ = as_far_as(ablation.base, self.overrides)
-        chosen = {}
-        for name in self.variants or ablation.variants:
-            before = ablation.variant(name)
-            chosen[name] = after = override(before, self.overrides)
-            undone = set(differences(ablation.base, before)) - set(differences(base, after))
-            if undone:
-                raise UserError(
-                    f"an override conflicts with variant {name}, which is defined by "
-                    f"{min(undone)}; leave {name} out by naming others with --variant"
-                )
-        return chosen
-
-    @property
-    def all_seeds(self) -> range:
-        """The seeds of each variant's runs."""
-        first = self.loaded.ablation.first_seed
-        count = self.loaded.ablation.seeds if self.seeds is None else self.seeds
-        return range(first, first + count)
-
-    @property
-    def above(self) -> Path:
-        """The folder of all experiments' runs."""
-        return self.folder.parent
-
-    @property
-    def grid(self) -> Grid:
-        """The grid that variants are tuned over: the file's grid without overridden fields.
-
-        Overriding a part overrides all of its fields.
-        """
-        given = tuple(one.path for one in self.overrides)
-        return {
-            path: values
-            for path, values in self.loaded.ablation.tune.items()
-            if not any(f"{path}.".startswith(f"{over}.") for over in given)
-        }
-
-    def tuner(self, variant: str, experiment: Experiment) -> Tuner:
-        """The tuning of a variant."""
-        return Tuner(
-            loaded=self.loaded,
-            variant=variant,
-            experiment=experiment,
-            grid=self.grid,
-            folder=self.folder / variant,
-        )
-
-    def runs(self, variant: str, experiment: Experiment) -> dict[Path, Manifest]:
-        """The folders of a tuned variant's runs, and the manifest of each."""
-        return {
-            self.folder / variant / f"seed-{seed}": manifest(
-                self.loaded, variant, seed, experiment, tuned=tuple(self.grid)
-            )
-            for seed in self.only or self.all_seeds
-        }
+SECONDS_BETWEEN_LOOKS = 10.0
+"""How often a process that has nothing to train looks at the runs that other processes train."""
 
 
 def sweep(plan: Sweep, console: Console) -> dict[str, str]:
     """Tune every variant, and train, decode and measure every run that is not finished yet.
 
-    A variant that fails does not stop the others; calling again tries it again.
+    A group of runs that fails does not stop the others; calling again tries it again. Runs that
+    other processes train are waited for, and taken up when those processes die.
 
     Returns:
-        Why each failed variant failed; {}: all runs are finished.
+        Why runs and tunings failed, by their folders' names; {}: all runs are finished.
 
     Raises:
         UserError: the experiment cannot be run as it is; nothing that was saved is lost.
-        Interrupted: Ctrl-C or a batch system's signal came; calling again resumes.
-        Exception: the only variant to be run failed.
+        Interrupted: a signal came; calling again resumes.
+        Exception: the only group to be run failed.
     """
-    chosen = plan.chosen()
+    chosen, work = plan.chosen(), _Work(plan, console)
     for path in plan.loaded.ablation.tune:
         if path not in plan.grid:
-            _say(console, f"{path} is not tuned: the command line sets it")
+            work.say(f"{path} is not tuned: the command line sets it")
     check_folders(plan, chosen)
-    corpora: dict[Task, Corpus] = {}
-
-    def corpus(task: Task) -> Corpus:
-        if task not in corpora:
-            corpora[task] = task.load()
-            for note in corpora[task].notes:
-                _say(console, f"data: {note}")
-        return corpora[task]
-
     # all variants are checked against the data before the first is trained
     waiting, coming = {}, set[Path]()
     for variant, experiment in chosen.items():
@@ -170,7 +64,7 @@ def sweep(plan: Sweep, console: Console) -> dict[str, str]:
         tuned = tuner.tuned()
         runs = plan.runs(variant, tuned or experiment)
         if tuned is None or unfinished_runs(runs):
-            data = corpus(experiment.task)
+            data = work.corpus(experiment.task)
             check_corpus(tuner, data)
             seeds = [wanted.seed for wanted in unfinished_runs(runs).values()]
             check_initial_parameters(experiment, data.vocabularies, seeds, plan.above, coming)
@@ -181,118 +75,187 @@ def sweep(plan: Sweep, console: Console) -> dict[str, str]:
     untuned = [tuner for tuner in waiting.values() if tuner.tuned() is None]
     if untuned:
         count = "1 variant" if len(untuned) == 1 else f"{len(untuned)} variants"
-        _say(
-            console,
+        work.say(
             f"tunes {count} x {len(untuned[0].manifests)} values first: {describe(plan.grid)}; "
             f"chosen by the validation loss of seed {untuned[0].seed}",
         )
-    failed = {}
-    for place, (variant, tuner) in enumerate(waiting.items(), start=1):
-        title = f"{variant} (variant {place} of {len(waiting)})" if len(waiting) > 1 else variant
+    while taken := work.run(waiting):
+        work.wait(taken)
+    return {str(folder.relative_to(plan.folder)): why for folder, why in work.failed.items()}
+
+
+NOT_OF_A_RUN = (Interrupted, MachineError, OSError)
+"""Errors that do not concern a single run, and end the sweep."""
+
+
+class _Work:
+    """The work of this process on a sweep.
+
+    Attributes:
+        failed: why runs failed, by their folders; a variant's folder, if its tuning failed.
+    """
+
+    def __init__(self, plan: Sweep, console: Console) -> None:
+        self._plan, self._console = plan, console
+        self._corpora: dict[Task, Corpus] = {}
+        self._earlier = failures.recorded(plan.folder)
+        self._together: dict[str, int] = {}
+        self._said = ""
+        self.failed: dict[Path, str] = {}
+
+    def corpus(self, task: Task) -> Corpus:
+        """The data of a task, which are read once."""
+        if task not in self._corpora:
+            self._corpora[task] = task.load()
+            for note in self._corpora[task].notes:
+                self.say(f"data: {note}")
+        return self._corpora[task]
+
+    def say(self, sentence: str) -> None:
+        """Print a line as it is, however long."""
+        self._console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+
+    def run(self, tuners: Mapping[str, Tuner]) -> list[Taken]:
+        """Run all that is free; return what other processes are running.
+
+        What has failed during this sweep, in another process too, is not tried again.
+        """
+        taken = []
+        for place, (variant, tuner) in enumerate(tuners.items(), start=1):
+            title = f"{variant} (variant {place} of {len(tuners)})" if len(tuners) > 1 else variant
+            taken += self._run_variant(tuner, title, only=len(tuners) == 1)
+        return taken
+
+    def wait(self, taken: Sequence[Taken]) -> None:
+        """Wait a little for other processes."""
+        sentence = f"waits for what other processes run: {', '.join(one.run for one in taken)}"
+        if sentence != self._said:
+            self.say(sentence)
+        self._said = sentence
+        time.sleep(SECONDS_BETWEEN_LOOKS)
+
+    def _run_variant(self, tuner: Tuner, title: str, *, only: bool) -> list[Taken]:
+        """Tune a variant, and run its groups; with `only`, an error of its only group is raised."""
+        data = self.corpus(tuner.experiment.task)
         try:
-            _run_variant(plan, tuner, corpus(tuner.experiment.task), console, title)
-        except (Interrupted, MachineError, OSError):
+            experiment = tuner.tuned()
+            if experiment is None and not self._has_failed(tuner.folder):
+                experiment = tuner.tune(data, self._console, title)
+                failures.forget(tuner.folder)
+        except Taken as error:
+            return [error]
+        except NOT_OF_A_RUN:
             raise
         except Exception as error:
-            failed[variant] = failures.record(tuner.folder, error)
-            if len(waiting) == 1:
+            self._fail(tuner.folder, error)
+            if only:
                 raise
-            _say(console, f"{variant} failed: {failed[variant]}")
-        else:
-            failures.forget(tuner.folder)
-    return failed
+            return []
+        if experiment is None:
+            return []
+        runs = self._plan.runs(tuner.variant, experiment)
+        left, taken = unfinished_runs(runs), dict[Path, Taken]()
+        while group := self._next_group(tuner.variant, runs, taken):
+            named = title if len(group) == len(runs) else f"{title}, {_seeds(group)}"
+            try:
+                self._run_group(tuner.variant, experiment.resolve(data), data, group, named)
+            except Taken as error:
+                taken |= dict.fromkeys(group, error)
+            except NOT_OF_A_RUN:
+                raise
+            except Exception as error:
+                if self._smaller_groups(tuner.variant, group, error):
+                    continue
+                each = error.errors if isinstance(error, Diverged) else {}
+                for folder in each or group:
+                    self._fail(folder, each.get(folder, error))
+                if only and left.keys() == (each or group).keys():
+                    raise
+        return [*dict.fromkeys(taken.values())]
+
+    def _next_group(self, variant: str, runs: Group, taken: Collection[Path]) -> Group:
+        """The next group that is free and has not failed; {}: there is none."""
+        for group in seed_groups(runs, self._together.get(variant, len(runs))):
+            left = {folder: one for folder, one in group.items() if not self._has_failed(folder)}
+            if left and not any(folder in taken for folder in left):
+                return left
+        return {}
+
+    def _run_group(
+        self, variant: str, experiment: Experiment, data: Corpus, group: Group, title: str
+    ) -> None:
+        """Train a group of runs together, and finish each."""
+        with leased(group) as leases:
+            for folder, wanted in group.items():
+                claim_folder(folder, wanted, self._plan.loaded, data.vocabularies)
+            seeds = [Run(folder=folder, seed=wanted.seed) for folder, wanted in group.items()]
+            setup, begun = with_initial_parameters(
+                TrainSetup.of(experiment.recipe, data),
+                experiment,
+                data.vocabularies,
+                seeds,
+                self._plan.above,
+            )
+            if begun:
+                self.say(f"{variant}: {begun}")
+            outcomes = train(
+                seeds,
+                setup,
+                console=self._console,
+                title=title,
+                stacked=_stacked(group),
+                before_save=leases.check,
+            )
+            for (folder, wanted), outcome in zip(group.items(), outcomes, strict=True):
+                initial = setup.initial_state(wanted.seed).params if experiment.measures else None
+                doing = f"{variant}: decoding and measuring seed {wanted.seed}"
+                with self._console.status(doing):
+                    found = finish(folder, experiment, data, outcome, initial, seed=wanted.seed)
+                leases.check()
+                write_result(folder, {"variant": variant, "seed": wanted.seed, **found})
+                failures.forget(folder)
+                self.say(f"{variant}, seed {wanted.seed}: {_shown(found)}")
+
+    def _smaller_groups(self, variant: str, group: Group, error: Exception) -> bool:
+        """Halve a variant's groups if one needs more memory than there is.
+
+        Returns:
+            Whether the groups are smaller now: a run that has begun keeps its group.
+        """
+        if not exhausted(error) or len(group) == 1 or any(map(has_progress, group)):
+            return False
+        self._together[variant] = len(group) // 2
+        self.say(
+            f"{variant}: {len(group)} seeds together need more memory than there is; "
+            f"{len(group) // 2} are trained together"
+        )
+        return True
+
+    def _has_failed(self, folder: Path) -> bool:
+        """Whether what is in a folder has failed during this sweep, here or in another process."""
+        when = failures.recorded(folder).get(folder)
+        if folder not in self.failed and when and when != self._earlier.get(folder):
+            self.failed[folder] = failures.reason(folder) or ""
+        return folder in self.failed
+
+    def _fail(self, folder: Path, error: Exception) -> None:
+        """Record a failure, and say it."""
+        self.failed[folder] = failures.record(folder, error)
+        self.say(f"{folder.relative_to(self._plan.folder)} failed: {self.failed[folder]}")
 
 
-def _run_variant(plan: Sweep, tuner: Tuner, data: Corpus, console: Console, title: str) -> None:
-    """Tune a variant, and run its seeds that are not finished."""
-    experiment = tuner.tuned() or tuner.tune(data, console, title)
-    unfinished = unfinished_runs(plan.runs(tuner.variant, experiment))
-    with locked(unfinished):
-        for folder, wanted in unfinished.items():
-            claim_folder(folder, wanted, plan.loaded, data.vocabularies)
-        if unfinished:
-            resolved = experiment.resolve(data)
-            _run(tuner.variant, resolved, data, unfinished, plan.above, console, title)
+def _stacked(group: Group) -> bool:
+    """Whether a group's arrays have an axis of seeds, which stays when few of its runs are left."""
+    together = next(iter(group.values())).together
+    return len(together or group) > 1
 
 
-def _say(console: Console, sentence: str) -> None:
-    console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+def _shown(found: Mapping[str, Any]) -> str:
+    """The metrics of a run that have a better direction, in words."""
+    measured = map(Measurement.read, found["metrics"])
+    return ", ".join(f"{one.key} {number(one.value)}" for one in measured if one.better)
 
 
-def unfinished_runs(runs: Mapping[Path, Manifest]) -> dict[Path, Manifest]:
-    """The runs that are not finished."""
-    return {folder: wanted for folder, wanted in runs.items() if not finished(folder, wanted)}
-
-
-def check_corpus(tuner: Tuner, data: Corpus) -> None:
-    """Refuse a corpus that does not fit a variant, at any point of its grid.
-
-    Raises:
-        UserError: the corpus cannot be used to tune, train or measure the variant, or a claim is
-            about a number that the variant does not measure.
-    """
-    tuner.check_corpus(data)
-    resolved = tuner.experiment.resolve(data)
-    resolved.recipe.check(data)
-    for part in (*resolved.measures, resolved.unknown):
-        if part is not None:
-            part.check(resolved.model, data)
-    references = data.references.get(SPLIT)
-    if resolved.metric is not None and references:
-        check_metric(resolved.metric, references[0])
-    ablation = tuner.loaded.ablation
-    changed = differences(ablation.variant(tuner.variant), tuner.experiment)
-    if not any(map(changes_meaning, changed)):
-        ablation.check_claims(tuner.variant, resolved)
-
-
-def check_folders(plan: Sweep, chosen: Mapping[str, Experiment]) -> None:
-    """Refuse other settings in any folder of the experiment: all runs share one table.
-
-    Runs that are chosen may have been shorter: they are lengthened.
-    """
-    running = {folder for name, one in chosen.items() for folder in plan.runs(name, one)}
-    for variant, experiment in plan.loaded.ablation.variants.items():
-        if not (plan.folder / variant).is_dir():
-            continue
-        settings, _ = as_far_as(experiment, plan.overrides)
-        tuner = plan.tuner(variant, settings)
-        tuner.check(may_lengthen=variant in chosen)
-        tuned = tuner.tuned()
-        for path in sorted((plan.folder / variant).glob(f"seed-*/{CONFIG}")):
-            seed = path.parent.name.removeprefix("seed-")
-            if seed.isdigit():
-                check(
-                    path.parent,
-                    manifest(plan.loaded, variant, int(seed), tuned or settings),
-                    plan.loaded,
-                    may_lengthen=path.parent in running,
-                    open_fields=() if tuned else tuple(plan.grid),
-                )
-
-
-def _run(
-    variant: str,
-    experiment: Experiment,
-    corpus: Corpus,
-    runs: dict[Path, Manifest],
-    above: Path,
-    console: Console,
-    title: str,
-) -> None:
-    """Train the runs of a variant together, and finish each."""
-    seeds = [Run(folder=folder, seed=wanted.seed) for folder, wanted in runs.items()]
-    setup, begun = with_initial_parameters(
-        TrainSetup.of(experiment.recipe, corpus), experiment, corpus.vocabularies, seeds, above
-    )
-    if begun:
-        _say(console, f"{variant}: {begun}")
-    outcomes = train(seeds, setup, console=console, title=title)
-    for (folder, wanted), outcome in zip(runs.items(), outcomes, strict=True):
-        initial = setup.initial_state(wanted.seed).params if experiment.measures else None
-        with console.status(f"{variant}: decoding and measuring seed {wanted.seed}"):
-            found = finish(folder, experiment, corpus, outcome, initial, seed=wanted.seed)
-        write_result(folder, {"variant": variant, "seed": wanted.seed, **found})
-        measured = map(Measurement.read, found["metrics"])
-        shown = ", ".join(f"{one.key} {number(one.value)}" for one in measured if one.better)
-        console.print(f"{variant}, seed {wanted.seed}: {shown}", highlight=False, soft_wrap=True)
+def _seeds(group: Group) -> str:
+    seeds = [str(wanted.seed) for wanted in group.values()]
+    return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {', '.join(seeds)}"

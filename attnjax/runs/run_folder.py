@@ -2,7 +2,7 @@
 
 config.json      the manifest: experiment, variant, seed, digest of the vocabulary, all settings
 experiment.py    a copy of the experiment file
-lock             held by the process that trains the run
+lease-1.json  lock         which process trains the run, see `attnjax.runs.lease`
 vocabulary/  checkpoints/  metrics.jsonl
 initial_parameters.json  the run whose parameters this run began with, if it did
 result.json      the metrics; the file exists if and only if the run is finished
@@ -13,17 +13,14 @@ config.json and result.json carry digests of themselves, and result.json those o
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from attnjax.config.serialize import own_names, record_differences
 from attnjax.data.vocabularies import Vocabularies, load_vocabularies
-from attnjax.errors import MachineError, UserError
+from attnjax.errors import UserError
 from attnjax.evaluation.sentence_stats import FILE as SENTENCES
 from attnjax.experiment.load import ExperimentFile
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read, text_damage, warn_of_text
@@ -32,7 +29,7 @@ from attnjax.runs.sealed import file_digest, read_sealed, write_sealed
 from attnjax.training.checkpoint import has_checkpoints
 from attnjax.training.metrics_log import FILE as METRICS
 
-RESULT, LOCK = "result.json", "lock"
+RESULT = "result.json"
 HYPOTHESES, ATTENTION, VOCABULARY = "hypotheses.txt", "attention.json", "vocabulary"
 INITIAL = "initial_parameters.json"
 STEPS = "training.steps"
@@ -142,33 +139,6 @@ def claim_folder(
     (folder / EXPERIMENT).write_text(loaded.text, encoding="utf-8")
     # written last and atomically: a folder with a manifest is complete
     write_sealed(folder / CONFIG, asdict(replace(wanted, vocabulary=vocabularies.digest)))
-
-
-@contextmanager
-def locked(folders: Iterable[Path]) -> Iterator[None]:
-    """Make the runs' folders, and lock each against other processes.
-
-    Raises:
-        MachineError: another process has locked a folder, or a folder cannot be made.
-    """
-    with ExitStack() as held:
-        for folder in folders:
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise MachineError(
-                    f"the folder {folder} cannot be made: {error.strerror}"
-                ) from error
-            try:
-                held.enter_context(FileLock(folder / LOCK, blocking=False, fallback_to_soft=False))
-            except Timeout as error:
-                raise MachineError(
-                    f"{folder} is being trained by another process: wait for it, or choose another "
-                    "--runs"
-                ) from error
-            except OSError:
-                pass  # some clusters' file systems have no locks
-        yield
 
 
 def write_result(folder: Path, content: Mapping[str, Any]) -> None:

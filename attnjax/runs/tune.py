@@ -25,8 +25,9 @@ from attnjax.experiment.tuning import Grid, Point, point_name, points
 from attnjax.reporting import evidence
 from attnjax.reporting.summary import TunedPoint, TuningRow
 from attnjax.runs.initial_parameters import source_of, with_initial_parameters
+from attnjax.runs.lease import Taken, leased
 from attnjax.runs.manifest import Manifest, manifest
-from attnjax.runs.run_folder import check, claim_folder, finished, locked, result, write_result
+from attnjax.runs.run_folder import check, claim_folder, finished, result, write_result
 from attnjax.runs.versions import device, versions
 from attnjax.training.run_state import Run, TrainResult
 from attnjax.training.train import train
@@ -164,28 +165,42 @@ class Tuner:
             UserError: the training diverged at every point, or another error that the user can
                 correct; nothing that was saved is lost.
             Interrupted: Ctrl-C or a batch system's signal came; calling again resumes.
+            Taken: another process trains some of the points; the others are trained.
         """
+        taken: list[Taken] = []
         for experiment, runs in self.together(corpus).items():
             folders = [run.folder for run in runs]
             wanted = {folder: self.manifests[folder] for folder in folders}
             unfinished = [folder for folder in folders if not finished(folder, wanted[folder])]
             if not unfinished:
                 continue
-            with locked(folders):
-                for folder in unfinished:
-                    claim_folder(folder, wanted[folder], self.loaded, corpus.vocabularies)
-                # finished points too, so that a resumed tuning is the same program
-                setup, _ = with_initial_parameters(
-                    TrainSetup.of(experiment.recipe, corpus),
-                    experiment,
-                    corpus.vocabularies,
-                    runs,
-                    self.folder.parent.parent,
-                )
-                outcomes = train(runs, setup, console=console, title=f"{title}, tuning")
-                for folder, outcome in zip(folders, outcomes, strict=True):
-                    if folder in unfinished:
-                        write_result(folder, self._result(outcome))
+            try:
+                with leased(folders) as leases:
+                    for folder in unfinished:
+                        claim_folder(folder, wanted[folder], self.loaded, corpus.vocabularies)
+                    # finished points too, so that a resumed tuning is the same program
+                    setup, _ = with_initial_parameters(
+                        TrainSetup.of(experiment.recipe, corpus),
+                        experiment,
+                        corpus.vocabularies,
+                        runs,
+                        self.folder.parent.parent,
+                    )
+                    outcomes = train(
+                        runs,
+                        setup,
+                        console=console,
+                        title=f"{title}, tuning",
+                        before_save=leases.check,
+                    )
+                    leases.check()
+                    for folder, outcome in zip(folders, outcomes, strict=True):
+                        if folder in unfinished:
+                            write_result(folder, self._result(outcome))
+            except Taken as error:
+                taken.append(error)
+        if taken:
+            raise taken[0]
         chosen = self.chosen()
         if chosen is None:
             raise UserError(

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from attnjax.errors import UserError
 from attnjax.training.checkpoint import Checkpoints, RunProgress
 from attnjax.training.metrics_log import MetricsLog
 from attnjax.training.schedules import Schedule
@@ -69,6 +70,7 @@ class RunState:
         if self.progress.stopped == "steps" and step < training.steps:
             self.progress = _lengthened(self.progress, training)
         self.state: State | None = None
+        self.failure: UserError | None = None  # why it diverged; such a run is not saved
         self.log = MetricsLog(run.folder, step=step, end=self.progress.log)
 
     def restore(self, like: State) -> None:

@@ -1,12 +1,12 @@
 """Trains runs of one recipe: each goes on from its latest checkpoint, together with the others."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import groupby
 
 from rich.console import Console
 
-from attnjax.errors import Interrupted
+from attnjax.errors import Diverged, Interrupted
 from attnjax.training import sharding
 from attnjax.training.console import display
 from attnjax.training.disk import full_disk
@@ -17,7 +17,13 @@ from attnjax.training.trainer import Trainer
 
 
 def train(
-    runs: Sequence[Run], setup: TrainSetup, *, console: Console, title: str = ""
+    runs: Sequence[Run],
+    setup: TrainSetup,
+    *,
+    console: Console,
+    title: str = "",
+    stacked: bool | None = None,
+    before_save: Callable[[], None] = lambda: None,
 ) -> list[TrainResult]:
     """Train runs that differ only in their seed and learning rate, together in one program.
 
@@ -30,15 +36,21 @@ def train(
         setup: the recipe and its batches.
         console: shows the progress.
         title: the name of the training on the console; "": the name of the first run's folder.
+        stacked: whether arrays have an axis of runs, which runs that go on must have as before;
+            None: if there are several runs.
+        before_save: is called before anything is saved; its errors end the training.
 
     Raises:
-        UserError: a loss or a gradient is not finite, or the disk is full.
+        Diverged: a loss or a gradient is not finite. The other runs are trained to their ends.
+        UserError: the disk is full.
         Interrupted: a signal of `interruption` came; every run is saved.
     """
     title = title or runs[0].folder.name
-    training, several = setup.recipe.training, len(runs) > 1
+    training = setup.recipe.training
     devices = sharding.devices(
-        training.parallel, rows=training.batching.batch_size_multiple, seeds=several
+        training.parallel,
+        rows=training.batching.batch_size_multiple,
+        seeds=len(runs) > 1 if stacked is None else stacked,
     )
     if devices.idle:
         console.print(f"{title}: {_idle(devices)}", highlight=False, soft_wrap=True, markup=False)
@@ -49,7 +61,9 @@ def train(
         _restore(states, setup)
         shown = opened.enter_context(display(console, title=title, steps=training.steps))
         for group in _groups(states):
-            Trainer(setup, group, devices, shown, interrupted).fit()
+            Trainer(setup, group, devices, shown, interrupted, before_save).fit()
+        if failed := {one.run.folder: one.failure for one in states if one.failure is not None}:
+            raise Diverged(failed)
         results = [state.result(training, setup.plan.per_epoch) for state in states]
         if interrupted.signal:
             raise Interrupted(f"{runs[0].folder} is trained", interrupted.signal)

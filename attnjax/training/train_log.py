@@ -45,27 +45,33 @@ class TrainLog:
         """Add a step's metrics, a value for each run, and write a row if one is due."""
         self._row.add(metrics)
         self._epoch.add(metrics)
-        self.shown.step(step, metrics["loss"])
+        self.shown.step(step, self._of_going(metrics)["loss"])
         if not self._row_is_due(step):
             return
         means = self._row.means()
         schedules = (run.run.schedule or self._schedule for run in self.runs)
         means["learning_rate"] = np.array([float(one.rate(step)) for one in schedules])
         self._write(step, "train", means)
-        self.shown.speed(float(means["tokens_per_second"].sum()))
+        self.shown.speed(float(self._of_going(means)["tokens_per_second"].sum()))
         self._row = RunningMean()
 
     def end_epoch(self, step: int, valid: dict[str, np.ndarray]) -> None:
         """Write the validation means, a value for each run, if there are any; show the epoch."""
         if valid:
             self._write(step, "valid", valid)
-        self.shown.epoch(self._number(step), step, self._epoch.means(), valid)
+        means = self._of_going(self._epoch.means())
+        self.shown.epoch(self._number(step), step, means, self._of_going(valid))
 
     def keep(self, staying: Sequence[int]) -> None:
         """Go on with some of the runs, given by their indices."""
         seconds = self.seconds
         self.runs = [self.runs[index] for index in staying]
         self._seconds, self._began = [seconds[index] for index in staying], time.monotonic()
+
+    def _of_going(self, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The values of the runs that have not diverged."""
+        going = [run.failure is None for run in self.runs]
+        return {name: value[going] for name, value in values.items()}
 
     def _row_is_due(self, step: int) -> bool:
         every = min(max(self._per_epoch // ROWS_AN_EPOCH, FEWEST_STEPS_A_ROW), MOST_STEPS_A_ROW)
@@ -76,7 +82,9 @@ class TrainLog:
         return (step - 1) // self._per_epoch + 1
 
     def _write(self, step: int, split: str, values: dict[str, np.ndarray]) -> None:
-        """Add a row to every run's metrics.jsonl."""
+        """Add a row to the metrics.jsonl of every run that has not diverged."""
         for index, (run, seconds) in enumerate(zip(self.runs, self.seconds, strict=True)):
+            if run.failure is not None:
+                continue
             row = {name: float(value[index]) for name, value in values.items()}
             run.log.write(step=step, epoch=self._number(step), split=split, **row, seconds=seconds)

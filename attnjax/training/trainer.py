@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from attnjax.data.batching import Batch
-from attnjax.errors import Interrupted, UserError
+from attnjax.errors import Diverged, Interrupted, UserError
 from attnjax.training import sharding
 from attnjax.training.console import Display
 from attnjax.training.early_stopping import after_epoch
@@ -48,9 +48,11 @@ class Trainer:
         devices: sharding.Devices,
         shown: Display,
         interrupted: Interruption,
+        before_save: Callable[[], None],
     ) -> None:
         self.setup, self.recipe, self.training = setup, setup.recipe, setup.recipe.training
         self.runs, self.devices, self.interrupted = runs, devices, interrupted
+        self.before_save = before_save
         self.step, self.saved = runs[0].step, time.monotonic()
         self.log = TrainLog(runs, setup, shown)
         self.rates_differ = any(run.run.schedule is not None for run in runs)
@@ -63,7 +65,7 @@ class Trainer:
         """Train until every run has stopped.
 
         Raises:
-            UserError: a loss or a gradient is not finite.
+            Diverged: a loss or a gradient of every run is not finite.
             Interrupted: a signal of `interruption` came; all runs are saved.
         """
         per_epoch = self.setup.plan.per_epoch
@@ -165,8 +167,11 @@ class Trainer:
 
     def _save(self) -> None:
         """Save all runs, and only then delete older checkpoints; see `open_runs`."""
-        together = tuple(run.run.folder.name for run in self.runs)
+        self.before_save()
+        together = tuple(run.run.folder.name for run in self.runs if run.failure is None)
         for run, seconds, state in zip(self.runs, self.log.seconds, self._states(), strict=True):
+            if run.failure is not None:
+                continue
             run.step = self.step
             run.progress = replace(
                 run.progress,
@@ -177,12 +182,14 @@ class Trainer:
             )
             run.checkpoints.save(state, run.progress)
         for run in self.runs:
-            run.checkpoints.prune(keep=self.training.average)
+            if run.failure is None:
+                run.checkpoints.prune(keep=self.training.average)
         self.saved = time.monotonic()
 
     def _drop_stopped(self) -> None:
-        """Drop the runs that have stopped from the group."""
-        staying = [n for n, run in enumerate(self.runs) if run.progress.stopped is None]
+        """Drop the runs that have stopped or diverged from the group."""
+        ended = [run.progress.stopped or run.failure for run in self.runs]
+        staying = [index for index, why in enumerate(ended) if why is None]
         if len(staying) == len(self.runs):
             return
         states = self._states()
@@ -192,12 +199,20 @@ class Trainer:
             self._replicate([states[n] for n in staying])
 
     def _check_finite(self, step: int, what: str, values: np.ndarray) -> None:
+        """Mark the runs whose value is not finite; the others go on.
+
+        Raises:
+            Diverged: every run of the group has diverged.
+        """
         for run, value in zip(self.runs, values, strict=True):
-            if not np.isfinite(value) and not run.run.may_diverge:
-                raise UserError(
+            if not np.isfinite(value) and not run.run.may_diverge and run.failure is None:
+                run.failure = UserError(
                     f"{run.run.folder}: the {what} of step {step} is {value}; a lower learning "
                     "rate, a longer warm-up or clipping may help (earlier checkpoints are kept)"
                 )
+        errors = {run.run.folder: run.failure for run in self.runs if run.failure is not None}
+        if len(errors) == len(self.runs):
+            raise Diverged(errors)
 
     def _compiled(self, step: Callable[..., Any], *, donate: bool) -> Callable[[Any, Any], Any]:
         return self.devices.compile(partial(step, recipe=self.recipe), donate=donate)

@@ -9,7 +9,7 @@ from attnjax.cli.main import main
 from attnjax.experiment.load import load
 from attnjax.runs import failures
 from attnjax.runs.dry_run import dry_run
-from attnjax.runs.run_ablation import Sweep
+from attnjax.runs.sweep import Sweep
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 

@@ -35,15 +35,15 @@ def test_the_others_go_on_and_the_next_call_tries_again(words, tmp_path, monkeyp
     monkeypatch.setattr(run_ablation, "train", broken(error, "scaled"))
     assert main(words) == 2
     said = capsys.readouterr()
-    assert "scaled failed: RuntimeError: a bug in a score\n" in said.err
+    assert "scaled/seed-0 failed: RuntimeError: a bug in a score\n" in said.err
     assert said.err.endswith(
-        "attnjax: 1 of 2 variants failed (scaled): see failed.json in their folders; "
-        "the same command tries them again\n"
+        "attnjax: failed: scaled/seed-0; failed.json in their folders says why, and the same "
+        "command tries them again\n"
     )
     assert "cosine" in said.out
     assert (folder / "cosine" / "seed-0" / "result.json").exists()
     assert not (folder / "scaled" / "seed-0" / "result.json").exists()
-    record = json.loads((folder / "scaled" / "failed.json").read_text())
+    record = json.loads((folder / "scaled" / "seed-0" / "failed.json").read_text())
     assert record["reason"] == failures.reason(folder / "scaled")
     assert record["reason"] == "RuntimeError: a bug in a score"
     assert "and its details" in record["traceback"]

@@ -24,7 +24,8 @@ from attnjax.runs.initial_parameters import (
     source_of,
     with_initial_parameters,
 )
-from attnjax.runs.run_ablation import Sweep, sweep
+from attnjax.runs.run_ablation import sweep
+from attnjax.runs.sweep import Sweep
 from attnjax.training.checkpoint import average
 from attnjax.training.run_state import Run
 from attnjax.training.train_setup import TrainSetup

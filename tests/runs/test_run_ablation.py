@@ -1,7 +1,5 @@
 """`attnjax run` end to end, on a file of seconds."""
 
-import errno
-import fcntl
 import json
 import os
 import shutil
@@ -23,9 +21,9 @@ from attnjax.evaluation.measures.base import Picture
 from attnjax.experiment.load import load
 from attnjax.reporting.summary import LeftOut, Summary
 from attnjax.runs.manifest import manifest
-from attnjax.runs.run_ablation import Sweep, check_folders, sweep
-from attnjax.runs.run_folder import locked
+from attnjax.runs.run_ablation import sweep
 from attnjax.runs.sealed import write_sealed
+from attnjax.runs.sweep import Sweep, check_folders
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 FILES = {
@@ -243,27 +241,6 @@ def test_another_setting_is_reported_again_as_what_it_is(tmp_path, capsys):
     capsys.readouterr()
     assert main(["report", str(folder / "shorter" / "seed-0")]) == 2
     assert str(folder) in capsys.readouterr().err
-
-
-def test_a_run_that_another_process_trains_is_left_alone(tmp_path, capsys):
-    run = tmp_path / "tiny" / "scaled" / "seed-1"
-    words = ["run", TINY, "--runs", str(tmp_path), "--variant", "scaled", "--training.steps", "1"]
-    run.mkdir(parents=True)
-    with (run / "lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        assert main(words) == 2
-    assert f"{run} is being trained by another process" in capsys.readouterr().err
-    assert not (run / "checkpoints").exists()
-    assert main(words) == 0
-
-
-def test_a_file_system_without_locks_is_no_obstacle(tmp_path, monkeypatch):
-    def refuse(*_: object) -> None:
-        raise OSError(errno.ENOSYS, "Function not implemented")
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    with locked([tmp_path]):
-        assert (tmp_path / "lock").exists()
 
 
 def test_one_more_seed_joins_those_that_are_there(runs, tmp_path):

@@ -20,7 +20,8 @@ from attnjax.reporting.summary import Summary
 from attnjax.reporting.table import plain
 from attnjax.runs import run_ablation, tune
 from attnjax.runs.evaluate import evaluate
-from attnjax.runs.run_ablation import Sweep, sweep
+from attnjax.runs.run_ablation import sweep
+from attnjax.runs.sweep import Sweep
 from attnjax.runs.trained import open_trained
 from tests.training.looping import interrupt
 

@@ -41,6 +41,12 @@ def arguments(parser: Parser) -> None:
         help="a seed to run, out of those; may be repeated",
     )
     parser.add_argument(
+        "--together",
+        type=whole_number(10_000),
+        metavar="N",
+        help="the most seeds that train together, in one program; default: as many as fit",
+    )
+    parser.add_argument(
         "--dry-run", action="store_true", help="print what would be run, and how long it may take"
     )
     results_folder(parser)
@@ -54,6 +60,7 @@ def call(
     variant: Sequence[str],
     seeds: int | None,
     seed: Sequence[int],
+    together: int | None,
     runs: Path,
     dry_run: bool,
     overrides: Sequence[Override],
@@ -63,8 +70,9 @@ def call(
     from attnjax.cli.summarized import summarized
     from attnjax.experiment.load import load
     from attnjax.runs import failures
-    from attnjax.runs.run_ablation import Sweep, sweep
+    from attnjax.runs.run_ablation import sweep
     from attnjax.runs.run_folder import RESULT
+    from attnjax.runs.sweep import Sweep
 
     loaded = load(find(experiment)).at(setting)
     folder = runs / loaded.folder
@@ -73,6 +81,7 @@ def call(
         variants=tuple(dict.fromkeys(variant)),
         seeds=seeds,
         only=tuple(dict.fromkeys(seed)),
+        together=together,
         folder=folder,
         overrides=tuple(overrides),
     )
@@ -89,8 +98,8 @@ def call(
         summarized(folder, loaded, [*again, *(word for one in overrides for word in one.words)])
     if failed:
         raise UserError(
-            f"{len(failed)} of {len(plan.chosen())} variants failed ({', '.join(failed)}): see "
-            f"{failures.FILE} in their folders; the same command tries them again"
+            f"failed: {', '.join(failed)}; {failures.FILE} in their folders says why, and the same "
+            "command tries them again"
         )
 
 

@@ -1,0 +1,243 @@
+"""Leases: which process trains a run, so that several machines can share a folder.
+
+    <run's folder>/lease-<n>.json    the machine, process and time of the n-th lease
+    <run's folder>/lock              locked by the holder, if the file system has locks
+
+The highest number holds the run. A lease is a new file, which is atomic on network file systems,
+too. A holder touches its lease every `SECONDS_BETWEEN_SIGNS`. A run is free if its lease was
+released, if its holder was a process of this machine that no longer holds the lock, or if its
+holder has given no sign for `SECONDS_OF_SILENCE` and holds no lock that can be seen from here. A
+holder that finds a higher number has lost the run, and stops.
+"""
+
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from attnjax.config.serialize import parse_json
+from attnjax.errors import MachineError
+from attnjax.runs.sealed import write_json
+
+LOCK = "lock"
+SECONDS_BETWEEN_SIGNS, SECONDS_OF_SILENCE = 15.0, 120.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lease:
+    """The content of a lease.
+
+    Attributes:
+        host: the name of the machine.
+        machine: tells machines of one name apart, and a machine from itself before a restart.
+        pid: the process.
+        since: when the run was taken, in seconds since 1970.
+        locked: whether it holds the lock.
+        released: whether the process has let the run go.
+    """
+
+    host: str
+    machine: str
+    pid: int
+    since: float
+    locked: bool
+    released: bool = False
+
+
+UNKNOWN = Lease(host="an unknown machine", machine="", pid=0, since=0.0, locked=False)
+"""What is known of a lease while it is being written."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holder:
+    """The process that trains a run.
+
+    Attributes:
+        lease: its lease.
+        silence: the seconds since its last sign of life.
+    """
+
+    lease: Lease
+    silence: float
+
+    def __str__(self) -> str:
+        return (
+            f"process {self.lease.pid} of {self.lease.host}, since "
+            f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(self.lease.since))}, last sign of "
+            f"life {max(self.silence, 0):.0f} s ago"
+        )
+
+
+class Taken(MachineError):
+    """Another process trains the run.
+
+    Attributes:
+        run: the name of the run, VARIANT/seed-N.
+    """
+
+    def __init__(self, folder: Path, sentence: str) -> None:
+        """Set the run's folder, and what follows it in the message."""
+        super().__init__(f"{folder} {sentence}")
+        self.run = "/".join(folder.parts[-2:])
+
+
+class Leases:
+    """Leases of this process on runs."""
+
+    def __init__(self, numbers: dict[Path, int]) -> None:
+        self._numbers = numbers
+
+    def check(self) -> None:
+        """Refuse to go on with a run that this process has lost.
+
+        Raises:
+            Taken: another machine has taken a run over, because this process was silent so long.
+        """
+        for folder, number in self._numbers.items():
+            if _latest(folder) > number:
+                raise Taken(
+                    folder,
+                    "was taken over by another machine, because this process gave no sign of life; "
+                    "it stops training the run",
+                )
+
+    def touch(self) -> None:
+        """Give a sign of life."""
+        for folder, number in self._numbers.items():
+            with suppress(OSError):  # a network file system may be away for a while
+                os.utime(_path(folder, number))
+
+
+@contextmanager
+def leased(folders: Iterable[Path]) -> Iterator[Leases]:
+    """Make the runs' folders, and lease all the runs or none.
+
+    Raises:
+        Taken: another process trains one of the runs.
+        MachineError: a folder cannot be made.
+    """
+    with ExitStack() as held:
+        leases = Leases({folder: _take(folder, held) for folder in folders})
+        ended = threading.Event()
+
+        def live() -> None:
+            while not ended.wait(SECONDS_BETWEEN_SIGNS):
+                leases.touch()
+
+        held.callback(ended.set)
+        threading.Thread(target=live, name="signs of life", daemon=True).start()
+        yield leases
+
+
+def holder(folder: Path) -> Holder | None:
+    """The process that trains the run in a folder; None: no process does."""
+    with ExitStack() as held:
+        return _holder(folder, locked=_lock(folder, held), now=time.time())
+
+
+def _take(folder: Path, held: ExitStack) -> int:
+    """Lease a run until `held` is closed; return the lease's number."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise MachineError(f"the folder {folder} cannot be made: {error.strerror}") from error
+    before = _latest(folder)
+    locked = _lock(folder, held)
+    (folder / LOCK).touch()
+    # the time of the file system, because the clocks of machines differ
+    found = _holder(folder, locked=locked, now=(folder / LOCK).stat().st_mtime)
+    if found is not None:
+        raise Taken(folder, f"is being trained by another process ({found})")
+    path = _path(folder, before + 1)
+    try:
+        path.touch(exist_ok=False)
+    except FileExistsError as error:
+        raise Taken(folder, "was taken by another process at this moment") from error
+    if _latest(folder) != before + 1:
+        raise Taken(folder, "was taken by another process at this moment")
+    mine = Lease(
+        host=socket.gethostname(),
+        machine=_machine(),
+        pid=os.getpid(),
+        since=time.time(),
+        locked=bool(locked),
+    )
+    write_json(path, asdict(mine))
+    held.callback(_release, folder, before + 1, mine)
+    for earlier in range(1, before + 1):
+        _path(folder, earlier).unlink(missing_ok=True)
+    return before + 1
+
+
+def _holder(folder: Path, *, locked: bool | None, now: float) -> Holder | None:
+    """The holder of a run other than this process.
+
+    Args:
+        folder: the run's folder.
+        locked: whether this process got the lock; None: the file system has no locks.
+        now: the time, in seconds since 1970.
+    """
+    path = _path(folder, _latest(folder))
+    try:
+        lease, silence = _read(path), now - path.stat().st_mtime
+    except FileNotFoundError:
+        lease, silence = UNKNOWN, 0.0
+    else:
+        if lease.machine != _machine() or not lease.locked or locked is None:
+            alive = not lease.released and silence < SECONDS_OF_SILENCE
+            return Holder(lease=lease, silence=silence) if alive else None
+    # the lock tells at once whether a process of this machine has ended
+    return Holder(lease=lease, silence=silence) if locked is False else None
+
+
+def _lock(folder: Path, held: ExitStack) -> bool | None:
+    """Lock a run's folder until `held` is closed; see `_holder` for the result."""
+    try:
+        held.enter_context(FileLock(folder / LOCK, blocking=False, fallback_to_soft=False))
+    except Timeout:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _latest(folder: Path) -> int:
+    """The number of the latest lease; 0: the run was never leased."""
+    numbers = (path.stem.removeprefix("lease-") for path in folder.glob("lease-*.json"))
+    return max((int(number) for number in numbers if number.isdigit()), default=0)
+
+
+def _path(folder: Path, number: int) -> Path:
+    return folder / f"lease-{number}.json"
+
+
+def _read(path: Path) -> Lease:
+    """A lease; one that is just being written is that of an unknown process."""
+    try:
+        return Lease(**parse_json(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError):
+        return UNKNOWN
+
+
+def _release(folder: Path, number: int, mine: Lease) -> None:
+    if _latest(folder) == number:
+        write_json(_path(folder, number), asdict(replace(mine, released=True)))
+
+
+@cache
+def _machine() -> str:
+    """A name of this machine that no other has, and itself neither after a restart."""
+    try:
+        # a container's processes are not seen from other containers of the machine
+        started = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{started} {Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return f"{socket.gethostname()} {uuid.getnode():x}"
