@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from attnjax.cli.command import Parser, experiment, results_folder, whole_number
+from attnjax.cli.command import Parser, experiment, whole_number
 
 
 def wanted(parser: Parser) -> None:
-    """Add what is to be run: see `launch.plan.Wanted`."""
+    """Add what is to be run: see `launch.plan.Wanted`. Its results' folder is added apart."""
     experiment(parser)
     parser.add_argument(
         "--variant", action="append", default=[], help="a variant to run; may be repeated"
@@ -17,7 +17,6 @@ def wanted(parser: Parser) -> None:
         metavar="N",
         help="the number of runs of each variant; default: as the file says",
     )
-    results_folder(parser)
 
 
 def site(parser: Parser, example: str, *, required: bool = False) -> None:

@@ -42,7 +42,7 @@ def site_of[Site](content: Mapping[str, Any], kind: type[Site], path: Path) -> S
             raise UserError(f"{path}: {unknown('key', key, hints)}")
         check_value(hints[key], value, f"{path}: {key}")
     for field in fields(kind):  # type: ignore[arg-type]
-        if field.name not in values and field.default is MISSING:
+        if field.name not in values and field.default is field.default_factory is MISSING:
             raise UserError(
                 f"{path}: the key {field.name} is missing: {describe(hints[field.name])}"
             )

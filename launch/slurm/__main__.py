@@ -12,7 +12,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from attnjax.cli.command import EXPERIMENT, Command, Parser, Program
+from attnjax.cli.command import EXPERIMENT, Command, Parser, Program, results_folder
 from attnjax.cli.output import out, say
 from launch import arguments
 from launch.consent import consent, cost
@@ -31,6 +31,7 @@ from launch.slurm.site import SlurmSite
 def submit_arguments(parser: Parser) -> None:
     """Add the arguments of `submit`."""
     arguments.wanted(parser)
+    results_folder(parser)
     arguments.site(parser, "launch/sites/gpu.toml")
     arguments.dry_run(parser)
     arguments.yes(parser)

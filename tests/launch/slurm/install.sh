@@ -1,0 +1,19 @@
+#!/bin/sh
+# Installs what `make test-slurm` starts, if it is missing. Only root can, and only on Debian.
+set -eu
+PATH=$PATH:/usr/sbin:/sbin
+
+have() {
+    for program in munged slurmctld slurmd sbatch; do
+        command -v "$program" >/dev/null || return 1
+    done
+}
+
+have && exit 0
+if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+    echo "SLURM and munge are missing: install slurmctld, slurmd, slurm-client and munge, then run this again." >&2
+    exit 1
+fi
+apt-get update -q
+DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
+    slurmctld slurmd slurm-client munge
