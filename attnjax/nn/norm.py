@@ -7,6 +7,7 @@ average, and `move_running` takes that step.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -184,6 +185,13 @@ _observed.defvjp(_observe, _step)
 def is_running(name: str) -> bool:
     """Whether a parameter is a running statistic, by its name: "encoder.norm.running_mean"."""
     return name.split(".")[-1] in RUNNING
+
+
+def map_not_running(function: Callable[[Any], Any], params: Any) -> Any:
+    """The parameters after a function of each that is no running statistic."""
+    return jax.tree.map_with_path(
+        lambda path, leaf: leaf if _names_running(path) else function(leaf), params
+    )
 
 
 def without_running(gradients: Any) -> Any:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import optax
 from flax import struct, traverse_util
 
-from attnjax.nn.norm import move_running, without_running
+from attnjax.nn.norm import map_not_running, move_running, without_running
 from attnjax.training.accumulation import accumulate
 from attnjax.training.objectives.base import Totals
 from attnjax.training.settings import Precision, Recipe
@@ -114,7 +114,11 @@ def evaluation_step(
 
 
 def cast(params: Any, precision: Precision) -> Any:
-    """A copy of the parameters in the precision of the computation; updates use the original."""
+    """A copy of the parameters in the precision of the computation; updates use the original.
+
+    The running statistics of norms are not rounded: a step of their average is a small part of
+    them.
+    """
     if precision == "float32":
         return params
-    return jax.tree.map(lambda leaf: leaf.astype(precision), params)
+    return map_not_running(lambda leaf: leaf.astype(precision), params)

@@ -1,0 +1,153 @@
+"""What is computed in bfloat16 and what stays float32, read from the traced program."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.models.language_model import LanguageModel
+from attnjax.models.rnn_decoders import BahdanauDecoder
+from attnjax.models.rnn_encoder import Encoder
+from attnjax.models.seq2seq import Seq2Seq
+from attnjax.models.transformer_layers import DecoderLayer
+from attnjax.training.flops import programs_inside
+from attnjax.training.objectives.base import CrossEntropy
+from attnjax.training.objectives.masked_language_model import MaskedLanguageModel
+from attnjax.training.settings import Recipe, Training
+from attnjax.training.step import cast, initial_state, train_step
+from tests.training.test_accumulation import BERT
+from tests.training.test_sharding import BATCH_NORM, HEADS, OPTIMIZER, RECURRENT, TRANSFORMER
+from tests.training.toy import WORDS, ragged
+
+BATCH = ragged(1, seed=0)[0]
+KEY = jax.random.key(1)
+WORDS_OF_BOTH = {"source_vocabulary": WORDS, "vocabulary": WORDS}
+MODELS = {
+    "transformer": (TRANSFORMER, CrossEntropy()),
+    "batch norm": (BATCH_NORM, CrossEntropy()),
+    "luong": (RECURRENT, CrossEntropy()),
+    "bahdanau": (
+        Seq2Seq(
+            **WORDS_OF_BOTH,
+            width=8,
+            encoder=Encoder(width=4),
+            decoder=BahdanauDecoder(width=8),
+            dropout=0.3,
+        ),
+        CrossEntropy(),
+    ),
+    "bert": (BERT, MaskedLanguageModel()),
+    "language model": (
+        LanguageModel(
+            vocabulary=WORDS,
+            width=8,
+            num_layers=1,
+            layer=DecoderLayer(self_attention=HEADS, cross_attention=None),
+        ),
+        CrossEntropy(),
+    ),
+}
+
+
+def recipe(model: Any, objective: Any) -> Recipe:
+    training = Training(precision="bfloat16")
+    return Recipe(model=model, objective=objective, optimizer=OPTIMIZER, training=training)
+
+
+def shapes(model: Any, objective: Any) -> Any:
+    """The state before the first update, as shapes."""
+    initial = partial(initial_state, batch=BATCH, recipe=recipe(model, objective))
+    return jax.eval_shape(initial, KEY)
+
+
+def forward(model: Any, objective: Any, params: Any) -> Any:
+    return objective(model, cast(params, "bfloat16"), objective.initial(), BATCH, key=KEY)
+
+
+def equations(program: Any) -> Iterator[Any]:
+    for equation in program.eqns:
+        yield equation
+        for inside in programs_inside(equation.params.values()):
+            yield from equations(inside)
+
+
+def dtypes(variables: Any) -> set[str]:
+    return {str(variable.aval.dtype) for variable in variables}
+
+
+def products(program: Any) -> list[tuple[Any, bool]]:
+    """The matrix products, and whether a parameter is one of the two factors.
+
+    Outer products, of positions and rates, sum nothing. A parameter is an input of the program
+    that only casts, slices and changes of shape came after.
+    """
+    moves = ("convert_element_type", "reshape", "transpose", "broadcast_in_dim", "slice")
+    moves += ("squeeze", "concatenate")
+    found: list[tuple[Any, bool]] = []
+
+    def read(program: Any, given: set[Any]) -> None:
+        parameters = set(given)
+        for equation in program.eqns:
+            name = equation.primitive.name
+            of = [v in parameters for v in equation.invars if not hasattr(v, "val")]
+            if name == "dot_general" and equation.params["dimension_numbers"][0][0]:
+                found.append((equation, any(of)))
+            elif name in moves and any(of):
+                parameters.update(equation.outvars)
+            for inside in programs_inside(equation.params.values()):
+                behind = len(equation.invars) - len(inside.invars)
+                outer = equation.invars[behind:] if behind >= 0 else equation.invars
+                pairs = zip(outer, inside.invars, strict=False)
+                read(inside, {i for o, i in pairs if not hasattr(o, "val") and o in parameters})
+
+    read(program, set(program.invars))
+    return found
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_products_with_parameters_are_bfloat16_and_softmax_norms_and_loss_float32(name):
+    model, objective = MODELS[name]
+    params = shapes(model, objective).params
+    traced = jax.make_jaxpr(partial(forward, model, objective))(params)
+    with_parameters = [equation for equation, parameter in products(traced.jaxpr) if parameter]
+    assert len(with_parameters) > 5
+    for equation in with_parameters:
+        assert dtypes(equation.invars) == {"bfloat16"}, equation
+    # exponentials: softmax and loss; reciprocal roots: norms; logarithms: the loss
+    seen = set[str]()
+    for equation in equations(traced.jaxpr):
+        if equation.primitive.name in ("exp", "log", "rsqrt", "reduce_sum"):
+            seen.add(equation.primitive.name)
+            assert "bfloat16" not in dtypes(equation.invars), equation
+    assert seen >= {"exp", "log", "reduce_sum"}
+    assert dtypes(traced.jaxpr.outvars) == {"float32"}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_gradients_parameters_and_metrics_are_float32(name):
+    model, objective = MODELS[name]
+    state = shapes(model, objective)
+
+    def gradients(params: Any) -> Any:
+        return jax.grad(lambda params: forward(model, objective, params)["loss"][0])(params)
+
+    kinds = {leaf.dtype for leaf in jax.tree.leaves(jax.eval_shape(gradients, state.params))}
+    assert kinds == {jnp.dtype("float32")}
+    step = partial(train_step, recipe=recipe(model, objective), reduce=lambda sums: sums)
+    after, metrics = jax.eval_shape(step, state, BATCH)
+    assert jax.tree.map(lambda leaf: leaf.dtype, after) == jax.tree.map(
+        lambda leaf: leaf.dtype, state
+    )
+    assert {leaf.dtype for leaf in jax.tree.leaves(metrics)} == {jnp.dtype("float32")}
+
+
+def test_running_statistics_are_not_rounded():
+    """They move by small steps, which bfloat16 would lose."""
+    params = {"norm": {"running_mean": np.float32([1 / 3]), "scale": np.float32([1 / 3])}}
+    norm = cast(params, "bfloat16")["norm"]
+    assert norm["running_mean"] == np.float32(1 / 3)
+    assert norm["scale"].dtype == jnp.bfloat16
