@@ -174,7 +174,7 @@ class LanguageModel(SequenceModel):
         counted = None if deterministic else (words != PAD) & (words != END)
         x = self._embed(words, position, deterministic=deterministic)
         for layer in self.layers:
-            x = layer(x, layer.prepare(x), mask, counted=counted, deterministic=deterministic)
+            x = layer(x, x, mask, counted=counted, deterministic=deterministic)
         hidden = self.last_residual.final(x, counted)
         return self._predicting(hidden, source, decoder_input), self.embedding
 

@@ -182,8 +182,7 @@ class Transformer(SequenceModel):
         position = jnp.arange(decoder_input.shape[1])[None]
         x = self._embed(self.target_embedding, decoder_input, position, deterministic=deterministic)
         for layer in self.decoder_layers:
-            prepared = layer.prepare(memory)
-            x = layer(x, prepared, mask, counted=counted, deterministic=deterministic)
+            x = layer(x, memory, mask, counted=counted, deterministic=deterministic)
         return self.decoder_residual.final(x, counted), self.output_embedding
 
     def start(

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 import jax
@@ -21,8 +22,9 @@ from attnjax.models.beam_cache import (
 )
 from attnjax.models.feed_forward import FeedForward, FeedForwardBase
 from attnjax.nn.dropout import Dropout
-from attnjax.nn.lift import clone_template, inherited
+from attnjax.nn.lift import clone_template, inherited, rematerialize
 from attnjax.nn.norm import LayerNorm, Norm
+from attnjax.nn.remat import Remat
 
 
 class Residual(nn.Module, ABC):
@@ -93,19 +95,21 @@ class PreNorm(Residual):
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention, then the feed-forward network. A field that is None takes the model's value.
+    """Self-attention, then the feed-forward network.
 
     Attributes:
         self_attention: over the source.
         feed_forward: after it.
-        residual: where the norm stands, and which it is.
-        dropout: on what each sub-layer adds.
+        residual: where the norm stands, and which it is; None: the model's.
+        dropout: on what each sub-layer adds; None: the model's.
+        remat: which arrays training keeps for the layer's gradient; None: all.
     """
 
     self_attention: AttentionBase = field(default_factory=MultiHead)
     feed_forward: FeedForwardBase = field(default_factory=FeedForward)
     residual: Residual | None = None
     dropout: DropoutRate | None = None
+    remat: Remat | None = None
 
     def setup(self) -> None:
         """Give each sub-layer a norm of its own."""
@@ -123,6 +127,12 @@ class EncoderLayer(nn.Module):
         deterministic: bool,
     ) -> jax.Array:
         """[B, S, D] -> [B, S, D]; `counted` [B, S] as in `Residual`."""
+        layer = partial(EncoderLayer._compute, deterministic=deterministic)
+        return rematerialize(layer, self.remat)(self, x, mask, counted)
+
+    def _compute(
+        self, x: jax.Array, mask: Mask, counted: jax.Array | None, *, deterministic: bool
+    ) -> jax.Array:
         seen = self.self_attention_residual.pre(x, counted)
         change = self.self_attention(seen, seen, seen, mask, deterministic=deterministic)
         change = self.drop(change, deterministic=deterministic)
@@ -136,14 +146,13 @@ class EncoderLayer(nn.Module):
 class DecoderLayer(nn.Module):
     """Self-attention, attention to the source if there is one, then the feed-forward network.
 
-    A field that is None takes the model's value.
-
     Attributes:
         self_attention: over the words so far.
         cross_attention: over the source; None: a decoder without a source, as in GPT.
         feed_forward: after them.
-        residual: where the norm stands, and which it is.
-        dropout: on what each sub-layer adds.
+        residual: where the norm stands, and which it is; None: the model's.
+        dropout: on what each sub-layer adds; None: the model's.
+        remat: which arrays training keeps for the layer's gradient; None: all.
     """
 
     self_attention: AttentionBase = field(default_factory=MultiHead)
@@ -151,6 +160,7 @@ class DecoderLayer(nn.Module):
     feed_forward: FeedForwardBase = field(default_factory=FeedForward)
     residual: Residual | None = None
     dropout: DropoutRate | None = None
+    remat: Remat | None = None
 
     def setup(self) -> None:
         """Give each sub-layer a norm of its own."""
@@ -177,17 +187,39 @@ class DecoderLayer(nn.Module):
     def __call__(
         self,
         x: jax.Array,
-        source: Any,
+        source: jax.Array,
         source_mask: Mask,
         *,
         counted: jax.Array | None = None,
         deterministic: bool,
     ) -> jax.Array:
-        """All words at once: [B, T, D] -> [B, T, D]; `counted` [B, T] as in `Residual`."""
+        """All words at once: [B, T, D] -> [B, T, D].
+
+        Args:
+            x: [B, T, D].
+            source: the states of the source, [B, S, D]; a layer without `cross_attention` does not
+                read it.
+            source_mask: the source's.
+            counted: [B, T], as in `Residual`.
+            deterministic: whether to leave out dropout.
+        """
+        layer = partial(DecoderLayer._compute, deterministic=deterministic)
+        return rematerialize(layer, self.remat)(self, x, source, source_mask, counted)
+
+    def _compute(
+        self,
+        x: jax.Array,
+        source: jax.Array,
+        source_mask: Mask,
+        counted: jax.Array | None,
+        *,
+        deterministic: bool,
+    ) -> jax.Array:
+        prepared = self.prepare(source)
         seen = self.self_attention_residual.pre(x, counted)
         change = self.self_attention(seen, seen, seen, Causal(), deterministic=deterministic)
         return self._rest(
-            x, change, source, source_mask, counted=counted, deterministic=deterministic
+            x, change, prepared, source_mask, counted=counted, deterministic=deterministic
         )
 
     def read(

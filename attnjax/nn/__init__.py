@@ -11,9 +11,18 @@ from attnjax.nn.initializers import (
     ZerosInit,
 )
 from attnjax.nn.length_limit import LengthLimited, MaxLength
-from attnjax.nn.lift import clone_template, inherit, scan_time, sow, vmap_beams, vmap_heads
+from attnjax.nn.lift import (
+    clone_template,
+    inherit,
+    rematerialize,
+    scan_time,
+    sow,
+    vmap_beams,
+    vmap_heads,
+)
 from attnjax.nn.linear import Dense
 from attnjax.nn.norm import BatchNorm, LayerNorm, NoNorm, Norm, RMSNorm
+from attnjax.nn.remat import KeepInputs, KeepProducts, Remat
 
 __all__ = [
     "BatchNorm",
@@ -22,6 +31,8 @@ __all__ = [
     "InitByName",
     "InitRule",
     "Initializer",
+    "KeepInputs",
+    "KeepProducts",
     "LayerNorm",
     "LengthLimited",
     "MaxLength",
@@ -30,11 +41,13 @@ __all__ = [
     "NormalInit",
     "OrthogonalInit",
     "RMSNorm",
+    "Remat",
     "UniformInit",
     "ZerosInit",
     "clone_template",
     "dropout",
     "inherit",
+    "rematerialize",
     "scan_time",
     "sow",
     "vmap_beams",

@@ -1,4 +1,4 @@
-"""Templates, values inherited from the model, and lifting over heads, beams and time.
+"""Templates, values inherited from the model, and lifting over heads, beams, time and layers.
 
 Linen drops every variable collection that a lift does not name: the lifted function then behaves as
 if the collection had not been requested. The lifts here therefore name all collections: the
@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from flax import linen as nn
+
+from attnjax.nn.remat import Remat
 
 PARAMETERS = "params"
 OTHERS = nn.DenyList((PARAMETERS,))
@@ -94,6 +96,16 @@ def vmap_beams(function: Callable) -> Callable:
         split_rngs={True: False},
         variable_axes={PARAMETERS: None, OTHERS: 1},
     )
+
+
+def rematerialize(function: Callable, remat: Remat | None) -> Callable:
+    """`nn.remat`: of the function's arrays, only those that `remat` keeps wait for its gradient.
+
+    Args:
+        function: module, arrays -> arrays.
+        remat: see `attnjax.nn.remat`; None: the function itself, all of whose arrays are kept.
+    """
+    return function if remat is None else nn.remat(function, policy=remat.policy)
 
 
 def scan_time(
