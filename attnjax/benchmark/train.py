@@ -24,7 +24,7 @@ from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam
 from attnjax.training.schedules import Constant
 from attnjax.training.settings import Precision, Recipe, Training
-from attnjax.training.step import initial_state, train_step
+from attnjax.training.step import initial_state, on_one_device, train_step
 
 VOCABULARY, DROPOUT, SMOOTHING = 10_000, 0.1, 0.1
 SYMBOLS = 4
@@ -112,7 +112,7 @@ def prepare(
     devices = sharding.devices("mesh", rows=len(given.target), seeds=seeds > 1)
     first: Callable[..., Any] = jax.jit(partial(initial_state, batch=given, recipe=recipe))
     state = first(jax.random.key(0))
-    flops = product_flops(partial(step, reduce=lambda sums: sums), state, given)
+    flops = product_flops(partial(step, over_devices=on_one_device), state, given)
     if seeds > 1:
         state = jax.vmap(first)(jax.random.split(jax.random.key(0), seeds))
         given = Batch(*(np.stack([array] * seeds) for array in given))

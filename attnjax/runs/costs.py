@@ -9,7 +9,7 @@ from attnjax.data.batching import Batch
 from attnjax.data.corpus import Corpus
 from attnjax.experiment import Experiment
 from attnjax.training.flops import product_flops
-from attnjax.training.step import initial_state, train_step
+from attnjax.training.step import initial_state, on_one_device, train_step
 
 
 class Costs(NamedTuple):
@@ -45,7 +45,7 @@ def costs(experiment: Experiment, corpus: Corpus) -> Costs:
     initial = partial(initial_state, recipe=experiment.recipe)
     state = jax.eval_shape(initial, jax.random.key(0), batch(1))
     parameters = sum(leaf.size for leaf in jax.tree.leaves(state.params))
-    step = partial(train_step, recipe=experiment.recipe, reduce=lambda sums: sums)
+    step = partial(train_step, recipe=experiment.recipe, over_devices=on_one_device)
     symbols = sum(len(example.target) for example in corpus.splits["train"])
     return Costs(
         parameters=parameters,

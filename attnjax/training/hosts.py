@@ -4,19 +4,23 @@ Only the first process reads and writes files: runs, checkpoints, logs. The othe
 is computed. `attnjax.training.sharding` knows the devices of all of them.
 """
 
+import atexit
 import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cache
 from itertools import count as numbers
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from attnjax.errors import UserError
+from attnjax.errors import Interrupted, MachineError, UserError
 
 SECONDS_TO_JOIN = 300
 """How long a process waits for the coordinator and for the other processes."""
@@ -27,10 +31,75 @@ SECONDS_TO_WAIT = 7 * 24 * 3600
 A process that has died is noticed by JAX's own heartbeat, within two minutes.
 """
 
+SECONDS_TO_FAIL = 20
+"""How long a process that has failed waits for the others to notice, or to fail as it did."""
+
 COORDINATOR, COUNT, INDEX = "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
 """Environment variables: the first process's HOST:PORT, the number of processes, and our number."""
 
-_meetings = numbers()
+FAILED = "failed"
+"""The coordinator's key for the sentence of a process that has failed."""
+
+_meetings, _messages = numbers(), numbers()
+
+
+@contextmanager
+def joined() -> Iterator[None]:
+    """`join` for the time of a command; when it fails in one process it ends in all of them.
+
+    Interrupted is no failure: all processes have agreed on it.
+
+    Raises:
+        UserError: as `join`.
+        MachineError: another process has failed, or cannot be reached any more.
+    """
+    join()
+    if count() == 1:
+        yield
+        return
+    ended = threading.Event()
+    watch = threading.Thread(target=_end_with_the_others, args=(ended,), daemon=True)
+    watch.start()
+    try:
+        try:
+            yield
+        except jax.errors.JaxRuntimeError as error:
+            if "RESOURCE_EXHAUSTED" in str(error):
+                raise
+            lost = f"the computation with {count() - 1} other processes failed"
+            raise MachineError(
+                f"{lost}: {str(error).splitlines()[0]}; the same command goes on from what is saved"
+            ) from error
+        finally:
+            ended.set()
+            watch.join()
+    except Interrupted:
+        raise
+    except BaseException as error:
+        with suppress(jax.errors.JaxRuntimeError):  # another one has failed, too, or is gone
+            _client().key_value_set(FAILED, f"process {index()} failed: {error}")
+            _client().wait_at_barrier(FAILED, SECONDS_TO_FAIL * 1000)
+        # JAX's own end would wait for the others, and abort when they do not come
+        atexit.register(_exit, 2 if isinstance(error, UserError | MemoryError | OSError) else 1)
+        raise
+
+
+def _end_with_the_others(ended: threading.Event) -> None:
+    """End this process when another one has failed; it may be waiting for that one in a step."""
+    while not ended.wait(1):
+        with suppress(jax.errors.JaxRuntimeError):  # there is no such key as yet
+            said = _client().key_value_try_get(FAILED)
+            print(f"attnjax: {said}", file=sys.stderr, flush=True)
+            with suppress(jax.errors.JaxRuntimeError):
+                _client().wait_at_barrier(FAILED, SECONDS_TO_FAIL * 1000)
+            _exit(2)
+
+
+def _exit(code: int) -> NoReturn:
+    """End the process at once."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def join(environment: Mapping[str, str] = os.environ) -> None:
@@ -130,8 +199,8 @@ def _unreachable(where: str, count: int | None, index: int | None) -> None:
         said = f"not all of the {count} processes came to {where}"
     else:
         said = f"the coordinator at {where} cannot be reached"
-    print(f"attnjax: {said}; waited {SECONDS_TO_JOIN} s", file=sys.stderr, flush=True)
-    os._exit(2)
+    print(f"attnjax: {said}; waited {SECONDS_TO_JOIN} s", file=sys.stderr)
+    _exit(2)
 
 
 def count() -> int:
@@ -154,9 +223,56 @@ def agree(value: int) -> int:
 
     All processes wait for each other here.
     """
+    return begin_to_agree(value)()
+
+
+def begin_to_agree(value: int) -> Callable[[], int]:
+    """As `agree`, without waiting: the devices compare the values, and the result waits for them.
+
+    Whoever reads the result a training step later does not wait at all.
+    """
     if count() == 1:
-        return value
-    return int(np.max(multihost_utils.process_allgather(np.int32(value))))
+        return lambda: value
+    mesh, greatest = _greatest()
+    given = jax.make_array_from_process_local_data(
+        NamedSharding(mesh, PartitionSpec("processes")), np.full(1, value, np.int32)
+    )
+    found = greatest(given)
+    return lambda: int(found.addressable_data(0))
+
+
+@cache
+def _greatest() -> tuple[Mesh, Callable[[jax.Array], jax.Array]]:
+    """A device of each process, and the compiled maximum over them."""
+    devices = np.asarray([jax.local_devices(number)[0] for number in range(count())])
+    mesh = Mesh(devices, ("processes",), axis_types=(AxisType.Auto,))
+    return mesh, jax.jit(jnp.max, out_shardings=NamedSharding(mesh, PartitionSpec()))
+
+
+def say(text: str) -> str:
+    """What the first process says, in all processes; what the others say is not heard.
+
+    The others wait, for hours if need be.
+    """
+    if count() == 1:
+        return text
+    key = f"said/{next(_messages)}"
+    if is_first():
+        _client().key_value_set(key, text)
+        return text
+    while True:
+        with suppress(jax.errors.JaxRuntimeError):  # nothing yet; Ctrl-C is noticed in between
+            return _client().blocking_key_value_get(key, 5_000)
+
+
+def all_failed() -> bool:
+    """Whether every process is here, each after an error in what they were doing together."""
+    try:
+        if count() > 1:
+            _client().wait_at_barrier(f"failed/{next(_meetings)}", SECONDS_TO_FAIL * 1000)
+    except jax.errors.JaxRuntimeError:
+        return False
+    return True
 
 
 def wait(name: str) -> None:

@@ -25,7 +25,9 @@ class Training:
         patience: the number of epochs in a row without a lower validation loss after which training
             ends early; None: training never ends early.
         average: the number of last epochs whose final parameters are averaged.
-        parallel: how a step runs on several devices, see `attnjax.training.sharding`.
+        parallel: how a step runs on several devices, all with the same result: "mesh" and "pmap"
+            hold parameters and optimizer state on every device, "fsdp" a slice of them on each; see
+            `attnjax.training.sharding`.
         precision: the dtype of the model's computation; parameters, updates and loss stay float32.
         batching: how sentences are put into batches; its `max_tokens` is the size of a batch on
             all devices together.
@@ -37,7 +39,7 @@ class Training:
     steps: PositiveInt = 1000
     patience: PositiveInt | None = None
     average: PositiveInt = 1
-    parallel: Literal["mesh", "pmap"] = "mesh"
+    parallel: Literal["mesh", "pmap", "fsdp"] = "mesh"
     precision: Precision = "float32"
     batching: Batching = field(default_factory=Batching)
     device_tokens: PositiveInt | None = None

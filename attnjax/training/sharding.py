@@ -4,9 +4,11 @@ Every process has the whole batch on its host, puts its own devices' rows on the
 same steps in the same order.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, Protocol
 
 import jax
@@ -16,20 +18,24 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from attnjax.errors import UserError
 from attnjax.training import hosts
+from attnjax.training.step import OverDevices
 
 AXIS = "data"
 """The name of the axis of devices."""
 
-type How = Literal["mesh", "pmap"]
+WHOLE = -1
+"""The axis of an array that is not divided."""
+
+SMALL = 1024
+"""Arrays with fewer elements are not divided: to gather them costs more than they weigh."""
+
+type How = Literal["mesh", "pmap", "fsdp"]
 
 
 class Step(Protocol):
-    """A pure function of replicated arrays (a state, parameters) and a device's rows of a batch.
+    """A pure function of a state or parameters, and a batch, see `attnjax.training.step`."""
 
-    `reduce` adds up sums over the devices.
-    """
-
-    def __call__(self, held: Any, batch: Any, /, *, reduce: Callable[[Any], Any]) -> Any: ...
+    def __call__(self, held: Any, batch: Any, /, *, over_devices: OverDevices) -> Any: ...
 
 
 def devices(how: How, *, rows: int, seeds: bool) -> "Devices":
@@ -38,7 +44,7 @@ def devices(how: How, *, rows: int, seeds: bool) -> "Devices":
     Every process has equally many of them.
 
     Args:
-        how: "mesh", see `Meshed`, or "pmap", see `Mapped`.
+        how: "mesh", see `Meshed`; "pmap", see `Mapped`; or "fsdp", see `Divided`.
         rows: a divisor of the number of rows of every batch.
         seeds: whether all arrays have a leading axis of seeds, over which the step is mapped.
 
@@ -55,12 +61,12 @@ def devices(how: How, *, rows: int, seeds: bool) -> "Devices":
     local = max(n for n in range(1, jax.local_device_count() + 1) if rows % (n * processes) == 0)
     used = [device for n in range(processes) for device in jax.local_devices(n)[:local]]
     mesh = Mesh(np.asarray(used), (AXIS,), axis_types=(AxisType.Auto,))
-    return {"mesh": Meshed, "pmap": Mapped}[how](mesh, seeds)
+    return {"mesh": Meshed, "pmap": Mapped, "fsdp": Divided}[how](mesh, seeds)
 
 
 @dataclass(frozen=True)
 class Devices(ABC):
-    """Devices that each take some rows of every batch, and each hold the whole state."""
+    """Devices that each take some rows of every batch."""
 
     mesh: Mesh
     seeds: bool
@@ -77,7 +83,7 @@ class Devices(ABC):
 
     @abstractmethod
     def replicate(self, tree: Any) -> Any:
-        """Put a state or parameters, equal in all processes, on every device."""
+        """Put a state or parameters, equal in all processes, on the devices."""
 
     @abstractmethod
     def shard(self, batch: Any) -> Any:
@@ -128,7 +134,7 @@ class Meshed(Devices):
 
     def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:
         def call(held: Any, batch: Any) -> Any:
-            return step(held, batch, reduce=lambda sums: jax.lax.psum(sums, AXIS))
+            return step(held, batch, over_devices=_sum_here)
 
         shared = jax.shard_map(
             jax.vmap(call) if self.seeds else call,
@@ -145,6 +151,82 @@ class Meshed(Devices):
 
     def fetch(self, tree: Any) -> Any:
         return tree if hosts.count() == 1 else jax.tree.map(lambda x: x.addressable_data(0), tree)
+
+
+class Divided(Meshed):
+    """Parameters and optimizer states are divided among the devices of a mesh (fsdp, ZeRO 3).
+
+    A device holds a slice of every array, and updates it. For a step it gathers the parameters, and
+    the gradients are added up in slices ("reduce-scatter"). Every array is divided along its
+    longest axis that the number of devices divides; small arrays are whole on every device.
+    """
+
+    def replicate(self, tree: Any) -> Any:
+        return jax.tree.map(lambda x: _put(x, self._slices(x.shape)), tree)
+
+    def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:
+        def call(held: Any, batch: Any) -> Any:
+            return step(held, batch, over_devices=self._sum)
+
+        def sliced(held: Any, batch: Any) -> Any:
+            results = (jax.vmap(call) if self.seeds else call)(held, batch)
+            return jax.lax.with_sharding_constraint(
+                results, jax.tree.map(lambda x: self._slices(x.shape), results)
+            )
+
+        return jax.jit(sliced, donate_argnums=0 if donate else ())
+
+    def _sum[T](self, function: Callable[[Any, Any], T], held: Any, batch: Any) -> T:
+        over_rows = partial(
+            jax.shard_map,
+            mesh=self.mesh,
+            in_specs=(PartitionSpec(), PartitionSpec(AXIS)),
+            check_vma=False,
+        )
+        shapes = jax.eval_shape(over_rows(function, out_specs=PartitionSpec()), held, batch)
+        axes = jax.tree.map(lambda x: self._divided_axis(x.shape), shapes)
+
+        def add(x: jax.Array, axis: int) -> jax.Array:
+            if axis == WHOLE:
+                return jax.lax.psum(x, AXIS)
+            return jax.lax.psum_scatter(x, AXIS, scatter_dimension=axis, tiled=True)
+
+        def summed(held: Any, rows: Any) -> T:
+            return jax.tree.map(add, function(held, rows), axes)
+
+        return over_rows(summed, out_specs=jax.tree.map(_along, axes))(held, batch)
+
+    def fetch(self, tree: Any) -> Any:
+        return jax.tree.map(self._whole, tree)
+
+    def _whole(self, x: jax.Array) -> Any:
+        """An array that this process can read; one after the other, they need not fit together."""
+        if x.is_fully_addressable:
+            return x
+        if x.is_fully_replicated:
+            return x.addressable_data(0)
+        return np.asarray(jax.jit(_same, out_shardings=self._sharding())(x).addressable_data(0))
+
+    def _slices(self, shape: tuple[int, ...]) -> NamedSharding:
+        """How an array of a result is divided; an axis of seeds is not."""
+        shape = shape[self.seeds :]
+        seeds = (None,) * self.seeds
+        return self._sharding(*seeds, *_along(self._divided_axis(shape)))
+
+    def _divided_axis(self, shape: tuple[int, ...]) -> int:
+        """The axis of an array along which it is divided among the devices."""
+        axes = [axis for axis, length in enumerate(shape) if length % self.count == 0]
+        if not axes or math.prod(shape) < SMALL:
+            return WHOLE
+        return max(axes, key=lambda axis: shape[axis])
+
+
+def _same(x: jax.Array) -> jax.Array:
+    return x
+
+
+def _along(axis: int) -> PartitionSpec:
+    return PartitionSpec() if axis == WHOLE else PartitionSpec(*(None,) * axis, AXIS)
 
 
 class Mapped(Devices):
@@ -173,7 +255,7 @@ class Mapped(Devices):
 
     def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:
         def call(held: Any, batch: Any) -> Any:
-            return step(held, batch, reduce=lambda sums: jax.lax.psum(sums, AXIS))
+            return step(held, batch, over_devices=_sum_here)
 
         return jax.pmap(
             jax.vmap(call) if self.seeds else call,
@@ -188,6 +270,11 @@ class Mapped(Devices):
     def _own(self) -> NamedSharding:
         """An array with a leading axis of this process's devices."""
         return NamedSharding(self.mesh.local_mesh, PartitionSpec(AXIS))
+
+
+def _sum_here[T](function: Callable[[Any, Any], T], held: Any, batch: Any) -> T:
+    """The sum over all devices, in a program in which each has its own rows of the batch."""
+    return jax.lax.psum(function(held, batch), AXIS)
 
 
 def _put(tree: Any, sharding: NamedSharding) -> Any:

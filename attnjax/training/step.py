@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +14,20 @@ from attnjax.nn.norm import map_not_running, move_running, without_running
 from attnjax.training.accumulation import accumulate
 from attnjax.training.objectives.base import Totals
 from attnjax.training.settings import Precision, Recipe
+
+
+class OverDevices(Protocol):
+    """The sum over all devices of function(held, rows): the rows are a device's part of the batch.
+
+    What the devices hold alike comes as an argument, not from around the function.
+    """
+
+    def __call__[T](self, function: Callable[[Any, Any], T], held: Any, batch: Any, /) -> T: ...
+
+
+def on_one_device[T](function: Callable[[Any, Any], T], held: Any, batch: Any, /) -> T:
+    """The sum over the only device."""
+    return function(held, batch)
 
 
 @struct.dataclass
@@ -59,27 +73,30 @@ def train_step(
     batch: Any,
     *,
     recipe: Recipe,
-    reduce: Callable[[Any], Any],
+    over_devices: OverDevices,
     rate: jax.Array | None = None,
 ) -> tuple[State, dict[str, jax.Array]]:
     """The state after one update, and the mean of each metric.
 
     "gradient_norm", the norm before clipping, and "tokens", the count, are added to the metrics.
     Gradients and metrics stay sums until those of all micro-batches (see
-    `attnjax.training.accumulation`) and, by `reduce`, of all devices are added up, and are then
-    divided by the count: a mean of means would weigh the tokens of short sentences more. The
+    `attnjax.training.accumulation`) and of all devices are added up, and are then divided by the
+    count: a mean of means would weigh the tokens of short sentences more. The
     learning rate is `rate`; None: that of the optimizer's schedule. The running statistics of batch
     norms take a step of their own, see `attnjax.nn.norm`.
     """
     key = jax.random.fold_in(state.key, state.step)
 
-    def loss(params: Any, batch: Any) -> tuple[jax.Array, Totals]:
+    def loss(params: Any, objective: Any, key: jax.Array, rows: Any) -> tuple[jax.Array, Totals]:
         cast_params = cast(params, recipe.training.precision)
-        totals = recipe.objective(recipe.model, cast_params, state.objective, batch, key=key)
+        totals = recipe.objective(recipe.model, cast_params, objective, rows, key=key)
         return totals["loss"][0], totals
 
-    gradient = partial(jax.grad(loss, has_aux=True), state.params)
-    sums, totals = reduce(accumulate(gradient, batch, recipe.training.device_tokens))
+    def gradient(held: Any, rows: Any) -> tuple[Any, Totals]:
+        of_rows = partial(jax.grad(loss, has_aux=True), *held)
+        return accumulate(of_rows, rows, recipe.training.device_tokens)
+
+    sums, totals = over_devices(gradient, (state.params, state.objective, key), batch)
     count = totals["loss"][1]
     gradients = jax.tree.map(lambda x: x / count.astype(x.dtype), without_running(sums))
     transform = recipe.optimizer.make(rate)
@@ -93,24 +110,25 @@ def train_step(
 
 
 def train_step_at(
-    held: tuple[State, jax.Array], batch: Any, *, recipe: Recipe, reduce: Callable[[Any], Any]
+    held: tuple[State, jax.Array], batch: Any, *, recipe: Recipe, over_devices: OverDevices
 ) -> tuple[State, dict[str, jax.Array]]:
     """As `train_step`, for a pair of a state and its learning rate."""
     state, rate = held
-    return train_step(state, batch, recipe=recipe, reduce=reduce, rate=rate)
+    return train_step(state, batch, recipe=recipe, over_devices=over_devices, rate=rate)
 
 
 def evaluation_step(
-    params: Any, batch: Any, *, recipe: Recipe, reduce: Callable[[Any], Any]
+    params: Any, batch: Any, *, recipe: Recipe, over_devices: OverDevices
 ) -> Totals:
     """A batch's sums and counts without dropout; the objective is in its initial state."""
-    params = cast(params, recipe.training.precision)
     state = recipe.objective.initial()
 
-    def totals(batch: Any) -> Totals:
-        return recipe.objective(recipe.model, params, state, batch, key=None)
+    def totals(params: Any, rows: Any) -> Totals:
+        cast_params = cast(params, recipe.training.precision)
+        of_rows = partial(recipe.objective, recipe.model, cast_params, state, key=None)
+        return accumulate(of_rows, rows, recipe.training.device_tokens)
 
-    return reduce(accumulate(totals, batch, recipe.training.device_tokens))
+    return over_devices(totals, params, batch)
 
 
 def cast(params: Any, precision: Precision) -> Any:

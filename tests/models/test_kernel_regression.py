@@ -18,7 +18,7 @@ from attnjax.training.objectives.squared_error import SquaredError
 from attnjax.training.optimizers import Adam
 from attnjax.training.schedules import Constant
 from attnjax.training.settings import Recipe, Training
-from attnjax.training.step import State, train_step
+from attnjax.training.step import State, on_one_device, train_step
 from tests.attention import oracle
 
 WIDTH = 0.4
@@ -144,7 +144,7 @@ def test_the_width_becomes_the_best_one_of_leave_one_out(float64):
     recipe = Recipe(model=model, objective=SquaredError(), optimizer=optimizer, training=Training())
     batch = Batch(jnp.asarray(known), jnp.asarray(known))
     params = model.init(jax.random.key(0), *batch[:2], deterministic=True)["params"]
-    step = partial(train_step, recipe=recipe, reduce=lambda sums: sums)
+    step = partial(train_step, recipe=recipe, over_devices=on_one_device)
 
     @jax.jit
     def train(state: State):

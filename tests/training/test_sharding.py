@@ -137,6 +137,55 @@ def test_in_float64_devices_and_seeds_together_change_nothing(model, seeds):
         assert collectives(program) == ["all-reduce"]
 
 
+@pytest.fixture
+def all_divided(monkeypatch):
+    """Small arrays are divided, too."""
+    monkeypatch.setattr(sharding, "SMALL", 1)
+
+
+@pytest.mark.usefixtures("float64", "all_divided")
+@pytest.mark.parametrize(
+    ("model", "seeds"),
+    [
+        (Toy(), (3,)),
+        (Toy(), (3, 5)),
+        pytest.param(TRANSFORMER, (3,), marks=pytest.mark.long),
+        pytest.param(RECURRENT, (3, 5), marks=pytest.mark.long),
+        pytest.param(BATCH_NORM, (3,), marks=pytest.mark.long),
+    ],
+    ids=["toy", "seeds", "transformer", "recurrent", "batch norm"],
+)
+def test_dividing_the_state_changes_nothing(model, seeds):
+    train = partial(run, model, seeds=seeds, steps=10, dtype="float64")
+    losses, params, _ = train("mesh", 4)
+    ours, after, program = train("fsdp", 4)
+    np.testing.assert_allclose(ours, losses, rtol=0, atol=1e-9)
+    assert_close(after, params, 1e-9)
+    assert {"all-gather", "reduce-scatter"} <= set(collectives(program))
+
+
+def bytes_on_a_device(tree: Any) -> int:
+    return sum(leaf.addressable_shards[0].data.nbytes for leaf in jax.tree.leaves(tree))
+
+
+@pytest.mark.usefixtures("all_divided")
+def test_a_device_holds_and_updates_its_slice_of_the_state():
+    shapes = {"kernel": (6, 64, 3), "bias": (32,), "odd": (3, 5)}
+    params = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
+    places = sharding.devices("fsdp", rows=8, seeds=False)
+
+    def step(held: Any, batch: Any, *, over_devices: Any) -> Any:
+        added = over_devices(lambda _, rows: jnp.float32(rows.target.sum()), held, batch)
+        return jax.tree.map(lambda x: x + added.astype(x.dtype), held)
+
+    held = places.replicate((params, OPTIMIZER.make().init(params)))
+    # two moments of each array; 3 x 5 numbers cannot be divided by 8, nor can the two counts
+    divided, whole = 3 * (6 * 64 * 3 + 32), 3 * 15 + 2
+    assert bytes_on_a_device(held) == 4 * (divided // 8 + whole)
+    after = places.compile(step, donate=True)(held, places.shard(ragged(1, 0)[0]))
+    assert bytes_on_a_device(after) == 4 * (divided // 8 + whole)
+
+
 @pytest.mark.usefixtures("float64")
 def test_a_batch_norm_sees_the_global_batch():
     """Padding counts nowhere, and the running statistics are moved on every device alike."""

@@ -36,7 +36,7 @@ from attnjax.training.objectives.show_attend_tell import (
 from attnjax.training.optimizers import Adam
 from attnjax.training.schedules import Constant
 from attnjax.training.settings import Recipe, Training
-from attnjax.training.step import State, train_step
+from attnjax.training.step import State, on_one_device, train_step
 from tests.attention import oracle
 from tests.training.toy import Toy
 
@@ -222,7 +222,7 @@ def test_the_baseline_goes_from_update_to_update_and_through_a_checkpoint(tmp_pa
     params = {name: jnp.asarray(draw(size=shape), "float32") for name, shape in shapes.items()}
     first = objective.initial()
     state = State(jnp.int32(0), params, optimizer.make().init(params), first, jax.random.key(0))
-    step = jax.jit(partial(train_step, recipe=recipe, reduce=lambda sums: sums))
+    step = jax.jit(partial(train_step, recipe=recipe, over_devices=on_one_device))
     source, expected = jnp.array([[1, 0, 2], [0, 1, 2]]), 0.0
     for _ in range(3):
         state, metrics = step(state, Batch(source, TARGET))
