@@ -1,6 +1,6 @@
 # `make ablation` and `make test` are the two to know; each sets the project up if it has to.
 
-.PHONY: setup ablation test test-all lint bench-gpu constraints
+.PHONY: setup ablation test test-all test-slurm lint bench-gpu constraints
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -19,6 +19,11 @@ test: lint
 
 test-all: lint
 	$(BIN)/pytest -q -n 2 -m ''
+
+# Starts SLURM on this machine, and ends it again; root on Debian gets SLURM installed first.
+test-slurm: $(READY)
+	sh tests/launch/slurm/install.sh
+	$(BIN)/pytest -q -m '' tests/launch/slurm/test_cluster.py
 
 lint: $(READY)
 	$(BIN)/ruff check

@@ -1,27 +1,28 @@
 """What a launch may cost, and the question before it."""
 
 import sys
+from collections.abc import Mapping
+from math import prod
 
 from attnjax.errors import UserError
 
 
-def cost(runs: int, hosts: int, seconds: int, price: float | None, currency: str) -> str:
+def cost(counts: Mapping[str, int], seconds: int, price: float | None, currency: str) -> str:
     """The most that a launch takes, in a line: hosts times hours and, with a price, money.
 
     Args:
-        runs: the number of runs.
-        hosts: the hosts of each run.
+        counts: {"run": 4, "host": 2} are four runs of two hosts each; the last one has the price.
         seconds: the longest that one attempt of a run may take.
-        price: of a host, an hour; None: unknown.
+        price: of the last of `counts`, an hour; None: unknown.
         currency: of the price.
     """
     hours = seconds / 3600
-    total = runs * hosts * hours
-    each = f"{_count(runs, 'run')} x {_count(hosts, 'host')} x {hours:.3g} h"
-    line = f"{each} = {total:,.4g} host-hours"
+    total = prod(counts.values()) * hours
+    each = " x ".join(_count(number, word) for word, number in counts.items())
+    line = f"{each} x {hours:.3g} h = {total:,.4g} {[*counts][-1]}-hours"
     if price is not None:
         line += f" = {total * price:,.2f} {currency}"
-    return f"{line} at most; a run that is queued again takes its time once more"
+    return f"{line} at most; a run that is started again takes its time once more"
 
 
 def _count(number: int, word: str) -> str:

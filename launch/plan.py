@@ -60,9 +60,13 @@ class Wanted:
             file: the experiment file, where it is run.
             folder: the results' folder, where it is run.
         """
+        return [file, "--runs", folder, *self.changed]
+
+    @property
+    def changed(self) -> list[str]:
+        """The arguments that choose a setting and change the variants."""
         setting = ["--setting", self.setting] if self.setting else []
-        overrides = [word for one in self.overrides for word in one.words]
-        return [file, *setting, "--runs", folder, *overrides]
+        return setting + [word for one in self.overrides for word in one.words]
 
     def again(self, site: Path | None) -> list[str]:
         """The arguments that launch the same again, from any folder.
@@ -71,9 +75,13 @@ class Wanted:
             site: the site file.
         """
         words = self.words(str(find(self.experiment).resolve()), str(self.runs.resolve()))
-        words += [word for name in self.variants for word in ("--variant", name)]
-        words += [] if self.seeds is None else ["--seeds", str(self.seeds)]
-        return words + ([] if site is None else ["--site", str(site.resolve())])
+        return words + self.chosen + ([] if site is None else ["--site", str(site.resolve())])
+
+    @property
+    def chosen(self) -> list[str]:
+        """The arguments that choose variants and seeds."""
+        seeds = [] if self.seeds is None else ["--seeds", str(self.seeds)]
+        return [word for name in self.variants for word in ("--variant", name)] + seeds
 
 
 @dataclass(frozen=True, kw_only=True)

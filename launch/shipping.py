@@ -3,6 +3,7 @@
 import hashlib
 import os
 import subprocess
+import tarfile
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,6 +13,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 CODE = ("attnjax", "launch", "experiments", "pyproject.toml", "constraints.txt")
 """What can change a result. Other files, such as one with keys, are left out."""
+
+PAPERS, SHIPPED = ("README.md", "LICENSE"), "shipped"
+"""What an installation wants besides, and where a packed checkout has the experiment file."""
 
 CHANGES = "changes.patch"
 """The name of the record, in a run's folder."""
@@ -34,6 +38,31 @@ def ship(text: str, copy: Path) -> None:
     """Copy an experiment file to where its jobs find it."""
     copy.parent.mkdir(parents=True, exist_ok=True)
     copy.write_text(text, encoding="utf-8")
+
+
+def pack(text: str, name: str, archive: Path, root: Path = ROOT) -> Path:
+    """Pack the checkout for a machine that has nothing: what `CODE` names, `PAPERS`, `SHIPPED`.
+
+    Args:
+        text: the text of the experiment file.
+        name: the name of the experiment.
+        archive: the .tar.gz to be written.
+        root: the checkout.
+    """
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    ship(text, archive.parent / SHIPPED / f"{name}.py")
+    record(changes(root), [archive.parent])
+    with tarfile.open(archive, "w:gz") as packed:
+        for path in (*CODE, *PAPERS):
+            packed.add(root / path, path, filter=_no_caches)
+        for path in (SHIPPED, CHANGES):
+            if (archive.parent / path).exists():
+                packed.add(archive.parent / path, path)
+    return archive
+
+
+def _no_caches(found: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    return None if Path(found.name).name == "__pycache__" else found
 
 
 def changes(root: Path = ROOT) -> str:

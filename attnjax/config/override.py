@@ -27,7 +27,7 @@ class Override(NamedTuple):
         return " ".join(self.words)
 
 
-CHOICE = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([\w-]+)")
+CHOICE = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_][\w-]*)")
 VALUE = re.compile(r"--([A-Za-z_][\w-]*(?:\.[\w-]+)+)(?:=(.*))?", re.DOTALL)
 
 

@@ -19,6 +19,7 @@ from launch.consent import consent, cost
 from launch.duration import seconds as in_seconds
 from launch.kubernetes import manifest
 from launch.kubernetes.site import KubernetesSite
+from launch.object_name import object_name
 from launch.plan import Wanted, launched, stages
 from launch.program import run_program
 from launch.programs import call, need
@@ -59,7 +60,8 @@ def submit(*, site: Path, dry_run: bool, yes: bool, **given: Any) -> None:
     mounted = shipped["metadata"]["name"]
     sets = _yaml([manifest.job_set(cluster, name, mounted, words, one) for one in first])
     file = _yaml([shipped])
-    price = cost(len(left), cluster.pods, in_seconds(cluster.time), cluster.price, cluster.currency)
+    counts = {"run": len(left), "host": cluster.pods}
+    price = cost(counts, in_seconds(cluster.time), cluster.price, cluster.currency)
     if dry_run:
         say(masked(f"{file}---\n{sets}"))
         say(price)
@@ -108,7 +110,7 @@ def _yaml(objects: Sequence[Any]) -> str:
 
 def _of(site: KubernetesSite, name: str) -> list[str]:
     """The options that choose the objects of an experiment."""
-    label = f"{manifest.LABEL}={manifest.object_name(name)}"
+    label = f"{manifest.LABEL}={object_name(name)}"
     return [f"--namespace={site.namespace}", f"--selector={label}"]
 
 

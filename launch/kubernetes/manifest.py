@@ -4,13 +4,12 @@ A JobSet (https://jobset.sigs.k8s.io) starts the pods of a run together, gives t
 find each other by, and starts all of them again when one is lost.
 """
 
-import hashlib
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from launch.duration import seconds
 from launch.kubernetes.site import KubernetesSite
+from launch.object_name import digest, object_name
 from launch.plan import LaunchedRun
 
 PORT = 8476
@@ -26,20 +25,6 @@ RUNS, EXPERIMENT = "/data/runs", "/experiment"
 """Where a pod has the runs, on the claim, and the experiment file."""
 
 INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
-LONGEST_NAME = 50
-"""Kubernetes allows 63 letters for the name of a pod, which is longer than that of its JobSet."""
-
-
-def object_name(*words: str) -> str:
-    """Words as the name of an object: small letters, digits and hyphens; a long one is cut."""
-    name = re.sub("[^a-z0-9]+", "-", "-".join(words).lower()).strip("-")
-    if len(name) <= LONGEST_NAME:
-        return name
-    return f"{name[: LONGEST_NAME - 9].rstrip('-')}-{_digest(name)}"
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def config_map(site: KubernetesSite, experiment: str, file: str, text: str) -> dict[str, Any]:
@@ -54,7 +39,7 @@ def config_map(site: KubernetesSite, experiment: str, file: str, text: str) -> d
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": _metadata(site, f"{object_name(experiment)}-{_digest(text)}", experiment),
+        "metadata": _metadata(site, f"{object_name(experiment)}-{digest(text)}", experiment),
         "data": {file: text},
     }
 

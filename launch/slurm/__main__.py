@@ -51,9 +51,8 @@ def submit(*, site: Path | None, dry_run: bool, yes: bool, **given: Any) -> None
         (stage, run_script(cluster, plan.folder.name, words, stage, logs)) for stage in stages(left)
     ]
     report = report_script(cluster, f"{plan.folder.name}-report", plan.folder, logs)
-    price = cost(
-        len(left), cluster.hosts, in_seconds(cluster.time), cluster.price, cluster.currency
-    )
+    counts = {"run": len(left), "host": cluster.hosts}
+    price = cost(counts, in_seconds(cluster.time), cluster.price, cluster.currency)
     if dry_run:
         for script in (*(script for _, script in arrays), report):
             say(masked(script))

@@ -12,15 +12,14 @@ from launch.consent import consent, cost
 
 @given(integers(1, 9), integers(1, 9), integers(1, 99), floats(0, 99))
 def test_hosts_times_hours_times_the_price(runs, hosts, hours, price):
-    line = cost(runs, hosts, hours * 3600, price, "EUR")
+    line = cost({"run": runs, "host": hosts}, hours * 3600, price, "EUR")
     assert f"= {runs * hosts * hours:,} host-hours" in line
     assert f"= {runs * hosts * hours * price:,.2f} EUR at most" in line
 
 
 def test_no_price_is_named_where_none_is_known():
-    assert cost(1, 2, 5400, None, "EUR").startswith(
-        "1 run x 2 hosts x 1.5 h = 3 host-hours at most"
-    )
+    line = cost({"run": 1, "host": 2}, 5400, None, "EUR")
+    assert line.startswith("1 run x 2 hosts x 1.5 h = 3 host-hours at most")
 
 
 class Terminal(io.StringIO):

@@ -63,7 +63,7 @@ def test_nothing_is_launched_where_all_runs_are_finished(tmp_path, monkeypatch):
 def test_the_words_are_those_of_attnjax_run(tmp_path):
     one = wanted(tmp_path, "--training.steps", "9", "search:greedy", setting="short")
     assert one.words("/far/tiny.py", "/far/runs") == [
-        *("/far/tiny.py", "--setting", "short", "--runs", "/far/runs"),
+        *("/far/tiny.py", "--runs", "/far/runs", "--setting", "short"),
         *("search:greedy", "--training.steps", "9"),
     ]
 

@@ -1,12 +1,9 @@
 """The manifests: fields that Kubernetes knows, names that it takes, pods that find each other."""
 
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis.strategies import text
 
 from attnjax.errors import UserError
 from launch.kubernetes import manifest
@@ -59,19 +56,6 @@ def test_a_misspelt_field_is_found():
         "['Indexed', 'NonIndexed']",
         ".spec.replicatedJobs[].template.spec.template.spec.containers[].name is missing",
     ]
-
-
-@given(text(min_size=1), text())
-def test_a_name_is_one_that_kubernetes_takes(one, other):
-    name = manifest.object_name("a", one, other)
-    assert re.fullmatch("[a-z0-9]([a-z0-9-]*[a-z0-9])?", name)
-    # the longest name that is made of it: NAME-run-0-999, with the letters that a Job adds
-    assert len(f"{name}-run-0-999") <= 63
-
-
-def test_the_names_of_long_runs_differ():
-    names = {manifest.object_name("e" * 60, f"variant/seed-{seed}") for seed in range(9)}
-    assert len(names) == 9
 
 
 def test_the_pods_of_a_run_find_each_other():
