@@ -111,11 +111,20 @@ def experiment(parser: Parser) -> None:
     )
 
 
+def local_folder(text: str) -> Path:
+    """Read an option's value: a folder of this machine, not one of a bucket."""
+    if "://" in text:
+        raise argparse.ArgumentTypeError(
+            f"wanted a folder that this machine sees, such as a bucket's mount; got {text!r}"
+        )
+    return Path(text)
+
+
 def results_folder(parser: Parser) -> None:
     """Add the folder that results are written to."""
     parser.add_argument(
         "--runs",
-        type=Path,
+        type=local_folder,
         default=Path("runs"),
         metavar="DIR",
         help="the results' folder; default: runs",

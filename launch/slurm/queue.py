@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from attnjax.errors import UserError
+from attnjax.runs import failures
 from attnjax.runs.run_folder import RESULT
 from launch.plan import LaunchedRun
 from launch.programs import call
@@ -45,7 +46,8 @@ class TaskState:
         run: its folder, below the experiment's folder.
         task: its latest task, such as 12_3.
         state: SLURM's word for a task that is in the queue, `DONE` or `ENDED`.
-        said: why the task waits, or the last line of its output.
+        said: why the task waits; of a run that ended before it was done, why it failed, or the last
+            line of its output.
     """
 
     run: str
@@ -84,8 +86,13 @@ def states(experiment: Path) -> Iterator[TaskState]:
     }
     queued = _queued()
     for run, task in sorted(tasks.items()):
-        ended = DONE if (experiment / run / RESULT).exists() else ENDED
-        state, said = queued.get(task) or (ended, _last_line(experiment / FOLDER / f"{task}.txt"))
+        if task in queued:
+            state, said = queued[task]
+        elif (experiment / run / RESULT).exists():
+            state, said = DONE, ""
+        else:
+            last = _last_line(experiment / FOLDER / f"{task}.txt")
+            state, said = ENDED, failures.reason(experiment / run) or last
         yield TaskState(run=run, task=task, state=state, said=said)
 
 

@@ -49,6 +49,7 @@ HEADS = "model.encoder_layer.self_attention.heads"
             "argument --seeds: wanted a whole number from 1 to 10,000; got 'three'",
         ),
         (f"run {TINY} --seeds 0", "from 1 to 10,000; got '0'"),
+        (f"run {TINY} --runs gs://bucket/runs", "wanted a folder that this machine sees"),
         (f"run {TINY} --model.encoder_layer.self_attention.head_s 3", f"did you mean {HEADS}?"),
         (f"show {TINY} --{HEADS} three", f"--{HEADS}: wanted int above 0; got 'three'"),
         (f"run {TINY} search:bean", "unknown part for search: 'bean'; did you mean beam?"),

@@ -10,6 +10,15 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "golden"
+TEXT = "from tests.tiny import Cosine, ablation  # noqa: F401\n"
+"""An experiment file whose text stands in golden files: they do not change with tests/tiny.py."""
+
+
+def experiment(folder: Path) -> str:
+    """Write the experiment file, and return its path."""
+    file = folder / "small.py"
+    file.write_text(TEXT)
+    return str(file)
 
 
 def same(name: str, text: str, **places: object) -> None:

@@ -14,9 +14,17 @@ SITE = ("--site", str(SITES / "kubernetes.toml"))
 
 
 @pytest.mark.parametrize("name", ["kubernetes", "kubernetes-tpu"])
-def test_a_dry_run_prints_the_manifests(recorder, capsys, name):
+def test_a_dry_run_prints_the_manifests(recorder, tmp_path, capsys, name):
     recorder.stand_in("kubectl")
-    words = [TINY, "--site", str(SITES / f"{name}.toml"), "--variant", "scaled", "--seeds", "1"]
+    words = [
+        golden.experiment(tmp_path),
+        "--site",
+        str(SITES / f"{name}.toml"),
+        "--variant",
+        "scaled",
+        "--seeds",
+        "1",
+    ]
     assert kubernetes.program([*words, "--dry-run"]) == 0
     golden.same(f"{name}.txt", capsys.readouterr().out)
     assert not recorder.calls

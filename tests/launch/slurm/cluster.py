@@ -107,12 +107,14 @@ def _path(program: str) -> str | None:
 
 @contextmanager
 def _daemon(folder: Path, program: str, *words: str, name: str = "") -> Iterator[None]:
-    """Run a program in the foreground of a process of ours, so that it ends with us."""
+    """Run a program that ends with us, also if we are killed."""
     path = _path(program)
     assert path is not None
+    # Ctrl-C is for us, and we end it in our order
+    command = ["setsid", "setpriv", "--pdeathsig", "TERM", path, *words]
     with (
         (folder / f"{name or program}.log").open("w") as log,
-        subprocess.Popen([path, *words], stdout=log, stderr=log, start_new_session=True) as process,
+        subprocess.Popen(command, stdout=log, stderr=log) as process,
     ):
         try:
             yield

@@ -24,7 +24,7 @@ pytestmark = [
 
 TINY = str(Path(__file__).parents[2] / "tiny.py")
 RUNS = [f"{variant}/seed-{seed}" for variant in ("scaled", "cosine") for seed in (0, 1)]
-STEPS = 2000
+STEPS = 600
 OVERRIDES = (
     *("--training.steps", str(STEPS)),
     *("--training.batching.batch_size_multiple", "2"),
@@ -84,6 +84,8 @@ def uninterrupted(runs: Path) -> None:
     """The same runs here, in one process with as many devices."""
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     command = [sys.executable, "-m", "attnjax", "run", TINY, "--runs", str(runs), *OVERRIDES]
+    # seeds that train together have a program of their own, which rounds in its own way
+    command += ["--together", "1"]
     subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
 
 
@@ -114,8 +116,8 @@ def test_runs_that_are_ended_come_to_the_result_of_runs_that_are_not(slurm_runs,
     uninterrupted(slurm_runs.parent / "here")
     for run in RUNS:
         here = slurm_runs.parent / "here" / "tiny" / run
-        assert metrics(experiment / run) == pytest.approx(metrics(here), rel=1e-4)
-        assert losses(experiment / run) == pytest.approx(losses(here), rel=1e-3)
+        assert metrics(experiment / run) == metrics(here)
+        assert losses(experiment / run) == losses(here)
     with capsys.disabled():
         print(f"\n{len(RUNS)} runs of 2 processes on SLURM, 2 of them ended and queued again")
 

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from attnjax.errors import UserError
+from attnjax.runs import failures
 from attnjax.runs.run_folder import RESULT
 from launch.shipping import CHANGES
 from launch.slurm import __main__ as slurm
@@ -35,10 +37,10 @@ def refused(capsys, *words: str) -> str:
 
 def test_a_dry_run_prints_the_scripts_and_does_nothing(recorder, tmp_path, capsys):
     recorder.stand_in("sbatch", "squeue")
-    words = [TINY, "--site", SITE, "--runs", str(tmp_path / "runs"), "--training.steps", "9"]
-    assert slurm.program([*words, "--dry-run"]) == 0
-    digest = slurm.copy_for(Path(TINY).read_text(), "tiny", Path()).parent.name
-    golden.same("slurm.txt", capsys.readouterr().out, runs=tmp_path / "runs", digest=digest)
+    file, runs = golden.experiment(tmp_path), tmp_path / "runs"
+    words = [file, "--site", SITE, "--runs", str(runs), "--training.steps", "9", "--dry-run"]
+    assert slurm.program(words) == 0
+    golden.same("slurm.txt", capsys.readouterr().out, runs=runs)
     assert not recorder.calls
     assert not (tmp_path / "runs").exists()
 
@@ -106,18 +108,17 @@ def test_nothing_is_submitted_without_consent(recorder, tmp_path, capsys, monkey
 
 
 def test_the_status_is_that_of_the_queue_and_of_the_folders(submitted, recorder, capsys):
-    recorder.answer(
-        *SQUEUE, out="12_0|RUNNING|None\n12_1|PENDING|Resources\n13|PENDING|Dependency\n"
-    )
+    recorder.answer(*SQUEUE, out="12_0|PENDING|Resources\n13|PENDING|Dependency\n")
     (submitted / "cosine" / "seed-0" / RESULT).write_text("{}")
     (submitted / "slurm" / "12_3.txt").write_text("step 5\nattnjax: no memory\n\n")
+    failures.record(submitted / "scaled" / "seed-1", UserError("the loss is not finite"))
     assert slurm.program(["status", str(submitted)]) == 0
     rows = [line.split(maxsplit=3) for line in capsys.readouterr().out.splitlines()[1:5]]
     assert [[word.strip() for word in row] for row in rows] == [
         ["cosine/seed-0", "done", "12_2"],
         ["cosine/seed-1", "ended", "12_3", "attnjax: no memory"],
-        ["scaled/seed-0", "running", "12_0"],
-        ["scaled/seed-1", "pending", "12_1", "Resources"],
+        ["scaled/seed-0", "pending", "12_0", "Resources"],
+        ["scaled/seed-1", "ended", "12_1", "the loss is not finite"],
     ]
 
 

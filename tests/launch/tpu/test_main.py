@@ -40,10 +40,10 @@ def refused(capsys, *words: str) -> str:
 
 
 def test_a_dry_run_prints_the_commands_and_the_script(recorder, tmp_path, capsys):
-    runs = tmp_path / "runs"
-    assert tpu.program([*WORDS, "--runs", str(runs), "--dry-run", "--training.steps", "9"]) == 0
-    places = {"runs": runs, "file": TINY}
-    golden.same("tpu.txt", capsys.readouterr().out, **places)
+    file, runs = golden.experiment(tmp_path), tmp_path / "runs"
+    words = [file, *WORDS[1:], "--runs", str(runs), "--dry-run", "--training.steps", "9"]
+    assert tpu.program(words) == 0
+    golden.same("tpu.txt", capsys.readouterr().out, runs=runs, file=file)
     assert not recorder.calls
     assert not runs.exists()
 
