@@ -25,6 +25,7 @@ from attnjax.reporting.number import number
 from attnjax.runs import failures
 from attnjax.runs.finish import finish
 from attnjax.runs.initial_parameters import check_initial_parameters, with_initial_parameters
+from attnjax.runs.joined import announced
 from attnjax.runs.lease import Taken, leased
 from attnjax.runs.run_folder import claim_folder, has_progress, write_result
 from attnjax.runs.seed_groups import Group, seed_groups
@@ -198,14 +199,16 @@ class _Work:
             )
             if begun:
                 self.say(f"{variant}: {begun}")
-            outcomes = train(
-                seeds,
-                setup,
-                console=self._console,
-                title=title,
-                stacked=_stacked(group),
-                before_save=leases.check,
-            )
+            stacked = _stacked(group)
+            with announced(experiment, data, self._plan.loaded, seeds, stacked=stacked):
+                outcomes = train(
+                    seeds,
+                    setup,
+                    console=self._console,
+                    title=title,
+                    stacked=stacked,
+                    before_save=leases.check,
+                )
             for (folder, wanted), outcome in zip(group.items(), outcomes, strict=True):
                 initial = setup.initial_state(wanted.seed).params if experiment.measures else None
                 doing = f"{variant}: decoding and measuring seed {wanted.seed}"

@@ -25,6 +25,7 @@ from attnjax.experiment.tuning import Grid, Point, point_name, points
 from attnjax.reporting import evidence
 from attnjax.reporting.summary import TunedPoint, TuningRow
 from attnjax.runs.initial_parameters import source_of, with_initial_parameters
+from attnjax.runs.joined import announced
 from attnjax.runs.lease import Taken, leased
 from attnjax.runs.manifest import Manifest, manifest
 from attnjax.runs.run_folder import check, claim_folder, finished, result, write_result
@@ -186,13 +187,14 @@ class Tuner:
                         runs,
                         self.folder.parent.parent,
                     )
-                    outcomes = train(
-                        runs,
-                        setup,
-                        console=console,
-                        title=f"{title}, tuning",
-                        before_save=leases.check,
-                    )
+                    with announced(experiment, corpus, self.loaded, runs):
+                        outcomes = train(
+                            runs,
+                            setup,
+                            console=console,
+                            title=f"{title}, tuning",
+                            before_save=leases.check,
+                        )
                     leases.check()
                     for folder, outcome in zip(folders, outcomes, strict=True):
                         if folder in unfinished:

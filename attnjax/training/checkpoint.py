@@ -57,6 +57,13 @@ class RunProgress:
     together: tuple[str, ...] = ()
     log: LogEnd = LogEnd()
 
+    @classmethod
+    def read(cls, record: dict[str, Any]) -> "RunProgress":
+        """The progress from its `dataclasses.asdict`, after JSON."""
+        fields = dict(record)
+        together, log = tuple(fields.pop("together")), LogEnd(**fields.pop("log"))
+        return cls(**fields, together=together, log=log)
+
 
 @contextmanager
 def _without_warnings() -> Iterator[None]:
@@ -91,10 +98,17 @@ class Checkpoints:
                 shutil.rmtree(deleted)
             self._set_corrupt_aside()
         with full_disk(self.folder), _without_warnings():
+            if not only_read:
+                self.folder.mkdir(parents=True, exist_ok=True)
+            here = jax.process_index()
             options = ocp.CheckpointManagerOptions(
+                create=False,
                 enable_async_checkpointing=False,
                 cleanup_tmp_directories=not only_read,
                 read_only=only_read,
+                multiprocessing_options=ocp.options.MultiprocessingOptions(
+                    primary_host=here, active_processes={here}, barrier_sync_key_prefix=FOLDER
+                ),
             )
             self._manager = ocp.CheckpointManager(self.folder, options=options)
 
@@ -200,9 +214,7 @@ class Checkpoints:
         """The progress that was saved at `step`."""
         with self._readable(step):
             args = ocp.args.Composite(progress=ocp.args.JsonRestore())
-            read = self._manager.restore(step, args=args)["progress"]
-            together, log = tuple(read.pop("together")), LogEnd(**read.pop("log"))
-            return RunProgress(**read, together=together, log=log)
+            return RunProgress.read(self._manager.restore(step, args=args)["progress"])
 
     def _params(self, step: int) -> Any:
         with self._readable(step):

@@ -90,6 +90,15 @@ class RunState:
         )
 
 
+class FollowedRun(RunState):
+    """A run in a process that is not the first: it has no files."""
+
+    def __init__(self, run: Run, step: int, progress: RunProgress) -> None:
+        """Take part in the training of a run that the first process has opened."""
+        self.run, self.step, self.progress = run, step, progress
+        self.state, self.failure = None, None
+
+
 def _lengthened(progress: RunProgress, training: Training) -> RunProgress:
     """The progress of a finished run that is to have more steps."""
     waited = training.patience is not None and progress.waited >= training.patience

@@ -1,17 +1,22 @@
 """Trains runs of one recipe: each goes on from its latest checkpoint, together with the others."""
 
+import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from itertools import groupby
 
 from rich.console import Console
 
 from attnjax.errors import Diverged, Interrupted
-from attnjax.training import sharding
+from attnjax.training import hosts, sharding
+from attnjax.training.checkpoint import RunProgress
 from attnjax.training.console import display
 from attnjax.training.disk import full_disk
 from attnjax.training.interruption import interruption
-from attnjax.training.run_state import Run, RunState, TrainResult, open_runs
+from attnjax.training.requests import Requests
+from attnjax.training.run_state import FollowedRun, Run, RunState, TrainResult, open_runs
+from attnjax.training.settings import Training
 from attnjax.training.train_setup import TrainSetup
 from attnjax.training.trainer import Trainer
 
@@ -30,6 +35,8 @@ def train(
     Each run goes on from its latest checkpoint; the result is bit for bit that of runs that were
     not interrupted. A finished run is trained further only if `Training.steps` has grown. Each
     run's folder gets checkpoints, metrics.jsonl (see `TrainLog`) and TensorBoard's files.
+
+    All processes call this, with the same runs; the first has their folders and the results.
 
     Args:
         runs: folders, seeds, and learning rates that differ from the recipe's.
@@ -56,18 +63,37 @@ def train(
         console.print(f"{title}: {_idle(devices)}", highlight=False, soft_wrap=True, markup=False)
     with ExitStack() as opened:
         opened.enter_context(full_disk(runs[0].folder))
-        interrupted = opened.enter_context(interruption())
-        states = open_runs(runs, training, opened)
+        requests = Requests(opened.enter_context(interruption()))
+        states = _opened(runs, training, opened)
         _restore(states, setup)
         shown = opened.enter_context(display(console, title=title, steps=training.steps))
         for group in _groups(states):
-            Trainer(setup, group, devices, shown, interrupted, before_save).fit()
+            Trainer(setup, group, devices, shown, requests, before_save).fit()
         if failed := {one.run.folder: one.failure for one in states if one.failure is not None}:
             raise Diverged(failed)
-        results = [state.result(training, setup.plan.per_epoch) for state in states]
-        if interrupted.signal:
-            raise Interrupted(f"{runs[0].folder} is trained", interrupted.signal)
+        results = _results(states, setup) if hosts.is_first() else []
+        requests.compare(save=False, wait=True)
+        if requests.signal:
+            raise Interrupted(f"{runs[0].folder} is trained", requests.signal)
         return results
+
+
+def _opened(runs: Sequence[Run], training: Training, opened: ExitStack) -> list[RunState]:
+    """The runs at their latest checkpoints, which only the first process reads."""
+    if hosts.is_first():
+        states = open_runs(runs, training, opened)
+        hosts.say(json.dumps([[run.step, asdict(run.progress)] for run in states]))
+        return states
+    places = json.loads(hosts.say(""))
+    return [
+        FollowedRun(run, step, RunProgress.read(progress))
+        for run, (step, progress) in zip(runs, places, strict=True)
+    ]
+
+
+def _results(states: Sequence[RunState], setup: TrainSetup) -> list[TrainResult]:
+    training, per_epoch = setup.recipe.training, setup.plan.per_epoch
+    return [state.result(training, per_epoch) for state in states]
 
 
 def _idle(devices: sharding.Devices) -> str:
@@ -80,13 +106,17 @@ def _idle(devices: sharding.Devices) -> str:
 
 
 def _restore(states: Sequence[RunState], setup: TrainSetup) -> None:
-    """Restore each run's state from its checkpoint; draw the initial state if there is none."""
+    """Restore each run's state from its checkpoint; draw the initial state if there is none.
+
+    The first process does, and gives the states to the others.
+    """
     shapes = setup.state_shapes()
     for run in states:
-        if run.step:
+        if hosts.is_first() and run.step:
             run.restore(shapes)
-        else:
+        elif hosts.is_first():
             run.state = setup.initial_state(run.run.seed)
+        run.state = hosts.broadcast(run.state or shapes)
 
 
 def _groups(states: Sequence[RunState]) -> list[list[RunState]]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from attnjax.training import hosts
 from attnjax.training.console import Display
 from attnjax.training.metrics_log import RunningMean
 from attnjax.training.run_state import RunState
@@ -83,6 +84,8 @@ class TrainLog:
 
     def _write(self, step: int, split: str, values: dict[str, np.ndarray]) -> None:
         """Add a row to the metrics.jsonl of every run that has not diverged."""
+        if not hosts.is_first():
+            return
         for index, (run, seconds) in enumerate(zip(self.runs, self.seconds, strict=True)):
             if run.failure is not None:
                 continue

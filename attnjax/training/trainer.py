@@ -11,10 +11,10 @@ import numpy as np
 
 from attnjax.data.batching import Batch
 from attnjax.errors import Diverged, Interrupted, UserError
-from attnjax.training import sharding
+from attnjax.training import hosts, sharding
 from attnjax.training.console import Display
 from attnjax.training.early_stopping import after_epoch
-from attnjax.training.interruption import Interruption
+from attnjax.training.requests import Requests
 from attnjax.training.run_state import RunState, stack, unstack
 from attnjax.training.schedules import Schedule
 from attnjax.training.step import State, evaluation_step, train_step, train_step_at
@@ -47,11 +47,11 @@ class Trainer:
         runs: list[RunState],
         devices: sharding.Devices,
         shown: Display,
-        interrupted: Interruption,
+        requests: Requests,
         before_save: Callable[[], None],
     ) -> None:
         self.setup, self.recipe, self.training = setup, setup.recipe, setup.recipe.training
-        self.runs, self.devices, self.interrupted = runs, devices, interrupted
+        self.runs, self.devices, self.requests = runs, devices, requests
         self.before_save = before_save
         self.step, self.saved = runs[0].step, time.monotonic()
         self.log = TrainLog(runs, setup, shown)
@@ -77,11 +77,12 @@ class Trainer:
                 losses = self._validate()
                 self._stop_early(losses)
                 self.log.end_epoch(self.step, losses)
-            if self._save_is_due(epoch_ended):
+                self.requests.compare(save=self._save_is_due(epoch_ended=True), wait=True)
+            if self.requests.save:
                 self._save()
-            if self.interrupted.signal:
+            if self.requests.signal:
                 where = f"{self.runs[0].run.folder} is saved at step {self.step}"
-                raise Interrupted(where, self.interrupted.signal)
+                raise Interrupted(where, self.requests.signal)
             if epoch_ended:
                 self.log.begin_epoch()
                 self._drop_stopped()
@@ -93,14 +94,15 @@ class Trainer:
         """
         unread = None
         batch = self._batch(self.step) if self.step < end else None
-        while self.step < end and not self.interrupted:
+        while self.step < end and not self.requests.signal:
             self.state, metrics = self._train_step(self._held(), batch)
             self.step += 1
             batch = self._batch(self.step) if self.step < end else None
             if unread is not None:
                 self._record(*unread)
             unread = self.step, metrics
-            if self._save_is_due(epoch_ended=False):
+            self.requests.compare(save=self._save_is_due(epoch_ended=False), wait=False)
+            if self.requests.save:
                 break
         if unread is not None:
             self._record(*unread)
@@ -156,20 +158,26 @@ class Trainer:
                 training=self.training,
             )
 
-    def _save_is_due(self, epoch_ended: bool) -> bool:
+    def _save_is_due(self, *, epoch_ended: bool) -> bool:
         since = time.monotonic() - self.saved
         if not epoch_ended:
-            return bool(self.interrupted) or since >= SECONDS_WITHIN_AN_EPOCH
+            return since >= SECONDS_WITHIN_AN_EPOCH
         stopped = any(run.progress.stopped for run in self.runs)
-        averaged = self.training.average > 1
-        due = since >= SECONDS_BETWEEN_CHECKPOINTS
-        return bool(self.interrupted) or stopped or averaged or due
+        return stopped or self.training.average > 1 or since >= SECONDS_BETWEEN_CHECKPOINTS
 
     def _save(self) -> None:
-        """Save all runs, and only then delete older checkpoints; see `open_runs`."""
-        self.before_save()
+        """Save all runs; the first process does, and the others help it to get their states."""
+        states = self._states()
+        if hosts.is_first():
+            self.before_save()
+            self._write(states)
+        self.requests.saved()
+        self.saved = time.monotonic()
+
+    def _write(self, states: list[State]) -> None:
+        """Write all runs' checkpoints, and only then delete older ones; see `open_runs`."""
         together = tuple(run.run.folder.name for run in self.runs if run.failure is None)
-        for run, seconds, state in zip(self.runs, self.log.seconds, self._states(), strict=True):
+        for run, seconds, state in zip(self.runs, self.log.seconds, states, strict=True):
             if run.failure is not None:
                 continue
             run.step = self.step
@@ -184,7 +192,6 @@ class Trainer:
         for run in self.runs:
             if run.failure is None:
                 run.checkpoints.prune(keep=self.training.average)
-        self.saved = time.monotonic()
 
     def _drop_stopped(self) -> None:
         """Drop the runs that have stopped or diverged from the group."""

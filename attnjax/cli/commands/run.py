@@ -70,9 +70,11 @@ def call(
     from attnjax.cli.summarized import summarized
     from attnjax.experiment.load import load
     from attnjax.runs import failures
+    from attnjax.runs.joined import follow, no_more_trainings
     from attnjax.runs.run_ablation import sweep
     from attnjax.runs.run_folder import RESULT
     from attnjax.runs.sweep import Sweep
+    from attnjax.training import hosts
 
     loaded = load(find(experiment)).at(setting)
     folder = runs / loaded.folder
@@ -92,7 +94,12 @@ def call(
         for part in planned(look(plan)):
             out().print(part)
         return
-    failed = sweep(plan, Console(stderr=True))
+    with hosts.joined():
+        if not hosts.is_first():
+            follow(loaded)
+            return
+        failed = sweep(plan, Console(stderr=True))
+        no_more_trainings()
     if any(folder.glob(f"*/seed-*/{RESULT}")):
         again = ["attnjax", "run", experiment, *(["--setting", setting] if setting else [])]
         summarized(folder, loaded, [*again, *(word for one in overrides for word in one.words)])
