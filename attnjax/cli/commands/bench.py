@@ -7,6 +7,7 @@ from pathlib import Path
 
 from attnjax.cli.command import Command, Parser
 from attnjax.cli.output import keep_compiled, out
+from attnjax.errors import UserError
 
 
 def arguments(parser: Parser) -> None:
@@ -15,7 +16,8 @@ def arguments(parser: Parser) -> None:
         "workloads",
         metavar="WORKLOAD",
         nargs="*",
-        help="attention, train, seq2seq, decode, or one of their sizes; default: all",
+        help="attention, train, seq2seq, decode, or one of their sizes; default: all; or scaling: "
+        "a step on 1 to 8 virtual devices",
     )
     parser.add_argument(
         "--peer", type=Path, metavar="PYTHON", help="the interpreter that has torch, ctranslate2"
@@ -27,6 +29,10 @@ def arguments(parser: Parser) -> None:
 def call(*, workloads: Sequence[str], peer: Path | None, json: bool, against: Path | None) -> None:
     """Time workloads, in turns with another engine if `peer` is given."""
     keep_compiled()
+    if "scaling" in workloads:
+        if len(workloads) > 1 or peer or against:
+            raise UserError("scaling is timed alone, without --peer and --against")
+        return _scaling(json)
     from attnjax.benchmark.limit import CPU_SIDE, product
     from attnjax.benchmark.machine import machine
     from attnjax.benchmark.report import changes, kept, table
@@ -57,6 +63,20 @@ def call(*, workloads: Sequence[str], peer: Path | None, json: bool, against: Pa
         # also after an error, so that the measurements so far are not lost
         if rows:
             tell()
+
+
+def _scaling(json: bool) -> None:
+    from attnjax.benchmark import scaling
+    from attnjax.benchmark.machine import machine
+
+    rows = []
+    for count in scaling.DEVICES:
+        print(f"{count} of {scaling.DEVICES[-1]} devices", file=sys.stderr)
+        rows.append(scaling.measure(count))
+    if json:
+        print(json_format.dumps({**machine(), "scaling": rows}))
+        return
+    out().print(scaling.table(rows))
 
 
 COMMAND = Command(
