@@ -17,8 +17,8 @@ from attnjax.errors import Interrupted, UserError, exhausted, unknown
 from attnjax.runs.versions import installed
 
 NO_MEMORY = (
-    "there is not enough memory; take smaller batches (--training.batching.max_tokens), "
-    "fewer seeds at once or a smaller beam"
+    "there is not enough memory; compute batches in smaller parts (--training.device_tokens), "
+    "take fewer seeds at once (--together) or a smaller beam"
 )
 
 

@@ -90,7 +90,7 @@ def test_too_little_memory(capsys, monkeypatch, error):
     monkeypatch.setattr("attnjax.cli.commands.experiments.catalog", hungry)
     assert main(["list"]) == 2
     said = capsys.readouterr().err
-    assert "smaller batches" in said
+    assert "--training.device_tokens" in said
     assert "allocating 9 bytes" in said
 
 
