@@ -81,9 +81,9 @@ def train_step(
     "gradient_norm", the norm before clipping, and "tokens", the count, are added to the metrics.
     Gradients and metrics stay sums until those of all micro-batches (see
     `attnjax.training.accumulation`) and of all devices are added up, and are then divided by the
-    count: a mean of means would weigh the tokens of short sentences more. The
-    learning rate is `rate`; None: that of the optimizer's schedule. The running statistics of batch
-    norms take a step of their own, see `attnjax.nn.norm`.
+    count: a mean of means would weigh the tokens of short sentences more. The learning rate is
+    `rate`; None: that of the optimizer's schedule. The running statistics of batch norms take a
+    step of their own, see `attnjax.nn.norm`.
     """
     key = jax.random.fold_in(state.key, state.step)
 

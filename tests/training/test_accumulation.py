@@ -33,7 +33,7 @@ from attnjax.training.objectives.teacher_forcing import TeacherForcing
 from attnjax.training.optimizers import Adam
 from attnjax.training.schedules import Constant
 from attnjax.training.settings import Recipe, Training
-from attnjax.training.step import evaluation_step, initial_state, train_step
+from attnjax.training.step import evaluation_step, initial_state, on_one_device, train_step
 from tests.training.looping import CORPUS
 from tests.training.toy import WORDS, Toy, ragged
 
@@ -103,7 +103,7 @@ def test_an_update_and_an_evaluation_in_micro_batches_are_those_of_the_whole(mod
         state = initial_state(jax.random.key(3), batches[0], recipe=recipe)
         wide = jax.tree.map(lambda x: x.astype("float64"), state.params)
         state = state.replace(params=wide, optimizer=recipe.optimizer.make().init(wide))
-        shared: Any = {"recipe": recipe, "reduce": lambda sums: sums}
+        shared: Any = {"recipe": recipe, "over_devices": on_one_device}
         step = jax.jit(partial(train_step, **shared))
         found = []
         for batch in batches:

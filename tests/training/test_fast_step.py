@@ -16,7 +16,7 @@ from attnjax.training.objectives.base import CrossEntropy, shifted
 from attnjax.training.optimizers import Adam
 from attnjax.training.schedules import Constant
 from attnjax.training.settings import Recipe, Training
-from attnjax.training.step import initial_state, train_step
+from attnjax.training.step import initial_state, on_one_device, train_step
 
 WORDS, SMOOTHING, STEPS = 50, 0.1, 200
 
@@ -69,7 +69,7 @@ def test_200_losses_are_those_of_the_plain_step(float64):
 
     @jax.jit
     def fast_step(state, batch):
-        return train_step(state, batch, recipe=recipe, reduce=lambda sums: sums)
+        return train_step(state, batch, recipe=recipe, over_devices=on_one_device)
 
     @jax.jit
     def plain_step(params, optimizer, batch):

@@ -18,7 +18,7 @@ from attnjax.training.flops import programs_inside
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.objectives.masked_language_model import MaskedLanguageModel
 from attnjax.training.settings import Recipe, Training
-from attnjax.training.step import cast, initial_state, train_step
+from attnjax.training.step import cast, initial_state, on_one_device, train_step
 from tests.training.test_accumulation import BERT
 from tests.training.test_sharding import BATCH_NORM, HEADS, OPTIMIZER, RECURRENT, TRANSFORMER
 from tests.training.toy import WORDS, ragged
@@ -137,7 +137,7 @@ def test_gradients_parameters_and_metrics_are_float32(name):
 
     kinds = {leaf.dtype for leaf in jax.tree.leaves(jax.eval_shape(gradients, state.params))}
     assert kinds == {jnp.dtype("float32")}
-    step = partial(train_step, recipe=recipe(model, objective), reduce=lambda sums: sums)
+    step = partial(train_step, recipe=recipe(model, objective), over_devices=on_one_device)
     after, metrics = jax.eval_shape(step, state, BATCH)
     assert jax.tree.map(lambda leaf: leaf.dtype, after) == jax.tree.map(
         lambda leaf: leaf.dtype, state

@@ -158,10 +158,11 @@ def all_divided(monkeypatch):
 def test_dividing_the_state_changes_nothing(model, seeds):
     train = partial(run, model, seeds=seeds, steps=10, dtype="float64")
     losses, params, _ = train("mesh", 4)
-    ours, after, program = train("fsdp", 4)
-    np.testing.assert_allclose(ours, losses, rtol=0, atol=1e-9)
-    assert_close(after, params, 1e-9)
-    assert {"all-gather", "reduce-scatter"} <= set(collectives(program))
+    for tokens in (None, 6):  # two rows at once, or one after the other
+        ours, after, program = train("fsdp", 4, device_tokens=tokens)
+        np.testing.assert_allclose(ours, losses, rtol=0, atol=1e-9)
+        assert_close(after, params, 1e-9)
+        assert {"all-gather", "reduce-scatter"} <= set(collectives(program))
 
 
 def bytes_on_a_device(tree: Any) -> int:

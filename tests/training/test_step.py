@@ -14,7 +14,7 @@ from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import GradientDescent
 from attnjax.training.schedules import InverseSquareRoot
 from attnjax.training.settings import Recipe, Training
-from attnjax.training.step import State, evaluation_step, initial_state, train_step
+from attnjax.training.step import State, evaluation_step, initial_state, on_one_device, train_step
 from tests.training.toy import Toy, ragged
 
 CLIP = 1e-3
@@ -25,7 +25,7 @@ RECIPE = Recipe(
     optimizer=OPTIMIZER,
     training=Training(),
 )
-SHARED: dict[str, Any] = {"recipe": RECIPE, "reduce": lambda sums: sums}
+SHARED: dict[str, Any] = {"recipe": RECIPE, "over_devices": on_one_device}
 BATCH = ragged(1, seed=0)[0]
 
 
