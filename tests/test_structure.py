@@ -24,7 +24,7 @@ STOREYS = (
     ("launch",),
     ("attnjax.__main__",),
     ("attnjax.cli",),
-    ("attnjax.runs", "attnjax.benchmark"),
+    ("attnjax.runs", "attnjax.benchmark", "attnjax.rehearsal"),
     ("attnjax.experiment", "attnjax.reporting"),
     ("attnjax.evaluation", "attnjax.checks"),
     ("attnjax.training", "attnjax.decoding"),

@@ -179,7 +179,7 @@ class Batching:
         del seed
         return examples
 
-    def _batch_size(self, longest: int) -> int:
+    def batch_size_of(self, longest: int) -> int:
         """The largest number of examples in a batch whose longest side has this length."""
         most = self.max_tokens // longest
         if self.batch_size is not None:
@@ -203,7 +203,7 @@ class Batching:
             if cut >= stop:
                 continue
             longest = int(lengths[order[stop - 1]].max())
-            full = self._batch_size(longest)
+            full = self.batch_size_of(longest)
             begin = max(0, stop - _ceiling(stop - cut, full) * full)
             if begin < full // 2:
                 begin = 0

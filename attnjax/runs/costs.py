@@ -1,11 +1,12 @@
 """The costs of a training: parameters, and the FLOPs and tokens of a step."""
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
+import numpy as np
 
-from attnjax.data.batching import Batch
+from attnjax.data.batching import Batch, BatchPlan
 from attnjax.data.corpus import Corpus
 from attnjax.experiment import Experiment
 from attnjax.training.flops import product_flops
@@ -31,25 +32,31 @@ class Costs(NamedTuple):
 def costs(experiment: Experiment, corpus: Corpus) -> Costs:
     """The costs of a resolved experiment; nothing is compiled or allocated."""
     plan = experiment.training.batching.plan(corpus.splits["train"])
-    rows, source, target = max(plan.shapes, key=lambda shape: shape[0] * max(shape[1:]))
-
-    def batch(rows: int) -> Any:
-        example = plan.batch(0, 0)
-        shapes = (
-            (rows, source, *example.source.shape[2:]),
-            (rows, target, *example.target.shape[2:]),
-        )
-        kinds = (array.dtype for array in example)
-        return Batch._make(map(jax.ShapeDtypeStruct, shapes, kinds))
-
+    batch = largest_batch(plan)
     initial = partial(initial_state, recipe=experiment.recipe)
-    state = jax.eval_shape(initial, jax.random.key(0), batch(1))
+    state = jax.eval_shape(initial, jax.random.key(0), batch)
     parameters = sum(leaf.size for leaf in jax.tree.leaves(state.params))
     step = partial(train_step, recipe=experiment.recipe, over_devices=on_one_device)
     symbols = sum(len(example.target) for example in corpus.splits["train"])
+    shape = batch.target.shape[0], batch.source.shape[1], batch.target.shape[1]
     return Costs(
         parameters=parameters,
-        flops=product_flops(step, state, batch(rows)),
-        shape=(rows, source, target),
+        flops=product_flops(step, state, batch),
+        shape=shape,
         tokens=symbols / plan.per_epoch,
     )
+
+
+def largest_batch(plan: BatchPlan) -> Batch:
+    """The shapes of the batch with the most places."""
+    rows, source, target = max(plan.shapes, key=lambda shape: shape[0] * max(shape[1:]))
+    first = plan.batch(0, 0)
+    sides = zip(first, (source, target), strict=True)
+    return Batch._make(
+        jax.ShapeDtypeStruct((rows, length, *side.shape[2:]), side.dtype) for side, length in sides
+    )
+
+
+def batch_of_text(rows: int, length: int) -> Batch:
+    """The shapes of a batch of texts with this many symbols on both sides."""
+    return Batch._make([jax.ShapeDtypeStruct((rows, length), np.int32)] * 2)

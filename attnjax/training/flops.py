@@ -11,7 +11,8 @@ from jax.extend.core import ClosedJaxpr, Jaxpr  # pyright: ignore[reportPrivateI
 def product_flops(function: Callable[..., Any], *arguments: Any) -> int:
     """Floating-point operations of all matrix products and convolutions, 2 per multiplication.
 
-    The body of a loop counts as often as it runs; of several branches only the costliest counts.
+    The body of a loop counts as often as it runs, and that of a Pallas kernel as often as its grid
+    says; of several branches only the costliest counts.
     Products that the compiler would remove count too. Everything else is left out, as in papers.
 
     Args:
@@ -36,6 +37,8 @@ def _of(equation: Any) -> int:
         out_features = parameters["dimension_numbers"].rhs_spec[0]
         return 2 * prod(equation.outvars[0].aval.shape) * prod(kernel) // kernel[out_features]
     inside = [_count(jaxpr) for jaxpr in programs_inside(parameters.values())]
+    if name == "pallas_call":
+        return sum(inside) * prod(parameters["grid_mapping"].grid)
     if name == "cond":
         return max(inside)
     return sum(inside) * (parameters["length"] if name == "scan" else 1)

@@ -6,7 +6,7 @@ same steps in the same order.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Protocol
@@ -17,6 +17,7 @@ import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from attnjax.errors import UserError
+from attnjax.nn.platform import compiled_for, platform_of
 from attnjax.training import hosts
 from attnjax.training.step import OverDevices
 
@@ -60,7 +61,12 @@ def devices(how: How, *, rows: int, seeds: bool) -> "Devices":
         )
     local = max(n for n in range(1, jax.local_device_count() + 1) if rows % (n * processes) == 0)
     used = [device for n in range(processes) for device in jax.local_devices(n)[:local]]
-    mesh = Mesh(np.asarray(used), (AXIS,), axis_types=(AxisType.Auto,))
+    return together(used, how, seeds=seeds)
+
+
+def together(devices: Sequence[jax.Device], how: How, *, seeds: bool) -> "Devices":
+    """These devices; they may be of another machine, for which a step can be compiled only."""
+    mesh = Mesh(np.asarray(devices), (AXIS,), axis_types=(AxisType.Auto,))
     return {"mesh": Meshed, "pmap": Mapped, "fsdp": Divided}[how](mesh, seeds)
 
 
@@ -98,11 +104,25 @@ class Devices(ABC):
         """Compile the step for all devices; with `donate` the first argument's memory is reused."""
 
     @abstractmethod
+    def shapes(self, held: Any, batch: Any) -> tuple[Any, Any]:
+        """The shapes of a compiled step's arguments, from those of a state and of a batch."""
+
+    @abstractmethod
     def fetch(self, tree: Any) -> Any:
         """The result of a compiled step or of `replicate`, in the form of a single device.
 
         Its arrays are on a device of this process.
         """
+
+    def _known(self, step: Step, over_devices: OverDevices) -> Callable[[Any, Any], Any]:
+        """The step, which is traced for the platform of these devices, with the axis of seeds."""
+        platform = platform_of(self.mesh.devices.flat[0])
+
+        def call(held: Any, batch: Any) -> Any:
+            with compiled_for(platform):
+                return step(held, batch, over_devices=over_devices)
+
+        return jax.vmap(call) if self.seeds else call
 
     def _rows(self, batch: Any) -> int:
         """The number of rows of a device."""
@@ -133,11 +153,8 @@ class Meshed(Devices):
         return _put(batch, NamedSharding(self.mesh, self._rows_axes()))
 
     def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:
-        def call(held: Any, batch: Any) -> Any:
-            return step(held, batch, over_devices=_sum_here)
-
         shared = jax.shard_map(
-            jax.vmap(call) if self.seeds else call,
+            self._known(step, _sum_here),
             mesh=self.mesh,
             in_specs=(PartitionSpec(), self._rows_axes()),
             out_specs=PartitionSpec(),
@@ -145,6 +162,21 @@ class Meshed(Devices):
             check_vma=False,
         )
         return jax.jit(shared, donate_argnums=0 if donate else ())
+
+    def shapes(self, held: Any, batch: Any) -> tuple[Any, Any]:
+        self._rows(batch)
+        rows = NamedSharding(self.mesh, self._rows_axes())
+
+        def put(x: Any, sharding: NamedSharding) -> Any:
+            return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding)
+
+        held = jax.tree.map(lambda x: put(x, self._place(x.shape)), held)
+        return held, jax.tree.map(lambda x: put(x, rows), batch)
+
+    def _place(self, shape: tuple[int, ...]) -> NamedSharding:
+        """How an array of a state or of a result is divided among the devices: not at all."""
+        del shape
+        return self._sharding()
 
     def _rows_axes(self) -> PartitionSpec:
         return PartitionSpec(None, AXIS) if self.seeds else PartitionSpec(AXIS)
@@ -162,16 +194,15 @@ class Divided(Meshed):
     """
 
     def replicate(self, tree: Any) -> Any:
-        return jax.tree.map(lambda x: _put(x, self._slices(x.shape)), tree)
+        return jax.tree.map(lambda x: _put(x, self._place(x.shape)), tree)
 
     def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:
-        def call(held: Any, batch: Any) -> Any:
-            return step(held, batch, over_devices=self._sum)
+        known = self._known(step, self._sum)
 
         def sliced(held: Any, batch: Any) -> Any:
-            results = (jax.vmap(call) if self.seeds else call)(held, batch)
+            results = known(held, batch)
             return jax.lax.with_sharding_constraint(
-                results, jax.tree.map(lambda x: self._slices(x.shape), results)
+                results, jax.tree.map(lambda x: self._place(x.shape), results)
             )
 
         return jax.jit(sliced, donate_argnums=0 if donate else ())
@@ -207,7 +238,7 @@ class Divided(Meshed):
             return x.addressable_data(0)
         return np.asarray(jax.jit(_same, out_shardings=self._sharding())(x).addressable_data(0))
 
-    def _slices(self, shape: tuple[int, ...]) -> NamedSharding:
+    def _place(self, shape: tuple[int, ...]) -> NamedSharding:
         """How an array of a result is divided; an axis of seeds is not."""
         shape = shape[self.seeds :]
         seeds = (None,) * self.seeds
@@ -254,15 +285,24 @@ class Mapped(Devices):
         return jax.device_put(jax.tree.map(split, batch), self._own())
 
     def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:
-        def call(held: Any, batch: Any) -> Any:
-            return step(held, batch, over_devices=_sum_here)
-
         return jax.pmap(
-            jax.vmap(call) if self.seeds else call,
+            self._known(step, _sum_here),
             axis_name=AXIS,
             devices=list(self.mesh.devices),
             donate_argnums=0 if donate else (),
         )
+
+    def shapes(self, held: Any, batch: Any) -> tuple[Any, Any]:
+        rows, axis = self._rows(batch), int(self.seeds)
+
+        def part(x: Any) -> Any:
+            own = (self.count, *x.shape[:axis], rows, *x.shape[axis + 1 :])
+            return jax.ShapeDtypeStruct(own, x.dtype)
+
+        def copies(x: Any) -> Any:
+            return jax.ShapeDtypeStruct((self.count, *x.shape), x.dtype)
+
+        return jax.tree.map(copies, held), jax.tree.map(part, batch)
 
     def fetch(self, tree: Any) -> Any:
         return _first(tree)

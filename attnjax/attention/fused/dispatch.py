@@ -9,13 +9,13 @@ All but dense are fused: they never hold the weights. All give the same results.
 cannot compute a mask raises and names it.
 """
 
+import logging
 from collections.abc import Callable
 from functools import partial
 from typing import Literal, Protocol
 
 import jax
 import jax.numpy as jnp
-from jax.extend.backend import backends
 
 from attnjax.attention.align import Align, softmax
 from attnjax.attention.fused.blockwise import blockwise
@@ -27,6 +27,7 @@ from attnjax.attention.pool import Pool, weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.attention.score import DotProduct, Score, dot
 from attnjax.errors import UserError
+from attnjax.nn.platform import is_for_one_device, platforms
 
 type Fused = Literal["auto", "blockwise", "cudnn", "splash"]
 """A fused kernel; auto is the best one for the platform that is compiled for."""
@@ -36,6 +37,10 @@ type Implementation = Literal["auto", "dense", "blockwise", "cudnn", "splash"]
 
 type Kernel = Callable[[Inputs], jax.Array]
 """From the inputs to the context."""
+
+
+log = logging.getLogger(__name__)
+"""Says at level INFO why a platform's kernel is not used."""
 
 
 class Configuration(Protocol):
@@ -96,8 +101,9 @@ def fused(
         bias: a function of queries and positions (see `Inputs`).
         scale: of the dot products; None means 1 / sqrt(K).
         implementation: the kernel. auto takes cudnn or splash if the program is compiled for their
-            platform and they can compute the inputs, else blockwise. Splash cannot be partitioned
-            over several devices, so auto takes it only if there is one TPU.
+            platform and they can compute the inputs, else blockwise. XLA cannot divide splash among
+            devices, so auto takes it in the program of one device only: with one TPU, or in a
+            training step, where each device has a program for its own rows.
 
     Returns:
         [..., T, V] in the value's dtype; 0 where a query may attend to nothing.
@@ -153,6 +159,7 @@ def choose(
             "compute; choose implementation auto or dense"
         )
     if needed:
+        log.info("an attention computes its weights: %s needs them", needed)
         return None
     if implementation == "blockwise" or (implementation in PLATFORM and training):
         run = partial(_run, implementation)
@@ -217,21 +224,21 @@ def _run(implementation: Implementation, inputs: Inputs) -> jax.Array:
         raise UserError(
             f"implementation {implementation} cannot compute {refused}; choose blockwise or dense"
         )
-    if PLATFORM[implementation] not in backends():
+    if PLATFORM[implementation] not in platforms():
         raise UserError(
             f"implementation {implementation} needs the platform {PLATFORM[implementation]}; "
-            f"JAX has {', '.join(backends())} here"
+            f"the program is for {', '.join(platforms())}"
         )
-    return {"cudnn": cudnn, "splash": splash}[implementation](inputs)
+    return _kernel(implementation)(inputs)
 
 
 def _by_platform(inputs: Inputs, kernel: Callable[[Inputs, str], Kernel]) -> jax.Array:
     """The context by the kernel of the platform that the program is compiled for.
 
-    A branch is traced for each platform of this process, and only one of them is compiled. Programs
-    exported to a platform that this process does not have compute blockwise.
+    Where it is not known, a branch is traced for each platform of this machine, and only one of
+    them is compiled. Programs exported to another platform compute blockwise.
     """
-    kernels = {name: kernel(inputs, name) for name in FUSED_FROM if name in backends()}
+    kernels = {name: kernel(inputs, name) for name in FUSED_FROM if name in platforms()}
     if len({*kernels.values()}) == 1:
         return next(iter(kernels.values()))(inputs)
     branches = {name: partial(run, inputs) for name, run in kernels.items()}
@@ -240,17 +247,30 @@ def _by_platform(inputs: Inputs, kernel: Callable[[Inputs, str], Kernel]) -> jax
 
 def _best(inputs: Inputs, platform: str) -> Kernel:
     """Dense below the platform's length, else the best fused kernel."""
-    short = _length(inputs.query, inputs.key) < FUSED_FROM[platform]
-    return _dense if short else _best_fused(inputs, platform)
+    length = _length(inputs.query, inputs.key)
+    if length >= FUSED_FROM[platform]:
+        return _best_fused(inputs, platform)
+    log.info("an attention computes its weights: %d queries or keys are few", length)
+    return _dense
 
 
 def _best_fused(inputs: Inputs, platform: str) -> Kernel:
     """The platform's own kernel if it can compute the inputs, else blockwise."""
-    if platform == "cuda" and not cudnn_refuses(inputs):
-        return cudnn
-    if platform == "tpu" and jax.device_count("tpu") == 1 and not splash_refuses(inputs):
-        return splash
-    return blockwise
+    own = {name: kernel for kernel, name in PLATFORM.items()}.get(platform)
+    if own is None:
+        return blockwise
+    refused = REFUSES[own](inputs)
+    if own == "splash" and not is_for_one_device(platform):
+        refused = "a program that is divided among several devices"
+    if refused:
+        log.info("an attention is computed blockwise: %s cannot compute %s", own, refused)
+        return blockwise
+    return _kernel(own)
+
+
+def _kernel(name: str) -> Kernel:
+    """The kernel of one platform."""
+    return {"cudnn": cudnn, "splash": splash}[name]
 
 
 def _dense(inputs: Inputs) -> jax.Array:

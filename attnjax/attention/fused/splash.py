@@ -5,7 +5,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.mask import Causal, Mask, Padding, Segments, Window
@@ -73,14 +72,13 @@ def splash(inputs: Inputs) -> jax.Array:
     # an allowed key its weight is 0; in a row without one its weight is 1, so the context is 0.
     nobody = jnp.full((1,), FORBIDDEN / 2, jnp.float32)
 
-    def one(example: tuple[Any, ...]) -> jax.Array:
+    def one(query: jax.Array, key: jax.Array, value: jax.Array, ids: Any) -> jax.Array:
         """The context of one example, [T, K], [S, K], [S, V] and its segments, as one head."""
-        *arrays, ids = example
         own = None if ids is None else kernels.SegmentIds(*ids)
-        return attend(*(x[None] for x in arrays), own, nobody)[0]
+        return attend(query[None], key[None], value[None], own, nobody)[0]
 
-    # `vmap` would add an axis to the kernel's grid that the kernel does not expect.
-    context = lax.map(one, (*given, segments))
+    # Mapped examples are one more axis of the kernel's grid.
+    context = jax.vmap(one)(*given, segments)
     return context[:, :T].astype(value.dtype).reshape(*query.shape[:-1], -1)
 
 

@@ -9,6 +9,7 @@ from attnjax.cli.commands import (
     import_model,
     parts,
     predict,
+    rehearse,
     report,
     run,
     show,
@@ -17,6 +18,7 @@ from attnjax.cli.commands import (
 MODULES = (
     experiments,
     show,
+    rehearse,
     run,
     parts,
     check,

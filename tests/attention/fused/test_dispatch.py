@@ -21,6 +21,7 @@ from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions
 from attnjax.attention.score import Dot, General, ScaledDot, dot
 from attnjax.errors import UserError
+from attnjax.nn.platform import compiled_for
 
 K = 4
 
@@ -252,7 +253,7 @@ def test_a_kernel_of_one_platform_is_for_training_there(implementation):
     np.testing.assert_array_equal(*found)
     wanted = {"cudnn": "cuda", "splash": "tpu"}[implementation]
     with pytest.raises(
-        UserError, match=f"{implementation} needs the platform {wanted}; JAX has cpu here"
+        UserError, match=f"{implementation} needs the platform {wanted}; the program is for cpu"
     ):
         forced.apply(parameters, x, x, x, Causal(), deterministic=False)
 
@@ -306,7 +307,7 @@ def scanned(x):
 )
 def test_the_platform_that_is_compiled_for_decides(run, shape, monkeypatch):
     """One traced program: at this length a CPU gets blockwise, a GPU the weights."""
-    monkeypatch.setattr(dispatch, "backends", lambda: ["cpu", "cuda"])
+    monkeypatch.setattr(dispatch, "platforms", lambda: ("cpu", "cuda"))
     x = jax.ShapeDtypeStruct((*shape, FUSED_FROM["cpu"], K), jnp.float32)
     traced = jax.jit(run).trace(x)
     on_cpu, on_gpu = (
@@ -315,3 +316,22 @@ def test_the_platform_that_is_compiled_for_decides(run, shape, monkeypatch):
     # Of the two only blockwise has a barrier.
     assert "stablehlo.optimization_barrier" in on_cpu
     assert "stablehlo.optimization_barrier" not in on_gpu
+
+
+def test_a_platform_that_is_known_decides_while_the_program_is_traced():
+    """A laptop traces the program of a TPU with the TPU's kernel, and no branch."""
+    x = jax.ShapeDtypeStruct((1, FUSED_FROM["tpu"], K), jnp.float32)
+
+    def traced(platform, function):
+        def known(x):
+            with compiled_for(platform):
+                return function(x)
+
+        return str(jax.make_jaxpr(known)(x))
+
+    def kernel(x):
+        return Attention().apply({}, x, x, x, Causal(), deterministic=False)
+
+    assert "pallas_call" in traced("tpu", kernel)
+    assert "pallas_call" not in traced("cpu", kernel)
+    assert "platform_index" not in traced("tpu", kernel)

@@ -19,6 +19,7 @@ from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.attention.score import dot
 from attnjax.errors import UserError
+from attnjax.nn.platform import compiled_for
 
 B, H, T, S, K, V = 2, 1, 130, 140, 8, 4
 WORDS = jnp.arange(S)[None, None]
@@ -105,11 +106,14 @@ def test_what_it_cannot_compute_is_named():
 
 def test_a_tpu_takes_it_where_it_can(monkeypatch):
     query = key = value = jnp.zeros((2, 4, K))
-    monkeypatch.setattr(dispatch, "backends", lambda: ["tpu"])
-    monkeypatch.setattr(jax, "device_count", lambda platform: 1)
     for name in ("splash", "blockwise"):
         monkeypatch.setattr(dispatch, name, lambda *_, name=name, **__: name)
-    assert fused(query, key, value, Causal()) == "splash"
-    assert fused(query, key, value, Causal() & ExcludeSelf()) == "blockwise"
+    with compiled_for("tpu"):
+        assert fused(query, key, value, Causal()) == "splash"
+        assert fused(query, key, value, Causal() & ExcludeSelf()) == "blockwise"
+    # XLA would have to divide the kernel among several devices.
+    monkeypatch.setattr(dispatch, "platforms", lambda: ("tpu",))
     monkeypatch.setattr(jax, "device_count", lambda platform: 8)
     assert fused(query, key, value, Causal()) == "blockwise"
+    monkeypatch.setattr(jax, "device_count", lambda platform: 1)
+    assert fused(query, key, value, Causal()) == "splash"

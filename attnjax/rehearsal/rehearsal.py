@@ -1,0 +1,152 @@
+"""Compile a training step for chips that are not here, and say what it will do there."""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+
+from attnjax.attention.fused import dispatch
+from attnjax.data.batching import Batch
+from attnjax.errors import UserError
+from attnjax.rehearsal.chips import Slice
+from attnjax.rehearsal.hlo import parse
+from attnjax.rehearsal.traffic import Collective, Traffic
+from attnjax.training import sharding
+from attnjax.training.flops import product_flops
+from attnjax.training.settings import Precision, Recipe
+from attnjax.training.step import initial_state, train_step
+
+SENT = {"all-reduce": 2.0, "all-gather": 1.0, "reduce-scatter": 1.0, "all-to-all": 1.0}
+"""How often a chip of many sends the arrays of an exchange, divided into a part for each chip."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rehearsal:
+    """What a training step does on a chip of a slice; all figures are of one chip.
+
+    Attributes:
+        on: the slice.
+        precision: of the model's computation.
+        batch: the shapes of the whole batch.
+        arguments: bytes of the state and of the chip's rows of the batch.
+        temporaries: bytes beside them while the step runs.
+        flops: operations of the step's matrix products.
+        traffic: bytes between memory and chip.
+        collectives: the exchanges with other chips.
+        compile_seconds: the time of the compilation.
+        kernels: sentences about attentions that do not use the platform's kernel.
+    """
+
+    on: Slice
+    precision: Precision
+    batch: Batch
+    arguments: int
+    temporaries: int
+    flops: int
+    traffic: int
+    collectives: tuple[Collective, ...]
+    compile_seconds: float
+    kernels: tuple[str, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Whether the step fits into the chip's memory."""
+        return self.arguments + self.temporaries <= self.on.chip.memory
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """The time that arithmetic, memory and links need at least, each by itself."""
+        chip = self.on.chip
+        return {
+            "arithmetic": self.flops / chip.flops(self.precision),
+            "memory": self.traffic / chip.bandwidth,
+            "links": sum(self.link_seconds(one) for one in self.collectives),
+        }
+
+    @property
+    def binds(self) -> str:
+        """What needs the most time, which is the least time of the step."""
+        return max(self.seconds, key=lambda side: self.seconds[side])
+
+    def link_seconds(self, exchange: Collective) -> float:
+        """The least time of an exchange, by a ring or tree that uses all links of a chip."""
+        others = (self.on.count - 1) / self.on.count
+        sent = SENT.get(exchange.kind, 1.0) * exchange.bytes * exchange.times * others
+        return sent / self.on.chip.links
+
+
+def rehearse(recipe: Recipe, batch: Batch, on: Slice) -> Rehearsal:
+    """Compile a training step for a slice, and read what it will do there.
+
+    Args:
+        recipe: of the training; the model's vocabularies are filled in.
+        batch: the shapes of the largest batch.
+        on: the slice.
+
+    Raises:
+        UserError: the compiler is not installed, the chips do not divide the rows, or the step
+            needs more memory than a chip has.
+    """
+    devices = sharding.together(on.devices(), recipe.training.parallel, seeds=False)
+    state = jax.eval_shape(partial(initial_state, recipe=recipe), jax.random.key(0), batch)
+    step = devices.compile(partial(train_step, recipe=recipe), donate=True)
+    arguments = devices.shapes(state, batch)
+    flops = product_flops(step, *arguments)
+    with _sentences(dispatch.log) as kernels:
+        lowered = step.lower(*arguments)
+    began = time.monotonic()
+    compiled = _compile(lowered, on)
+    seconds = time.monotonic() - began
+    memory, traffic = compiled.memory_analysis(), Traffic(parse(compiled.as_text()))
+    return Rehearsal(
+        on=on,
+        precision=recipe.training.precision,
+        batch=batch,
+        arguments=memory.argument_size_in_bytes,
+        temporaries=memory.temp_size_in_bytes
+        + memory.output_size_in_bytes
+        - memory.alias_size_in_bytes
+        + memory.generated_code_size_in_bytes,
+        flops=flops,
+        traffic=traffic.memory_bytes(),
+        collectives=tuple(traffic.collectives()),
+        compile_seconds=seconds,
+        kernels=tuple(kernels),
+    )
+
+
+def _compile(lowered: Any, on: Slice) -> Any:
+    try:
+        return lowered.compile()
+    except RuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        said = next((line for line in str(error).splitlines() if "Used" in line), str(error))
+        raise UserError(
+            f"the step does not fit into the memory of a {on.chip.name}: {said.strip()[:200]}; "
+            "take smaller batches (--training.batching.max_tokens) or more chips"
+        ) from error
+
+
+@contextmanager
+def _sentences(log: logging.Logger) -> Iterator[dict[str, None]]:
+    """The different sentences that are logged meanwhile, in their order."""
+    found: dict[str, None] = {}
+
+    class Collect(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            found.setdefault(record.getMessage())
+
+    handler, level = Collect(), log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield found
+    finally:
+        log.setLevel(level)
+        log.removeHandler(handler)

@@ -1,0 +1,80 @@
+"""Bytes that a program moves: each array once, parts where only parts are read or written."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax.sharding import PartitionSpec
+
+from attnjax.rehearsal.hlo import parse
+from attnjax.rehearsal.traffic import Collective, Traffic
+from tests.rehearsal.test_hlo import TPU
+
+F = 4  # the bytes of a float32
+
+
+def traffic(function, *shapes, donate=()):
+    arguments = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
+    lowered = jax.jit(function, donate_argnums=donate).lower(*arguments)
+    return Traffic(parse(lowered.compile().as_text()))
+
+
+def test_a_fusion_reads_its_operands_and_writes_its_result_once():
+    found = traffic(lambda x, y: jnp.sin(x) * y + x, (64, 32), (64, 32))
+    assert found.memory_bytes() == 3 * 64 * 32 * F
+
+
+def test_a_loop_counts_as_often_as_it_runs():
+    def looped(x, steps):
+        return jax.lax.scan(lambda carry, _: (jnp.sin(carry), None), x, None, length=steps)[0]
+
+    few, many = (
+        traffic(lambda x, steps=steps: looped(x, steps), (64, 32)).memory_bytes()
+        for steps in (10, 30)
+    )
+    # a step reads and writes the array, and the counter
+    assert 20 * 2 * 64 * 32 * F <= many - few <= 20 * 2 * (64 * 32 * F + 64)
+
+
+def test_rows_of_a_table_are_read_not_the_table():
+    def rows(table):
+        return jnp.sin(table[:2])
+
+    def looked_up(table):
+        return table[jnp.array([3, 5, 7])]
+
+    assert traffic(rows, (1000, 8)).memory_bytes() == 2 * 2 * 8 * F
+    assert traffic(looked_up, (1000, 8)).memory_bytes() < 10 * 3 * 8 * F
+
+
+def test_a_part_that_is_written_in_place_counts_alone():
+    def written(table, row):
+        return table.at[3].set(jnp.sin(row))
+
+    found = traffic(written, (1000, 8), (8,), donate=(0,))
+    assert found.memory_bytes() < 10 * 8 * F
+
+
+def test_what_stays_on_the_chip_does_not_count():
+    """The copy to the chip reads 4 KiB; seven negations there move nothing."""
+    assert Traffic(parse(TPU)).memory_bytes() == 8 * 128 * F
+
+
+@pytest.mark.parametrize("times", [1, 5])
+def test_exchanges_and_how_often(times):
+    mesh = jax.make_mesh((8,), ("data",), axis_types=(jax.sharding.AxisType.Auto,))
+
+    def summed(x):
+        def step(carry, _):
+            return jax.lax.psum(jnp.sin(carry), "data"), None
+
+        return jax.lax.scan(step, x, None, length=times)[0]
+
+    mapped = jax.shard_map(
+        summed,
+        mesh=mesh,
+        in_specs=PartitionSpec("data"),
+        out_specs=PartitionSpec("data"),
+        check_vma=False,
+    )
+    found = traffic(mapped, (8, 32)).collectives()
+    assert found == [Collective("all-reduce", times, 32 * F)]
