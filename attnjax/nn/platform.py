@@ -6,6 +6,7 @@ It need not be one of this machine: a laptop compiles for a TPU, see `attnjax.re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import jax
 from jax.extend.backend import backends
@@ -38,8 +39,8 @@ def is_for_one_device(platform: str) -> bool:
     return _target.get() is not None or jax.device_count(platform) == 1
 
 
-def platform_of(device: jax.Device) -> str:
-    """The platform of a device: "cuda" or "rocm" of a GPU."""
+def platform_of(device: Any) -> str:
+    """The platform of a device of JAX: "cuda" or "rocm" of a GPU."""
     if device.platform != "gpu":
         return device.platform
     return "rocm" if "rocm" in device.client.platform_version else "cuda"

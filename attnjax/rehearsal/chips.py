@@ -4,9 +4,7 @@ import os
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from math import prod
-from typing import Literal
-
-import jax
+from typing import Any, Literal
 
 from attnjax.errors import UserError, unknown
 from attnjax.training.settings import Precision
@@ -185,7 +183,7 @@ class Slice:
             )
         return cls(name, chip, prod(map(int, shape.split("x"))))
 
-    def devices(self) -> list[jax.Device]:
+    def devices(self) -> list[Any]:
         """The devices, for which programs can be compiled and not run.
 
         Raises:

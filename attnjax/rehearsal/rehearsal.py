@@ -94,7 +94,7 @@ def rehearse(recipe: Recipe, batch: Batch, on: Slice) -> Rehearsal:
     """
     devices = sharding.together(on.devices(), recipe.training.parallel, seeds=False)
     state = jax.eval_shape(partial(initial_state, recipe=recipe), jax.random.key(0), batch)
-    step = devices.compile(partial(train_step, recipe=recipe), donate=True)
+    step: Any = devices.compile(partial(train_step, recipe=recipe), donate=True)
     arguments = devices.shapes(state, batch)
     flops = product_flops(step, *arguments)
     with _sentences(dispatch.log) as kernels:

@@ -64,9 +64,9 @@ def devices(how: How, *, rows: int, seeds: bool) -> "Devices":
     return together(used, how, seeds=seeds)
 
 
-def together(devices: Sequence[jax.Device], how: How, *, seeds: bool) -> "Devices":
-    """These devices; they may be of another machine, for which a step can be compiled only."""
-    mesh = Mesh(np.asarray(devices), (AXIS,), axis_types=(AxisType.Auto,))
+def together(used: Sequence[Any], how: How, *, seeds: bool) -> "Devices":
+    """These devices of JAX; for those of another machine a step can be compiled only."""
+    mesh = Mesh(np.asarray(used), (AXIS,), axis_types=(AxisType.Auto,))
     return {"mesh": Meshed, "pmap": Mapped, "fsdp": Divided}[how](mesh, seeds)
 
 

@@ -12,6 +12,14 @@ from attnjax.attention.mask import Causal, Mask, Padding, Segments, Window
 LANES = 128
 """The kernel takes numbers of queries and keys that are multiples of this."""
 
+BLOCK, COMPUTED = 1024, 512
+"""The greatest number of queries, and of keys, that the kernel reads at once, and the greatest
+number of keys whose logits it computes at once.
+
+The keys are read again for every block of queries. With blocks of 512 a TPU v5e would wait for its
+memory; the logits of 1,024 by 1,024 in each of several arrays would not fit into the chip's.
+"""
+
 FORBIDDEN = -0.7 * float(np.finfo(np.float32).max)
 """The logit of a forbidden pair: the kernel wants a finite number."""
 
@@ -56,16 +64,24 @@ def splash(inputs: Inputs) -> jax.Array:
     query, key, value = inputs.query, inputs.key, inputs.value
     T, S = query.shape[-2], key.shape[-2]
     rows, columns = T + -T % LANES, S + -S % LANES
-    given = [
+    padded_query, padded_key, padded_value = (
         jnp.pad(x.reshape(-1, *x.shape[-2:]), ((0, 0), (0, size - x.shape[-2]), (0, 0)))
         for x, size in ((inputs.scale * query, rows), (key, columns), (value, columns))
-    ]
+    )
     segments = _segments(inputs, (rows, columns))
-    side = min(512, *(size & -size for size in (rows, columns)))
-    blocks = ("block_q", "block_kv", "block_q_dkv", "block_kv_dkv", "block_q_dq", "block_kv_dq")
+    blocks = kernels.BlockSizes(
+        block_q=_block(rows),
+        block_kv=_block(columns),
+        block_kv_compute=_block(columns, COMPUTED),
+        block_q_dkv=_block(rows),
+        block_kv_dkv=_block(columns),
+        block_kv_dkv_compute=_block(columns, COMPUTED),
+        block_q_dq=_block(rows),
+        block_kv_dq=_block(columns, COMPUTED),
+    )
     attend = kernels.make_splash_mha_single_device(
         kernels.MultiHeadMask([_static(inputs.rules(), rows, columns)]),
-        block_sizes=kernels.BlockSizes(**dict.fromkeys(blocks, side)),
+        block_sizes=blocks,
         mask_value=FORBIDDEN,
     )
     # One more key, with value 0 and a logit below all allowed and above all forbidden ones: beside
@@ -78,8 +94,13 @@ def splash(inputs: Inputs) -> jax.Array:
         return attend(query[None], key[None], value[None], own, nobody)[0]
 
     # Mapped examples are one more axis of the kernel's grid.
-    context = jax.vmap(one)(*given, segments)
+    context = jax.vmap(one)(padded_query, padded_key, padded_value, segments)
     return context[:, :T].astype(value.dtype).reshape(*query.shape[:-1], -1)
+
+
+def _block(size: int, most: int = BLOCK) -> int:
+    """The greatest power of two that divides a size, at most `most`."""
+    return min(most, size & -size)
 
 
 def _static(rules: tuple[Mask, ...], rows: int, columns: int):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from attnjax.data.special_tokens import PAD
+from attnjax.nn.platform import compiled_for
 from attnjax.training.objectives import cross_entropy as module
 from attnjax.training.objectives.cross_entropy import cross_entropy
 
@@ -37,12 +38,14 @@ def oracle(hidden: np.ndarray, table: np.ndarray, target: np.ndarray):
 
 
 @pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("chunk", [5, 512])
-def test_equals_the_whole_softmax(monkeypatch, chunk):
+@pytest.mark.parametrize("platform, chunk", [("cpu", 5), ("cpu", 512), ("tpu", 10), ("cuda", 60)])
+def test_equals_the_whole_softmax(monkeypatch, platform, chunk):
     monkeypatch.setattr(module, "CHUNK", chunk)
+    monkeypatch.setattr(module, "LOGITS", dict.fromkeys(module.LOGITS, chunk * 13 * 8))
 
     def loss(hidden, table, target):
-        sums = cross_entropy(hidden, table, target, smoothing=SMOOTHING)
+        with compiled_for(platform):
+            sums = cross_entropy(hidden, table, target, smoothing=SMOOTHING)
         return 3 * sums.smoothed, sums
 
     examples = [example(seed) for seed in range(2)]
@@ -94,3 +97,27 @@ def test_holds_a_chunk_of_logits_and_computes_gradients_only_when_asked():
         str(jax.make_jaxpr(f)(*shapes)).count("dot_general[") for f in (loss, jax.grad(loss))
     ]
     assert products == [1, 3]
+
+
+@pytest.mark.parametrize(
+    "platform, tokens, words, chunk",
+    [
+        ("cpu", 4096, 37_000, 512),
+        ("cpu", 100, 37_000, 100),
+        ("tpu", 3072, 37_000, 768),  # four chunks, each of 114 MB
+        ("tpu", 3072, 100, 3072),
+        ("cuda", 3072, 37_000, 3072),
+        ("tpu", 3, 10**9, 1),
+    ],
+)
+def test_the_logits_of_a_chunk_fit_the_platform(platform, tokens, words, chunk):
+    hidden, table = (jax.ShapeDtypeStruct((size, 4), jnp.float32) for size in (tokens, words))
+    target = jax.ShapeDtypeStruct((1, tokens), jnp.int32)
+
+    def loss(hidden, table, target):
+        with compiled_for(platform):
+            return cross_entropy(hidden[None], table, target, smoothing=SMOOTHING).smoothed
+
+    traced = str(jax.make_jaxpr(jax.grad(loss))(hidden, table, target))
+    assert f"f32[{chunk},{words}]" in traced
+    assert f"length={-(-tokens // chunk)}" in traced

@@ -1,0 +1,74 @@
+"""A training step compiled for chips that are not here: what it costs, and what it exchanges."""
+
+from functools import partial
+from importlib.util import find_spec
+
+import jax
+import pytest
+
+from attnjax.errors import UserError
+from attnjax.models import Seq2Seq
+from attnjax.rehearsal import Slice, rehearse
+from attnjax.runs.costs import batch_of_text
+from attnjax.training import Adam, CrossEntropy, Training
+from attnjax.training.flops import product_flops
+from attnjax.training.settings import Recipe
+from attnjax.training.step import initial_state, on_one_device, train_step
+from tests.models.small import VOCABULARY, small
+
+ROWS, LENGTH = 16, 8
+MODELS = {"transformer": small(layers=1, dropout=0.1), "recurrent": Seq2Seq(width=16)}
+
+
+def recipe(model: str, parallel: str) -> Recipe:
+    return Recipe(
+        model=MODELS[model].with_vocabularies(VOCABULARY, VOCABULARY),
+        objective=CrossEntropy(),
+        optimizer=Adam(),
+        training=Training(parallel=parallel),
+    )
+
+
+def check(wanted: Recipe, on: Slice) -> None:
+    """One exchange, of the gradients and a few numbers; the products of a device's own rows."""
+    batch, own = batch_of_text(ROWS, LENGTH), batch_of_text(ROWS // on.count, LENGTH)
+    found = rehearse(wanted, batch, on)
+    state = jax.eval_shape(partial(initial_state, recipe=wanted), jax.random.key(0), own)
+    step = partial(train_step, recipe=wanted, over_devices=on_one_device)
+    gradients = 4 * sum(leaf.size for leaf in jax.tree.leaves(state.params))
+
+    assert [(one.kind, one.times) for one in found.collectives] == [("all-reduce", 1)]
+    assert gradients < found.collectives[0].bytes
+    assert found.flops == product_flops(step, state, own) > 0
+    assert found.arguments >= 3 * gradients  # parameters and the two moments of Adam
+    assert found.traffic > 6 * gradients  # which are read and written
+    assert found.seconds["memory"] == found.traffic / on.chip.bandwidth
+    assert found.seconds[found.binds] == max(found.seconds.values())
+    assert found.fits
+
+
+@pytest.mark.parametrize("parallel", ["mesh", "pmap"])
+def test_the_eight_devices_of_this_machine(parallel, monkeypatch):
+    """The short form: what is read from a program does not depend on who compiled it."""
+    monkeypatch.setattr(Slice, "devices", lambda _: jax.devices())
+    check(recipe("transformer", parallel), Slice.named("v5e:2x4"))
+
+
+@pytest.mark.long
+@pytest.mark.skipif(find_spec("libtpu") is None, reason="needs libtpu: pip install libtpu")
+@pytest.mark.parametrize("parallel", ["mesh", "pmap"])
+@pytest.mark.parametrize("model", MODELS)
+def test_eight_chips_of_a_tpu(model, parallel):
+    check(recipe(model, parallel), Slice.named("v5e:2x4"))
+
+
+@pytest.mark.long
+@pytest.mark.skipif(find_spec("jax_cuda12_plugin") is None, reason="needs jax-cuda12-plugin")
+def test_eight_gpus():
+    check(recipe("transformer", "mesh"), Slice.named("h100:8"))
+
+
+def test_chips_that_do_not_divide_the_rows(monkeypatch):
+    monkeypatch.setattr(Slice, "devices", lambda _: jax.devices())
+    with pytest.raises(UserError, match="a batch's rows must be a multiple of the 8 devices"):
+        rehearse(recipe("transformer", "mesh"), batch_of_text(12, LENGTH), Slice.named("v5e:2x4"))
