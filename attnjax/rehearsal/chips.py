@@ -152,7 +152,7 @@ COMPILERS = {"tpu": "libtpu", "cuda": "jax_cuda12_plugin"}
 
 
 @dataclass(frozen=True)
-class Slice:
+class Topology:
     """Some chips of one kind that train together.
 
     Attributes:
@@ -166,7 +166,7 @@ class Slice:
     count: int
 
     @classmethod
-    def named(cls, name: str) -> "Slice":
+    def named(cls, name: str) -> "Topology":
         """The slice of a name such as "v5e:2x4" or "h100:8".
 
         Raises:

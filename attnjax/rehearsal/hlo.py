@@ -114,7 +114,7 @@ class Computation:
 
 
 @dataclass(frozen=True)
-class Program:
+class CompiledProgram:
     """A compiled program of one device."""
 
     computations: dict[str, Computation]
@@ -163,7 +163,7 @@ class Program:
         return max(bounds, default=1)
 
 
-def parse(text: str) -> Program:
+def parse(text: str) -> CompiledProgram:
     """Read a program from XLA's text of it (`compiled.as_text()`)."""
     computations: dict[str, Computation] = {}
     entry, current = "", dict[str, Instruction]()
@@ -175,7 +175,7 @@ def parse(text: str) -> Program:
         elif found := INSTRUCTION.match(line):
             one = _instruction(found[2], found[3], root=bool(found[1]))
             current[one.name] = one
-    return Program(computations, computations[entry])
+    return CompiledProgram(computations, computations[entry])
 
 
 def _instruction(name: str, text: str, *, root: bool) -> Instruction:

@@ -13,11 +13,12 @@ import jax
 from attnjax.attention.fused import dispatch
 from attnjax.data.batching import Batch
 from attnjax.errors import UserError
-from attnjax.rehearsal.chips import Slice
+from attnjax.rehearsal.chips import Topology
 from attnjax.rehearsal.hlo import parse
+from attnjax.rehearsal.kernels import kernel_bytes
 from attnjax.rehearsal.traffic import Collective, Traffic
 from attnjax.training import sharding
-from attnjax.training.flops import product_flops
+from attnjax.training.flops import jaxpr_flops
 from attnjax.training.settings import Precision, Recipe
 from attnjax.training.step import initial_state, train_step
 
@@ -42,7 +43,7 @@ class Rehearsal:
         kernels: sentences about attentions that do not use the platform's kernel.
     """
 
-    on: Slice
+    on: Topology
     precision: Precision
     batch: Batch
     arguments: int
@@ -80,7 +81,7 @@ class Rehearsal:
         return sent / self.on.chip.links
 
 
-def rehearse(recipe: Recipe, batch: Batch, on: Slice) -> Rehearsal:
+def rehearse(recipe: Recipe, batch: Batch, on: Topology) -> Rehearsal:
     """Compile a training step for a slice, and read what it will do there.
 
     Args:
@@ -96,11 +97,10 @@ def rehearse(recipe: Recipe, batch: Batch, on: Slice) -> Rehearsal:
     state = jax.eval_shape(partial(initial_state, recipe=recipe), jax.random.key(0), batch)
     step: Any = devices.compile(partial(train_step, recipe=recipe), donate=True)
     arguments = devices.shapes(state, batch)
-    flops = product_flops(step, *arguments)
     with _sentences(dispatch.log) as kernels:
-        lowered = step.lower(*arguments)
+        traced = jax.make_jaxpr(step)(*arguments).jaxpr
     began = time.monotonic()
-    compiled = _compile(lowered, on)
+    compiled = _compile(step.lower(*arguments), on)
     seconds = time.monotonic() - began
     memory, traffic = compiled.memory_analysis(), Traffic(parse(compiled.as_text()))
     return Rehearsal(
@@ -112,15 +112,15 @@ def rehearse(recipe: Recipe, batch: Batch, on: Slice) -> Rehearsal:
         + memory.output_size_in_bytes
         - memory.alias_size_in_bytes
         + memory.generated_code_size_in_bytes,
-        flops=flops,
-        traffic=traffic.memory_bytes(),
+        flops=jaxpr_flops(traced),
+        traffic=traffic.memory_bytes() + kernel_bytes(traced),
         collectives=tuple(traffic.collectives()),
         compile_seconds=seconds,
         kernels=tuple(kernels),
     )
 
 
-def _compile(lowered: Any, on: Slice) -> Any:
+def _compile(lowered: Any, on: Topology) -> Any:
     try:
         return lowered.compile()
     except RuntimeError as error:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attnjax.rehearsal.hlo import Array, Computation, Instruction, Program
+from attnjax.rehearsal.hlo import Array, CompiledProgram, Computation, Instruction
 
 NO_TRAFFIC = (
     *("parameter", "constant", "iota", "partition-id", "replica-id"),
@@ -12,8 +12,11 @@ NO_TRAFFIC = (
 )
 """Operations that move nothing, or only name what is there."""
 
-NAMES_A_BUFFER = ("AllocateBuffer", "ConcatBitcast", "AssumeGatherIndicesInBound")
-"""Targets of custom calls that move nothing."""
+NOT_COUNTED = (
+    *("AllocateBuffer", "ConcatBitcast", "AssumeGatherIndicesInBound"),  # they move nothing
+    "tpu_custom_call",  # see `attnjax.rehearsal.kernels`
+)
+"""Targets of custom calls whose operands and results do not count."""
 
 READS_PART = ("dynamic-slice", "slice", "gather")
 """Operations that read no more of their first operand than their result holds."""
@@ -47,14 +50,15 @@ class Traffic:
         program: what the compiler made.
     """
 
-    program: Program
+    program: CompiledProgram
 
     def memory_bytes(self) -> int:
         """Bytes that a step reads from and writes to a device's memory.
 
         An instruction, which may be a fusion of many, reads its operands and writes its result
         once. Where it takes a slice or rows of an operand it reads these, and where it updates an
-        array in place it writes the update. What stays on the chip does not count.
+        array in place it writes the update. What stays on the chip does not count, nor do kernels
+        written in Pallas.
         """
         return sum(times * self.moved(where, one) for where, one, times in self.program.runs())
 
@@ -74,7 +78,7 @@ class Traffic:
         """Bytes that an instruction of a computation moves when it runs once."""
         if one.opcode in NO_TRAFFIC or one.opcode.endswith("-start"):
             return 0
-        if any(target in one.text for target in NAMES_A_BUFFER):
+        if any(target in one.text for target in NOT_COUNTED):
             return 0
         operands = _operands(where, one)
         if one.opcode.endswith("-done"):

@@ -19,14 +19,39 @@ def product_flops(function: Callable[..., Any], *arguments: Any) -> int:
         function: the computation.
         arguments: the arguments of the function: arrays, or their shapes.
     """
-    return _count(jax.make_jaxpr(function)(*arguments).jaxpr)
+    return jaxpr_flops(jax.make_jaxpr(function)(*arguments).jaxpr)
 
 
-def _count(jaxpr: Any) -> int:
-    return sum(_of(equation) for equation in jaxpr.eqns)
+def jaxpr_flops(jaxpr: Any) -> int:
+    """The `product_flops` of a computation that is traced already."""
+    return total(jaxpr, _product)
 
 
-def _of(equation: Any) -> int:
+def total(jaxpr: Any, amount: Callable[[Any], int | None]) -> int:
+    """The sum of an amount over all equations of a jaxpr, as often as they run.
+
+    Args:
+        jaxpr: of a computation.
+        amount: of an equation; None: that of the programs inside it.
+    """
+    return sum(_of(equation, amount) for equation in jaxpr.eqns)
+
+
+def _of(equation: Any, amount: Callable[[Any], int | None]) -> int:
+    own = amount(equation)
+    if own is not None:
+        return own
+    name, parameters = equation.primitive.name, equation.params
+    inside = [total(jaxpr, amount) for jaxpr in programs_inside(parameters.values())]
+    if name == "cond":
+        return max(inside)
+    if name == "pallas_call":
+        return sum(inside) * prod(parameters["grid_mapping"].grid)
+    return sum(inside) * (parameters["length"] if name == "scan" else 1)
+
+
+def _product(equation: Any) -> int | None:
+    """The operations of a matrix product or convolution; None: the equation is none."""
     name, parameters = equation.primitive.name, equation.params
     if name == "dot_general":
         (summed, _), _ = parameters["dimension_numbers"]
@@ -36,12 +61,7 @@ def _of(equation: Any) -> int:
         kernel = equation.invars[1].aval.shape
         out_features = parameters["dimension_numbers"].rhs_spec[0]
         return 2 * prod(equation.outvars[0].aval.shape) * prod(kernel) // kernel[out_features]
-    inside = [_count(jaxpr) for jaxpr in programs_inside(parameters.values())]
-    if name == "pallas_call":
-        return sum(inside) * prod(parameters["grid_mapping"].grid)
-    if name == "cond":
-        return max(inside)
-    return sum(inside) * (parameters["length"] if name == "scan" else 1)
+    return None
 
 
 def programs_inside(values: Any) -> Iterator[Any]:

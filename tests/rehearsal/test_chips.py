@@ -3,12 +3,12 @@
 import pytest
 
 from attnjax.errors import UserError
-from attnjax.rehearsal import CHIPS, Slice, chips
+from attnjax.rehearsal import CHIPS, Topology, chips
 
 
 @pytest.mark.parametrize("name, count", [("v5e:2x4", 8), ("v5p:4x4x4", 64), ("h100:8", 8)])
 def test_a_slice_by_its_name(name, count):
-    found = Slice.named(name)
+    found = Topology.named(name)
     assert (found.name, found.count) == (name, count)
     assert found.chip is CHIPS[name.partition(":")[0]]
 
@@ -25,10 +25,10 @@ def test_a_slice_by_its_name(name, count):
 )
 def test_an_unknown_slice_names_the_known(name, sentence):
     with pytest.raises(UserError, match=sentence):
-        Slice.named(name)
+        Topology.named(name)
 
 
 def test_a_compiler_that_is_missing_is_named(monkeypatch):
     monkeypatch.setattr(chips, "find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"needs its compiler, libtpu: pip install 'attnjax\[rehe"):
-        Slice.named("v5e:2x4").devices()
+        Topology.named("v5e:2x4").devices()

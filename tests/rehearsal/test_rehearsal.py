@@ -8,7 +8,7 @@ import pytest
 
 from attnjax.errors import UserError
 from attnjax.models import Seq2Seq
-from attnjax.rehearsal import Slice, rehearse
+from attnjax.rehearsal import Topology, rehearse
 from attnjax.runs.costs import batch_of_text
 from attnjax.training import Adam, CrossEntropy, Training
 from attnjax.training.flops import product_flops
@@ -29,7 +29,7 @@ def recipe(model: str, parallel: str) -> Recipe:
     )
 
 
-def check(wanted: Recipe, on: Slice) -> None:
+def check(wanted: Recipe, on: Topology) -> None:
     """One exchange, of the gradients and a few numbers; the products of a device's own rows."""
     batch, own = batch_of_text(ROWS, LENGTH), batch_of_text(ROWS // on.count, LENGTH)
     found = rehearse(wanted, batch, on)
@@ -50,8 +50,8 @@ def check(wanted: Recipe, on: Slice) -> None:
 @pytest.mark.parametrize("parallel", ["mesh", "pmap"])
 def test_the_eight_devices_of_this_machine(parallel, monkeypatch):
     """The short form: what is read from a program does not depend on who compiled it."""
-    monkeypatch.setattr(Slice, "devices", lambda _: jax.devices())
-    check(recipe("transformer", parallel), Slice.named("v5e:2x4"))
+    monkeypatch.setattr(Topology, "devices", lambda _: jax.devices())
+    check(recipe("transformer", parallel), Topology.named("v5e:2x4"))
 
 
 @pytest.mark.long
@@ -59,16 +59,18 @@ def test_the_eight_devices_of_this_machine(parallel, monkeypatch):
 @pytest.mark.parametrize("parallel", ["mesh", "pmap"])
 @pytest.mark.parametrize("model", MODELS)
 def test_eight_chips_of_a_tpu(model, parallel):
-    check(recipe(model, parallel), Slice.named("v5e:2x4"))
+    check(recipe(model, parallel), Topology.named("v5e:2x4"))
 
 
 @pytest.mark.long
 @pytest.mark.skipif(find_spec("jax_cuda12_plugin") is None, reason="needs jax-cuda12-plugin")
 def test_eight_gpus():
-    check(recipe("transformer", "mesh"), Slice.named("h100:8"))
+    check(recipe("transformer", "mesh"), Topology.named("h100:8"))
 
 
 def test_chips_that_do_not_divide_the_rows(monkeypatch):
-    monkeypatch.setattr(Slice, "devices", lambda _: jax.devices())
+    monkeypatch.setattr(Topology, "devices", lambda _: jax.devices())
     with pytest.raises(UserError, match="a batch's rows must be a multiple of the 8 devices"):
-        rehearse(recipe("transformer", "mesh"), batch_of_text(12, LENGTH), Slice.named("v5e:2x4"))
+        rehearse(
+            recipe("transformer", "mesh"), batch_of_text(12, LENGTH), Topology.named("v5e:2x4")
+        )

@@ -40,8 +40,12 @@ def call(
     vocabulary: int | None,
     length: int | None,
     overrides: Sequence[Override],
-) -> None:
-    """Compile an experiment's training step for chips that are not here, and print its costs."""
+) -> int:
+    """Compile a training step for chips that are not here, and print its costs.
+
+    Returns:
+        0 if the step fits into the memory of a chip, else 1.
+    """
     if (vocabulary is None) != (length is None):
         raise UserError("--vocabulary and --length go together")
     keep_compiled()
@@ -49,12 +53,12 @@ def call(
 
     from attnjax.cli.rehearsed import rehearsed
     from attnjax.experiment.load import load
-    from attnjax.rehearsal import Slice, rehearse
+    from attnjax.rehearsal import Topology, rehearse
     from attnjax.runs.costs import batch_of_text, largest_batch
 
     # nothing is computed: no chip of this machine is needed, nor waited for
     jax.config.update("jax_platforms", "cpu")
-    chips = Slice.named(on)
+    chips = Topology.named(on)
     ablation = load(find(experiment)).at(setting).ablation
     chosen = ablation.base if variant is None else ablation.variant(variant)
     chosen = override(chosen, overrides)
@@ -72,8 +76,10 @@ def call(
             ) from error
         recipe = chosen.resolve(corpus).recipe
         batch = largest_batch(batching.plan(corpus.splits["train"]))
-    for part in rehearsed(rehearse(recipe, batch, chips)):
+    found = rehearse(recipe, batch, chips)
+    for part in rehearsed(found):
         out().print(part)
+    return 0 if found.fits else 1
 
 
 COMMAND = Command(
