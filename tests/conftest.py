@@ -34,6 +34,14 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("attnjax-ci" if os.environ.get("CI") else "attnjax")
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests that passed have recorded: `record_property("shown", "a sentence")`."""
+    for report in terminalreporter.getreports("passed"):
+        for name, sentence in report.user_properties:
+            if name == "shown":
+                terminalreporter.write_line(str(sentence))
+
+
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The folder of real corpora."""

@@ -1,11 +1,8 @@
 """Imports a BERT from the public layout, as `transformers` writes it, into a run's folder."""
 
-import datetime
 from pathlib import Path
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from attnjax.config.serialize import parse_json
@@ -17,13 +14,11 @@ from attnjax.errors import UserError
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import load_text
 from attnjax.runs.bert_layout import BertConfig, Layout, parameters_of
+from attnjax.runs.imported import write_imported
 from attnjax.runs.lease import leased
 from attnjax.runs.manifest import manifest
-from attnjax.runs.run_folder import RESULT, claim_folder, write_result
-from attnjax.runs.versions import device, versions
-from attnjax.training.checkpoint import Checkpoints, RunProgress
+from attnjax.runs.run_folder import RESULT, claim_folder
 from attnjax.training.objectives.masked_language_model import MaskedLanguageModel
-from attnjax.training.step import State
 
 CONFIG, WORDS, ARRAYS = "config.json", "vocab.txt", "model.safetensors"
 """The files of the layout."""
@@ -89,33 +84,8 @@ def import_bert(folder: Path, runs: Path) -> Path:
     vocabularies = Vocabularies(_words(folder).learn(()), PairLabels().learn(()))
     with leased([run]):
         claim_folder(run, manifest(loaded, VARIANT, 0, experiment), loaded, vocabularies)
-        _save(run, params)
+        write_imported(run, params, variant=VARIANT, seed=0)
     return run
-
-
-def _save(run: Path, params: Any) -> None:
-    """Write the checkpoint and the result of a run."""
-    checkpoints = Checkpoints(run)
-    try:
-        state = State(jnp.int32(1), params, {}, {}, jax.random.key(0))
-        checkpoints.save(state, RunProgress(epoch_end=True, stopped="steps"))
-    finally:
-        checkpoints.close()
-    content = {
-        "variant": VARIANT,
-        "seed": 0,
-        "metrics": [],
-        "seconds": 0.0,
-        "parameters": sum(leaf.size for leaf in jax.tree.leaves(params)),
-        "step": 1,
-        "epochs": 0.0,
-        "stopped": "steps",
-        "best_validation_loss": None,
-        "device": device(),
-        "versions": versions(),
-        "date": datetime.date.today().isoformat(),
-    }
-    write_result(run, content)
 
 
 def _words(folder: Path) -> WordPiece:

@@ -115,7 +115,8 @@ def with_initial_parameters(
     for run in runs:
         source = source_of(experiment, run.seed, above)
         _check_source(source, vocabularies)
-        params = average(source, last=read(source).settings["training"]["average"])
+        training = read(source).settings["training"]
+        params = average(source, training["average"], training["result"])
         taken = {
             name: value
             for name, value in _flat(params).items()
@@ -127,7 +128,7 @@ def with_initial_parameters(
                 f"initial_parameters_from: no parameter of {source} has the path and shape of one "
                 f"of this {type(experiment.model).__name__}; it has {_listed(_flat(params))}"
             )
-        _record(run.folder, source, _digest(params), [*taken], drawn)
+        _record(run.folder, source, params_digest(params), [*taken], drawn)
         initial[run.seed] = taken
         said = said or (
             f"begins with {len(taken)} of {len(shapes)} parameters from {source}"
@@ -162,7 +163,7 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(names[:SHOWN]) + rest
 
 
-def _digest(params: Any) -> str:
+def params_digest(params: Any) -> str:
     """The SHA-256 of parameters and their paths."""
     total = hashlib.sha256()
     for name, value in sorted(_flat(jax.tree.map(np.asarray, params)).items()):

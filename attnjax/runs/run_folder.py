@@ -35,6 +35,9 @@ INITIAL = "initial_parameters.json"
 STEPS = "training.steps"
 """The only setting that may grow: a finished run then goes on from its last checkpoint."""
 
+MACHINE = ("training.parallel", "training.device_tokens")
+"""Settings that a run may go on without: they belong to the machine, and change no result."""
+
 
 def check(
     folder: Path,
@@ -69,7 +72,8 @@ def check(
                 f"{folder} is a run of {name} {theirs}, not {ours}: choose another --runs"
             )
     for path, theirs, ours in record_differences(found.settings, wanted.settings):
-        if path in open_fields or (path == STEPS and may_lengthen and ours > theirs):
+        lengthened = path == STEPS and may_lengthen and ours > theirs
+        if lengthened or path in MACHINE or path in open_fields:
             continue
         raise UserError(
             f"{folder} was run with {path} {_shown(theirs)}, not {_shown(ours)}: "

@@ -80,6 +80,6 @@ def open_trained(folder: Path, *, trust: bool = False) -> Trained:
         manifest=found,
         experiment=experiment.with_vocabularies(vocabularies),
         vocabularies=vocabularies,
-        params=average(folder, last=experiment.training.average),
+        params=average(folder, experiment.training.average, experiment.training.result),
         finished=done,
     )

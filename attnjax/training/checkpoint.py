@@ -1,23 +1,24 @@
 """Checkpoints: the state and progress of a run on disk."""
 
-import itertools
 import logging
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import closing, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as ocp
 
 from attnjax.errors import UserError, warn
 from attnjax.training.corruption import corruption, write_digest
-from attnjax.training.disk import check_space, full_disk
-from attnjax.training.metrics_log import LogEnd
+from attnjax.training.disk import check_space, writable
+from attnjax.training.retention import epoch_ends, reasons
+from attnjax.training.run_progress import RunProgress
+from attnjax.training.settings import EpochOrder, Training
+from attnjax.training.snapshot import Snapshot, blank, difference, shapes, something, state_of
 from attnjax.training.step import State
 
 FOLDER = "checkpoints"
@@ -25,44 +26,6 @@ FOLDER = "checkpoints"
 
 DELETED = ".deleted"
 """The suffix of a checkpoint that is being deleted."""
-
-NOTHING = {"nothing": np.zeros(1)}
-"""Saved instead of the parameters of a model without parameters: Orbax saves no empty tree."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunProgress:
-    """The progress of a run at a checkpoint: everything but its state.
-
-    Attributes:
-        best: the lowest validation loss at the end of an epoch, or infinity if the loss of an epoch
-            was not finite; None: no epoch has ended.
-        waited: the number of epochs since that loss.
-        last_loss: the validation loss after the last step, if that step does not end an epoch.
-        seconds: the training time over all resumes, see `TrainResult`.
-        epoch_end: whether the checkpoint is at the end of an epoch. Only these checkpoints and that
-            at the end of the training are averaged.
-        stopped: why training ended, "steps" or "patience"; None: it has not ended.
-        together: the folders' names of all runs that were saved together with this one, its own
-            included.
-        log: the size and digest of metrics.jsonl.
-    """
-
-    best: float | None = None
-    waited: int = 0
-    last_loss: float | None = None
-    seconds: float = 0.0
-    epoch_end: bool = False
-    stopped: str | None = None
-    together: tuple[str, ...] = ()
-    log: LogEnd = LogEnd()
-
-    @classmethod
-    def read(cls, record: dict[str, Any]) -> "RunProgress":
-        """The progress from its `dataclasses.asdict`, after JSON."""
-        fields = dict(record)
-        together, log = tuple(fields.pop("together")), LogEnd(**fields.pop("log"))
-        return cls(**fields, together=together, log=log)
 
 
 @contextmanager
@@ -78,10 +41,11 @@ def _without_warnings() -> Iterator[None]:
 
 
 class Checkpoints:
-    """The checkpoints of the run in `folder`, kept by Orbax; nothing is saved asynchronously.
+    """The checkpoints of the run in `folder`, kept by Orbax.
 
     Parameters are an item of their own, a dict of arrays that can be read without the model. Arrays
-    are saved as NumPy's, so that a checkpoint does not depend on the machine's devices.
+    are saved as NumPy's, so that a checkpoint does not depend on the machine's devices. One process
+    saves alone, also if several train.
     """
 
     def __init__(self, folder: Path, *, only_read: bool = False) -> None:
@@ -93,11 +57,12 @@ class Checkpoints:
         """
         self.folder = Path(folder).resolve() / FOLDER
         self._whole: set[int] = set()  # steps whose digest was checked
+        self._progress: dict[int, RunProgress] = {}
         if not only_read:
             for deleted in self.folder.glob(f"*{DELETED}"):
                 shutil.rmtree(deleted)
             self._set_corrupt_aside()
-        with full_disk(self.folder), _without_warnings():
+        with writable(self.folder.parent), _without_warnings():
             if not only_read:
                 self.folder.mkdir(parents=True, exist_ok=True)
             here = jax.process_index()
@@ -120,43 +85,42 @@ class Checkpoints:
         """The saved steps, the latest last."""
         return sorted(self._manager.all_steps())
 
-    def save(self, state: State, progress: RunProgress) -> None:
-        """Save a state and its progress; earlier checkpoints stay.
+    def save(self, snapshot: Snapshot) -> None:
+        """Save a snapshot; earlier checkpoints stay.
+
+        A checkpoint of the same step is replaced if it was saved before the validation.
 
         Raises:
-            UserError: the disk is full. Earlier checkpoints are whole.
+            MachineError: the disk is full, or the folder cannot be written to. Earlier checkpoints
+                are whole.
         """
-        step = int(state.step)
-        if step in self.steps:  # interrupted again before the first step after a resume
-            return
-        params, rest = _arrays(state.params), _rest(state)
-        with full_disk(self.folder):
-            check_space(self.folder, sum(leaf.nbytes for leaf in jax.tree.leaves((params, rest))))
+        step = snapshot.step
+        if step in self.steps and _outcome(self.progress(step)) == _outcome(snapshot.progress):
+            return  # interrupted again before the first step after a resume
+        with writable(self.folder):
+            check_space(self.folder, snapshot.size)
+            self._delete([step] if step in self.steps else [])
             self._manager.save(
                 step,
                 args=ocp.args.Composite(
-                    params=ocp.args.StandardSave(params or NOTHING),
-                    rest=ocp.args.StandardSave(rest),
-                    progress=ocp.args.JsonSave(asdict(progress)),
+                    params=ocp.args.StandardSave(snapshot.params),
+                    rest=ocp.args.StandardSave(snapshot.rest),
+                    progress=ocp.args.JsonSave(asdict(snapshot.progress)),
                 ),
             )
             write_digest(self.folder / str(step))
         self._whole.add(step)
+        self._progress[step] = snapshot.progress
 
-    def prune(self, *, keep: int) -> None:
-        """Delete all checkpoints but the last `keep` ends of epochs and those needed for a resume.
-
-        A resume needs the last checkpoint, and the one before it in case the last is damaged. Once
-        training has ended, the last is enough.
-        """
-        last = self.steps[-1]
-        spare = 1 if self.progress(last).stopped else 2
-        needed = {*self.steps[-spare:], *itertools.islice(self._epoch_ends(), keep)}
-        self._delete(set(self.steps) - needed)
+    def prune(self, training: Training) -> None:
+        """Delete all checkpoints without a reason to be kept, see `reasons`."""
+        with writable(self.folder):
+            kept = reasons(self.all_progress(), training)
+            self._delete(step for step, why in kept.items() if not why)
 
     def discard_after(self, step: int) -> None:
         """Delete the checkpoints after `step`."""
-        self._delete(later for later in self.steps if later > step)
+        self._delete([later for later in self.steps if later > step])
 
     def _delete(self, steps: Iterable[int]) -> None:
         """Delete checkpoints. Each is renamed first: a killed deletion leaves no half of one."""
@@ -164,6 +128,8 @@ class Checkpoints:
             deleted = self.folder / f"{step}{DELETED}"
             (self.folder / str(step)).rename(deleted)
             shutil.rmtree(deleted)
+            self._progress.pop(step, None)
+            self._whole.discard(step)
         self._manager.reload()
 
     def restore(self, step: int, like: State) -> State:
@@ -172,34 +138,50 @@ class Checkpoints:
         Args:
             step: one of `steps`.
             like: a state of the same shapes; `jax.eval_shape` of the initial state will do.
+
+        Raises:
+            UserError: the checkpoint is corrupt, or its arrays have other paths or shapes.
         """
+        wanted = blank(like)
         with self._readable(step):
+            self._check_shapes(step, wanted)
             read = self._manager.restore(
                 step,
                 args=ocp.args.Composite(
-                    params=ocp.args.StandardRestore(_blank(like.params) or NOTHING),
-                    rest=ocp.args.StandardRestore(_rest(_blank(like))),
+                    params=ocp.args.StandardRestore(wanted.params),
+                    rest=ocp.args.StandardRestore(wanted.rest),
                 ),
             )
-        rest = read["rest"]
-        return State(
-            step=rest["step"],
-            params=_something(read["params"]),
-            optimizer=rest["optimizer"],
-            objective=rest["objective"],
-            key=jax.random.wrap_key_data(rest["key"]),
-        )
+        return state_of(read["params"], read["rest"])
 
-    def average(self, last: int) -> Any:
-        """The arithmetic mean of the parameters at the last `last` ends of epochs, as NumPy arrays.
+    def _check_shapes(self, step: int, wanted: Snapshot) -> None:
+        """Refuse a checkpoint of another model or optimizer; Orbax would restore other shapes."""
+        folder = self.folder / str(step)
+        with _without_warnings(), closing(ocp.StandardCheckpointer()) as reader:
+            saved: dict[str, Any] = {
+                item: reader.metadata(folder / item).item_metadata for item in ("params", "rest")
+            }
+        if other := difference(saved["params"].tree, wanted.params):
+            raise UserError(f"{folder} is of another model: {other}")
+        if shapes(saved["rest"].tree) != shapes(wanted.rest):
+            raise UserError(
+                f"{folder} has no state of this optimizer, so its training cannot go on; a new run "
+                "can begin with its parameters (initial_parameters_from)"
+            )
 
-        The end of the training counts as the end of an epoch. A checkpoint that an interruption
-        left in the middle of an epoch does not count.
+    def average(self, count: int, order: EpochOrder = "last") -> Any:
+        """The arithmetic mean of the parameters at `count` ends of epochs, as NumPy arrays.
+
+        The end of the training counts as the end of an epoch, see `epoch_ends`.
+
+        Args:
+            count: the number of ends; if fewer are saved, all are taken.
+            order: which ends: the last ones, or those of the lowest validation loss.
 
         Raises:
             UserError: no end of an epoch is saved, or a checkpoint is corrupt.
         """
-        steps = list(itertools.islice(self._epoch_ends(), last))
+        steps = epoch_ends(self.all_progress(), order)[:count]
         if not steps:
             raise UserError(
                 f"{self.folder} holds no parameters of a finished epoch: train the run first"
@@ -211,22 +193,35 @@ class Checkpoints:
         )
 
     def progress(self, step: int) -> RunProgress:
-        """The progress that was saved at `step`."""
-        with self._readable(step):
-            args = ocp.args.Composite(progress=ocp.args.JsonRestore())
-            return RunProgress.read(self._manager.restore(step, args=args)["progress"])
+        """The progress that was saved at `step`.
+
+        Raises:
+            UserError: the checkpoint is corrupt, or another version of attnjax wrote it.
+        """
+        if step not in self._progress:
+            with self._readable(step):
+                args = ocp.args.Composite(progress=ocp.args.JsonRestore())
+                record = self._manager.restore(step, args=args)["progress"]
+            try:
+                self._progress[step] = RunProgress.read(record)
+            except TypeError as error:
+                raise UserError(
+                    f"{self.folder / str(step)} was written by another version of attnjax: {error}"
+                ) from error
+        return self._progress[step]
+
+    def all_progress(self) -> dict[int, RunProgress]:
+        """The progress of each checkpoint, by its step."""
+        return {step: self.progress(step) for step in self.steps}
+
+    def damage(self, step: int) -> str | None:
+        """The damage to the checkpoint of a step, in words; None: it is whole."""
+        return None if step in self._whole else corruption(self.folder / str(step))
 
     def _params(self, step: int) -> Any:
         with self._readable(step):
             args = ocp.args.Composite(params=ocp.args.StandardRestore())
-            return _something(self._manager.restore(step, args=args)["params"])
-
-    def _epoch_ends(self) -> Iterator[int]:
-        """The saved steps at ends of epochs and at the end of the training, the latest first."""
-        for step in reversed(self.steps):
-            progress = self.progress(step)
-            if progress.epoch_end or (progress.stopped and step == self.steps[-1]):
-                yield step
+            return something(self._manager.restore(step, args=args)["params"])
 
     def _set_corrupt_aside(self) -> None:
         """Rename corrupt checkpoints, each with a warning."""
@@ -246,7 +241,7 @@ class Checkpoints:
     def _readable(self, step: int) -> Iterator[None]:
         folder = self.folder / str(step)
         try:
-            damage = None if step in self._whole else corruption(folder)
+            damage = self.damage(step)
             if damage:
                 before = [other for other in self.steps if other < step]
                 raise UserError(
@@ -279,47 +274,19 @@ def latest_step(folder: Path) -> int:
     return max(_saved(Path(folder) / FOLDER), default=0)
 
 
-def average(folder: Path, *, last: int) -> Any:
+def average(folder: Path, count: int, order: EpochOrder = "last") -> Any:
     """The averaged parameters of the run in `folder`; see `Checkpoints.average`."""
     if not (Path(folder) / FOLDER).is_dir():
         raise UserError(f"{folder} has no {FOLDER}: it is not the folder of a trained run")
-    checkpoints = Checkpoints(folder, only_read=True)
-    try:
-        return checkpoints.average(last)
-    finally:
-        checkpoints.close()
+    with closing(Checkpoints(folder, only_read=True)) as checkpoints:
+        return checkpoints.average(count, order)
+
+
+def _outcome(progress: RunProgress) -> tuple[Any, ...]:
+    """What the validation of a step changes."""
+    return progress.epoch_end, progress.loss, progress.stopped
 
 
 def _saved(folder: Path) -> list[int]:
     """The steps of the checkpoints in a folder, corrupt ones left out."""
     return [int(path.name) for path in folder.glob("*") if path.name.isdigit()]
-
-
-def _arrays(tree: Any) -> Any:
-    return jax.tree.map(np.asarray, tree)
-
-
-def _something(params: Any) -> Any:
-    """The parameters as they were before `save` replaced an empty dict by `NOTHING`."""
-    return {} if params.keys() == NOTHING.keys() else params
-
-
-def _blank(like: Any) -> Any:
-    """Zeros of the shapes and types in `like`; a random key becomes some key."""
-
-    def zeros(leaf: Any) -> Any:
-        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-            return jax.random.key(0)
-        return np.zeros(leaf.shape, leaf.dtype)
-
-    return jax.tree.map(zeros, like)
-
-
-def _rest(state: State) -> dict[str, Any]:
-    """Everything in a state but its parameters, as arrays."""
-    return {
-        "step": np.asarray(state.step),
-        "optimizer": _arrays(state.optimizer),
-        "objective": _arrays(state.objective),
-        "key": np.asarray(jax.random.key_data(state.key)),
-    }

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from attnjax.training.checkpoint import RunProgress
+from attnjax.training.run_progress import RunProgress
 from attnjax.training.settings import Training
 
 
@@ -13,8 +13,8 @@ def after_epoch(
 ) -> RunProgress:
     """The progress of a run after an epoch that ended at `step`.
 
-    If the last step cuts an epoch short, its loss is kept apart (`last_loss`): a run that is
-    lengthened later must go on as if it had been longer from the start.
+    If the last step cuts an epoch short, its loss does not count as one of the epochs': a run that
+    is lengthened later must go on as if it had been longer from the start.
 
     Args:
         progress: the progress before.
@@ -24,13 +24,13 @@ def after_epoch(
         training: how long the training lasts.
     """
     if loss is not None and not np.isfinite(loss):
+        loss = np.inf
         progress = replace(progress, best=np.inf, waited=progress.waited + 1)
-    elif loss is not None and step % per_epoch:
-        progress = replace(progress, last_loss=loss)
-    elif loss is not None and (progress.best is None or loss < progress.best):
-        progress = replace(progress, best=loss, waited=0)
-    elif loss is not None:
-        progress = replace(progress, waited=progress.waited + 1)
+    elif loss is not None and not step % per_epoch:
+        lowest = progress.best is None or loss < progress.best
+        waited = 0 if lowest else progress.waited + 1
+        progress = replace(progress, best=loss if lowest else progress.best, waited=waited)
+    progress = replace(progress, loss=loss)
     if training.patience is not None and progress.waited >= training.patience:
         progress = replace(progress, stopped="patience")
     if step >= training.steps:

@@ -1,7 +1,9 @@
 """A run's log: rows in metrics.jsonl, and the same numbers for TensorBoard."""
 
+import errno
 import hashlib
 import json
+import os
 import time
 from contextlib import closing
 from dataclasses import dataclass
@@ -80,7 +82,8 @@ class MetricsLog:
     def write(self, *, step: int, epoch: int, split: str, **values: float) -> None:
         """Add a row."""
         line = _line({"step": step, "epoch": epoch, "split": split, **values}).encode()
-        self._file.write(line)
+        if self._file.write(line) < len(line):  # so a disk that becomes full says it
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._size += len(line)
         self._digest.update(line)
         scalars = [

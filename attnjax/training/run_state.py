@@ -12,8 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnjax.errors import UserError
-from attnjax.training.checkpoint import Checkpoints, RunProgress
+from attnjax.training.checkpoint import Checkpoints
 from attnjax.training.metrics_log import MetricsLog
+from attnjax.training.run_progress import RunProgress
 from attnjax.training.schedules import Schedule
 from attnjax.training.settings import Training
 from attnjax.training.step import State
@@ -42,7 +43,7 @@ class TrainResult:
     """The result of a finished training.
 
     Attributes:
-        params: the mean of the parameters at the last `Training.average` ends of epochs, in NumPy.
+        params: the mean of the parameters at ends of epochs, see `Training.average`, in NumPy.
         step: the number of updates.
         epochs: the number of passes over the data.
         seconds: the training time over all resumes; runs that train together share it equally.
@@ -79,9 +80,9 @@ class RunState:
 
     def result(self, training: Training, per_epoch: int) -> TrainResult:
         """The result, once the run has stopped."""
-        losses = (self.progress.best, self.progress.last_loss)
+        losses = (self.progress.best, self.progress.loss)
         return TrainResult(
-            params=self.checkpoints.average(training.average),
+            params=self.checkpoints.average(training.average, training.result),
             step=self.step,
             epochs=self.step / per_epoch,
             seconds=self.progress.seconds,
@@ -102,7 +103,7 @@ class FollowedRun(RunState):
 def _lengthened(progress: RunProgress, training: Training) -> RunProgress:
     """The progress of a finished run that is to have more steps."""
     waited = training.patience is not None and progress.waited >= training.patience
-    return replace(progress, stopped="patience" if waited else None, last_loss=None)
+    return replace(progress, stopped="patience" if waited else None)
 
 
 def open_runs(runs: Sequence[Run], training: Training, opened: ExitStack) -> list[RunState]:

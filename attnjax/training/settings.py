@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from attnjax.config.constraints import PositiveInt
+from attnjax.config.constraints import NonNegativeInt, PositiveInt
 from attnjax.config.walk import walk
 from attnjax.data.batching import Batching
 from attnjax.data.corpus import Corpus, Encoded
@@ -14,6 +14,7 @@ from attnjax.training.objectives.base import Objective
 from attnjax.training.optimizers import Optimizer
 
 type Precision = Literal["float32", "bfloat16"]
+type EpochOrder = Literal["last", "best"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +25,11 @@ class Training:
         steps: the number of updates.
         patience: the number of epochs in a row without a lower validation loss after which training
             ends early; None: training never ends early.
-        average: the number of last epochs whose final parameters are averaged.
+        average: the number of epochs whose final parameters are averaged.
+        result: which epochs these are: the last ones, or those of the lowest validation loss.
+        keep_last: the number of last epochs whose checkpoints are kept on disk.
+        keep_best: the number of epochs of the lowest validation loss whose checkpoints are kept.
+            What is averaged is kept in any case.
         parallel: how a step runs on several devices, all with the same result: "mesh" and "pmap"
             hold parameters and optimizer state on every device, "fsdp" a slice of them on each; see
             `attnjax.training.sharding`.
@@ -39,23 +44,40 @@ class Training:
     steps: PositiveInt = 1000
     patience: PositiveInt | None = None
     average: PositiveInt = 1
+    result: EpochOrder = "last"
+    keep_last: PositiveInt = 1
+    keep_best: NonNegativeInt = 0
     parallel: Literal["mesh", "pmap", "fsdp"] = "mesh"
     precision: Precision = "float32"
     batching: Batching = field(default_factory=Batching)
     device_tokens: PositiveInt | None = None
 
+    @property
+    def needs_every_epoch(self) -> bool:
+        """Whether every end of an epoch is saved, not only the latest now and then."""
+        best = self.result == "best" or self.keep_best > 0
+        return best or max(self.average, self.keep_last) > 1
+
     def check(self, corpus: Corpus) -> None:
         """Refuse a corpus that cannot be trained on.
 
         Raises:
-            UserError: there are no training examples, `patience` has no validation examples, an
-                example is longer than `device_tokens`, or as `Batching.check`.
+            UserError: there are no training examples, a setting has no validation examples that it
+                needs, an example is longer than `device_tokens`, or as `Batching.check`.
         """
         if not corpus.splits.get("train"):
             raise UserError("the corpus has no training examples")
         valid = corpus.splits.get("valid")
-        if self.patience is not None and not valid:
-            raise UserError("training.patience needs validation examples, and the corpus has none")
+        validated = {
+            "patience": self.patience is not None,
+            "result best": self.result == "best",
+            "keep_best": self.keep_best > 0,
+        }
+        for name, wanted in validated.items():
+            if wanted and not valid:
+                raise UserError(
+                    f"training.{name} needs validation examples, and the corpus has none"
+                )
         for split in ("train", "valid") if valid else ("train",):
             self.batching.check(corpus.splits[split], f" of the {split} split")
             self._check_rows(corpus.splits[split], f"of the {split} split")

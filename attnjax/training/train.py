@@ -10,11 +10,11 @@ from rich.console import Console
 
 from attnjax.errors import Diverged, Interrupted
 from attnjax.training import hosts, sharding
-from attnjax.training.checkpoint import RunProgress
 from attnjax.training.console import display
-from attnjax.training.disk import full_disk
+from attnjax.training.disk import writable
 from attnjax.training.interruption import interruption
 from attnjax.training.requests import Requests
+from attnjax.training.run_progress import RunProgress
 from attnjax.training.run_state import FollowedRun, Run, RunState, TrainResult, open_runs
 from attnjax.training.settings import Training
 from attnjax.training.train_setup import TrainSetup
@@ -49,7 +49,7 @@ def train(
 
     Raises:
         Diverged: a loss or a gradient is not finite. The other runs are trained to their ends.
-        UserError: the disk is full.
+        UserError: a folder cannot be written to.
         Interrupted: a signal of `interruption` came; every run is saved.
     """
     title = title or runs[0].folder.name
@@ -62,7 +62,7 @@ def train(
     if devices.idle:
         console.print(f"{title}: {_idle(devices)}", highlight=False, soft_wrap=True, markup=False)
     with ExitStack() as opened:
-        opened.enter_context(full_disk(runs[0].folder))
+        opened.enter_context(writable(runs[0].folder))
         requests = Requests(opened.enter_context(interruption()))
         states = _opened(runs, training, opened)
         _restore(states, setup)

@@ -1,7 +1,7 @@
 """The training loop, from the beginning or from a checkpoint to the end: read `Trainer.fit`."""
 
-import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -12,20 +12,17 @@ import numpy as np
 from attnjax.data.batching import Batch
 from attnjax.errors import Diverged, Interrupted, UserError
 from attnjax.training import hosts, sharding
+from attnjax.training.checkpoint import Checkpoints
 from attnjax.training.console import Display
 from attnjax.training.early_stopping import after_epoch
 from attnjax.training.requests import Requests
 from attnjax.training.run_state import RunState, stack, unstack
+from attnjax.training.saves import Saves
 from attnjax.training.schedules import Schedule
+from attnjax.training.snapshot import Snapshot
 from attnjax.training.step import State, evaluation_step, train_step, train_step_at
 from attnjax.training.train_log import TrainLog
 from attnjax.training.train_setup import TrainSetup
-
-SECONDS_BETWEEN_CHECKPOINTS, SECONDS_WITHIN_AN_EPOCH = 60, 600
-"""The shortest times between checkpoints at ends of epochs, and within an epoch.
-
-If parameters are averaged, every end of an epoch is saved.
-"""
 
 
 @cache
@@ -53,7 +50,9 @@ class Trainer:
         self.setup, self.recipe, self.training = setup, setup.recipe, setup.recipe.training
         self.runs, self.devices, self.requests = runs, devices, requests
         self.before_save = before_save
-        self.step, self.saved = runs[0].step, time.monotonic()
+        self.step = runs[0].step
+        self.validated = self.step if runs[0].progress.epoch_end else 0
+        self.saves = Saves(self.training)
         self.log = TrainLog(runs, setup, shown)
         self.rates_differ = any(run.run.schedule is not None for run in runs)
         step = train_step_at if self.rates_differ else train_step
@@ -68,24 +67,29 @@ class Trainer:
             Diverged: a loss or a gradient of every run is not finite.
             Interrupted: a signal of `interruption` came; all runs are saved.
         """
+        with closing(self.saves):
+            while self.runs:
+                self._update(self._epoch_end())
+                losses = self._validate() if self.step == self._epoch_end() else None
+                if losses is not None:
+                    self._end_epoch(losses)
+                    self.requests.compare(save=self._save_is_due(epoch_ended=True), wait=True)
+                if self.requests.save:
+                    self._save()
+                if self.requests.signal:
+                    self.saves.wait()
+                    where = f"{self.runs[0].run.folder} is saved at step {self.step}"
+                    raise Interrupted(where, self.requests.signal)
+                if losses is not None:
+                    self.log.begin_epoch()
+                    self._drop_stopped()
+            self.saves.wait()
+
+    def _epoch_end(self) -> int:
+        """The last step of the epoch; the present step if only its validation is still to come."""
         per_epoch = self.setup.plan.per_epoch
-        while self.runs:
-            end = min((self.step // per_epoch + 1) * per_epoch, self.training.steps)
-            self._update(end)
-            epoch_ended = self.step == end
-            if epoch_ended:
-                losses = self._validate()
-                self._stop_early(losses)
-                self.log.end_epoch(self.step, losses)
-                self.requests.compare(save=self._save_is_due(epoch_ended=True), wait=True)
-            if self.requests.save:
-                self._save()
-            if self.requests.signal:
-                where = f"{self.runs[0].run.folder} is saved at step {self.step}"
-                raise Interrupted(where, self.requests.signal)
-            if epoch_ended:
-                self.log.begin_epoch()
-                self._drop_stopped()
+        ended = self.step if self.step > self.validated else self.step + 1
+        return min(-(-ended // per_epoch) * per_epoch, self.training.steps)
 
     def _update(self, end: int) -> None:
         """Update until step `end`, a signal, or a save that is due within the epoch.
@@ -101,6 +105,7 @@ class Trainer:
             if unread is not None:
                 self._record(*unread)
             unread = self.step, metrics
+            self.saves.check()
             self.requests.compare(save=self._save_is_due(epoch_ended=False), wait=False)
             if self.requests.save:
                 break
@@ -130,25 +135,32 @@ class Trainer:
         self._check_finite(step, "gradient", values["gradient_norm"])
         self.log.step(step, values)
 
-    def _validate(self) -> dict[str, np.ndarray]:
-        """Means over the validation examples, a value for each run; {} without examples."""
-        if not self.setup.valid:
-            return {}
-        copies = (self._stacked([batch] * len(self.runs)) for batch in self.setup.valid)
-        totals = [
-            self._evaluation_step(self.state.params, self.devices.shard(batch)) for batch in copies
-        ]
+    def _validate(self) -> dict[str, np.ndarray] | None:
+        """Means over the validation examples, a value for each run; {} without examples.
+
+        None: a signal came first. The validation is begun again when the training goes on.
+        """
+        totals = []
+        for batch in self.setup.valid:
+            if self.requests.signal:
+                return None
+            copies = self.devices.shard(self._stacked([batch] * len(self.runs)))
+            totals.append(self._evaluation_step(self.state.params, copies))
         sums: dict[str, tuple[Any, Any]] = {}
         for batch in totals:
+            if self.requests.signal:
+                return None
             for name, pair in self._fetch(batch).items():
                 total, count = sums.get(name, (0.0, 0.0))
                 sums[name] = total + pair[0], count + pair[1]
         means = {name: total / count for name, (total, count) in sums.items()}
-        self._check_finite(self.step, "validation loss", means["loss"])
+        if means:
+            self._check_finite(self.step, "validation loss", means["loss"])
         return means
 
-    def _stop_early(self, losses: dict[str, np.ndarray]) -> None:
-        """Update the progress of each run by its validation loss, and mark the runs that stop."""
+    def _end_epoch(self, losses: dict[str, np.ndarray]) -> None:
+        """Log an epoch, and mark the runs that stop; `losses` has a value for each run."""
+        self.validated = self.step
         for index, run in enumerate(self.runs):
             run.progress = after_epoch(
                 run.progress,
@@ -157,41 +169,40 @@ class Trainer:
                 per_epoch=self.setup.plan.per_epoch,
                 training=self.training,
             )
+        self.log.end_epoch(self.step, losses)
 
     def _save_is_due(self, *, epoch_ended: bool) -> bool:
-        since = time.monotonic() - self.saved
-        if not epoch_ended:
-            return since >= SECONDS_WITHIN_AN_EPOCH
-        stopped = any(run.progress.stopped for run in self.runs)
-        return stopped or self.training.average > 1 or since >= SECONDS_BETWEEN_CHECKPOINTS
+        stopped = epoch_ended and any(run.progress.stopped for run in self.runs)
+        return stopped or self.saves.due(epoch_ended=epoch_ended)
 
     def _save(self) -> None:
-        """Save all runs; the first process does, and the others help it to get their states."""
+        """Begin to save all runs; the first process does, the others help to get the states."""
         states = self._states()
         if hosts.is_first():
             self.before_save()
-            self._write(states)
+        self.saves.begin(self._snapshots(states) if hosts.is_first() else [])
         self.requests.saved()
-        self.saved = time.monotonic()
 
-    def _write(self, states: list[State]) -> None:
-        """Write all runs' checkpoints, and only then delete older ones; see `open_runs`."""
+    def _snapshots(self, states: list[State]) -> list[tuple[Checkpoints, Snapshot]]:
+        """What is to be saved of each run that has not diverged, and where."""
         together = tuple(run.run.folder.name for run in self.runs if run.failure is None)
+        validated, per_epoch = self.step == self.validated, self.setup.plan.per_epoch
+        group = []
         for run, seconds, state in zip(self.runs, self.log.seconds, states, strict=True):
             if run.failure is not None:
                 continue
             run.step = self.step
             run.progress = replace(
                 run.progress,
+                epochs=self.step / per_epoch,
+                loss=run.progress.loss if validated else None,
                 seconds=seconds,
-                epoch_end=self.step % self.setup.plan.per_epoch == 0,
+                epoch_end=validated and self.step % per_epoch == 0,
                 together=together,
                 log=run.log.end,
             )
-            run.checkpoints.save(state, run.progress)
-        for run in self.runs:
-            if run.failure is None:
-                run.checkpoints.prune(keep=self.training.average)
+            group.append((run.checkpoints, Snapshot.of(state, run.progress)))
+        return group
 
     def _drop_stopped(self) -> None:
         """Drop the runs that have stopped or diverged from the group."""

@@ -116,12 +116,12 @@ def test_a_finished_run_is_lengthened_to_the_bits_of_the_longer_one(tiny, tmp_pa
     grown = read_sealed(folder(tiny) / "result.json")
     assert (first["step"], grown["step"]) == (6, 9)
     assert read_sealed(folder(tiny) / "result-6.json") == first
-    params = average(folder(tiny), last=1)
+    params = average(folder(tiny), 1)
     shutil.rmtree(tmp_path / "runs")
     assert run(tiny, "--training.steps", "9") == 0
     whole = read_sealed(folder(tiny) / "result.json")
     assert grown["metrics"] == whole["metrics"]
-    assert all(jax.tree.leaves(jax.tree.map(np.array_equal, params, average(folder(tiny), last=1))))
+    assert all(jax.tree.leaves(jax.tree.map(np.array_equal, params, average(folder(tiny), 1))))
     # shorter it cannot get, nor may other settings change
     capsys.readouterr()
     for words, expected in (

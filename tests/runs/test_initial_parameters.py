@@ -109,7 +109,7 @@ def begun(experiment, runs: Path, folder: Path):
 def test_a_run_takes_what_fits_and_draws_the_rest(trained, tmp_path):
     runs, printed = trained
     source = runs / "read" / "pretraining" / "seed-0"
-    theirs = flat(average(source, last=1))
+    theirs = flat(average(source, 1))
     setup, said = begun(fine_tuned(runs), runs, tmp_path)
     found = flat(setup.initial_state(0).params)
     drawn = flat(replace(setup, initial={}).initial_state(0).params)

@@ -16,6 +16,7 @@ from attnjax.errors import Interrupted
 from attnjax.training import metrics_log, train_log, trainer
 from attnjax.training.checkpoint import Checkpoints
 from attnjax.training.schedules import Constant, InverseSquareRoot
+from attnjax.training.settings import Training
 from tests.training.looping import BATCHING, CORPUS, PER_EPOCH, go, interrupt, same
 from tests.training.toy import Toy
 
@@ -143,11 +144,11 @@ def test_a_kill_while_old_saves_are_deleted_changes_no_bit(tmp_path, monkeypatch
     whole = go(tmp_path / "whole", 0, 1)
     prune, pruned = Checkpoints.prune, []
 
-    def killed(checkpoints: Checkpoints, *, keep: int) -> None:
+    def killed(checkpoints: Checkpoints, training: Training) -> None:
         if pruned:
             raise RuntimeError("killed")
         pruned.append(True)
-        prune(checkpoints, keep=keep)
+        prune(checkpoints, training)
 
     with monkeypatch.context() as patched:
         patched.setattr(Checkpoints, "prune", killed)

@@ -19,7 +19,7 @@ import pytest
 
 from attnjax.data.batching import BatchPlan
 from attnjax.errors import Interrupted, UserError
-from attnjax.training import checkpoint, console, corruption, metrics_log, trainer
+from attnjax.training import checkpoint, console, corruption, metrics_log, saves, trainer
 from attnjax.training.run_state import RunState
 from attnjax.training.schedules import Schedule
 from tests.training.looping import PER_EPOCH, go, interrupt, same
@@ -53,11 +53,11 @@ def test_leaves_an_averaged_result_and_one_row_a_place(tmp_path, capfd):
     mean = jax.tree.map(lambda a, b: (a + b) / 2, *saved)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), outcome.params, mean)
     assert not same(saved[0], saved[1])
-    assert same(checkpoint.average(folder, last=2), outcome.params)
+    assert same(checkpoint.average(folder, 2), outcome.params)
     # a training may be writing its next one meanwhile
     unfinished = folder / checkpoint.FOLDER / f"{steps_wanted + 1}.orbax-checkpoint-tmp"
     unfinished.mkdir()
-    assert same(checkpoint.average(folder, last=2), outcome.params)
+    assert same(checkpoint.average(folder, 2), outcome.params)
     unfinished.rmdir()
 
     rows = [json.loads(line) for line in (folder / metrics_log.FILE).read_text().splitlines()]
@@ -115,7 +115,7 @@ class Bursting(Schedule):
 
 def test_a_long_epoch_is_saved_within(tmp_path, monkeypatch):
     (whole,) = go(tmp_path / "whole", 0)
-    monkeypatch.setattr(trainer, "SECONDS_WITHIN_AN_EPOCH", 0)
+    monkeypatch.setattr(saves, "SECONDS_WITHIN_AN_EPOCH", 0)
     batch = BatchPlan.batch
 
     def killed(plan: BatchPlan, step: int, seed: int) -> Any:
@@ -160,7 +160,7 @@ def test_what_a_training_has_deleted_meanwhile_is_no_broken_checkpoint(tmp_path,
 
     monkeypatch.setattr(corruption, "_digest", pruned)
     with pytest.raises(UserError, match=r"is being trained, and the checkpoint of step 2 .* again"):
-        checkpoint.average(tmp_path / "0", last=1)
+        checkpoint.average(tmp_path / "0", 1)
 
 
 def test_a_loss_that_is_not_finite_stops_the_run_and_names_the_step(tmp_path):
@@ -168,9 +168,7 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_names_the_step(tmp_path):
     with pytest.raises(UserError, match=rf"{tmp_path}/0: the loss of step {PER_EPOCH + 3} is nan"):
         go(tmp_path, 0, 1, average=2, schedule=Bursting())
     assert steps(tmp_path / "0") == [PER_EPOCH]
-    assert all(
-        np.isfinite(x).all() for x in jax.tree.leaves(checkpoint.average(tmp_path / "0", last=1))
-    )
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves(checkpoint.average(tmp_path / "0", 1)))
 
 
 def flip_a_bit(path: Path) -> None:
@@ -193,7 +191,7 @@ def test_a_corrupt_checkpoint_is_kept_aside_and_the_one_before_goes_on(tmp_path,
         harm(max(files, key=lambda path: path.stat().st_size))
         # who only reads says so, and changes nothing
         with pytest.raises(UserError, match=rf"{folder}/{last} is corrupt.* step {before} is th"):
-            checkpoint.average(tmp_path / "0", last=2)
+            checkpoint.average(tmp_path / "0", 2)
         capfd.readouterr()
         assert same(go(tmp_path, 0, average=2)[0].params, whole[0].params)
         said = capfd.readouterr().err
@@ -222,7 +220,7 @@ def test_what_is_no_corruption_passes_through(tmp_path, monkeypatch):
 
     monkeypatch.setattr(ocp.CheckpointManager, "restore", refuse)
     with pytest.raises(RuntimeError, match="no memory") as caught:
-        checkpoint.average(tmp_path / "0", last=1)
+        checkpoint.average(tmp_path / "0", 1)
     assert "checkpoints/2, whose files are not damaged" in caught.value.__notes__[0]
 
 
@@ -321,7 +319,7 @@ def test_a_full_disk_is_said_and_leaves_the_checkpoint_before(tmp_path, monkeypa
 
 def test_says_what_is_missing(tmp_path):
     with pytest.raises(UserError, match="is not the folder of a trained run"):
-        checkpoint.average(tmp_path, last=1)
+        checkpoint.average(tmp_path, 1)
 
 
 def test_a_killed_deletion_leaves_no_half_of_a_checkpoint(tmp_path, monkeypatch, capfd):

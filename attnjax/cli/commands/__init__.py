@@ -4,6 +4,7 @@ from attnjax.cli.command import Command
 from attnjax.cli.commands import (
     bench,
     check,
+    checkpoints,
     evaluate,
     experiments,
     import_model,
@@ -23,6 +24,7 @@ MODULES = (
     parts,
     check,
     report,
+    checkpoints,
     evaluate,
     predict,
     import_model,

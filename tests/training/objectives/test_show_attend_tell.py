@@ -25,7 +25,7 @@ from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer
-from attnjax.training.checkpoint import Checkpoints, RunProgress
+from attnjax.training.checkpoint import Checkpoints
 from attnjax.training.objectives.base import CrossEntropy, shifted
 from attnjax.training.objectives.show_attend_tell import (
     DoublyStochastic,
@@ -34,8 +34,10 @@ from attnjax.training.objectives.show_attend_tell import (
     coverage,
 )
 from attnjax.training.optimizers import Adam
+from attnjax.training.run_progress import RunProgress
 from attnjax.training.schedules import Constant
 from attnjax.training.settings import Recipe, Training
+from attnjax.training.snapshot import Snapshot
 from attnjax.training.step import State, on_one_device, train_step
 from tests.attention import oracle
 from tests.training.toy import Toy
@@ -229,7 +231,7 @@ def test_the_baseline_goes_from_update_to_update_and_through_a_checkpoint(tmp_pa
         expected = 0.9 * expected + 0.1 * float(metrics["log_likelihood"])
         assert float(state.objective) == pytest.approx(expected, rel=1e-5)
     checkpoints = Checkpoints(tmp_path)
-    checkpoints.save(state, RunProgress(epoch_end=True))
+    checkpoints.save(Snapshot.of(state, RunProgress(epoch_end=True)))
     restored = checkpoints.restore(3, jax.eval_shape(lambda: state))
     assert float(restored.objective) == float(state.objective)
     checkpoints.close()

@@ -9,10 +9,12 @@ from attnjax.attention.attention import Attention
 from attnjax.attention.kernel_score import LearnedGaussian
 from attnjax.data.batching import Batch
 from attnjax.models.kernel_regression import KernelRegression
-from attnjax.training.checkpoint import Checkpoints, RunProgress
+from attnjax.training.checkpoint import Checkpoints
 from attnjax.training.objectives.squared_error import SquaredError, squared_error
 from attnjax.training.optimizers import Adam
+from attnjax.training.run_progress import RunProgress
 from attnjax.training.settings import Recipe, Training
+from attnjax.training.snapshot import Snapshot
 from attnjax.training.step import initial_state
 
 MODEL = KernelRegression(attention=Attention(score=LearnedGaussian(bandwidth=0.7)))
@@ -80,7 +82,7 @@ def test_a_model_without_parameters_is_saved_and_read_back(tmp_path):
     state = initial_state(jax.random.key(0), Batch(points, points), recipe=recipe)
     assert state.params == {}
     checkpoints = Checkpoints(tmp_path)
-    checkpoints.save(state, RunProgress(epoch_end=True))
+    checkpoints.save(Snapshot.of(state, RunProgress(epoch_end=True)))
     restored = checkpoints.restore(0, state)
     assert restored.params == {}
     assert jax.tree.structure(restored) == jax.tree.structure(state)

@@ -1,0 +1,174 @@
+"""A trained run as one file: safetensors with everything else of the run in its metadata.
+
+The arrays have the names of the parameters ("encoder.layers_0.feed_forward.out.kernel"). The
+metadata are texts:
+
+    format       "attnjax"
+    config       the run's config.json: experiment, variant, seed, every setting
+    experiment   the text of the run's experiment.py
+    vocabulary   a JSON object: the files of the run's vocabulary, by name, in base64
+    step         the number of updates
+    parameters   the SHA-256 of the parameters and their names
+"""
+
+import base64
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import jax
+import numpy as np
+from flax import traverse_util
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from attnjax.data.vocabularies import load_vocabularies
+from attnjax.errors import UserError
+from attnjax.runs.imported import write_imported
+from attnjax.runs.initial_parameters import params_digest
+from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read
+from attnjax.runs.run_folder import VOCABULARY
+from attnjax.training.checkpoint import average, latest_step
+
+FORMAT = "attnjax"
+TEXTS = ("config", "experiment", "vocabulary", "step", "parameters")
+"""The metadata beside the format."""
+
+
+def export(folder: Path, file: Path, *, last: int | None = None) -> int:
+    """Write a trained run into a file; returns the number of parameters.
+
+    Args:
+        folder: the run's folder.
+        file: the file to be written, which must not be there.
+        last: the number of last epochs whose parameters are averaged; None: the parameters of the
+            run's result.
+
+    Raises:
+        UserError: the run is not trained yet, is damaged, or the file is there already.
+    """
+    found = read(folder)
+    if file.exists():
+        raise UserError(f"{file} is there already: choose another file")
+    training = found.settings["training"]
+    if last is None:
+        params = average(folder, training["average"], training["result"])
+    else:
+        params = average(folder, last)
+    load_vocabularies(folder / VOCABULARY, found.vocabulary)  # refuses a damaged one
+    words = (path for path in sorted((folder / VOCABULARY).rglob("*")) if path.is_file())
+    texts = {
+        "format": FORMAT,
+        "config": (folder / CONFIG).read_text(encoding="utf-8"),
+        "experiment": (folder / EXPERIMENT).read_text(encoding="utf-8"),
+        "vocabulary": json.dumps(
+            {
+                path.relative_to(folder / VOCABULARY).as_posix(): base64.b64encode(
+                    path.read_bytes()
+                ).decode()
+                for path in words
+            }
+        ),
+        "step": str(latest_step(folder)),
+        "parameters": params_digest(params),
+    }
+    arrays: dict[str, Any] = dict(
+        traverse_util.flatten_dict(jax.tree.map(np.ascontiguousarray, params), sep=".")
+    )
+    whole = file.with_name(f"{file.name}.{os.getpid()}.tmp")
+    try:
+        save_file(arrays, whole, texts)
+        whole.replace(file)
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{file} cannot be written: {error}") from error
+    finally:
+        whole.unlink(missing_ok=True)
+    return sum(array.size for array in arrays.values())
+
+
+def import_export(file: Path, runs: Path) -> Path:
+    """Make a run's folder of a file that `export` wrote; returns the folder.
+
+    Nothing of the file is executed. The run is finished, and has no metrics.
+
+    Args:
+        file: the file.
+        runs: the folder of all runs.
+
+    Raises:
+        UserError: the file is missing, damaged or no export of attnjax, or the run is there
+            already.
+    """
+    texts, arrays = _read(file)
+    runs.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=runs, prefix=".import-") as made:
+        run = Path(made) / "run"
+        _write_files(run, texts, file)
+        found = read(run)
+        load_vocabularies(run / VOCABULARY, found.vocabulary)
+        params: Any = traverse_util.unflatten_dict(arrays, sep=".")
+        if params_digest(params) != texts["parameters"]:
+            raise UserError(f"{file} is damaged: its parameters are not those that were exported")
+        target = _place(runs, found, file)
+        step = int(texts["step"])
+        write_imported(run, params, variant=found.variant, seed=found.seed, step=step)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        run.rename(target)
+    return target
+
+
+def _read(file: Path) -> tuple[Mapping[str, str], dict[str, np.ndarray]]:
+    """The texts and the arrays of a file."""
+    if not file.is_file():
+        raise UserError(f"there is no file {file}")
+    try:
+        with safe_open(file, framework="numpy") as opened:
+            texts = opened.metadata() or {}
+            arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, TypeError, KeyError) as error:
+        raise UserError(f"{file} is no file of safetensors that can be read: {error}") from error
+    if texts.get("format") != FORMAT or not all(name in texts for name in TEXTS):
+        raise UserError(f"{file} is no export of attnjax: `attnjax checkpoints` writes such files")
+    return texts, arrays
+
+
+def _write_files(run: Path, texts: Mapping[str, str], file: Path) -> None:
+    """Write the files of a run but its checkpoint and result."""
+    (run / VOCABULARY).mkdir(parents=True)
+    (run / CONFIG).write_text(texts["config"], encoding="utf-8")
+    (run / EXPERIMENT).write_text(texts["experiment"], encoding="utf-8")
+    try:
+        words = json.loads(texts["vocabulary"])
+        for name, content in words.items():
+            path = run / VOCABULARY / _below(name)
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(base64.b64decode(content, validate=True))
+    except (ValueError, AttributeError, TypeError) as error:
+        raise UserError(f"{file} is damaged: its vocabulary cannot be read ({error})") from error
+
+
+def _place(runs: Path, found: Manifest, file: Path) -> Path:
+    """The folder of the run, which must be free."""
+    setting = "" if found.setting is None else f"-{found.setting}"
+    try:
+        folder = runs / _below(f"{found.experiment}{setting}") / _below(found.variant)
+    except ValueError as error:
+        raise UserError(f"{file} is damaged: {error}") from error
+    if (folder / f"seed-{found.seed}").exists():
+        raise UserError(f"{folder / f'seed-{found.seed}'} is there already: choose another --runs")
+    return folder / f"seed-{found.seed}"
+
+
+def _below(name: str) -> PurePosixPath:
+    """A path that stays below its folder.
+
+    Raises:
+        ValueError: it does not.
+    """
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or not path.parts:
+        raise ValueError(f"{name!r} is no path below the run's folder")
+    return path

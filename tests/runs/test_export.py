@@ -1,0 +1,146 @@
+"""`attnjax checkpoints` and `attnjax import attnjax`: lists, damage, and a file that is a run."""
+
+import json
+import shutil
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from flax import traverse_util
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
+
+from attnjax.cli.main import main
+from attnjax.errors import UserError
+from attnjax.runs.export import import_export
+from attnjax.runs.initial_parameters import params_digest
+from attnjax.runs.trained import open_trained
+from tests.cli.saying import TINY, sentence
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    kept = ["--training.keep_last", "2", "--training.keep_best", "1"]
+    words = ["run", TINY, "--variant", "cosine", "--seeds", "1", *kept, "--runs", str(folder)]
+    assert main(words) == 0
+    return folder / "tiny/cosine/seed-0"
+
+
+@pytest.fixture(scope="module")
+def file(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("exports") / "run.safetensors"
+    assert main(["checkpoints", str(run), "--export", str(path)]) == 0
+    return path
+
+
+def same(ours: object, theirs: object) -> bool:
+    return all(jax.tree.leaves(jax.tree.map(np.array_equal, ours, theirs)))
+
+
+def test_an_export_becomes_a_run_of_equal_bits(run, file, tmp_path, capsys):
+    assert main(["import", "attnjax", str(file), "--runs", str(tmp_path)]) == 0
+    imported = tmp_path / "tiny/cosine/seed-0"
+    assert capsys.readouterr().out == f"{imported} (initial_parameters_from: tiny/cosine)\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["tiny"], "nothing else is left"
+    ours, theirs = (open_trained(folder, trust=True) for folder in (imported, run))
+    assert same(ours.params, theirs.params)
+    assert ours.manifest == theirs.manifest
+    assert ours.finished
+    shown = []
+    for folder in (imported, run):
+        assert main(["evaluate", str(folder), "--json"]) == 0
+        shown.append(json.loads(capsys.readouterr().out) | {"run": ""})
+    assert shown[0] == shown[1]
+    assert "is there already" in sentence(
+        capsys, "import", "attnjax", str(file), "--runs", str(tmp_path)
+    )
+
+
+def test_any_program_can_read_an_export(run, file):
+    with safe_open(file, framework="numpy") as opened:
+        texts = opened.metadata()
+    assert texts["format"] == "attnjax"
+    assert json.loads(texts["config"])["settings"]["model"]["width"] == 16
+    params = traverse_util.flatten_dict(open_trained(run, trust=True).params, sep=".")
+    arrays = load_file(file)
+    assert arrays.keys() == params.keys()
+    assert all(np.array_equal(arrays[name], params[name]) for name in params)
+
+
+def test_an_imported_run_begins_others_and_does_not_go_on(file, tmp_path, capsys):
+    assert main(["import", "attnjax", str(file), "--runs", str(tmp_path)]) == 0
+    words = ["run", TINY, "--variant", "cosine", "--seeds", "1", "--training.steps", "9"]
+    words += ["--training.keep_last", "2", "--training.keep_best", "1", "--runs", str(tmp_path)]
+    assert main(words) == 2
+    assert "has no state of this optimizer" in capsys.readouterr().err
+
+
+def test_the_checkpoints_are_listed_with_their_reasons(run, tmp_path, capsys):
+    assert main(["checkpoints", str(run)]) == 0
+    heads, *rows = capsys.readouterr().out.splitlines()
+    assert heads.split() == ["checkpoint", "epochs", "valid", "loss", "size", "state", "kept"]
+    *_, last = rows
+    assert last.split()[0] == "6"
+    assert "whole" in last
+    assert "latest" in last
+    assert "result" in last
+    # a damaged one is named, and no file is changed
+    copy = shutil.copytree(run, tmp_path / "copy")
+    (copy / "checkpoints/6/digest").write_text("0")
+    before = sorted(path for path in copy.rglob("*"))
+    assert main(["checkpoints", str(copy)]) == 0
+    assert "checkpoints/6 is corrupt" in capsys.readouterr().out
+    assert main(["checkpoints", str(copy), "--verify"]) == 1
+    assert main(["checkpoints", str(run), "--verify"]) == 0
+    assert sorted(path for path in copy.rglob("*")) == before
+    assert "checkpoints/6 is corrupt" in sentence(
+        capsys, "checkpoints", str(copy), "--export", str(tmp_path / "x")
+    )
+    assert not (tmp_path / "x").exists()
+
+
+def test_what_cannot_be_exported_or_imported_is_said(run, file, tmp_path, capsys):
+    export, import_ = ["checkpoints", str(run)], ["import", "attnjax"]
+    assert "--average goes with --export" in sentence(capsys, *export, "--average", "2")
+    assert "is there already" in sentence(capsys, *export, "--export", str(file))
+    gone = tmp_path / "no/folder/x"
+    assert f"{gone} cannot be written" in sentence(capsys, *export, "--export", str(gone))
+    assert "is not the folder of a run" in sentence(capsys, "checkpoints", str(tmp_path))
+    assert f"there is no file {gone}" in sentence(capsys, *import_, str(gone))
+    assert "no file of safetensors" in sentence(capsys, *import_, TINY)
+    plain = tmp_path / "plain"
+    save_file({"a": np.ones(2)}, plain)
+    assert "is no export of attnjax" in sentence(capsys, *import_, str(plain))
+
+
+@pytest.mark.parametrize(
+    "name, change, said",
+    [
+        ("vocabulary", lambda _: '{"../../evil": ""}', "is no path below the run's folder"),
+        ("vocabulary", lambda _: "[1]", "its vocabulary cannot be read"),
+        (
+            "config",
+            lambda text: text.replace('"cosine"', '"../cosine"'),
+            "does not match its digest",
+        ),
+        ("parameters", lambda _: "0", "its parameters are not those that were exported"),
+    ],
+)
+def test_a_changed_export_is_refused_and_leaves_nothing(file, tmp_path, name, change, said):
+    with safe_open(file, framework="numpy") as opened:
+        texts = opened.metadata()
+    changed = tmp_path / "changed"
+    save_file(load_file(file), changed, texts | {name: change(texts[name])})
+    with pytest.raises(UserError, match=said):
+        import_export(changed, tmp_path / "runs")
+    assert not list((tmp_path / "runs").iterdir())
+    assert not (tmp_path / "evil").exists()
+
+
+def test_the_digest_is_of_names_and_numbers():
+    params = {"a": {"b": np.arange(3.0)}}
+    assert params_digest(params) == params_digest({"a": {"b": np.arange(3.0)}})
+    assert params_digest(params) != params_digest({"a": {"c": np.arange(3.0)}})
+    assert params_digest(params) != params_digest({"a": {"b": np.arange(3.0) + 1e-9}})
