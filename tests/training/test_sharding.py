@@ -158,11 +158,21 @@ def all_divided(monkeypatch):
 def test_dividing_the_state_changes_nothing(model, seeds):
     train = partial(run, model, seeds=seeds, steps=10, dtype="float64")
     losses, params, _ = train("mesh", 4)
-    for tokens in (None, 6):  # two rows at once, or one after the other
-        ours, after, program = train("fsdp", 4, device_tokens=tokens)
-        np.testing.assert_allclose(ours, losses, rtol=0, atol=1e-9)
-        assert_close(after, params, 1e-9)
-        assert {"all-gather", "reduce-scatter"} <= set(collectives(program))
+    ours, after, program = train("fsdp", 4)
+    np.testing.assert_allclose(ours, losses, rtol=0, atol=1e-9)
+    assert_close(after, params, 1e-9)
+    assert {"all-gather", "reduce-scatter"} <= set(collectives(program))
+
+
+@pytest.mark.usefixtures("float64", "all_divided")
+def test_a_divided_state_is_trained_in_micro_batches():
+    """Two rows of six tokens on each of four devices, at once or one after the other."""
+    train = partial(run, Toy(), "fsdp", 4, seeds=(3,), steps=10, dtype="float64")
+    losses, params, whole = train()
+    ours, after, parts = train(device_tokens=6)
+    np.testing.assert_allclose(ours, losses, rtol=0, atol=1e-9)
+    assert_close(after, params, 1e-9)
+    assert sorted(collectives(parts)) == sorted(collectives(whole))
 
 
 def bytes_on_a_device(tree: Any) -> int:
