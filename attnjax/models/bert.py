@@ -21,6 +21,7 @@ from attnjax.models.feed_forward import FeedForward
 from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs
 from attnjax.models.transformer_layers import EncoderLayer, PostNorm, Residual
 from attnjax.nn.dropout import Dropout
+from attnjax.nn.embedding import lookup
 from attnjax.nn.length_limit import MaxLength
 from attnjax.nn.lift import clone_template, inherit
 from attnjax.nn.norm import LayerNorm, Norm
@@ -102,7 +103,8 @@ class BertEncoder(nn.Module):
         counted = None if deterministic else present & (source != PAD).any(1, keepdims=True)
         segment = jnp.minimum(segments_of(words), self.segments - 1)
         x = self.position(
-            self.embedding[words] + self.segment[segment], jnp.arange(words.shape[1])[None]
+            lookup(self.embedding, words) + lookup(self.segment, segment),
+            jnp.arange(words.shape[1])[None],
         )
         x = self.drop(self.norm(x, counted), deterministic=deterministic)
         for layer in self.layers:

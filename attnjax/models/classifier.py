@@ -19,6 +19,7 @@ from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs, sown
 from attnjax.models.text_encoder import EncodedText, TextEncoder
 from attnjax.nn.dropout import Dropout
+from attnjax.nn.embedding import lookup
 from attnjax.nn.length_limit import MaxLength
 from attnjax.nn.lift import inherit
 
@@ -100,7 +101,7 @@ class Classifier(SequenceModel):
 
     def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[EncodedText, Padding]:
         present = source != PAD
-        x = self.drop(self.embedding[source], deterministic=deterministic)
+        x = self.drop(lookup(self.embedding, source), deterministic=deterministic)
         return self.read.read(x, present, deterministic=deterministic), Padding(present)
 
     def features(

@@ -30,6 +30,7 @@ from attnjax.models.feed_forward import FeedForward
 from attnjax.models.sown_attention import LayerAttention, layer_attentions
 from attnjax.models.transformer_layers import DecoderLayer, PreNorm, Residual
 from attnjax.nn.dropout import Dropout
+from attnjax.nn.embedding import lookup
 from attnjax.nn.lift import clone_template, inherit
 
 
@@ -143,7 +144,9 @@ class LanguageModel(SequenceModel):
 
     def _embed(self, words: jax.Array, position: jax.Array, *, deterministic: bool) -> jax.Array:
         """Words [B, T] at positions [1 or B, T] -> [B, T, D]."""
-        embedded = self.embedding[words] * jnp.asarray(self.width**0.5, self.embedding.dtype)
+        embedded = lookup(self.embedding, words) * jnp.asarray(
+            self.width**0.5, self.embedding.dtype
+        )
         return self.drop(self.where(embedded, position), deterministic=deterministic)
 
     @nn.nowrap

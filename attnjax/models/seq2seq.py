@@ -16,6 +16,7 @@ from attnjax.models.rnn_decoders import LuongDecoder, RNNDecoder
 from attnjax.models.rnn_encoder import Encoder, EncoderOutput
 from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs, queries_of, sown
 from attnjax.nn.dropout import Dropout
+from attnjax.nn.embedding import lookup
 from attnjax.nn.length_limit import MaxLength
 from attnjax.nn.lift import inherit, scan_time, vmap_beams
 
@@ -89,7 +90,7 @@ class Seq2Seq(SequenceModel):
         self.drop = Dropout(self.dropout)
 
     def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[EncoderOutput, Padding]:
-        words = self.drop(self.source_embedding[source], deterministic=deterministic)
+        words = self.drop(lookup(self.source_embedding, source), deterministic=deterministic)
         present = source != PAD
         return self.reader(words, present, deterministic=deterministic), Padding(present)
 
@@ -97,7 +98,7 @@ class Seq2Seq(SequenceModel):
         self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
     ) -> tuple[jax.Array, jax.Array]:
         constants, state = self.writer.start(*self.encode(source, deterministic=deterministic))
-        words = self.drop(self.target_embedding[decoder_input], deterministic=deterministic)
+        words = self.drop(lookup(self.target_embedding, decoder_input), deterministic=deterministic)
 
         def step(writer: RNNDecoder, state: Any, projected: jax.Array) -> tuple[Any, Any]:
             return writer.step(constants, state, projected, deterministic=deterministic)

@@ -25,6 +25,7 @@ from attnjax.models.beam_cache import (
 from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs, queries_of, sown
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, PostNorm, Residual
 from attnjax.nn.dropout import Dropout
+from attnjax.nn.embedding import lookup
 from attnjax.nn.length_limit import MaxLength, smallest_limit
 from attnjax.nn.lift import clone_template, inherit
 
@@ -161,7 +162,7 @@ class Transformer(SequenceModel):
         self, table: jax.Array, words: jax.Array, position: jax.Array, *, deterministic: bool
     ) -> jax.Array:
         """Words [B, T] at positions [1 or B, T], by their table [V, D] -> [B, T, D]."""
-        embedded = table[words] * jnp.asarray(self.width**0.5, table.dtype)
+        embedded = lookup(table, words) * jnp.asarray(self.width**0.5, table.dtype)
         return self.drop(self.where(embedded, position), deterministic=deterministic)
 
     def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[jax.Array, Padding]:

@@ -1,6 +1,7 @@
 """Building blocks that are not attention: linear map, dropout, norms, initializers, lifting."""
 
 from attnjax.nn.dropout import Dropout, dropout
+from attnjax.nn.embedding import lookup
 from attnjax.nn.initializers import (
     InitByName,
     Initializer,
@@ -47,6 +48,7 @@ __all__ = [
     "clone_template",
     "dropout",
     "inherit",
+    "lookup",
     "rematerialize",
     "scan_time",
     "sow",

@@ -1,0 +1,27 @@
+"""Looked-up rows, and the gradient of a row whose word stands at thousands of places."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.nn.embedding import lookup
+
+WORDS = np.minimum(np.random.default_rng(0).zipf(1.3, (8, 2048)), 20) - 1
+WEIGHT = np.random.default_rng(1).normal(0.3, 1, (*WORDS.shape, 4))
+
+
+@pytest.mark.parametrize(("dtype", "error"), [("float32", 1e-5), ("bfloat16", 0.01)])
+def test_rows_and_their_gradient(dtype, error):
+    table = jnp.asarray(np.random.default_rng(2).normal(size=(20, 4)), dtype)
+    weight = jnp.asarray(WEIGHT, dtype)
+    found, pull = jax.vjp(lambda table: lookup(table, jnp.asarray(WORDS)), table)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, table[WORDS])
+    (gradient,) = jax.jit(pull)(weight)
+    assert gradient.dtype == dtype
+    expected = np.zeros((20, 4))
+    np.add.at(expected, WORDS, np.asarray(weight, np.float64))
+    np.testing.assert_allclose(
+        np.asarray(gradient, np.float64), expected, rtol=error, atol=error * abs(expected).mean()
+    )
