@@ -82,10 +82,10 @@ def luong() -> Seq2Seq:
     )
 
 
-def batch(rows: int, length: int, *, padded: int = 0) -> Batch:
+def batch(rows: int, length: int, *, padded: int = 0, vocabulary: int = VOCABULARY) -> Batch:
     """A batch of random words; the last `padded` positions of every source are PAD."""
     draw = np.random.default_rng(0).integers
-    source, target = draw(SYMBOLS, VOCABULARY, (2, rows, length), dtype=np.int32)
+    source, target = draw(SYMBOLS, vocabulary, (2, rows, length), dtype=np.int32)
     source[:, length - padded :] = PAD
     return Batch(source, target)
 

@@ -26,7 +26,10 @@ def planned(variants: Sequence[PlannedVariant]) -> Iterator[RenderableType]:
             Text(one.name), Text(_runs(one)), f"{one.steps:,}", *costs, _time(one.seconds)
         )
     yield drawn
-    left = sum(len(one.started) + len(one.missing) + one.untuned for one in variants)
+    left = sum(
+        len(one.running) + len(one.failed) + len(one.started) + len(one.missing) + one.untuned
+        for one in variants
+    )
     total = left + sum(len(one.done) + one.points - one.untuned for one in variants)
     seconds = sum(one.seconds or 0 for one in variants)
     unknown = [one.name for one in variants if one.seconds is None]
@@ -46,11 +49,13 @@ def _runs(one: PlannedVariant) -> str:
         words.append(f"to tune: {one.untuned} of {one.points} points")
     if one.done:
         words.append(f"done: {_seeds(one.done)}")
+    words += [f"running: {seed}, by {who}" for seed, who in one.running.items()]
     words += [f"interrupted at step {step}: {seed}" for seed, step in one.started.items()]
+    words += [f"failed: {seed}, because: {why}" for seed, why in one.failed.items()]
     if one.missing:
-        words.append(f"{'failed' if one.failure else 'missing'}: {_seeds(one.missing)}")
+        words.append(f"missing: {_seeds(one.missing)}")
     if one.failure:
-        words.append(f"failed because: {one.failure}")
+        words.append(f"tuning failed because: {one.failure}")
     return "\n".join(words)
 
 

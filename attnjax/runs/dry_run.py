@@ -12,6 +12,7 @@ from attnjax.errors import NoCorpus
 from attnjax.runs import failures
 from attnjax.runs.costs import Costs, costs
 from attnjax.runs.initial_parameters import check_initial_parameters
+from attnjax.runs.lease import holder
 from attnjax.runs.sweep import Sweep, check_corpus, check_folders, unfinished_runs
 from attnjax.runs.tune import Tuner
 from attnjax.training.checkpoint import latest_step
@@ -26,11 +27,13 @@ class PlannedVariant:
     Attributes:
         name: the name of the variant.
         done: the seeds of its finished runs.
+        running: the seeds of the runs that a process trains now, and which process.
+        failed: the seeds of the runs that failed the last time, and why.
         started: the seeds of its interrupted runs, and the step of each one's last checkpoint.
         missing: the seeds of the runs that were never started, or have no checkpoint yet.
         points: the number of points of the grid.
         untuned: the number of those points that are not finished.
-        failure: why the variant failed the last time; None: it did not fail.
+        failure: why the tuning of the variant failed the last time; None: it did not fail.
         steps: the updates of each run.
         costs: the costs of a run; None: the data are not on this machine.
         seconds: an estimate of the training time that is left, from the logs of the variant's
@@ -39,6 +42,8 @@ class PlannedVariant:
 
     name: str
     done: tuple[int, ...]
+    running: Mapping[int, str]
+    failed: Mapping[int, str]
     started: Mapping[int, int]
     missing: tuple[int, ...]
     points: int
@@ -91,14 +96,26 @@ def _planned(plan: Sweep, tuner: Tuner, corpus: Corpus | None) -> PlannedVariant
     left = [experiment.training.steps - steps.get(folder, 0) for folder in waiting]
     left += [experiment.training.steps - latest_step(folder) for folder in untuned]
     pace = _seconds_a_step(tuner.folder)
+    running = {folder: str(one) for folder in waiting if (one := holder(folder))}
+    failures_of_runs = {folder: failures.reason(folder) for folder in waiting.keys() - running}
+    failed = {folder: why for folder, why in failures_of_runs.items() if why is not None}
+    idle = {folder: one.seed for folder, one in waiting.items() if folder not in running}
     return PlannedVariant(
         name=tuner.variant,
         done=tuple(one.seed for folder, one in runs.items() if folder not in waiting),
-        started={waiting[folder].seed: step for folder, step in steps.items() if step},
-        missing=tuple(one.seed for folder, one in waiting.items() if not steps.get(folder)),
+        running={waiting[folder].seed: who for folder, who in running.items()},
+        failed={waiting[folder].seed: why for folder, why in sorted(failed.items())},
+        started={
+            seed: steps[folder]
+            for folder, seed in idle.items()
+            if steps.get(folder) and folder not in failed
+        },
+        missing=tuple(
+            seed for folder, seed in idle.items() if not steps.get(folder) and folder not in failed
+        ),
         points=len(points),
         untuned=len(untuned),
-        failure=failures.reason(tuner.folder),
+        failure=failures.own_reason(tuner.folder),
         steps=experiment.training.steps,
         costs=None if corpus is None else costs(experiment.resolve(corpus), corpus),
         seconds=0.0 if not left else None if pace is None else sum(left) * pace,

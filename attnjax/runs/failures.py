@@ -39,12 +39,17 @@ def recorded(folder: Path) -> dict[Path, int]:
 
 def reason(folder: Path) -> str | None:
     """Why a run, or a run or the tuning of a variant, failed the last time; None: none did."""
-    for failed in sorted(recorded(folder)):
-        try:
-            return str(parse_json((failed / FILE).read_text(encoding="utf-8"))["reason"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return f"{failed / FILE} cannot be read"
-    return None
+    return next((own_reason(failed) for failed in sorted(recorded(folder))), None)
+
+
+def own_reason(folder: Path) -> str | None:
+    """As `reason`, of a run, or of the tuning of a variant but not of its runs."""
+    try:
+        return str(parse_json((folder / FILE).read_text(encoding="utf-8"))["reason"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError):
+        return f"{folder / FILE} cannot be read"
 
 
 def forget(folder: Path) -> None:

@@ -24,13 +24,18 @@ from attnjax.experiment.tuning import describe
 from attnjax.reporting.number import number
 from attnjax.runs import failures
 from attnjax.runs.finish import finish
-from attnjax.runs.initial_parameters import check_initial_parameters, with_initial_parameters
+from attnjax.runs.initial_parameters import (
+    check_initial_parameters,
+    source_of,
+    with_initial_parameters,
+)
 from attnjax.runs.joined import announced
 from attnjax.runs.lease import Taken, leased
 from attnjax.runs.run_folder import claim_folder, has_progress, write_result
 from attnjax.runs.seed_groups import Group, seed_groups
 from attnjax.runs.sweep import Sweep, check_corpus, check_folders, unfinished_runs
 from attnjax.runs.tune import Tuner
+from attnjax.training.memory import free_memory, seed_memory
 from attnjax.training.run_state import Run
 from attnjax.training.train import train
 from attnjax.training.train_setup import TrainSetup
@@ -121,11 +126,11 @@ class _Work:
 
         What has failed during this sweep, in another process too, is not tried again.
         """
-        taken = []
+        taken: dict[Path, Taken] = {}
         for place, (variant, tuner) in enumerate(tuners.items(), start=1):
             title = f"{variant} (variant {place} of {len(tuners)})" if len(tuners) > 1 else variant
-            taken += self._run_variant(tuner, title, only=len(tuners) == 1)
-        return taken
+            taken |= self._run_variant(tuner, title, taken, only=len(tuners) == 1)
+        return [*dict.fromkeys(taken.values())]
 
     def wait(self, taken: Sequence[Taken]) -> None:
         """Wait a little for other processes."""
@@ -135,8 +140,20 @@ class _Work:
         self._said = sentence
         time.sleep(SECONDS_BETWEEN_LOOKS)
 
-    def _run_variant(self, tuner: Tuner, title: str, *, only: bool) -> list[Taken]:
-        """Tune a variant, and run its groups; with `only`, an error of its only group is raised."""
+    def _run_variant(
+        self, tuner: Tuner, title: str, before: Mapping[Path, Taken], *, only: bool
+    ) -> dict[Path, Taken]:
+        """Tune a variant, and run its groups of seeds that are free.
+
+        Args:
+            tuner: the tuning of the variant.
+            title: the variant's name on the console.
+            before: the runs of earlier variants that other processes are running.
+            only: whether this is the only variant: the error of its only group is raised.
+
+        Returns:
+            The runs of this variant that other processes are running, or must finish first.
+        """
         data = self.corpus(tuner.experiment.task)
         try:
             experiment = tuner.tuned()
@@ -144,20 +161,27 @@ class _Work:
                 experiment = tuner.tune(data, self._console, title)
                 failures.forget(tuner.folder)
         except Taken as error:
-            return [error]
+            return dict.fromkeys(self._plan.runs(tuner.variant, tuner.experiment), error)
         except NOT_OF_A_RUN:
             raise
         except Exception as error:
             self._fail(tuner.folder, error)
             if only:
                 raise
-            return []
+            return {}
         if experiment is None:
-            return []
+            return {}
         runs = self._plan.runs(tuner.variant, experiment)
         left, taken = unfinished_runs(runs), dict[Path, Taken]()
+        setup = TrainSetup.of(experiment.resolve(data).recipe, data) if left else None
+        if setup is not None and tuner.variant not in self._together:
+            self._together[tuner.variant] = self._fitting(tuner.variant, setup, left)
         while group := self._next_group(tuner.variant, runs, taken):
             named = title if len(group) == len(runs) else f"{title}, {_seeds(group)}"
+            sources = {source_of(experiment, one.seed, self._plan.above) for one in group.values()}
+            if needed := sources & before.keys():
+                taken |= dict.fromkeys(group, before[min(needed)])
+                continue
             try:
                 self._run_group(tuner.variant, experiment.resolve(data), data, group, named)
             except Taken as error:
@@ -172,11 +196,11 @@ class _Work:
                     self._fail(folder, each.get(folder, error))
                 if only and left.keys() == (each or group).keys():
                     raise
-        return [*dict.fromkeys(taken.values())]
+        return taken
 
     def _next_group(self, variant: str, runs: Group, taken: Collection[Path]) -> Group:
         """The next group that is free and has not failed; {}: there is none."""
-        for group in seed_groups(runs, self._together.get(variant, len(runs))):
+        for group in seed_groups(runs, self._together[variant]):
             left = {folder: one for folder, one in group.items() if not self._has_failed(folder)}
             if left and not any(folder in taken for folder in left):
                 return left
@@ -208,6 +232,7 @@ class _Work:
                     title=title,
                     stacked=stacked,
                     before_save=leases.check,
+                    profiled_steps=self._plan.profiled_steps,
                 )
             for (folder, wanted), outcome in zip(group.items(), outcomes, strict=True):
                 initial = setup.initial_state(wanted.seed).params if experiment.measures else None
@@ -218,6 +243,26 @@ class _Work:
                 write_result(folder, {"variant": variant, "seed": wanted.seed, **found})
                 failures.forget(folder)
                 self.say(f"{variant}, seed {wanted.seed}: {_shown(found)}")
+
+    def _fitting(self, variant: str, setup: TrainSetup, runs: Group) -> int:
+        """The number of a variant's new seeds that train together: as asked for, or as many as fit.
+
+        Args:
+            variant: the name of the variant.
+            setup: of its runs.
+            runs: the runs that are not finished.
+        """
+        new, free = sum(not has_progress(folder) for folder in runs), free_memory()
+        if self._plan.together is not None or new < 2 or free is None:
+            return self._plan.together or len(self._plan.all_seeds)
+        fitting = max(1, free // seed_memory(setup))
+        if fitting < new:
+            self.say(
+                f"{variant}: {fitting} of its {new} seeds are trained together, because "
+                f"{free / 1e9:.1f} GB of memory are free and each seed takes about "
+                f"{seed_memory(setup) / 1e9:.1f} GB"
+            )
+        return fitting
 
     def _smaller_groups(self, variant: str, group: Group, error: Exception) -> bool:
         """Halve a variant's groups if one needs more memory than there is.

@@ -30,6 +30,7 @@ class Sweep:
         only: the seeds to run, out of these; (): all.
         together: the most seeds that train together; None: as many as fit in memory.
         folder: the folder of the experiment, with all its runs.
+        profiled_steps: the number of steps of each training of which a trace is written.
         overrides: changes to every variant, from the command line.
     """
 
@@ -40,6 +41,7 @@ class Sweep:
     together: int | None = None
     folder: Path
     overrides: tuple[Override, ...]
+    profiled_steps: int = 0
 
     def chosen(self) -> dict[str, Experiment]:
         """The variants to run, with the overrides applied.

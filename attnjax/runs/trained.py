@@ -51,26 +51,14 @@ class Trained:
 def open_trained(folder: Path, *, trust: bool = False) -> Trained:
     """Open a trained run from its folder alone.
 
-    The folder's experiment.py is executed only if the experiment has parts that the file defines.
-
     Args:
         folder: the run's folder.
-        trust: whether to execute an experiment.py that the user has not run on this machine.
+        trust: see `begun`.
 
     Raises:
-        UserError: the folder is not that of a run, is damaged, or has another run's vocabulary; the
-            run is not trained yet; or experiment.py is somebody else's and `trust` is False.
+        UserError: as `begun`; or the run is not trained yet.
     """
-    found = read(folder)
-    own: Mapping[str, type] = {}
-    if own_names(found.settings):
-        own = load_copy(folder, found, trust=trust).own
-    else:
-        warn_of_text(folder, found)
-    experiment = from_json(found.settings, own)
-    if not isinstance(experiment, Experiment):
-        raise UserError(f"{folder / CONFIG} is damaged: its settings are no Experiment")
-    vocabularies = load_vocabularies(folder / VOCABULARY, found.vocabulary)
+    found, experiment, vocabularies = begun(folder, trust=trust)
     done = (folder / RESULT).exists()
     if done:
         for damage in damaged_files(folder, read_sealed(folder / RESULT)):
@@ -83,3 +71,28 @@ def open_trained(folder: Path, *, trust: bool = False) -> Trained:
         params=average(folder, experiment.training.average, experiment.training.result),
         finished=done,
     )
+
+
+def begun(folder: Path, *, trust: bool = False) -> tuple[Manifest, Experiment, Vocabularies]:
+    """The manifest of a run that was begun, its experiment and its vocabularies.
+
+    The folder's experiment.py is executed only if the experiment has parts that the file defines.
+
+    Args:
+        folder: the run's folder.
+        trust: whether to execute an experiment.py that the user has not run on this machine.
+
+    Raises:
+        UserError: the folder is not that of a run, is damaged, or has another run's vocabulary; or
+            experiment.py is somebody else's and `trust` is False.
+    """
+    found = read(folder)
+    own: Mapping[str, type] = {}
+    if own_names(found.settings):
+        own = load_copy(folder, found, trust=trust).own
+    else:
+        warn_of_text(folder, found)
+    experiment = from_json(found.settings, own)
+    if not isinstance(experiment, Experiment):
+        raise UserError(f"{folder / CONFIG} is damaged: its settings are no Experiment")
+    return found, experiment, load_vocabularies(folder / VOCABULARY, found.vocabulary)

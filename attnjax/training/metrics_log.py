@@ -123,7 +123,9 @@ class RunningMean:
         if not self._sums:
             return {}
         speed = self.tokens / max(time.monotonic() - self._began, 1e-9)
-        means = {name: total / self.tokens for name, total in self._sums.items()}
+        # nan for a run whose updates were all skipped
+        counts = np.where(self.tokens, self.tokens, np.nan)
+        means = {name: total / counts for name, total in self._sums.items()}
         return means | {"tokens_per_second": speed}
 
 

@@ -72,6 +72,7 @@ class RunState:
             self.progress = _lengthened(self.progress, training)
         self.state: State | None = None
         self.failure: UserError | None = None  # why it diverged; such a run is not saved
+        self.skipped = 0  # the updates skipped in a row
         self.log = MetricsLog(run.folder, step=step, end=self.progress.log)
 
     def restore(self, like: State) -> None:
@@ -97,7 +98,7 @@ class FollowedRun(RunState):
     def __init__(self, run: Run, step: int, progress: RunProgress) -> None:
         """Take part in the training of a run that the first process has opened."""
         self.run, self.step, self.progress = run, step, progress
-        self.state, self.failure = None, None
+        self.state, self.failure, self.skipped = None, None, 0
 
 
 def _lengthened(progress: RunProgress, training: Training) -> RunProgress:

@@ -36,6 +36,8 @@ class Training:
         precision: the dtype of the model's computation; parameters, updates and loss stay float32.
         batching: how sentences are put into batches; its `max_tokens` is the size of a batch on
             all devices together.
+        not_finite: what happens if a loss or a gradient is not finite: "stop" ends the run, "skip"
+            leaves the update out; after 10 of them in a row the run ends.
         device_tokens: the largest size of what a device computes at once, padding counted. A device
             whose share of a batch is larger computes micro-batches one after the other and adds up
             their gradients: memory is saved, and no result changes. None: its whole share.
@@ -51,6 +53,7 @@ class Training:
     precision: Precision = "float32"
     batching: Batching = field(default_factory=Batching)
     device_tokens: PositiveInt | None = None
+    not_finite: Literal["stop", "skip"] = "stop"
 
     @property
     def needs_every_epoch(self) -> bool:

@@ -12,6 +12,7 @@ from flax import struct, traverse_util
 
 from attnjax.nn.norm import map_not_running, move_running, without_running
 from attnjax.training.accumulation import accumulate
+from attnjax.training.not_finite import skip_unless_finite
 from attnjax.training.objectives.base import Totals
 from attnjax.training.settings import Precision, Recipe
 
@@ -78,7 +79,8 @@ def train_step(
 ) -> tuple[State, dict[str, jax.Array]]:
     """The state after one update, and the mean of each metric.
 
-    "gradient_norm", the norm before clipping, and "tokens", the count, are added to the metrics.
+    "gradient_norm", the norm before clipping, and "tokens", the count, are added to the metrics;
+    also "skipped", 1 or 0, if updates that are not finite are skipped (`Training.not_finite`).
     Gradients and metrics stay sums until those of all micro-batches (see
     `attnjax.training.accumulation`) and of all devices are added up, and are then divided by the
     count: a mean of means would weigh the tokens of short sentences more. The learning rate is
@@ -106,7 +108,10 @@ def train_step(
     metrics["tokens"] = count
     metrics["gradient_norm"] = optax.tree.norm(gradients)
     objective = recipe.objective.update_state(state.objective, totals)
-    return State(state.step + 1, params, optimizer, objective, state.key), metrics
+    after = State(state.step + 1, params, optimizer, objective, state.key)
+    if recipe.training.not_finite == "skip":
+        after, metrics["skipped"] = skip_unless_finite(state, after, metrics)
+    return after, metrics
 
 
 def train_step_at(

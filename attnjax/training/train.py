@@ -13,10 +13,12 @@ from attnjax.training import hosts, sharding
 from attnjax.training.console import display
 from attnjax.training.disk import writable
 from attnjax.training.interruption import interruption
+from attnjax.training.profile import Profile
 from attnjax.training.requests import Requests
 from attnjax.training.run_progress import RunProgress
 from attnjax.training.run_state import FollowedRun, Run, RunState, TrainResult, open_runs
 from attnjax.training.settings import Training
+from attnjax.training.stalls import stalls
 from attnjax.training.train_setup import TrainSetup
 from attnjax.training.trainer import Trainer
 
@@ -29,6 +31,7 @@ def train(
     title: str = "",
     stacked: bool | None = None,
     before_save: Callable[[], None] = lambda: None,
+    profiled_steps: int = 0,
 ) -> list[TrainResult]:
     """Train runs that differ only in their seed and learning rate, together in one program.
 
@@ -46,6 +49,7 @@ def train(
         stacked: whether arrays have an axis of runs, which runs that go on must have as before;
             None: if there are several runs.
         before_save: is called before anything is saved; its errors end the training.
+        profiled_steps: the number of steps of which a trace is written.
 
     Raises:
         Diverged: a loss or a gradient is not finite. The other runs are trained to their ends.
@@ -59,16 +63,23 @@ def train(
         rows=training.batching.batch_size_multiple,
         seeds=len(runs) > 1 if stacked is None else stacked,
     )
+
+    def say(sentence: str) -> None:
+        console.print(f"{title}: {sentence}", highlight=False, soft_wrap=True, markup=False)
+
     if devices.idle:
-        console.print(f"{title}: {_idle(devices)}", highlight=False, soft_wrap=True, markup=False)
+        say(_idle(devices))
     with ExitStack() as opened:
         opened.enter_context(writable(runs[0].folder))
         requests = Requests(opened.enter_context(interruption()))
         states = _opened(runs, training, opened)
         _restore(states, setup)
+        watched = opened.enter_context(stalls(say))
         shown = opened.enter_context(display(console, title=title, steps=training.steps))
         for group in _groups(states):
-            Trainer(setup, group, devices, shown, requests, before_save).fit()
+            profile = Profile(group[0].run.folder, profiled_steps)
+            opened.callback(profile.stop)
+            Trainer(setup, group, devices, shown, requests, watched, profile, before_save).fit()
         if failed := {one.run.folder: one.failure for one in states if one.failure is not None}:
             raise Diverged(failed)
         results = _results(states, setup) if hosts.is_first() else []

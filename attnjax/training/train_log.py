@@ -7,6 +7,7 @@ import numpy as np
 
 from attnjax.training import hosts
 from attnjax.training.console import Display
+from attnjax.training.memory import peak_memory
 from attnjax.training.metrics_log import RunningMean
 from attnjax.training.run_state import RunState
 from attnjax.training.train_setup import TrainSetup
@@ -21,8 +22,9 @@ class TrainLog:
     metrics.jsonl has an object a line: "step", "epoch" (from 1), "split" ("train" or "valid"),
     "seconds" (as in `TrainResult`, so far) and the objective's means over tokens ("loss", "nll",
     "accuracy"). Training rows hold means since the row before, or since an interruption after it,
-    and also "learning_rate", "gradient_norm" (before clipping) and "tokens_per_second" (of the
-    target).
+    and also "learning_rate", "gradient_norm" (before clipping), "tokens_per_second" (of the
+    target), "skipped" (the number of skipped updates, if they are skipped), and the highest memory
+    so far in bytes: "host_memory", and "device_memory" of the fullest device, where it tells.
     """
 
     def __init__(self, runs: Sequence[RunState], setup: TrainSetup, shown: Display) -> None:
@@ -40,21 +42,31 @@ class TrainLog:
 
     def begin_epoch(self) -> None:
         """Forget the means so far."""
-        self._row, self._epoch = RunningMean(), RunningMean()
+        self._row, self._epoch, self._skipped = RunningMean(), RunningMean(), np.zeros(())
 
     def step(self, step: int, metrics: dict[str, np.ndarray]) -> None:
         """Add a step's metrics, a value for each run, and write a row if one is due."""
-        self._row.add(metrics)
-        self._epoch.add(metrics)
+        counted = metrics
+        if "skipped" in metrics:
+            skipped = metrics["skipped"]
+            self._skipped = self._skipped + skipped
+            counted = {name: np.where(skipped, 0, value) for name, value in metrics.items()}
+            del counted["skipped"]
+        self._row.add(counted)
+        self._epoch.add(counted)
         self.shown.step(step, self._of_going(metrics)["loss"])
         if not self._row_is_due(step):
             return
         means = self._row.means()
         schedules = (run.run.schedule or self._schedule for run in self.runs)
         means["learning_rate"] = np.array([float(one.rate(step)) for one in schedules])
+        if "skipped" in metrics:
+            means["skipped"] = self._skipped
+        for name, size in peak_memory().items():
+            means[name] = np.full(len(self.runs), size)
         self._write(step, "train", means)
         self.shown.speed(float(self._of_going(means)["tokens_per_second"].sum()))
-        self._row = RunningMean()
+        self._row, self._skipped = RunningMean(), np.zeros(())
 
     def end_epoch(self, step: int, valid: dict[str, np.ndarray]) -> None:
         """Write the validation means, a value for each run, if there are any; show the epoch."""

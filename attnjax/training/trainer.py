@@ -15,11 +15,14 @@ from attnjax.training import hosts, sharding
 from attnjax.training.checkpoint import Checkpoints
 from attnjax.training.console import Display
 from attnjax.training.early_stopping import after_epoch
+from attnjax.training.not_finite import MOST_IN_A_ROW, keep_batch
+from attnjax.training.profile import Profile
 from attnjax.training.requests import Requests
 from attnjax.training.run_state import RunState, stack, unstack
 from attnjax.training.saves import Saves
 from attnjax.training.schedules import Schedule
 from attnjax.training.snapshot import Snapshot
+from attnjax.training.stalls import Stalls
 from attnjax.training.step import State, evaluation_step, train_step, train_step_at
 from attnjax.training.train_log import TrainLog
 from attnjax.training.train_setup import TrainSetup
@@ -45,11 +48,13 @@ class Trainer:
         devices: sharding.Devices,
         shown: Display,
         requests: Requests,
+        stalls: Stalls,
+        profile: Profile,
         before_save: Callable[[], None],
     ) -> None:
         self.setup, self.recipe, self.training = setup, setup.recipe, setup.recipe.training
         self.runs, self.devices, self.requests = runs, devices, requests
-        self.before_save = before_save
+        self.stalls, self.profile, self.before_save = stalls, profile, before_save
         self.step = runs[0].step
         self.validated = self.step if runs[0].progress.epoch_end else 0
         self.saves = Saves(self.training)
@@ -99,7 +104,9 @@ class Trainer:
         unread = None
         batch = self._batch(self.step) if self.step < end else None
         while self.step < end and not self.requests.signal:
-            self.state, metrics = self._train_step(self._held(), batch)
+            with self.profile.step(self.step + 1):
+                self.state, metrics = self._train_step(self._held(), batch)
+            self.profile.stop(metrics)
             self.step += 1
             batch = self._batch(self.step) if self.step < end else None
             if unread is not None:
@@ -122,7 +129,8 @@ class Trainer:
         return self.state, self.devices.replicate(held)
 
     def _batch(self, step: int) -> Any:
-        batches = [self.setup.plan.batch(step, run.run.seed) for run in self.runs]
+        with self.stalls.waiting_for("the data"):
+            batches = [self.setup.plan.batch(step, run.run.seed) for run in self.runs]
         return self.devices.shard(self._stacked(batches))
 
     def _stacked(self, batches: list[Batch]) -> Any:
@@ -130,10 +138,37 @@ class Trainer:
 
     def _record(self, step: int, metrics: Any) -> None:
         """Check that a step's metrics are finite, and log them."""
-        values = self._fetch(metrics)
-        self._check_finite(step, "loss", values["loss"])
-        self._check_finite(step, "gradient", values["gradient_norm"])
+        with self.stalls.waiting_for("the devices"):
+            values = self._fetch(metrics)
+        if "skipped" in values:
+            self._count_skipped(step, values["skipped"])
+        else:
+            self._check_finite(step, "loss", values["loss"])
+            self._check_finite(step, "gradient", values["gradient_norm"])
         self.log.step(step, values)
+
+    def _count_skipped(self, step: int, skipped: np.ndarray) -> None:
+        """Keep the batches of skipped updates; too many of them in a row end a run."""
+        for run, skip in zip(self.runs, skipped, strict=True):
+            run.skipped = run.skipped + 1 if skip else 0
+            if skip:
+                self._keep_batch(run, step)
+            if run.skipped == MOST_IN_A_ROW and not run.run.may_diverge:
+                run.failure = UserError(
+                    f"{run.run.folder}: the last {MOST_IN_A_ROW} updates up to step {step} were "
+                    f"skipped, because a loss or a gradient was not finite; {self._advice(step)}"
+                )
+        self._raise_if_all_failed()
+
+    def _keep_batch(self, run: RunState, step: int) -> None:
+        if hosts.is_first():
+            keep_batch(run.run.folder, step, self.setup.plan.batch(step - 1, run.run.seed))
+
+    def _advice(self, step: int) -> str:
+        return (
+            "a lower learning rate, a longer warm-up or clipping may help (earlier checkpoints are "
+            f"kept; `attnjax replay RUN {step}` says where it arises)"
+        )
 
     def _validate(self) -> dict[str, np.ndarray] | None:
         """Means over the validation examples, a value for each run; {} without examples.
@@ -217,7 +252,7 @@ class Trainer:
             self._replicate([states[n] for n in staying])
 
     def _check_finite(self, step: int, what: str, values: np.ndarray) -> None:
-        """Mark the runs whose value is not finite; the others go on.
+        """Mark the runs whose value is not finite, and keep their batches; the others go on.
 
         Raises:
             Diverged: every run of the group has diverged.
@@ -225,9 +260,12 @@ class Trainer:
         for run, value in zip(self.runs, values, strict=True):
             if not np.isfinite(value) and not run.run.may_diverge and run.failure is None:
                 run.failure = UserError(
-                    f"{run.run.folder}: the {what} of step {step} is {value}; a lower learning "
-                    "rate, a longer warm-up or clipping may help (earlier checkpoints are kept)"
+                    f"{run.run.folder}: the {what} of step {step} is {value}; {self._advice(step)}"
                 )
+                self._keep_batch(run, step)
+        self._raise_if_all_failed()
+
+    def _raise_if_all_failed(self) -> None:
         errors = {run.run.folder: run.failure for run in self.runs if run.failure is not None}
         if len(errors) == len(self.runs):
             raise Diverged(errors)

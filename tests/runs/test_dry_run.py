@@ -1,5 +1,6 @@
 """`attnjax run --dry-run` says what would be run, and writes nothing."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from attnjax.cli.main import main
 from attnjax.experiment.load import load
 from attnjax.runs import failures
 from attnjax.runs.dry_run import dry_run
+from attnjax.runs.lease import leased
 from attnjax.runs.sweep import Sweep
 
 TINY = Path(__file__).parents[1] / "tiny.py"
@@ -44,8 +46,14 @@ def test_every_state_is_told(runs, tmp_path):
     assert scaled.failure is None
     assert cosine.seconds is None
     failures.record(folder / "cosine", ValueError("no angle"))
-    _, cosine = dry_run(plan(folder))
+    failures.record(folder / "scaled" / "seed-1", ValueError("no scale"))
+    with leased([folder / "scaled" / "seed-2", folder / "cosine" / "seed-1"]):
+        scaled, cosine = dry_run(plan(folder))
     assert cosine.failure == "ValueError: no angle"
+    assert (cosine.missing, [*cosine.running]) == ((0, 2), [1])
+    assert dict(scaled.failed) == {1: "ValueError: no scale"}
+    assert (scaled.started, scaled.missing) == ({}, ())
+    assert f"process {os.getpid()} of " in scaled.running[2]
 
 
 def test_the_estimate_is_the_logged_time_of_the_missing_steps(runs):

@@ -74,3 +74,35 @@ def test_a_full_disk_stops_all_and_is_no_failure_of_the_variant(
     assert capsys.readouterr().err.endswith("attnjax: the disk is full\n")
     assert failures.reason(tmp_path / "tiny" / "scaled") is None
     assert not (tmp_path / "tiny" / "cosine").exists()
+
+
+def test_a_group_that_needs_too_much_memory_is_halved(words, tmp_path, monkeypatch, capsys):
+    trained = []
+
+    def train(runs, *arguments, **named):
+        trained.append(len(runs))
+        if len(runs) > 1:
+            raise RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 9 bytes.")
+        return TRAIN(runs, *arguments, **named)
+
+    monkeypatch.setattr(run_ablation, "train", train)
+    assert main([*words, "--variant", "scaled", "--seeds", "2"]) == 0
+    assert trained == [2, 1, 1]
+    assert "2 seeds together need more memory than there is; 1 are" in capsys.readouterr().err
+    config = json.loads((tmp_path / "tiny" / "scaled" / "seed-1" / "config.json").read_text())
+    assert config["together"] == ["seed-1"]
+
+
+def test_seeds_train_together_as_far_as_they_fit(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(run_ablation, "free_memory", lambda: 25)
+    monkeypatch.setattr(run_ablation, "seed_memory", lambda _: 10)
+    trained = []
+
+    def train(runs, *arguments, **named):
+        trained.append([run.seed for run in runs])
+        return TRAIN(runs, *arguments, **named)
+
+    monkeypatch.setattr(run_ablation, "train", train)
+    assert main([*words, "--variant", "scaled", "--seeds", "3"]) == 0
+    assert trained == [[0, 1], [2]]
+    assert "2 of its 3 seeds are trained together" in capsys.readouterr().err

@@ -11,6 +11,7 @@ from attnjax.cli.commands import (
     parts,
     predict,
     rehearse,
+    replay,
     report,
     run,
     show,
@@ -27,6 +28,7 @@ MODULES = (
     checkpoints,
     evaluate,
     predict,
+    replay,
     import_model,
     bench,
 )

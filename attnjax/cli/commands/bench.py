@@ -2,12 +2,43 @@
 
 import json as json_format
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from attnjax.cli.command import Command, Parser
 from attnjax.cli.output import keep_compiled, out
 from attnjax.errors import UserError
+
+
+def _seeds(json: bool) -> None:
+    """Print how much faster seeds train together than alone."""
+    from attnjax.benchmark.machine import machine
+    from attnjax.benchmark.seeds import content, seed_times, table
+
+    found = seed_times(say=lambda name: print(name, file=sys.stderr))
+    if json:
+        print(json_format.dumps({**machine(), "seeds": content(found)}))
+    else:
+        out().print(table(found))
+
+
+def _scaling(json: bool) -> None:
+    """Print a training step on 1 to 8 virtual devices, and its share in collectives."""
+    from attnjax.benchmark import scaling
+    from attnjax.benchmark.machine import machine
+
+    rows = []
+    for count in scaling.DEVICES:
+        print(f"{count} of {scaling.DEVICES[-1]} devices", file=sys.stderr)
+        rows.append(scaling.measure(count))
+    if json:
+        print(json_format.dumps({**machine(), "scaling": rows}))
+        return
+    out().print(scaling.table(rows))
+
+
+TABLES: dict[str, Callable[[bool], None]] = {"scaling": _scaling, "seeds": _seeds}
+"""Tables of their own by the word that asks for them; each is called with --json."""
 
 
 def arguments(parser: Parser) -> None:
@@ -16,8 +47,8 @@ def arguments(parser: Parser) -> None:
         "workloads",
         metavar="WORKLOAD",
         nargs="*",
-        help="attention, train, seq2seq, decode, or one of their sizes; default: all; or scaling: "
-        "a step on 1 to 8 virtual devices",
+        help="attention, train, seq2seq, decode, or one of their sizes; default: all; or one of "
+        f"the tables {', '.join(TABLES)}",
     )
     parser.add_argument(
         "--peer", type=Path, metavar="PYTHON", help="the interpreter that has torch, ctranslate2"
@@ -27,12 +58,13 @@ def arguments(parser: Parser) -> None:
 
 
 def call(*, workloads: Sequence[str], peer: Path | None, json: bool, against: Path | None) -> None:
-    """Time workloads, in turns with another engine if `peer` is given."""
+    """Time workloads, in turns with another engine if `peer` is given; or print a table."""
     keep_compiled()
-    if "scaling" in workloads:
+    if tables := TABLES.keys() & set(workloads):
         if len(workloads) > 1 or peer or against:
-            raise UserError("scaling is timed alone, without --peer and --against")
-        return _scaling(json)
+            raise UserError(f"bench {min(tables)} is a table of its own: give nothing else")
+        TABLES[workloads[0]](json)
+        return
     from attnjax.benchmark.limit import CPU_SIDE, product
     from attnjax.benchmark.machine import machine
     from attnjax.benchmark.report import changes, kept, table
@@ -63,20 +95,6 @@ def call(*, workloads: Sequence[str], peer: Path | None, json: bool, against: Pa
         # also after an error, so that the measurements so far are not lost
         if rows:
             tell()
-
-
-def _scaling(json: bool) -> None:
-    from attnjax.benchmark import scaling
-    from attnjax.benchmark.machine import machine
-
-    rows = []
-    for count in scaling.DEVICES:
-        print(f"{count} of {scaling.DEVICES[-1]} devices", file=sys.stderr)
-        rows.append(scaling.measure(count))
-    if json:
-        print(json_format.dumps({**machine(), "scaling": rows}))
-        return
-    out().print(scaling.table(rows))
 
 
 COMMAND = Command(

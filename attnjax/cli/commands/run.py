@@ -49,6 +49,15 @@ def arguments(parser: Parser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="print what would be run, and how long it may take"
     )
+    parser.add_argument(
+        "--profile",
+        type=whole_number(1_000),
+        nargs="?",
+        const=5,
+        default=0,
+        metavar="STEPS",
+        help="write a trace of a few steps of each training, for Perfetto; default: 5 steps",
+    )
     results_folder(parser)
 
 
@@ -63,6 +72,7 @@ def call(
     together: int | None,
     runs: Path,
     dry_run: bool,
+    profile: int,
     overrides: Sequence[Override],
 ) -> None:
     """Run an experiment, then summarize its runs; or print what would be run."""
@@ -84,6 +94,7 @@ def call(
         seeds=seeds,
         only=tuple(dict.fromkeys(seed)),
         together=together,
+        profiled_steps=profile,
         folder=folder,
         overrides=tuple(overrides),
     )

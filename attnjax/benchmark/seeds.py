@@ -1,0 +1,101 @@
+"""Seeds that train together, in one program, beside seeds that train one after the other."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+from typing import Any, NamedTuple
+
+import jax
+from rich.table import Table
+
+from attnjax.benchmark.train import Size, batch, prepare, transformer
+from attnjax.benchmark.workload import Prepared
+
+SEEDS = 8
+TURNS = 7
+"""The number of times that both are timed, one after the other."""
+SHORTEST = 0.3
+"""A turn is as many steps as take so many seconds."""
+VOCABULARY, SMOOTHING = 1_000, 0.1
+
+SIZES = {
+    "width 32, 2 layers, 128 tokens": Size(32, 64, 2, 2, 16, 8),
+    "width 64, 2 layers, 512 tokens": Size(64, 128, 2, 4, 32, 16),
+    "width 128, 2 layers, 1,024 tokens": Size(128, 256, 2, 4, 32, 32),
+    "width 256, 3 layers, 1,024 tokens": Size(256, 1_024, 3, 4, 32, 32),
+}
+"""Transformers, and the target tokens of a step of each seed."""
+
+
+class SeedTimes(NamedTuple):
+    """The median seconds of a step of all seeds.
+
+    Attributes:
+        name: the model and its batch.
+        alone: if the seeds train one after the other.
+        together: if they train together.
+        times: how many times as fast they are together: the median over the turns.
+    """
+
+    name: str
+    alone: float
+    together: float
+    times: float
+
+
+def seed_times(
+    sizes: Mapping[str, Size] = SIZES,
+    *,
+    turns: int = TURNS,
+    shortest: float = SHORTEST,
+    clock: Callable[[], float] = time.perf_counter,
+    say: Callable[[str], None] = lambda _: None,
+) -> list[SeedTimes]:
+    """Time a training step of `SEEDS` seeds, in turns: alone, together.
+
+    Args:
+        sizes: the models.
+        turns: the number of turns.
+        shortest: the least seconds of a turn.
+        clock: seconds.
+        say: is called with the name of each model before it is timed.
+    """
+    found = []
+    for name, size in sizes.items():
+        say(name)
+        model = transformer(size, VOCABULARY)
+        given = batch(size.rows, size.length, vocabulary=VOCABULARY)
+        one, all_of_them = (prepare(model, given, SMOOTHING, seeds=n) for n in (1, SEEDS))
+        for prepared in (one, all_of_them):
+            _seconds(prepared, 2, clock)  # compiles
+        steps = max(1, round(shortest / max(_seconds(all_of_them, 1, clock), 1e-9)))
+        alone, together = [], []
+        for _ in range(turns):
+            alone.append(_seconds(one, steps * SEEDS, clock) / steps)
+            together.append(_seconds(all_of_them, steps, clock) / steps)
+        ratios = [a / b for a, b in zip(alone, together, strict=True)]
+        found.append(SeedTimes(name, median(alone), median(together), median(ratios)))
+    return found
+
+
+def table(found: Sequence[SeedTimes]) -> Table:
+    """The table of `attnjax bench seeds`."""
+    drawn = Table("Transformer, batch of a seed", box=None, pad_edge=False)
+    for name in (f"{SEEDS} seeds alone", f"{SEEDS} seeds together", "times as fast"):
+        drawn.add_column(name, justify="right")
+    for one in found:
+        alone, together = f"{one.alone * 1e3:.3g} ms", f"{one.together * 1e3:.3g} ms"
+        drawn.add_row(one.name, alone, together, f"{one.times:.2f}")
+    return drawn
+
+
+def content(found: Sequence[SeedTimes]) -> list[dict[str, Any]]:
+    """The same as JSON."""
+    return [one._asdict() for one in found]
+
+
+def _seconds(prepared: Prepared, calls: int, clock: Callable[[], float]) -> float:
+    start = clock()
+    for _ in range(calls):
+        jax.block_until_ready(prepared.call())
+    return clock() - start

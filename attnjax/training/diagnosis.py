@@ -1,0 +1,133 @@
+"""Where the first number that is not finite arises in a step."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import traverse_util
+
+from attnjax.data.batching import Batch
+from attnjax.nn.watched_outputs import watched_outputs
+from attnjax.training.settings import Recipe
+from attnjax.training.step import State, cast
+
+type Kinds = tuple[bool, bool]
+"""Whether an output has an infinite number, and whether it has one that is no number (nan)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """What is not finite in a step.
+
+    Attributes:
+        params: the parameters that are not finite before the step.
+        outputs: the modules whose outputs are not finite, in the order of the computation; masked
+            logits are infinite by design, see `diagnose`.
+        loss: the mean loss.
+        gradients: the parameters whose gradients are not finite.
+    """
+
+    params: tuple[str, ...]
+    outputs: tuple[str, ...]
+    loss: float
+    gradients: tuple[str, ...]
+
+    def __str__(self) -> str:
+        if self.params:
+            return f"parameters are not finite before the step: {_listed(self.params)}"
+        loss = f"the loss is {self.loss:.4g}"
+        if self.outputs:
+            return f"it arises in the output of the module {self.outputs[0]}; {loss}"
+        if not np.isfinite(self.loss):
+            return f"it arises after the model, in the objective: {loss}"
+        if self.gradients:
+            return (
+                f"it arises in the gradient: {loss}, and the gradients of these parameters are not "
+                f"finite: {_listed(self.gradients)}"
+            )
+        return f"all is finite: {loss}"
+
+
+def diagnose(
+    state: State, batch: Batch, *, recipe: Recipe, healthy: tuple[State, Batch] | None = None
+) -> Diagnosis:
+    """Compute a step again, and say what in it is not finite.
+
+    Args:
+        state: the state before the step.
+        batch: the batch of the step.
+        recipe: the recipe.
+        healthy: another state and batch, whose step was finite: what is infinite or no number in
+            it too, such as masked logits or padding, is so by design.
+    """
+    kinds = _outputs(state, batch, recipe)
+    usual = {} if healthy is None else _outputs(*healthy, recipe)
+    outputs = [
+        name
+        for name, (infinite, none) in kinds.items()
+        if (none and not usual.get(name, (False, False))[1])
+        or (infinite and not usual.get(name, (False, False))[0])
+    ]
+    (loss, count), gradients = jax.jit(partial(_gradient, recipe=recipe))(state, batch)
+    return Diagnosis(
+        params=_not_finite(state.params),
+        outputs=tuple(outputs),
+        loss=float(loss / count),
+        gradients=_not_finite(gradients),
+    )
+
+
+def _totals(params: Any, state: State, batch: Batch, recipe: Recipe) -> Any:
+    key = jax.random.fold_in(state.key, state.step)
+    params = cast(params, recipe.training.precision)
+    return recipe.objective(recipe.model, params, state.objective, batch, key=key)["loss"]
+
+
+def _gradient(state: State, batch: Batch, *, recipe: Recipe) -> Any:
+    def loss(params: Any) -> Any:
+        totals = _totals(params, state, batch, recipe)
+        return totals[0], totals
+
+    gradients, totals = jax.grad(loss, has_aux=True)(state.params)
+    return totals, gradients
+
+
+def _outputs(state: State, batch: Batch, recipe: Recipe) -> Mapping[str, Kinds]:
+    """What the output of each module has, in the order of the computation."""
+    names: list[str] = []
+    calls = Counter[str]()
+    found: dict[int, Kinds] = {}
+
+    def note(number: int, infinite: Any, none: Any) -> None:
+        before = found.get(number, (False, False))
+        found[number] = before[0] or bool(np.any(infinite)), before[1] or bool(np.any(none))
+
+    def watch(name: str, arrays: Sequence[jax.Array]) -> None:
+        infinite = jnp.stack([jnp.isinf(array).any() for array in arrays]).any()
+        none = jnp.stack([jnp.isnan(array).any() for array in arrays]).any()
+        jax.debug.callback(partial(note, len(names)), infinite, none)
+        calls[name] += 1
+        names.append(name if calls[name] == 1 else f"{name}, call {calls[name]}")
+
+    with watched_outputs(watch):
+        # a new function, so that it is traced again
+        totals = jax.jit(lambda state, batch: _totals(state.params, state, batch, recipe))
+        jax.block_until_ready(totals(state, batch))
+    jax.effects_barrier()
+    return {names[number]: found[number] for number in sorted(found)}
+
+
+def _not_finite(tree: Any) -> tuple[str, ...]:
+    """The paths of the arrays that are not finite."""
+    flat: dict[str, Any] = traverse_util.flatten_dict(tree, sep=".")
+    return tuple(name for name, array in flat.items() if not np.isfinite(array).all())
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    rest = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + rest

@@ -1,0 +1,63 @@
+"""The memory that a training takes, and an estimate of what a seed more would take."""
+
+import resource
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+
+from attnjax.training.train_setup import TrainSetup
+
+STATES, NUMBERS_AN_OUTPUT = 2, 4
+"""What a training step holds at once, see `seed_memory`."""
+
+
+def peak_memory() -> dict[str, int]:
+    """The highest memory so far, in bytes: of the process, and of the fullest of its devices.
+
+    Returns:
+        "host_memory", and "device_memory" where the devices tell it (GPUs and TPUs do).
+    """
+    # in bytes on macOS, in KiB elsewhere
+    unit = 1 if sys.platform == "darwin" else 1024
+    peaks = {"host_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit}
+    told = [device.memory_stats() or {} for device in jax.local_devices()]
+    known = [one["peak_bytes_in_use"] for one in told if "peak_bytes_in_use" in one]
+    return peaks | ({"device_memory": max(known)} if known else {})
+
+
+def free_memory() -> int | None:
+    """The bytes that are free: on the fullest device, or of the machine if it has only CPUs.
+
+    None: the platform does not tell.
+    """
+    stats = [device.memory_stats() or {} for device in jax.local_devices()]
+    if all("bytes_limit" in one for one in stats):
+        return min(one["bytes_limit"] - one.get("bytes_in_use", 0) for one in stats)
+    told = Path("/proc/meminfo")
+    if jax.default_backend() != "cpu" or not told.exists():
+        return None
+    lines = (line.split() for line in told.read_text().splitlines())
+    return next((int(words[1]) * 1024 for words in lines if words[0] == "MemAvailable:"), None)
+
+
+def seed_memory(setup: TrainSetup) -> int:
+    """An estimate, from shapes alone, of the bytes that a device needs for each seed of a group.
+
+    The state is held, its gradient and its update are computed, and the backward pass reads a few
+    numbers of each output of each linear map at each position of the largest batch.
+    """
+    state = setup.state_shapes()
+    key_free = [leaf for leaf in jax.tree.leaves(state) if not _is_key(leaf)]
+    held = sum(leaf.size * leaf.dtype.itemsize for leaf in key_free)
+    outputs = sum(leaf.shape[-1] for leaf in jax.tree.leaves(state.params) if leaf.ndim > 1)
+    tokens = max(rows * max(lengths) for rows, *lengths in setup.plan.shapes)
+    most = setup.recipe.training.device_tokens
+    devices = 1 if jax.default_backend() == "cpu" else jax.device_count()
+    of_device = tokens // devices if most is None else min(tokens // devices, most)
+    return STATES * held + NUMBERS_AN_OUTPUT * 4 * outputs * of_device
+
+
+def _is_key(leaf: jax.ShapeDtypeStruct) -> bool:
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)

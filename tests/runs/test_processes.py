@@ -1,0 +1,75 @@
+"""Several processes work on one sweep in one folder; one of them is killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from attnjax.runs.lease import holder
+
+TINY = str(Path(__file__).parents[1] / "tiny.py")
+PROGRAM = """
+import sys
+from attnjax.runs import run_ablation
+run_ablation.SECONDS_BETWEEN_LOOKS = 0.1
+from attnjax.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+RUNS = ("scaled/seed-0", "scaled/seed-1", "cosine/seed-0", "cosine/seed-1")
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory) -> dict[str, str]:
+    """Processes that compile each program once."""
+    compiled = str(tmp_path_factory.mktemp("compiled"))
+    return {**os.environ, "JAX_COMPILATION_CACHE_DIR": compiled}
+
+
+def start(folder: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
+    words = [sys.executable, "-c", PROGRAM, "run", TINY, "--runs", str(folder), "--together", "1"]
+    return subprocess.Popen(
+        words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+
+
+def held(folder: Path, pid: int) -> bool:
+    """Whether a process holds a run."""
+    found = (holder(folder / "tiny" / run) for run in RUNS if (folder / "tiny" / run).exists())
+    return any(one is not None and one.lease.pid == pid for one in found)
+
+
+def results(folder: Path) -> dict[str, tuple[object, str]]:
+    """The metrics and the answers of each run."""
+    return {
+        run: (
+            json.loads((folder / "tiny" / run / "result.json").read_text())["metrics"],
+            (folder / "tiny" / run / "hypotheses.txt").read_text(),
+        )
+        for run in RUNS
+    }
+
+
+def test_each_run_is_done_once_and_as_by_one_process(tmp_path, environment):
+    alone = start(tmp_path / "alone", environment)
+    assert alone.communicate(timeout=900)[1].count("exact match") == len(RUNS)
+    folder = tmp_path / "shared"
+    victim = start(folder, environment)
+    while not held(folder, victim.pid):
+        assert victim.poll() is None, "it ended before it could be killed"
+        time.sleep(0.02)
+    others = [start(folder, environment) for _ in range(2)]
+    victim.send_signal(signal.SIGKILL)
+    done = victim.communicate()[1].count("exact match")
+    for other in others:
+        said = other.communicate(timeout=900)[1]
+        assert other.returncode == 0, said
+        done += said.count("exact match")
+    assert done == len(RUNS), "each run once"
+    assert results(folder) == results(tmp_path / "alone")
+    summary = json.loads((folder / "tiny" / "summary.json").read_text())
+    assert [len(row["seeds"]) for row in summary["rows"]] == [2, 2]

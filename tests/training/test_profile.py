@@ -1,0 +1,31 @@
+"""A trace of a few steps that Perfetto reads."""
+
+import gzip
+import json
+
+import pytest
+from rich.console import Console
+
+from attnjax.training.objectives.base import CrossEntropy
+from attnjax.training.optimizers import Adam
+from attnjax.training.profile import NAME, STEPS_BEFORE
+from attnjax.training.run_state import Run
+from attnjax.training.settings import Recipe, Training
+from attnjax.training.train import train
+from attnjax.training.train_setup import TrainSetup
+from tests.training.looping import BATCHING, CORPUS
+from tests.training.toy import Toy
+
+pytestmark = pytest.mark.usefixtures("compiled_once")
+
+
+@pytest.mark.parametrize("asked, traced", [(2, 2), (100, 3)], ids=["a few", "more than there are"])
+def test_the_trace_has_the_steps_and_their_numbers(tmp_path, asked, traced):
+    training = Training(steps=STEPS_BEFORE + 3, batching=BATCHING)
+    recipe = Recipe(model=Toy(), objective=CrossEntropy(), optimizer=Adam(), training=training)
+    setup, runs = TrainSetup.of(recipe, CORPUS), [Run(folder=tmp_path, seed=0)]
+    train(runs, setup, console=Console(quiet=True), profiled_steps=asked)
+    (path,) = (tmp_path / "profile").rglob("perfetto_trace.json.gz")
+    events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+    steps = [int(one["args"]["step_num"]) for one in events if one.get("name") == NAME]
+    assert sorted(steps) == [STEPS_BEFORE + 1 + number for number in range(traced)]
