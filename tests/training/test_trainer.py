@@ -72,7 +72,7 @@ def test_leaves_an_averaged_result_and_one_row_a_place(tmp_path, capfd):
     last = rows[-2]
     assert set(last) == {
         *("step", "epoch", "split", "loss", "nll", "accuracy", "gradient_norm"),
-        *("tokens_per_second", "seconds", "learning_rate"),
+        *("tokens_per_second", "seconds", "learning_rate", "host_memory"),
     }
     assert list(folder.glob("events.out.tfevents.*"))
 
