@@ -102,7 +102,7 @@ def refuse_queued(experiment: Path, runs: Sequence[LaunchedRun]) -> None:
     Raises:
         UserError: the first such run, and its task.
     """
-    if not any((experiment / FOLDER).glob("*.json")):
+    if not list((experiment / FOLDER).glob("*.json")):
         return
     wanted = {str(folder.relative_to(experiment)) for one in runs for folder in one.folders}
     for one in states(experiment):

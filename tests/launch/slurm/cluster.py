@@ -64,7 +64,7 @@ def cluster(folder: Path) -> Iterator[None]:
             folder=folder,
             host=socket.gethostname().partition(".")[0],
             user=getpass.getuser(),
-            ports=_spare_ports(3),
+            ports=spare_ports(3),
             nodes=NODES,
         )
     )
@@ -114,7 +114,7 @@ def _daemon(folder: Path, program: str, *words: str, name: str = "") -> Iterator
     command = ["setsid", "setpriv", "--pdeathsig", "TERM", path, *words]
     with (
         (folder / f"{name or program}.log").open("w") as log,
-        subprocess.Popen(command, stdout=log, stderr=log) as process,
+        subprocess.Popen(command, stdout=log, stderr=log, cwd=folder) as process,
     ):
         try:
             yield
@@ -149,7 +149,7 @@ def _wait(ready, program: str, folder: Path) -> None:
         time.sleep(0.2)
 
 
-def _spare_ports(number: int) -> list[int]:
+def spare_ports(number: int) -> list[int]:
     """Ports that nobody uses."""
     with ExitStack() as bound:
         sockets = [bound.enter_context(socket.socket()) for _ in range(number)]

@@ -11,7 +11,7 @@ have() {
 
 have && exit 0
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-    echo "SLURM and munge are missing: install slurmctld, slurmd, slurm-client and munge, then run this again." >&2
+    echo "SLURM is not tested: install slurmctld, slurmd, slurm-client and munge, then make test-slurm." >&2
     exit 1
 fi
 apt-get update -q

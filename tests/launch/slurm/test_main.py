@@ -58,7 +58,7 @@ def test_an_array_and_a_report_after_it_are_submitted(submitted, recorder):
 
 
 def test_the_experiment_file_goes_with_the_job(submitted, recorder):
-    copy = next(submitted.glob("slurm/*/tiny.py"))
+    (copy,) = submitted.glob("slurm/*/tiny.py")
     assert copy.read_text() == Path(TINY).read_text()
     assert f"-m attnjax run {copy} --runs" in recorder.calls[0].text
 
