@@ -1,7 +1,7 @@
 """Trains runs of one recipe: each goes on from its latest checkpoint, together with the others."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from itertools import groupby
@@ -67,8 +67,8 @@ def train(
     def say(sentence: str) -> None:
         console.print(f"{title}: {sentence}", highlight=False, soft_wrap=True, markup=False)
 
-    if devices.idle:
-        say(_idle(devices))
+    for remark in _remarks(devices, setup):
+        say(remark)
     with ExitStack() as opened:
         opened.enter_context(writable(runs[0].folder))
         requests = Requests(opened.enter_context(interruption()))
@@ -107,13 +107,21 @@ def _results(states: Sequence[RunState], setup: TrainSetup) -> list[TrainResult]
     return [state.result(training, per_epoch) for state in states]
 
 
-def _idle(devices: sharding.Devices) -> str:
-    """The sentence about devices that are not used."""
-    count = devices.count + devices.idle
-    return (
-        f"trains on {devices.count} of {count} devices, because batching.batch_size_multiple is no "
-        f"multiple of {count}: --training.batching.batch_size_multiple {count} uses them all"
-    )
+def _remarks(devices: sharding.Devices, setup: TrainSetup) -> Iterator[str]:
+    """Sentences about devices that are not used, or of no use."""
+    count, all_devices = devices.count, devices.count + devices.idle
+    if devices.idle:
+        yield (
+            f"trains on {count} of {all_devices} devices, because batching.batch_size_multiple is "
+            f"no multiple of {all_devices}: --training.batching.batch_size_multiple {all_devices} "
+            "uses them all"
+        )
+    examples = sum(len(bucket.indices) for bucket in setup.plan.buckets)
+    if count > examples:
+        yield (
+            f"trains on {count} devices with {examples} training examples: at least "
+            f"{count - examples} devices only ever compute padding"
+        )
 
 
 def _restore(states: Sequence[RunState], setup: TrainSetup) -> None:

@@ -1,6 +1,10 @@
 """`attnjax run` in several processes: one run, one result, one writer."""
 
 import json
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,16 +14,17 @@ from tests.training import joined
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 ALL_DEVICES = ("--training.batching.batch_size_multiple", "4")
+ONE_SEED = ("--seeds", "1")
+SEED = Path("tiny", "scaled", "seed-0")
 RUN = ("-m", "attnjax", "run", TINY, *ALL_DEVICES, "--variant", "scaled", "--runs")
 
 
 def result(runs: Path) -> dict:
-    return json.loads((runs / "tiny" / "scaled" / "seed-0" / "result.json").read_text())
+    return json.loads((runs / SEED / "result.json").read_text())
 
 
 def rows(runs: Path) -> list[dict]:
-    path = runs / "tiny" / "scaled" / "seed-0" / "metrics.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in (runs / SEED / "metrics.jsonl").read_text().splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -41,3 +46,40 @@ def test_two_processes_have_the_result_of_one(runs, tmp_path):
     for one, other in zip(rows(runs), rows(tmp_path), strict=True):
         assert (one["step"], one["split"]) == (other["step"], other["split"])
         np.testing.assert_allclose(one["loss"], other["loss"], rtol=0, atol=1e-6)
+
+
+def test_a_signal_to_one_ends_both_and_another_machine_goes_on(tmp_path):
+    """The run goes on in one process, on more devices, under pmap; it ends as if nothing was."""
+    steps = ("--training.steps", "200", "--optimizer.schedule.value", "1e-4")
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    started = joined.start((*RUN, cut, *ONE_SEED, *steps), processes=2, devices=2)
+    wait_for(cut / SEED / "metrics.jsonl", started)
+    started[1].send_signal(signal.SIGTERM)
+    said = [process.communicate(timeout=300)[1] for process in started]
+    assert [process.returncode for process in started] == [75, 75], "\n\n".join(said)
+    assert all("is saved at step" in each for each in said), said
+    assert not (cut / SEED / "result.json").exists()
+    other = ("--training.parallel", "pmap")
+    joined.finish(joined.start((*RUN, cut, *ONE_SEED, *steps, *other), processes=1, devices=4))
+    joined.finish(joined.start((*RUN, whole, *ONE_SEED, *steps), processes=1, devices=1))
+    for one, theirs in zip(rows(cut), rows(whole), strict=True):
+        assert (one["step"], one["split"]) == (theirs["step"], theirs["split"])
+        if one["split"] == "valid":  # a training row holds means since the interruption
+            np.testing.assert_allclose(one["loss"], theirs["loss"], rtol=1e-4)
+
+
+def wait_for(path: Path, started: Sequence[subprocess.Popen[str]]) -> None:
+    """Wait until a file has content."""
+    while not path.exists() or not path.stat().st_size:
+        assert all(process.poll() is None for process in started)
+        time.sleep(0.02)
+
+
+def test_an_error_ends_all_processes_with_its_sentence(tmp_path):
+    words = ("run", TINY, "--training.batching.batch_size_multiple", "1", "--runs", tmp_path)
+    started = joined.start(("-m", "attnjax", *words), processes=2, devices=1)
+    said = [process.communicate(timeout=300)[1] for process in started]
+    assert [process.returncode for process in started] == [2, 2], "\n\n".join(said)
+    why = "batching.batch_size_multiple must be a multiple of the 2 processes, got 1"
+    assert all(why in each and "Traceback" not in each for each in said)
+    assert "process 0 failed" in said[1]

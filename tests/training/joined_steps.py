@@ -2,7 +2,7 @@
 
     python -m tests.training.joined_steps MODEL STEPS FILE
 
-FILE gets an object: for "mesh" and "pmap" the losses and the parameters.
+FILE gets an object: for each way to use the devices the losses and the parameters.
 """
 
 import pickle
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import jax
 
-from attnjax.training import hosts
+from attnjax.training import hosts, sharding
 from tests.training import test_sharding
 from tests.training.toy import Toy
 
@@ -20,12 +20,13 @@ MODELS = {"toy": (Toy(), (3, 5)), "transformer": (test_sharding.TRANSFORMER, (3,
 
 
 def main(model: str, steps: str, file: str) -> None:
-    """Train in both ways."""
+    """Train in every way."""
     hosts.join()
+    sharding.SMALL = 1  # so that fsdp divides small arrays, too
     module, seeds = MODELS[model]
     found = {}
     with jax.enable_x64(True):
-        for how in ("mesh", "pmap"):
+        for how in ("mesh", "pmap", "fsdp"):
             losses, params, _ = test_sharding.run(
                 module, how, jax.device_count(), seeds=seeds, steps=int(steps), dtype="float64"
             )
