@@ -81,8 +81,8 @@ class Lives:
 def survived(folder: Path, kills: int, groups: Sequence[Sequence[int]]) -> str:
     """Kill trainings `kills` times and compare each with one that was not killed, in words.
 
-    The groups of seeds take turns; every second kill is inside a save. A training that has come to
-    its end is compared, and begins anew.
+    The groups, which have no seed in common, take turns; every second kill is inside a save. A
+    training that has come to its end is compared, and begins anew.
     """
     lives, moments = Lives(), random.Random(0)
     for seeds in groups:
