@@ -76,7 +76,8 @@ def wait_for(path: Path, started: Sequence[subprocess.Popen[str]]) -> None:
 
 
 def test_an_error_ends_all_processes_with_its_sentence(tmp_path):
-    words = ("run", TINY, "--training.batching.batch_size_multiple", "1", "--runs", tmp_path)
+    one_row = ("--training.batching.batch_size_multiple", "1")
+    words = ("run", TINY, *one_row, "--variant", "scaled", "--runs", tmp_path)
     started = joined.start(("-m", "attnjax", *words), processes=2, devices=1)
     said = [process.communicate(timeout=300)[1] for process in started]
     assert [process.returncode for process in started] == [2, 2], "\n\n".join(said)
