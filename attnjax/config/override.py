@@ -27,7 +27,8 @@ class Override(NamedTuple):
         return " ".join(self.words)
 
 
-CHOICE = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_][\w-]*)")
+# a word such as v5e:2x4, without dots and with a number after the colon, chooses no part
+CHOICE = re.compile(r"([A-Za-z_]\w*(\.[A-Za-z_]\w*)*):((?(2)\w|[A-Za-z_])[\w-]*)")
 VALUE = re.compile(r"--([A-Za-z_][\w-]*(?:\.[\w-]+)+)(?:=(.*))?", re.DOTALL)
 
 
@@ -45,7 +46,7 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[Override]]:
     while waiting:
         word = waiting.pop(0)
         if chosen := CHOICE.fullmatch(word):
-            overrides.append(Override(chosen[1], chosen[2], choice=True))
+            overrides.append(Override(chosen[1], chosen[3], choice=True))
         elif given := VALUE.fullmatch(word):
             path, text = given[1].replace("-", "_"), given[2]
             if text is None and (not waiting or waiting[0].startswith("--")):

@@ -140,7 +140,9 @@ def leased(folders: Iterable[Path]) -> Iterator[Leases]:
 def holder(folder: Path) -> Holder | None:
     """The process that trains the run in a folder; None: no process does."""
     with ExitStack() as held:
-        return _holder(folder, locked=_lock(folder, held), now=time.time())
+        # looking makes no lock: what was never locked could be locked now
+        locked = _lock(folder, held) if (folder / LOCK).exists() else True
+        return _holder(folder, locked=locked, now=time.time())
 
 
 def _take(folder: Path, held: ExitStack) -> int:

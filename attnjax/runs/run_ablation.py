@@ -173,8 +173,10 @@ class _Work:
             return {}
         runs = self._plan.runs(tuner.variant, experiment)
         left, taken = unfinished_runs(runs), dict[Path, Taken]()
-        setup = TrainSetup.of(experiment.resolve(data).recipe, data) if left else None
-        if setup is not None and tuner.variant not in self._together:
+        if not left:
+            return {}
+        if tuner.variant not in self._together:
+            setup = TrainSetup.of(experiment.resolve(data).recipe, data)
             self._together[tuner.variant] = self._fitting(tuner.variant, setup, left)
         while group := self._next_group(tuner.variant, runs, taken):
             named = title if len(group) == len(runs) else f"{title}, {_seeds(group)}"

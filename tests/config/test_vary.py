@@ -83,7 +83,11 @@ def test_a_later_path_leads_into_an_earlier_value():
         ("model.width", 1.5, "model.width: wanted int above 0; got float 1.5"),
         ("model.dropout", None, "model.dropout: wanted float at least 0 and below 1; got None"),
         ("training.patience", "x", "training.patience: wanted int above 0 or None; got str 'x'"),
-        ("training.parallel", "gpu", "training.parallel: wanted mesh or pmap; got str 'gpu'"),
+        (
+            "training.parallel",
+            "gpu",
+            "training.parallel: wanted mesh or pmap or fsdp; got str 'gpu'",
+        ),
         ("training.steps", 0, "training.steps: wanted int above 0; got int 0"),
         (SCORE, PreNorm(), f"{SCORE}: wanted Score; got PreNorm"),
         ("measures", (Dot(),), "measures[0]: wanted Measure; got Dot"),
@@ -141,7 +145,10 @@ def test_overrides_in_any_order(words, expected):
     "words, sentence",
     [
         (("--model.width", "wide"), "--model.width: wanted int above 0; got 'wide'"),
-        (("--training.parallel", "gpu"), "--training.parallel: wanted mesh or pmap; got 'gpu'"),
+        (
+            ("--training.parallel", "gpu"),
+            "--training.parallel: wanted mesh or pmap or fsdp; got 'gpu'",
+        ),
         (("--model.dropuot", "0.1"), "no field model.dropuot; did you mean model.dropout?"),
         (("--model.dropout",), "--model.dropout needs a value after it"),
         ((f"{SCORE}:aditive",), "'aditive'; did you mean additive?"),

@@ -26,7 +26,7 @@ ablation = Ablation(base=base, variants={"endless": endless}, seeds=1)
 
 
 def test_the_step_that_stopped_a_run_and_one_before(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("attnjax.training.trainer.SECONDS_BETWEEN_CHECKPOINTS", 0)
+    monkeypatch.setattr("attnjax.training.saves.SECONDS_BETWEEN_CHECKPOINTS", 0)
     file = tmp_path / "endless.py"
     file.write_text(TINY.read_text() + ENDLESS)
     assert main(["run", str(file), "--runs", str(tmp_path)]) == 2

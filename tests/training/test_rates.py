@@ -79,10 +79,10 @@ def test_a_save_that_was_cut_off_between_two_rates_is_dropped(tmp_path, monkeypa
     whole = go_at(tmp_path / "whole", *RATES, average=2)
     save = Checkpoints.save
 
-    def killed(self: Checkpoints, state: Any, progress: Any) -> None:
-        if int(state.step) > PER_EPOCH and self.folder.parent.name == "1":
+    def killed(self: Checkpoints, snapshot: Any) -> None:
+        if snapshot.step > PER_EPOCH and self.folder.parent.name == "1":
             raise RuntimeError("killed")
-        save(self, state, progress)
+        save(self, snapshot)
 
     with monkeypatch.context() as patched:
         patched.setattr(Checkpoints, "save", killed)
