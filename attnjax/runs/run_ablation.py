@@ -30,7 +30,7 @@ from attnjax.runs.initial_parameters import (
     with_initial_parameters,
 )
 from attnjax.runs.joined import announced
-from attnjax.runs.lease import Taken, leased
+from attnjax.runs.lease import Leases, Taken, leased
 from attnjax.runs.run_folder import claim_folder, has_progress, write_result
 from attnjax.runs.seed_groups import Group, seed_groups
 from attnjax.runs.sweep import Sweep, check_corpus, check_folders, unfinished_runs
@@ -185,7 +185,11 @@ class _Work:
                 taken |= dict.fromkeys(group, before[min(needed)])
                 continue
             try:
-                self._run_group(tuner.variant, experiment.resolve(data), data, group, named)
+                with leased(group) as leases:
+                    # another process may have worked on the group before it was leased
+                    if self._next_group(tuner.variant, runs, taken) == group:
+                        resolved = experiment.resolve(data)
+                        self._run_group(tuner.variant, resolved, data, group, named, leases)
             except Taken as error:
                 taken |= dict.fromkeys(group, error)
             except NOT_OF_A_RUN:
@@ -209,42 +213,47 @@ class _Work:
         return {}
 
     def _run_group(
-        self, variant: str, experiment: Experiment, data: Corpus, group: Group, title: str
+        self,
+        variant: str,
+        experiment: Experiment,
+        data: Corpus,
+        group: Group,
+        title: str,
+        leases: Leases,
     ) -> None:
         """Train a group of runs together, and finish each."""
-        with leased(group) as leases:
-            for folder, wanted in group.items():
-                claim_folder(folder, wanted, self._plan.loaded, data.vocabularies)
-            seeds = [Run(folder=folder, seed=wanted.seed) for folder, wanted in group.items()]
-            setup, begun = with_initial_parameters(
-                TrainSetup.of(experiment.recipe, data),
-                experiment,
-                data.vocabularies,
+        for folder, wanted in group.items():
+            claim_folder(folder, wanted, self._plan.loaded, data.vocabularies)
+        seeds = [Run(folder=folder, seed=wanted.seed) for folder, wanted in group.items()]
+        setup, begun = with_initial_parameters(
+            TrainSetup.of(experiment.recipe, data),
+            experiment,
+            data.vocabularies,
+            seeds,
+            self._plan.above,
+        )
+        if begun:
+            self.say(f"{variant}: {begun}")
+        stacked = _stacked(group)
+        with announced(experiment, data, self._plan.loaded, seeds, stacked=stacked):
+            outcomes = train(
                 seeds,
-                self._plan.above,
+                setup,
+                console=self._console,
+                title=title,
+                stacked=stacked,
+                before_save=leases.check,
+                profiled_steps=self._plan.profiled_steps,
             )
-            if begun:
-                self.say(f"{variant}: {begun}")
-            stacked = _stacked(group)
-            with announced(experiment, data, self._plan.loaded, seeds, stacked=stacked):
-                outcomes = train(
-                    seeds,
-                    setup,
-                    console=self._console,
-                    title=title,
-                    stacked=stacked,
-                    before_save=leases.check,
-                    profiled_steps=self._plan.profiled_steps,
-                )
-            for (folder, wanted), outcome in zip(group.items(), outcomes, strict=True):
-                initial = setup.initial_state(wanted.seed).params if experiment.measures else None
-                doing = f"{variant}: decoding and measuring seed {wanted.seed}"
-                with self._console.status(doing):
-                    found = finish(folder, experiment, data, outcome, initial, seed=wanted.seed)
-                leases.check()
-                write_result(folder, {"variant": variant, "seed": wanted.seed, **found})
-                failures.forget(folder)
-                self.say(f"{variant}, seed {wanted.seed}: {_shown(found)}")
+        for (folder, wanted), outcome in zip(group.items(), outcomes, strict=True):
+            initial = setup.initial_state(wanted.seed).params if experiment.measures else None
+            doing = f"{variant}: decoding and measuring seed {wanted.seed}"
+            with self._console.status(doing):
+                found = finish(folder, experiment, data, outcome, initial, seed=wanted.seed)
+            leases.check()
+            write_result(folder, {"variant": variant, "seed": wanted.seed, **found})
+            failures.forget(folder)
+            self.say(f"{variant}, seed {wanted.seed}: {_shown(found)}")
 
     def _fitting(self, variant: str, setup: TrainSetup, runs: Group) -> int:
         """The number of a variant's new seeds that train together: as asked for, or as many as fit.

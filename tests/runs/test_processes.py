@@ -6,11 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from attnjax.runs.lease import holder
+from attnjax.cli.main import main
+from attnjax.runs import run_ablation
+from attnjax.runs.lease import holder, leased
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 PROGRAM = """
@@ -73,3 +76,22 @@ def test_each_run_is_done_once_and_as_by_one_process(tmp_path, environment):
     assert results(folder) == results(tmp_path / "alone")
     summary = json.loads((folder / "tiny" / "summary.json").read_text())
     assert [len(row["seeds"]) for row in summary["rows"]] == [2, 2]
+
+
+def test_a_run_that_another_process_finished_before_the_lease_is_not_done_again(
+    tmp_path, monkeypatch, capsys
+):
+    words = ["run", TINY, "--runs", str(tmp_path), "--variant", "scaled", "--seeds", "1"]
+
+    @contextmanager
+    def late(folders):
+        """A lease that comes after another process has done the run."""
+        with monkeypatch.context() as other:
+            other.setattr(run_ablation, "leased", leased)
+            assert main(words) == 0
+        with leased(folders) as leases:
+            yield leases
+
+    monkeypatch.setattr(run_ablation, "leased", late)
+    assert main(words) == 0
+    assert capsys.readouterr().err.count("exact match") == 1
