@@ -12,7 +12,7 @@ has 72.0 % right after 200 updates at the rate 0.001, and 79.6 % at 0.003, which
 
 Setting paper is BERT-base: 1,000,000 updates on 256 pairs of 512 pieces. It wants the books and the
 encyclopedia in bert/sentences.txt, a sentence a line, and bert/vocab.txt of the authors. Here the
-rate falls as 1/sqrt(step), not in a straight line, and no weight decays.
+rate falls as 1/sqrt(step), not in a straight line.
 """
 
 from functools import partial
@@ -87,6 +87,7 @@ paper_prose = vary(
         "model.bert": base,
         "objective.next_sentence": 0.15 * 512,
         "optimizer.b2": 0.999,
+        "optimizer.weight_decay": 0.01,
         "optimizer.schedule": InverseSquareRoot(peak=1e-4, warmup=10_000),
         "training.steps": 1_000_000,
         "training.batching": Batching(max_tokens=256 * 512, batch_size=256, shapes=4),
@@ -96,6 +97,7 @@ paper = {
     "task.vocabulary": pairs.vocabulary,
     "model.bert": base,
     "optimizer.schedule": InverseSquareRoot(peak=2e-5, warmup=50),
+    "optimizer.weight_decay": 0.01,
     "training.steps": 3 * 5_452 // 32,
     "training.batching.batch_size": 32,
 }

@@ -9,8 +9,8 @@ question of our own: is so small a model, trained in minutes on two cores, a lan
 We ask for 2.45 bits a character.
 
 The setting nanogpt is that of github.com/karpathy/nanoGPT, train_shakespeare_char, whose best
-validation loss, on the same tenth, is 1.4697 nats, 2.12 bits. What differs: there weights decay,
-and a row begins at any character; here windows begin every 256 characters.
+validation loss, on the same tenth, is 1.4697 nats, 2.12 bits. What differs: there a row begins at
+any character; here windows begin every 256 characters.
 
     attnjax run language_model    # ATTNJAX_DATA names what tinyshakespeare is in
     attnjax run language_model --setting nanogpt --variant learned --seeds 1
@@ -67,6 +67,7 @@ nanogpt = {
     "model.layer": layer(6, 4 * 384),
     "model.dropout": 0.2,
     "optimizer.schedule": Cosine(peak=1e-3, warmup=100, decay=4_900),
+    "optimizer.weight_decay": 0.1,
     "training": Training(steps=5_000, batching=Batching(max_tokens=64 * 256, shapes=1)),
 }
 bits = "bits_per_character"

@@ -2,11 +2,12 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import Any
 
 import jax
 import optax
 
-from attnjax.config.constraints import DropoutRate, PositiveFloat
+from attnjax.config.constraints import DropoutRate, NonNegativeFloat, PositiveFloat
 from attnjax.training.schedules import Constant, Noam, Schedule
 
 
@@ -51,16 +52,29 @@ class Adam(Optimizer):
         b1: beta_1.
         b2: beta_2.
         epsilon: added to the root of the second moment.
+        weight_decay: lambda of AdamW: each update also takes rate * lambda * parameter away, from
+            all parameters but biases and the scales of norms.
 
-    Source: Kingma and Ba 2015, algorithm 1.
+    Source: Kingma and Ba 2015, algorithm 1; Loshchilov and Hutter 2019, algorithm 2.
     """
 
     b1: DropoutRate = 0.9
     b2: DropoutRate = 0.98
     epsilon: PositiveFloat = 1e-9
+    weight_decay: NonNegativeFloat = 0.0
 
     def scaling(self) -> optax.GradientTransformation:
-        return optax.scale_by_adam(b1=self.b1, b2=self.b2, eps=self.epsilon)
+        adam = optax.scale_by_adam(b1=self.b1, b2=self.b2, eps=self.epsilon)
+        if not self.weight_decay:
+            return adam
+        return optax.chain(adam, optax.add_decayed_weights(self.weight_decay, decayed))
+
+
+def decayed(params: Any) -> Any:
+    """For each parameter, in a tree alike, whether it decays: biases and scales do not."""
+    return jax.tree_util.tree_map_with_path(
+        lambda path, _: path[-1].key not in ("bias", "scale"), params
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -26,6 +28,23 @@ def test_adam_is_algorithm_1_on_clipped_gradients(clip):
         wanted = first / (1 - 0.8**step) / (np.sqrt(second / (1 - 0.9**step)) + 1e-3)
         got = np.concatenate([updates["a"], updates["b"]])
         np.testing.assert_allclose(got, -float(schedule.rate(step)) * wanted, rtol=1e-6)
+
+
+@pytest.mark.usefixtures("float64")
+def test_adam_takes_the_decay_from_weights_and_not_from_biases_and_scales():
+    rate, decay = 0.5, 0.1
+    params = {"out": {"kernel": jnp.ones(2), "bias": jnp.ones(2)}, "scale": jnp.ones(2)}
+    gradients = {"out": {"kernel": jnp.ones(2), "bias": -jnp.ones(2)}, "scale": jnp.ones(2)}
+    updates = []
+    for optimizer in (Adam(weight_decay=decay), Adam()):
+        transform = replace(optimizer, schedule=Constant(value=rate)).make()
+        updates.append(transform.update(gradients, transform.init(params), params)[0])
+    weights, plain = updates
+    np.testing.assert_allclose(
+        weights["out"]["kernel"], plain["out"]["kernel"] - rate * decay, rtol=1e-12
+    )
+    np.testing.assert_array_equal(weights["out"]["bias"], plain["out"]["bias"])
+    np.testing.assert_array_equal(weights["scale"], plain["scale"])
 
 
 @pytest.mark.usefixtures("float64")
