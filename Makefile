@@ -18,7 +18,7 @@ test: lint
 	$(BIN)/pytest -q -n 2
 
 test-all: lint
-	$(BIN)/pytest -q -n 2 -m ''
+	JAX_DISABLE_MOST_OPTIMIZATIONS=0 $(BIN)/pytest -q -n 2 -m ''
 
 # Starts SLURM on this machine, and ends it again; root on Debian gets SLURM installed first.
 test-slurm: $(READY)

@@ -12,6 +12,8 @@ os.environ["XLA_FLAGS"] = (
     os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
 )
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
+if os.environ["JAX_PLATFORMS"] == "cpu":  # a third of the time; `make test-all` leaves them all on
+    os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 # Most of the time goes into compiling the same programs as in the run before.
 os.environ.setdefault(
     "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "compilations")

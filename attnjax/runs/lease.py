@@ -190,7 +190,7 @@ def _holder(folder: Path, *, locked: bool | None, now: float) -> Holder | None:
     path = _path(folder, _latest(folder))
     try:
         lease, silence = _read(path), now - path.stat().st_mtime
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         lease, silence = UNKNOWN, 0.0
     else:
         if lease.machine != _machine() or not lease.locked or locked is None:

@@ -134,8 +134,22 @@ def random_parameters(model: Any, seed: int) -> Any:
     return jax.tree.map(lambda leaf: jnp.asarray(normal(size=leaf.shape)), shapes)
 
 
-@pytest.mark.parametrize("search", SEARCHES, ids=str)
-@pytest.mark.parametrize("model", [TRANSFORMER, RECURRENT], ids=["transformer", "recurrent"])
+@pytest.mark.parametrize(
+    ("model", "search"),
+    [
+        *(pytest.param(RECURRENT, search, id=f"recurrent-{search}") for search in SEARCHES),
+        *(
+            pytest.param(
+                TRANSFORMER,
+                search,
+                id=f"transformer-{search}",
+                # a transformer's programs take half a minute to compile for each search
+                marks=[] if search == SEARCHES[2] else pytest.mark.long,
+            )
+            for search in SEARCHES
+        ),
+    ],
+)
 @given(batch=batches())
 @settings(max_examples=5)
 def test_stages_change_nothing(model, search, batch):

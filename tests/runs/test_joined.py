@@ -48,6 +48,7 @@ def test_two_processes_have_the_result_of_one(runs, tmp_path):
         np.testing.assert_allclose(one["loss"], other["loss"], rtol=0, atol=1e-6)
 
 
+@pytest.mark.long
 def test_a_signal_to_one_ends_both_and_another_machine_goes_on(tmp_path):
     """The run goes on in one process, on more devices, under pmap; it ends as if nothing was."""
     steps = ("--training.steps", "200", "--optimizer.schedule.value", "1e-4")

@@ -58,8 +58,7 @@ def results(folder: Path) -> dict[str, tuple[object, str]]:
 
 
 def test_each_run_is_done_once_and_as_by_one_process(tmp_path, environment):
-    alone = start(tmp_path / "alone", environment)
-    assert alone.communicate(timeout=900)[1].count("exact match") == len(RUNS)
+    assert main(["run", TINY, "--runs", str(tmp_path / "alone"), "--together", "1"]) == 0
     folder = tmp_path / "shared"
     victim = start(folder, environment)
     while not held(folder, victim.pid):

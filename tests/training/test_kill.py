@@ -6,7 +6,7 @@ from tests.training.killing import survived
 
 
 def test_a_few_kills_change_no_bit(tmp_path, record_property):
-    record_property("shown", survived(tmp_path, 4, [(0,), (3, 4)]))
+    record_property("shown", survived(tmp_path, 2, [(0,), (3, 4)]))
 
 
 @pytest.mark.long

@@ -209,17 +209,25 @@ def test_half_precision(dtype, tolerance):
     assert [x.dtype for x in slopes[1]] == [dtype] * 3
 
 
-# Few programs, which take the masks as they come: T, S, tile, and whether there is a diagonal.
+# Few programs, which take the masks as they come: T, S, tile, window, and whether there is a
+# diagonal.
 @given(
-    st.sampled_from([(1, 9, (4, 4), True), (8, 8, (3, 5), True), (5, 13, (4, 4), False)]),
+    st.sampled_from(
+        [
+            (1, 9, (4, 4), Window(5, 0), True),
+            (8, 8, (3, 5), Window(2, 4), True),
+            (8, 8, (3, 5), Window(3, 1), False),
+            (5, 13, (4, 4), Window(0, 7), False),
+        ]
+    ),
     st.integers(0, 2**16),
 )
 def test_any_mask(shape, seed):
-    (queries, keys, tile, causal), random = shape, np.random.default_rng(seed)
+    (queries, keys, tile, window, causal), random = shape, np.random.default_rng(seed)
     segments = [jnp.asarray(np.sort(random.integers(0, 3, (B, 1, n)), -1)) for n in (queries, keys)]
     mask = (
         Padding(jnp.asarray(random.random((B, 1, keys)) < random.random()))
-        & Window(*random.integers(0, keys, 2).tolist())
+        & window
         & Segments(*segments)
         & DenseMask(jnp.asarray(random.random((1, 1, queries, keys)) < 0.8))
     )
