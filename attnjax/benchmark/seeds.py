@@ -10,6 +10,7 @@ from rich.table import Table
 
 from attnjax.benchmark.train import Size, batch, prepare, transformer
 from attnjax.benchmark.workload import Prepared
+from attnjax.reporting.number import number
 
 SEEDS = 8
 TURNS = 7
@@ -84,7 +85,9 @@ def table(found: Sequence[SeedTimes]) -> Table:
     for name in (f"{SEEDS} seeds alone", f"{SEEDS} seeds together", "times as fast"):
         drawn.add_column(name, justify="right")
     for one in found:
-        alone, together = f"{one.alone * 1e3:.3g} ms", f"{one.together * 1e3:.3g} ms"
+        alone, together = (
+            f"{number(seconds * 1e3, 3)} ms" for seconds in (one.alone, one.together)
+        )
         drawn.add_row(one.name, alone, together, f"{one.times:.2f}")
     return drawn
 

@@ -73,6 +73,17 @@ def trained_a_little(run: Path) -> bool:
     return (run / METRICS).exists() and len(losses(run)) > 2
 
 
+def signalled(task: str, log: Path) -> None:
+    """Send USR1 to a task, and wait until it has saved.
+
+    scancel asks again, for minutes, if the task cannot be signalled at this moment, as when it has
+    just ended: so it is not waited for.
+    """
+    with subprocess.Popen(("scancel", "--signal=USR1", task), stderr=subprocess.DEVNULL) as sending:
+        until(lambda: "interrupted" in log.read_text(), "the first run saves")
+        sending.kill()
+
+
 def no_run_is_left() -> bool:
     """SLURM lets a task wait two minutes before it starts again: here it need not."""
     for line in said("squeue", "--noheader", "--array", "--format=%i %r").splitlines():
@@ -82,11 +93,10 @@ def no_run_is_left() -> bool:
     return not said("squeue", "--noheader")
 
 
-def uninterrupted(run: str, runs: Path) -> None:
-    """The same run here, in two processes without SLURM."""
-    variant, _, seed = run.partition("/seed-")
+def uninterrupted(runs: Path) -> None:
+    """The same runs here, in two processes without SLURM."""
     command = [sys.executable, "-m", "attnjax", "run", TINY, "--runs", str(runs), *OVERRIDES]
-    command += ["--variant", variant, "--seed", seed]
+    command += ["--together", "1"]
     environment = {
         **os.environ,
         "JAX_PLATFORMS": "cpu",
@@ -121,7 +131,7 @@ def test_runs_that_are_ended_come_to_the_result_of_runs_that_are_not(slurm_runs,
 
     # the time limit is near: the processes get USR1, save, and ask to be queued again
     until(lambda: trained_a_little(experiment / RUNS[0]), "the first run trains")
-    said("scancel", "--signal=USR1", tasks[RUNS[0]])
+    signalled(tasks[RUNS[0]], experiment / queue.FOLDER / f"{tasks[RUNS[0]]}.txt")
     # a node is lost, or another user comes first: SLURM ends the task and queues it again
     until(lambda: trained_a_little(experiment / RUNS[3]), "the last run trains")
     said("scontrol", "requeue", tasks[RUNS[3]])
@@ -133,8 +143,8 @@ def test_runs_that_are_ended_come_to_the_result_of_runs_that_are_not(slurm_runs,
         assert "interrupted" in log, "it was ended in the middle of its training"
     assert (experiment / "report.html").exists()
 
+    uninterrupted(slurm_runs.parent / "here")
     for run in RUNS:
-        uninterrupted(run, slurm_runs.parent / "here")
         here = slurm_runs.parent / "here" / "tiny" / run
         assert metrics(experiment / run) == metrics(here)
         assert losses(experiment / run) == losses(here)
