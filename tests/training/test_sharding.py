@@ -23,7 +23,7 @@ from attnjax.training import hosts, sharding
 from attnjax.training.objectives import cross_entropy
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam
-from attnjax.training.schedules import InverseSquareRoot
+from attnjax.training.schedules import Constant
 from attnjax.training.settings import Recipe, Training
 from attnjax.training.step import initial_state, train_step
 from tests.training.toy import WORDS, Toy, ragged
@@ -50,7 +50,8 @@ RECURRENT = Seq2Seq(
 )
 BATCH_NORM = vary(TRANSFORMER, {"residual": PreNorm(norm=BatchNorm())})
 OBJECTIVE = CrossEntropy()
-OPTIMIZER = Adam(schedule=InverseSquareRoot(peak=1e-2, warmup=10), clip=1.0)
+# float32 holds the rate exactly: how a schedule's is rounded depends on the program around it
+OPTIMIZER = Adam(schedule=Constant(value=2**-7), clip=1.0)
 
 
 def run(
