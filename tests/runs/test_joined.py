@@ -48,25 +48,38 @@ def test_two_processes_have_the_result_of_one(runs, tmp_path):
         np.testing.assert_allclose(one["loss"], other["loss"], rtol=0, atol=1e-6)
 
 
-@pytest.mark.long
-def test_a_signal_to_one_ends_both_and_another_machine_goes_on(tmp_path):
-    """The run goes on in one process, on more devices, under pmap; it ends as if nothing was."""
-    steps = ("--training.steps", "200", "--optimizer.schedule.value", "1e-4")
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    started = joined.start((*RUN, cut, *ONE_SEED, *steps), processes=2, devices=2)
-    wait_for(cut / SEED / "metrics.jsonl", started)
+SLOW = (*ONE_SEED, "--training.steps", "200", "--optimizer.schedule.value", "1e-4")
+
+
+def signalled(runs: Path) -> None:
+    """Train in two processes, and send SIGTERM to one of them in the middle."""
+    started = joined.start((*RUN, runs, *SLOW), processes=2, devices=2)
+    wait_for(runs / SEED / "metrics.jsonl", started)
     started[1].send_signal(signal.SIGTERM)
     said = [process.communicate(timeout=300)[1] for process in started]
     assert [process.returncode for process in started] == [75, 75], "\n\n".join(said)
     assert all("is saved at step" in each for each in said), said
-    assert not (cut / SEED / "result.json").exists()
+    assert not (runs / SEED / "result.json").exists()
+
+
+def test_a_signal_to_one_ends_both(tmp_path, record_property):
+    signalled(tmp_path)
+    record_property("shown", "SIGTERM to one of two processes: both saved and ended with 75")
+
+
+@pytest.mark.long
+def test_after_a_signal_another_machine_goes_on(tmp_path, record_property):
+    """The run goes on in one process, on more devices, under pmap; it ends as if nothing was."""
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    signalled(cut)
     other = ("--training.parallel", "pmap")
-    joined.finish(joined.start((*RUN, cut, *ONE_SEED, *steps, *other), processes=1, devices=4))
-    joined.finish(joined.start((*RUN, whole, *ONE_SEED, *steps), processes=1, devices=1))
+    joined.finish(joined.start((*RUN, cut, *SLOW, *other), processes=1, devices=4))
+    joined.finish(joined.start((*RUN, whole, *SLOW), processes=1, devices=1))
     for one, theirs in zip(rows(cut), rows(whole), strict=True):
         assert (one["step"], one["split"]) == (theirs["step"], theirs["split"])
         if one["split"] == "valid":  # a training row holds means since the interruption
             np.testing.assert_allclose(one["loss"], theirs["loss"], rtol=1e-4)
+    record_property("shown", "SIGTERM to one of two processes: one process of four devices went on")
 
 
 def wait_for(path: Path, started: Sequence[subprocess.Popen[str]]) -> None:
