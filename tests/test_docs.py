@@ -16,9 +16,14 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 WITH_CODE = [page for page in PAGES if blocks(page, "python")]
+SLOW = ("attention", "measure", "task")  # their code takes seconds
 
 
-@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=pytest.mark.long if page.stem in SLOW else []) for page in WITH_CODE],
+    ids=lambda page: page.stem,
+)
 def test_the_code_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """All blocks of a page are one program, in their order."""
     monkeypatch.chdir(tmp_path)

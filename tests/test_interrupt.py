@@ -18,7 +18,14 @@ os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 
 
 @pytest.mark.parametrize(
-    "module", ["attnjax.errors", "attnjax.cli.main", "numpy", "jax", "flax", "orbax.checkpoint"]
+    "module",
+    [
+        *("attnjax.errors", "attnjax.cli.main", "numpy"),
+        *(
+            pytest.param(name, marks=pytest.mark.long)
+            for name in ("jax", "flax", "orbax.checkpoint")
+        ),
+    ],
 )
 def test_ctrl_c_while_modules_are_imported(tmp_path, module):
     # Python names each module on standard error when it has been imported

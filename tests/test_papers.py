@@ -211,6 +211,7 @@ def test_a_paper_batch_holds_its_number_of_the_longest_training_sentences():
             assert limit > 50 or rows >= (batching.batch_size or 0)
 
 
+@pytest.mark.long
 def test_bahdanaus_first_values():
     """Appendix B.1: recurrent matrices orthogonal, V_a and biases 0, N(0, 0.001^2) and 0.01^2."""
     ablation = open_setting("bahdanau2015", "paper")

@@ -213,6 +213,7 @@ def test_the_page_says_what_is_so():
     assert PAGE.read_text() == page(), "python -m tests.attention.combinations writes the page"
 
 
+@pytest.mark.long
 @given(*(st.sampled_from(sorted(parts)) for parts in (SCORES, ALIGNS, POOLS, MASKS)), st.booleans())
 def test_parts_combine_if_every_pair_does(score, align, pool, mask, tiles):
     kernel = "blockwise" if tiles else "dense"

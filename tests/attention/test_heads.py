@@ -96,6 +96,7 @@ def test_the_memory_holds_the_heads_of_keys_alone():
     assert [leaf.shape for leaf in jax.tree.leaves(memory)] == [(B, 2, T, D // H)] * 2
 
 
+@pytest.mark.long
 def test_a_search_holds_them_alone_too(float64):
     model = vary(small(layers=1), {"**.key_heads": 1})
     parameters = initial(model)

@@ -216,6 +216,7 @@ def test_many_random_features_give_softmax_attention():
     np.testing.assert_allclose(found, exact, atol=0.05)
 
 
+@pytest.mark.long
 def test_each_head_has_features_of_its_own_and_none_is_trained():
     inputs = arrays(4, dtype=np.float32)[0]
     inputs = jnp.concatenate([inputs, inputs], -1)

@@ -65,7 +65,10 @@ RECURRENT = Seq2Seq(
 
 @pytest.mark.parametrize(
     "model, field",
-    [(small(layers=1), "**.head.mask"), (RECURRENT, "decoder.attention.mask")],
+    [
+        pytest.param(small(layers=1), "**.head.mask", marks=pytest.mark.long),
+        (RECURRENT, "decoder.attention.mask"),
+    ],
     ids=["transformer", "recurrent"],
 )
 def test_a_model_with_a_window_is_the_model_with_the_dense_mask(model, field):

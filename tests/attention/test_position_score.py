@@ -153,7 +153,7 @@ def test_the_slopes_are_the_papers():
     np.testing.assert_allclose(alibi_slopes(1), [1 / 256])
 
 
-@pytest.mark.parametrize("heads", [2, 3])
+@pytest.mark.parametrize("heads", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_every_head_has_its_slope(heads):
     x = jnp.asarray(np.random.default_rng(0).normal(size=(B, T, 6)), jnp.float32)
     modules = [
@@ -189,7 +189,14 @@ MASKS = {
 }
 
 
-@pytest.mark.parametrize("score", SCHEMES.values(), ids=SCHEMES.keys())
+@pytest.mark.parametrize(
+    "score",
+    [
+        # a score around another has both in it
+        pytest.param(score, id=name, marks=[] if " and " in name else pytest.mark.long)
+        for name, score in SCHEMES.items()
+    ],
+)
 def test_the_fused_kernel_equals_the_dense_path_with_gradients(score, float64, monkeypatch):
     monkeypatch.setattr("attnjax.attention.fused.blockwise._side", lambda length: 4)
     draw = np.random.default_rng(0).normal

@@ -1,6 +1,7 @@
 """What more devices cost."""
 
 import jax
+import pytest
 
 from attnjax.benchmark import scaling
 from attnjax.benchmark.train import Size, transformer
@@ -16,6 +17,7 @@ def test_the_bytes_of_all_reduces_are_read_from_the_program():
     assert scaling.reduced_bytes(program) == 4 * (6 + 1 + 5) + 2 * 4
 
 
+@pytest.mark.long
 def test_a_step_adds_up_its_gradients_over_all_devices():
     size = Size(width=8, feed_forward=16, layers=1, heads=2, rows=8, length=4)
     row = scaling.step_times(size, turns=1)

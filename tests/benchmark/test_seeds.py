@@ -32,6 +32,7 @@ def test_the_ratio_is_that_of_all_seeds_alone_over_together(monkeypatch):
     assert [column.header for column in table([found]).columns][-1] == "times as fast"
 
 
+@pytest.mark.long
 def test_real_steps_of_several_seeds(monkeypatch):
     ticks = count()
     found = seed_times(

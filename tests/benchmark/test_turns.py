@@ -148,6 +148,7 @@ def test_every_answer_of_the_decoding_has_15_words(monkeypatch):
     assert [answer.index(END) for answer in answers] == [15] * 3
 
 
+@pytest.mark.long
 def test_every_update_goes_on_from_the_last_also_for_two_seeds_in_half_precision():
     model = transformer(Size(8, 8, 1, 2, 4, 4), vocabulary=16)
     given = Batch(*np.random.default_rng(0).integers(4, 16, (2, 4, 4), np.int32))

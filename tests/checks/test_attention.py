@@ -28,15 +28,22 @@ GOOD = (
     Attention(score=Gaussian()),
     Attention(score=Boxcar(bandwidth=9.0), align=Normalize()),
     *(Attention(align=align) for align in (Uniform(), LearnedScale(), Softmax(temperature=2.0))),
-    *(Attention(align=align) for align in (Sparsemax(), Entmax15(), TopK(k=2), HardMax())),
+    pytest.param(Attention(align=Sparsemax()), marks=pytest.mark.long),
+    *(Attention(align=align) for align in (Entmax15(), TopK(k=2), HardMax())),
     Attention(score=Rotary()),
     Attention(score=Alibi()),
-    Attention(score=Relative(max_distance=2), pool=RelativeSum(max_distance=2)),
+    pytest.param(
+        Attention(score=Relative(max_distance=2), pool=RelativeSum(max_distance=2)),
+        marks=pytest.mark.long,
+    ),
     Attention(align=LocalMonotonic(reach=2)),
     MultiHead(heads=2),
-    LinearAttention(),
-    MultiHead(head=LinearAttention(feature_map=PositiveRandomFeatures(features=3)), heads=2),
-    MultiHead(heads=2, key_heads=1),
+    pytest.param(LinearAttention(), marks=pytest.mark.long),
+    pytest.param(
+        MultiHead(head=LinearAttention(feature_map=PositiveRandomFeatures(features=3)), heads=2),
+        marks=pytest.mark.long,
+    ),
+    pytest.param(MultiHead(heads=2, key_heads=1), marks=pytest.mark.long),
 )
 
 

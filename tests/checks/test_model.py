@@ -38,7 +38,7 @@ def check(model):
 @pytest.mark.parametrize(
     "model",
     [
-        TRANSFORMER,
+        pytest.param(TRANSFORMER, marks=pytest.mark.long),
         Seq2Seq(
             encoder=Encoder(width=8, layers=1, direction="forward"),
             decoder=LuongDecoder(width=8, layers=1),

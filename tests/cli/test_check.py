@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from attnjax.cli.main import main
 from tests.cli.saying import TINY, sentence
 
@@ -62,6 +64,7 @@ ablation = Ablation(
 """
 
 
+@pytest.mark.long
 def test_check_tries_the_parts_of_a_file(capsys, tmp_path):
     assert main(["check", TINY]) == 0
     lines = capsys.readouterr().out.splitlines()

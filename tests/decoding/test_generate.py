@@ -137,17 +137,15 @@ def random_parameters(model: Any, seed: int) -> Any:
 @pytest.mark.parametrize(
     ("model", "search"),
     [
-        *(pytest.param(RECURRENT, search, id=f"recurrent-{search}") for search in SEARCHES),
-        *(
-            pytest.param(
-                TRANSFORMER,
-                search,
-                id=f"transformer-{search}",
-                # a transformer's programs take half a minute to compile for each search
-                marks=[] if search == SEARCHES[2] else pytest.mark.long,
-            )
-            for search in SEARCHES
-        ),
+        pytest.param(
+            model,
+            search,
+            id=f"{name}-{search}",
+            # a transformer's programs take half a minute to compile for each search
+            marks=[] if name == "recurrent" and search == SEARCHES[2] else pytest.mark.long,
+        )
+        for name, model in (("recurrent", RECURRENT), ("transformer", TRANSFORMER))
+        for search in SEARCHES
     ],
 )
 @given(batch=batches())

@@ -120,6 +120,7 @@ def test_draws_depend_on_the_seed_and_the_number_alone():
     assert (one[0] != one[4]).any()
 
 
+@pytest.mark.long
 def test_a_sentence_is_drawn_alike_with_and_without_neighbors():
     model = Transformer(vocabulary=11, width=8, num_encoder_layers=1, num_decoder_layers=1)
     source = jnp.asarray([[5, 6, 7, 4, END], [8, END, PAD, PAD, PAD], [4, 9, END, PAD, PAD]])

@@ -63,6 +63,7 @@ def test_a_corpus_is_the_sum_of_its_sentences(metric):
     assert metric.value(statistics.sum(0)) == pytest.approx(expected)
 
 
+@pytest.mark.long
 def test_importing_the_module_loads_no_sacrebleu():
     program = "import sys, attnjax.evaluation.bleu; sys.exit('sacrebleu' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

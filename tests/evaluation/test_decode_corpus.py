@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from attnjax.data.batching import Batching
 from attnjax.data.special_tokens import END, PAD
@@ -49,6 +50,7 @@ def test_threads_have_the_settings_of_who_asks(monkeypatch):
     assert seen == [jnp.dtype("float64"), jnp.dtype("float32")]
 
 
+@pytest.mark.long
 def test_two_searches_at_once_find_what_one_after_the_other_does(monkeypatch):
     model = Transformer(vocabulary=12, width=8, num_encoder_layers=1, num_decoder_layers=1)
     some = np.full((1, 1), END, np.int32)

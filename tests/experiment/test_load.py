@@ -16,8 +16,10 @@ from attnjax.runs.trust import shipped_folder
 METRICS = {"exact": ExactMatch(), "text": Bleu(), None: None}
 """The metric of each kind of answers, if an experiment names none."""
 
+# models of the papers' sizes, which take seconds
+LARGE = ("bert", "linear_attention", "luong2015", "vaswani2017", "vaswani2017_table3")
 SETTINGS = [
-    (path, name)
+    pytest.param(path, name, marks=pytest.mark.long if path.stem in LARGE else [])
     for path in sorted(shipped_folder().glob("*.py"))
     for name in load(path).ablation.settings
 ]

@@ -58,7 +58,13 @@ SOURCE = np.array([[4, 5, 6, 7, END], [8, 9, END, PAD, PAD]])
 GIVEN = np.array([[START, 10, 4, 11], [START, 9, END, PAD]])
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name == "language model" else pytest.mark.long)
+        for name in MODELS
+    ],
+)
 def test_running_moments_move_and_padding_counts_nowhere(name, float64):
     model = MODELS[name]
     given = GIVEN[:, :1] if model.predicts_label else GIVEN

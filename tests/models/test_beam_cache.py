@@ -91,14 +91,23 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in ("linear", "windows") else pytest.mark.long)
+        for name in MODELS
+    ],
+)
 def test_one_word_at_a_time_is_all_at_once(name, float64):
     model = MODELS[name]
     stepped, parallel = stepped_and_parallel(model, initial(model), SOURCE, GIVEN)
     np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("name", ["mean", "linear", "random features", "windows"])
+@pytest.mark.parametrize(
+    "name",
+    ["mean", "linear", pytest.param("random features", marks=pytest.mark.long), "windows"],
+)
 def test_only_a_cache_grows_with_the_words(name):
     model = MODELS[name]
     call: Any = functools.partial(model.apply, {"params": initial(model)})

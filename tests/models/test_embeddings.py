@@ -26,6 +26,7 @@ def loss(model: Transformer, parameters: Any) -> Any:
     return (logits * jnp.sin(jnp.arange(logits.size).reshape(logits.shape))).sum(), logits
 
 
+@pytest.mark.long
 def test_equal_tables_are_one_and_share_its_gradient_out(float64):
     parameters = initial(SHARED)
     (expected, gradient) = jax.value_and_grad(lambda p: loss(SHARED, p)[0])(parameters)

@@ -60,7 +60,7 @@ def drawn(model: Seq2Seq, initializer: Initializer | None, seed: int = 0) -> dic
     return {name: np.asarray(x) for name, x in traverse_util.flatten_dict(params, sep=".").items()}
 
 
-@pytest.mark.parametrize("scale", [0.08, 0.1])
+@pytest.mark.parametrize("scale", [pytest.param(0.08, marks=pytest.mark.long), 0.1])
 def test_uniform_is_every_parameters_biases_too(scale):
     """Sutskever et al. 2014, section 3.4; Luong et al. 2015, section 4.1."""
     found, other = drawn(LUONG, UniformInit(scale=scale)), drawn(LUONG, UniformInit(scale=scale), 1)
@@ -107,6 +107,7 @@ def test_without_a_rule_a_part_draws_its_own():
             np.testing.assert_array_equal(x, own[name])
 
 
+@pytest.mark.long
 def test_seeds_side_by_side_are_the_seeds_one_by_one():
     keys = jax.random.split(jax.random.key(3), 2)
     members = jax.jit(jax.vmap(functools.partial(start, BAHDANAU, APPENDIX_B_1)))(keys)

@@ -91,12 +91,21 @@ def test_equals_the_oracle_wherever_the_text_is_cut(position, residual, toleranc
     "self_attention, position, residual, source",
     [
         (heads(), Learned(max_length=9), PreNorm(), SOURCE),
-        (heads(), Sinusoidal(), PostNorm(), SOURCE[:, :1]),
+        pytest.param(*(heads(), Sinusoidal(), PostNorm(), SOURCE[:, :1]), marks=pytest.mark.long),
         # both look at where query and key stand
-        (heads(Location(max_length=9)), NoPosition(), PreNorm(), SOURCE),
+        pytest.param(
+            *(heads(Location(max_length=9)), NoPosition(), PreNorm(), SOURCE),
+            marks=pytest.mark.long,
+        ),
         (heads(align=LocalMonotonic(reach=1)), NoPosition(), PreNorm(), SOURCE),
-        (heads(Rotary(score=ScaledDot())), NoPosition(), PreNorm(), SOURCE),
-        (heads(Relative(score=ScaledDot(), max_distance=2)), NoPosition(), PreNorm(), SOURCE),
+        pytest.param(
+            *(heads(Rotary(score=ScaledDot())), NoPosition(), PreNorm(), SOURCE),
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            *(heads(Relative(score=ScaledDot(), max_distance=2)), NoPosition(), PreNorm(), SOURCE),
+            marks=pytest.mark.long,
+        ),
         # keeps a state in place of keys
         (MultiHead(head=Mean(), heads=HEADS), Sinusoidal(), PreNorm(), SOURCE),
     ],
@@ -108,6 +117,7 @@ def test_one_word_at_a_time_is_all_at_once(self_attention, position, residual, s
     np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)
 
 
+@pytest.mark.long
 def test_no_gradient_comes_from_the_future_from_padding_or_from_start():
     # every word stands once, so a row of the embedding's gradient is one place's gradient
     model = small(residual=PostNorm(), layers=1)
@@ -157,6 +167,7 @@ def test_a_prompt_is_continued_by_what_the_parallel_call_finds_most_probable():
     np.testing.assert_array_equal(together.tokens[1, :, :length], alone.tokens[0])
 
 
+@pytest.mark.long
 def test_a_short_source_and_a_long_target_stand_in_one_batch_with_the_opposite():
     model = small(position=Learned(max_length=6), layers=1)
     source, given = jnp.array([[4, 5, 6, 7, 8], [9, 0, 0, 0, 0]]), jnp.array([[1, 5, 0, 0, 0, 0]])
@@ -179,6 +190,7 @@ def test_lengths_are_those_of_source_and_target_together():
         )
 
 
+@pytest.mark.long
 def test_every_layer_shows_its_weights_over_the_whole_text():
     model = small()
     found = model.attentions(initial(model), SOURCE, GIVEN)

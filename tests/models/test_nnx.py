@@ -27,9 +27,10 @@ WORDS = jnp.array([[4, 5, 6], [7, 8, 0]])
             Transformer(vocabulary=9, width=16, num_encoder_layers=1, num_decoder_layers=1),
             (WORDS, WORDS),
         ),
-        (
+        pytest.param(
             Seq2Seq(source_vocabulary=9, vocabulary=9, width=4, encoder=Encoder(width=256)),
             (WORDS, WORDS),
+            marks=pytest.mark.long,
         ),
     ],
     ids=lambda value: type(value).__name__,

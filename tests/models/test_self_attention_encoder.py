@@ -102,6 +102,7 @@ def test_without_positions_order_carries_nothing():
         assert np.allclose(before, after, atol=1e-4) == alike
 
 
+@pytest.mark.long
 def test_neither_padding_nor_other_rows_change_a_row():
     classifier = model()
     params = drawn(classifier)

@@ -228,6 +228,7 @@ def test_parameters():
     assert sizes["sutskever"] == tables + 2 * (lstm(E, W) + lstm(W, W))
 
 
+@pytest.mark.long
 def test_the_fed_vector_and_the_word_are_drawn_as_one_matrix():
     """Glorot & Bengio 2010, eq. 16, of a gate's matrix [word; vector] -> state."""
     words, width = 300, 200

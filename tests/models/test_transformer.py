@@ -72,13 +72,17 @@ def test_equals_the_oracle_with_gradients(score, position, residual, tolerance, 
     "score, align, position, residual, layers",
     [
         (ScaledDot(), Softmax(), Sinusoidal(), PostNorm(), 2),
-        (Additive(), Softmax(), Learned(max_length=9), PreNorm(), 1),
-        (General(), Softmax(), NoPosition(), PostNorm(), 1),
-        (Dot(), Softmax(), Sinusoidal(), PreNorm(), 1),
+        pytest.param(
+            Additive(), Softmax(), Learned(max_length=9), PreNorm(), 1, marks=pytest.mark.long
+        ),
+        pytest.param(General(), Softmax(), NoPosition(), PostNorm(), 1, marks=pytest.mark.long),
+        pytest.param(Dot(), Softmax(), Sinusoidal(), PreNorm(), 1, marks=pytest.mark.long),
         (Location(max_length=9), Softmax(), NoPosition(), PostNorm(), 1),
         (Rotary(), Softmax(), NoPosition(), PreNorm(), 1),
-        (Alibi(), Softmax(), NoPosition(), PreNorm(), 1),
-        (Relative(max_distance=2), Softmax(), NoPosition(), PreNorm(), 1),
+        pytest.param(Alibi(), Softmax(), NoPosition(), PreNorm(), 1, marks=pytest.mark.long),
+        pytest.param(
+            Relative(max_distance=2), Softmax(), NoPosition(), PreNorm(), 1, marks=pytest.mark.long
+        ),
         # looks at where a query stands
         (Dot(), LocalMonotonic(reach=1), NoPosition(), PostNorm(), 1),
     ],

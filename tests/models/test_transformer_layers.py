@@ -30,6 +30,7 @@ def test_one_word_at_a_time_is_all_at_once(residual, float64):
     np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("residual", [PostNorm, PreNorm])
 def test_a_batch_norm_counts_words_alone_and_steps_by_its_running_moments(residual, float64):
     model = small(residual=residual(norm=BatchNorm()), layers=1)
@@ -57,6 +58,7 @@ def test_a_batch_norm_counts_words_alone_and_steps_by_its_running_moments(residu
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
 
 
+@pytest.mark.long
 def test_a_decoder_without_a_source_is_one_whose_attention_to_it_adds_nothing(float64):
     with_source = small(residual=PreNorm(), layers=2)
     without = vary(with_source, {"decoder_layer.cross_attention": None})
@@ -82,7 +84,13 @@ def test_a_decoder_without_a_source_is_one_whose_attention_to_it_adds_nothing(fl
     np.testing.assert_allclose(*logits, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("network", [ConvolutionFeedForward(width=5), GatedFeedForward(width=5)])
+@pytest.mark.parametrize(
+    "network",
+    [
+        ConvolutionFeedForward(width=5),
+        pytest.param(GatedFeedForward(width=5), marks=pytest.mark.long),
+    ],
+)
 def test_a_search_steps_through_every_feed_forward_network(network, float64):
     model = vary(small(layers=1), {"**.feed_forward": network})
     stepped, parallel = stepped_and_parallel(model, initial(model), SOURCE, GIVEN)

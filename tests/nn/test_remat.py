@@ -59,6 +59,7 @@ def temporaries(model: Any) -> int:
     return analysis.temp_size_in_bytes
 
 
+@pytest.mark.long
 def test_less_is_kept_and_less_memory_is_taken():
     everything, products, inputs = (
         temporaries(with_remat(small(layers=4), remat))

@@ -47,7 +47,7 @@ def check(wanted: Recipe, on: Topology) -> None:
     assert found.fits
 
 
-@pytest.mark.parametrize("parallel", ["mesh", "pmap"])
+@pytest.mark.parametrize("parallel", ["mesh", pytest.param("pmap", marks=pytest.mark.long)])
 def test_the_eight_devices_of_this_machine(parallel, monkeypatch):
     """The short form: what is read from a program does not depend on who compiled it."""
     monkeypatch.setattr(Topology, "devices", lambda _: jax.devices())

@@ -149,8 +149,20 @@ def test_the_report_names_an_experiment_file_that_was_changed(capsys, tmp_path, 
     assert said == f"attnjax: warning: {path} was changed after the run was started\n"
 
 
-@pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.__name__)
-@pytest.mark.parametrize("name", ["config.json", "metrics.jsonl", "vocabulary/vocabulary.json"])
+@pytest.mark.parametrize(
+    ("name", "harm"),
+    [
+        pytest.param(
+            name,
+            harm,
+            id=f"{name}-{harm.__name__}",
+            # without its rows a run goes on to its end, which takes seconds
+            marks=pytest.mark.long if name == "metrics.jsonl" and harm != cut_in_half else [],
+        )
+        for name in ("config.json", "metrics.jsonl", "vocabulary/vocabulary.json")
+        for harm in HARMS
+    ],
+)
 def test_a_damaged_file_of_a_cut_off_run_is_named(capsys, tmp_path, cut_off, name, harm):
     runs, path = harmed(cut_off, tmp_path, name, harm)
     if name == "config.json" and not path.exists():

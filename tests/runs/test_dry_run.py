@@ -13,6 +13,8 @@ from attnjax.runs.dry_run import dry_run
 from attnjax.runs.lease import leased
 from attnjax.runs.sweep import Sweep
 
+pytestmark = pytest.mark.long
+
 TINY = Path(__file__).parents[1] / "tiny.py"
 
 

@@ -22,6 +22,8 @@ from attnjax.runs.evaluate import evaluate, overridden, predict
 from attnjax.runs.trained import Trained, open_trained
 from tests.runs.test_evaluate import TINY
 
+pytestmark = pytest.mark.long
+
 LINES = ["1 2", "3", "2 2 1"]
 
 

@@ -24,6 +24,7 @@ def trained(tmp_path_factory) -> Trained:
     return open_trained(folder / "tiny" / "scaled" / "seed-0")
 
 
+@pytest.mark.long
 def test_a_split_and_the_same_sentences_in_files_have_one_score(trained, tmp_path):
     corpus = trained.experiment.task.load()
     source, reference = tmp_path / "source", tmp_path / "reference"
@@ -38,6 +39,7 @@ def test_a_split_and_the_same_sentences_in_files_have_one_score(trained, tmp_pat
     assert evaluate(trained, split="valid", beam=1).metrics == on_split.metrics, "it is greedy"
 
 
+@pytest.mark.long
 def test_a_line_has_the_answer_that_it_has_alone_and_an_empty_one_none(trained):
     lines = ["1 2", "", "3", "  "]
     answers = predict(trained, lines)
@@ -47,6 +49,7 @@ def test_a_line_has_the_answer_that_it_has_alone_and_an_empty_one_none(trained):
     assert predict(trained, []) == []
 
 
+@pytest.mark.long
 def test_a_line_that_is_too_long_is_named(trained):
     with pytest.raises(UserError, match=r"line 3 of the input has 3 symbols \(END counted\)"):
         predict(trained, ["1", "", "1 2"], max_symbols=2)
@@ -59,6 +62,7 @@ def test_the_command_has_the_same_limit():
     assert given.max_symbols == MAX_SYMBOLS
 
 
+@pytest.mark.long
 def test_heads_are_taken_out_of_a_trained_run(trained, capsys):
     """As if their rows of `out` were 0, with the same parameters."""
     path = "model.decoder_layer.cross_attention.heads_out"

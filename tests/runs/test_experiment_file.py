@@ -109,6 +109,7 @@ def test_a_part_of_another_text_is_refused_and_named(tiny, capsys):
     assert f"{folder(tiny)} was run with another text of Cosine in tiny.py" in said
 
 
+@pytest.mark.long
 def test_a_finished_run_is_lengthened_to_the_bits_of_the_longer_one(tiny, tmp_path, capsys):
     assert run(tiny) == 0
     first = read_sealed(folder(tiny) / "result.json")
@@ -135,6 +136,7 @@ def test_a_finished_run_is_lengthened_to_the_bits_of_the_longer_one(tiny, tmp_pa
     assert "was run with training.steps 9, not 12" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_program_of_somebody_else_is_not_run_unasked(tiny, monkeypatch, tmp_path):
     assert run(tiny) == 0
     mine = folder(tiny)
@@ -157,6 +159,7 @@ def test_a_program_of_somebody_else_is_not_run_unasked(tiny, monkeypatch, tmp_pa
     assert found.path == str(tiny.resolve())
 
 
+@pytest.mark.long
 def test_a_run_of_parts_of_attnjax_alone_needs_no_trust(tiny, monkeypatch, tmp_path):
     assert run(tiny, variant="scaled") == 0
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "somebody"))

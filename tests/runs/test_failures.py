@@ -76,6 +76,7 @@ def test_a_full_disk_stops_all_and_is_no_failure_of_the_variant(
     assert not (tmp_path / "tiny" / "cosine").exists()
 
 
+@pytest.mark.long
 def test_a_group_that_needs_too_much_memory_is_halved(words, tmp_path, monkeypatch, capsys):
     trained = []
 
@@ -93,6 +94,7 @@ def test_a_group_that_needs_too_much_memory_is_halved(words, tmp_path, monkeypat
     assert config["together"] == ["seed-1"]
 
 
+@pytest.mark.long
 def test_seeds_train_together_as_far_as_they_fit(words, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(run_ablation, "free_memory", lambda: 25)
     monkeypatch.setattr(run_ablation, "seed_memory", lambda _: 10)

@@ -41,6 +41,7 @@ def change(layout, **values):
     path.write_text(json.dumps(kept))
 
 
+@pytest.mark.long
 def test_an_imported_run_computes_what_transformers_computes(layout, tmp_path, capsys, float64):
     assert main(["import", "bert", str(layout), "--runs", str(tmp_path / "runs")]) == 0
     run = tmp_path / "runs" / "tiny-bert" / "experiment" / "seed-0"

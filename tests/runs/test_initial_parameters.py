@@ -30,6 +30,8 @@ from attnjax.training.checkpoint import average
 from attnjax.training.run_state import Run
 from attnjax.training.train_setup import TrainSetup
 
+pytestmark = pytest.mark.long
+
 FILE = '''"""Does it help to have read before?"""
 
 from attnjax.data import Batching, LabeledFile, LearnedFrom, Unlabeled

@@ -12,6 +12,8 @@ import pytest
 
 from tests.training import joined
 
+pytestmark = pytest.mark.long
+
 TINY = Path(__file__).parents[1] / "tiny.py"
 ALL_DEVICES = ("--training.batching.batch_size_multiple", "4")
 ONE_SEED = ("--seeds", "1")
@@ -67,7 +69,6 @@ def test_a_signal_to_one_ends_both(tmp_path, record_property):
     record_property("shown", "SIGTERM to one of two processes: both saved and ended with 75")
 
 
-@pytest.mark.long
 def test_after_a_signal_another_machine_goes_on(tmp_path, record_property):
     """The run goes on in one process, on more devices, under pmap; it ends as if nothing was."""
     whole, cut = tmp_path / "whole", tmp_path / "cut"

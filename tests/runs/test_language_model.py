@@ -58,6 +58,7 @@ def file(tmp_path, monkeypatch) -> Path:
     return tmp_path / "mine.py"
 
 
+@pytest.mark.long
 def test_train_evaluate_and_continue(file, monkeypatch, capsys):
     runs = file.parent / "runs"
     assert main(["run", str(file), "--runs", str(runs)]) == 0

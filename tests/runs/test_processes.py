@@ -57,6 +57,7 @@ def results(folder: Path) -> dict[str, tuple[object, str]]:
     }
 
 
+@pytest.mark.long
 def test_each_run_is_done_once_and_as_by_one_process(tmp_path, environment):
     assert main(["run", TINY, "--runs", str(tmp_path / "alone"), "--together", "1"]) == 0
     folder = tmp_path / "shared"

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from attnjax.cli.main import main
 
@@ -25,6 +26,7 @@ ablation = Ablation(base=base, variants={"endless": endless}, seeds=1)
 """
 
 
+@pytest.mark.long
 def test_the_step_that_stopped_a_run_and_one_before(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("attnjax.training.saves.SECONDS_BETWEEN_CHECKPOINTS", 0)
     file = tmp_path / "endless.py"

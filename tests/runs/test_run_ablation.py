@@ -224,6 +224,7 @@ def test_the_report_is_made_of_the_folders_alone(runs, capsys):
     assert "scaled" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_another_setting_is_reported_again_as_what_it_is(tmp_path, capsys):
     words = ["--setting", "short", "--variant", "shorter", "--runs", str(tmp_path)]
     assert main(["run", TINY, *words]) == 0
@@ -260,6 +261,7 @@ def test_one_more_seed_joins_those_that_are_there(runs, tmp_path):
     assert summary.left_out == (LeftOut(text="Cosines learn.", reason="cosine was not run"),)
 
 
+@pytest.mark.long
 def test_ctrl_c_keeps_what_is_done_and_the_next_call_goes_on(runs, tmp_path, capsys, monkeypatch):
     batch = BatchPlan.batch
 

@@ -33,9 +33,10 @@ ALIGN = "model.decoder_layer.cross_attention.head.align"
             "xu2015 model.attention.score:dot",
             "a dot product wants queries and keys of equal width; got 64 and 32",
         ),
-        (
+        pytest.param(
             "luong2015 model.decoder.attention.align:normalize",
             "the align Normalize wants a score that is a kernel",
+            marks=pytest.mark.long,
         ),
     ],
 )
@@ -46,6 +47,7 @@ def test_what_does_not_fit_is_one_sentence(capsys, command, expected):
     assert said.count("\n") == 1
 
 
+@pytest.mark.long
 def test_a_refused_start_is_not_in_the_way_of_its_correction(capsys, tmp_path):
     words = ["run", TINY, "--runs", str(tmp_path), "--variant", "scaled", "--seeds", "1"]
     hard = [f"{ALIGN}:hard", "--training.steps", "1"]
@@ -141,6 +143,7 @@ def test_a_claim_about_what_is_not_measured_is_refused_before_training(
     assert f"the claim 'It holds.' cannot be judged: {problem}\n" in said
 
 
+@pytest.mark.long
 def test_a_claim_whose_metric_an_override_takes_away_is_left_out(capsys, tmp_path):
     words = ["run", TINY, "--runs", str(tmp_path), "--variant", "scaled", "--seeds", "1"]
     assert main([*words, "metric:accuracy", "--training.steps", "1"]) == 0

@@ -98,6 +98,7 @@ def test_statements_keep_their_meaning_when_the_training_is_shorter(finished):
     assert [one.path for one in summary.changes] == ["training.steps"]
 
 
+@pytest.mark.long
 def test_a_claim_about_what_nobody_measured_is_not_judged(finished):
     folder, loaded = finished
     claim = Claim(text="It sings.", estimand=Value("tone", "scaled"), low=0.5)
@@ -108,6 +109,7 @@ def test_a_claim_about_what_nobody_measured_is_not_judged(finished):
     ]
 
 
+@pytest.mark.long
 def test_what_an_old_run_lacks_keeps_its_place(finished):
     folder, loaded = finished
     run, error = folder / "scaled" / "seed-0", MetricKey("alignment_error")
@@ -150,6 +152,7 @@ ablation = Ablation(
 '''
 
 
+@pytest.mark.long
 def test_a_metric_of_ones_own_is_judged_and_claimed_on(tmp_path, capsys):
     text = TINY.read_text().replace(
         "import jax\n",

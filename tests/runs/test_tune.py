@@ -95,6 +95,7 @@ def losses(runs: Path, variant: str = "scaled") -> list[float]:
     return [result["best_validation_loss"] for result in results]
 
 
+@pytest.mark.long
 def test_the_lowest_validation_loss_is_chosen_though_the_test_score_says_otherwise(runs):
     slow, fast = losses(runs)
     assert fast < slow
@@ -105,6 +106,7 @@ def test_the_lowest_validation_loss_is_chosen_though_the_test_score_says_otherwi
     assert not (point(runs, 1e-2) / "hypotheses.txt").exists()
 
 
+@pytest.mark.long
 def test_the_seed_that_tunes_is_no_other_runs(runs):
     config, result = (content(point(runs, 1e-7) / name) for name in ("config.json", "result.json"))
     assert config["seed"] == result["seed"] == SEED
@@ -114,6 +116,7 @@ def test_the_seed_that_tunes_is_no_other_runs(runs):
     assert (trained["seed"], trained["tuned"]) == (0, [RATE])
 
 
+@pytest.mark.long
 def test_summary_table_and_report_show_the_choice(runs):
     summary = summary_of(runs)
     assert summary.changes == (), "a tuned value is none that was changed"
@@ -131,6 +134,7 @@ def test_summary_table_and_report_show_the_choice(runs):
         assert re.search("1e-07: [0-9.]+, 0.01: [0-9.]+", said.replace("−", "-"))
 
 
+@pytest.mark.long
 def test_what_is_there_is_not_tuned_again(path, runs, capsys, monkeypatch):
     monkeypatch.setattr(tune, "train", None)
     monkeypatch.setattr(run_ablation, "train", None)
@@ -163,6 +167,7 @@ def test_only_the_chosen_variants_are_tuned_and_the_cost_is_said_first(
     assert not (tmp_path / "tuned" / "scaled").exists()
 
 
+@pytest.mark.long
 def test_resumed_tuning_equals_uninterrupted(path, runs, tmp_path, monkeypatch):
     interrupt(monkeypatch, 40)
     assert run(path, tmp_path, "--variant", "scaled") == 75
@@ -176,6 +181,7 @@ def test_resumed_tuning_equals_uninterrupted(path, runs, tmp_path, monkeypatch):
     assert ours == theirs
 
 
+@pytest.mark.long
 def test_a_damaged_point_is_named(path, runs, tmp_path, capsys):
     folder = shutil.copytree(runs, tmp_path / "runs")
     damaged = point(folder, 1e-7) / "result.json"
@@ -185,6 +191,7 @@ def test_a_damaged_point_is_named(path, runs, tmp_path, capsys):
         assert f"{damaged} is damaged" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_other_settings_are_refused(path, runs, capsys):
     assert run(path, runs, "--model.dropout", "0.2") == 2
     said = capsys.readouterr().err
@@ -208,6 +215,7 @@ def test_an_override_of_a_field_or_of_a_part_above_it_leaves_nothing_to_tune(pat
     assert plan.grid == ({RATE: RATES} if tuned else {})
 
 
+@pytest.mark.long
 def test_an_override_of_a_tuned_field_is_said(path, tmp_path, capsys):
     short = ["--training.steps", "1", "--variant", "scaled"]
     assert run(path, tmp_path, f"--{RATE}=1e-3", *short) == 0
@@ -221,6 +229,7 @@ def test_an_override_of_a_tuned_field_is_said(path, tmp_path, capsys):
     assert change.file == "tuned over 1e-07, 0.01"
 
 
+@pytest.mark.long
 def test_a_grown_grid_trains_what_is_new_and_keeps_a_choice_that_holds(path, runs, tmp_path):
     folder = shutil.copytree(runs, tmp_path / "runs")
     wider = tmp_path / "tuned.py"
@@ -244,6 +253,7 @@ def test_a_grown_grid_trains_what_is_new_and_keeps_a_choice_that_holds(path, run
         sweep(plan, Console(quiet=True))
 
 
+@pytest.mark.long
 def test_a_variant_that_diverges_everywhere_is_said(path, tmp_path, capsys):
     wild = tmp_path / "tuned.py"
     wild.write_text(path.read_text().replace("(1e-7, 1e-2)", "(1e37, 1e38)"))

@@ -11,6 +11,8 @@ from attnjax.cli.main import main
 from attnjax.evaluation.measurement import Measurement, MetricKey
 from attnjax.evaluation.sentence_stats import read
 
+pytestmark = pytest.mark.long
+
 EXPERIMENT = '''
 """Do unknown words come over?"""
 

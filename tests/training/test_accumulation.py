@@ -83,9 +83,13 @@ def test_floats_are_filled_with_nan():
     ("model", "objective"),
     [
         (Toy(), CrossEntropy()),
-        (vary(RECURRENT, {"decoder.attention": MultiHead(heads=2)}), TeacherForcing()),
-        (RECURRENT, Reinforce()),
-        (BERT, MaskedLanguageModel(rate=0.5)),
+        pytest.param(
+            vary(RECURRENT, {"decoder.attention": MultiHead(heads=2)}),
+            TeacherForcing(),
+            marks=pytest.mark.long,
+        ),
+        pytest.param(RECURRENT, Reinforce(), marks=pytest.mark.long),
+        pytest.param(BERT, MaskedLanguageModel(rate=0.5), marks=pytest.mark.long),
     ],
     ids=lambda part: type(part).__name__,
 )

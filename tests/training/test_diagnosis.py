@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from attnjax.training.diagnosis import diagnose
 from attnjax.training.objectives.base import CrossEntropy, Totals
@@ -42,6 +43,7 @@ def test_spoiled_parameters():
     assert str(found) == "parameters are not finite before the step: table"
 
 
+@pytest.mark.long
 def test_a_module_whose_sum_overflows():
     """Masked logits are infinite in every step, so that a healthy one tells them apart."""
     model: Any = base.model

@@ -64,7 +64,7 @@ def wait_for_save(run: Path, step: int) -> None:
 
 # TensorBoard's writer leaves its file open, and TensorStore's threads speak to a closed loop
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("noticed", ["before", "while"])
+@pytest.mark.parametrize("noticed", [pytest.param("before", marks=pytest.mark.long), "while"])
 def test_a_disk_that_fills_up(tmp_path, disk, monkeypatch, noticed, record_property):
     (whole,) = go(tmp_path / "whole", 0, **SETTINGS)
     if noticed == "while":
@@ -84,6 +84,7 @@ def test_a_disk_that_fills_up(tmp_path, disk, monkeypatch, noticed, record_prope
     record_property("shown", f"a disk that fills up, noticed {noticed} a save: nothing lost")
 
 
+@pytest.mark.long
 def test_a_disk_that_is_read_only_on_repetition(tmp_path, disk, monkeypatch):
     (whole,) = go(tmp_path / "whole", 0, **SETTINGS)
     interrupt(monkeypatch, PER_EPOCH + 2)
@@ -98,6 +99,7 @@ def test_a_disk_that_is_read_only_on_repetition(tmp_path, disk, monkeypatch):
     assert same(go(disk, 0, **SETTINGS)[0].params, whole.params)
 
 
+@pytest.mark.long
 def test_a_file_that_must_not_grow(tmp_path, monkeypatch):
     (whole,) = go(tmp_path / "whole", 0, **SETTINGS)
     save, soft_and_hard = Checkpoints.save, resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -48,6 +48,7 @@ def go(folder: Path, *schedules: Schedule) -> list[TrainResult]:
     return train(runs, TrainSetup.of(recipe, CORPUS), console=Console(quiet=True))
 
 
+@pytest.mark.long
 def test_the_others_are_trained_to_their_ends(tmp_path):
     steady = Constant(value=1e-2)
     with pytest.raises(Diverged, match=f"0: the loss of step {PER_EPOCH + 3} is nan") as caught:

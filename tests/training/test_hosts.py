@@ -90,6 +90,7 @@ def test_for_one_process_everything_is_trivial():
     hosts.wait("nobody")
 
 
+@pytest.mark.long
 def test_a_coordinator_that_cannot_be_reached_is_one_sentence():
     program = (
         "from attnjax.training import hosts\n"

@@ -30,7 +30,10 @@ def setup(model: Any, width: int | None = None) -> TrainSetup:
     return TrainSetup.of(recipe, CORPUS)
 
 
-@pytest.mark.parametrize("model, width", [(Toy(), None), (base.model, 16), (base.model, 128)])
+@pytest.mark.parametrize(
+    "model, width",
+    [(Toy(), None), (base.model, 16), pytest.param(base.model, 128, marks=pytest.mark.long)],
+)
 def test_the_estimate_is_near_what_the_compiler_says(model, width):
     given = setup(model, width)
     step = jax.jit(partial(train_step, recipe=given.recipe, over_devices=on_one_device))

@@ -127,7 +127,15 @@ def test_products_with_parameters_are_bfloat16_and_softmax_norms_and_loss_float3
     assert dtypes(traced.jaxpr.outvars) == {"float32"}
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name, marks=[] if name in ("transformer", "language model") else pytest.mark.long
+        )
+        for name in MODELS
+    ],
+)
 def test_gradients_parameters_and_metrics_are_float32(name):
     model, objective = MODELS[name]
     state = shapes(model, objective)

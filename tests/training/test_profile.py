@@ -19,7 +19,11 @@ from tests.training.toy import Toy
 pytestmark = pytest.mark.usefixtures("compiled_once")
 
 
-@pytest.mark.parametrize("asked, traced", [(2, 2), (100, 3)], ids=["a few", "more than there are"])
+@pytest.mark.parametrize(
+    "asked, traced",
+    [(2, 2), pytest.param(100, 3, marks=pytest.mark.long)],
+    ids=["a few", "more than there are"],
+)
 def test_the_trace_has_the_steps_and_their_numbers(tmp_path, asked, traced):
     training = Training(steps=STEPS_BEFORE + 3, batching=BATCHING)
     recipe = Recipe(model=Toy(), objective=CrossEntropy(), optimizer=Adam(), training=training)

@@ -45,6 +45,7 @@ def near(ours: Any, theirs: Any) -> None:
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), ours, theirs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("parallel", ["mesh", "pmap"])
 def test_a_rate_of_its_own_is_as_if_the_optimizer_had_it(tmp_path, parallel):
     together = go_at(tmp_path / "together", *RATES, parallel=parallel)
@@ -72,6 +73,7 @@ def test_resumed_equals_uninterrupted(tmp_path, monkeypatch):
         assert ours.best == theirs.best
 
 
+@pytest.mark.long
 def test_a_save_that_was_cut_off_between_two_rates_is_dropped(tmp_path, monkeypatch):
     """They have one seed, so that it is their folders that tell them apart."""
     from attnjax.training.checkpoint import Checkpoints

@@ -45,7 +45,11 @@ def cut(folder: Path, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> None:
 
 @pytest.mark.parametrize(
     "before, after",
-    [(("mesh", 8), ("pmap", 8)), (("pmap", 8), ("mesh", 2)), (("mesh", 1), ("mesh", 8))],
+    [
+        pytest.param(("mesh", 8), ("pmap", 8), marks=pytest.mark.long),
+        (("pmap", 8), ("mesh", 2)),
+        pytest.param(("mesh", 1), ("mesh", 8), marks=pytest.mark.long),
+    ],
     ids=str,
 )
 def test_a_run_goes_on_with_another_strategy_or_device_count(

@@ -23,6 +23,7 @@ from tests.training.toy import Toy
 pytestmark = pytest.mark.usefixtures("compiled_once")
 
 
+@pytest.mark.long
 def test_a_seed_that_stops_leaves_the_others_to_go_on(tmp_path, monkeypatch):
     settings: dict[str, Any] = {"steps": 40 * PER_EPOCH, "patience": 1}
     schedule, clock = Constant(value=0.1), itertools.count()
@@ -106,8 +107,19 @@ def test_bfloat16_keeps_float32_parameters(tmp_path):
     assert half.best == pytest.approx(full.best, rel=1e-2)
 
 
-@pytest.mark.parametrize("saved", [0, 1, 2], ids=["none", "one", "all but one"])
-@pytest.mark.parametrize("when", ["first", "later", "last"])
+@pytest.mark.parametrize(
+    "saved",
+    [pytest.param(0, marks=pytest.mark.long), 1, pytest.param(2, marks=pytest.mark.long)],
+    ids=["none", "one", "all but one"],
+)
+@pytest.mark.parametrize(
+    "when",
+    [
+        pytest.param("first", marks=pytest.mark.long),
+        "later",
+        pytest.param("last", marks=pytest.mark.long),
+    ],
+)
 def test_a_kill_between_the_saves_of_a_group_changes_no_bit(tmp_path, monkeypatch, saved, when):
     seeds, settings = (0, 1, 2), {"average": 2}
     whole = go(tmp_path / "whole", *seeds, **settings)
@@ -140,6 +152,7 @@ def test_a_kill_between_the_saves_of_a_group_changes_no_bit(tmp_path, monkeypatc
     assert [one.best for one in resumed] == [one.best for one in whole]
 
 
+@pytest.mark.long
 def test_a_kill_while_old_saves_are_deleted_changes_no_bit(tmp_path, monkeypatch):
     whole = go(tmp_path / "whole", 0, 1)
     prune, pruned = Checkpoints.prune, []
@@ -158,6 +171,7 @@ def test_a_kill_while_old_saves_are_deleted_changes_no_bit(tmp_path, monkeypatch
     assert same([one.params for one in resumed], [one.params for one in whole])
 
 
+@pytest.mark.long
 def test_a_seed_that_joins_does_not_throw_others_back(tmp_path, monkeypatch):
     whole = go(tmp_path / "whole", 0, 1)
     interrupt(monkeypatch, PER_EPOCH + 2)

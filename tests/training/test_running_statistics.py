@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from flax import linen as nn
 
 from attnjax.data.special_tokens import PAD
@@ -21,6 +22,7 @@ class NormedToy(Toy):
         return nn.Dense(4)(BatchNorm(name="norm")(table[given], counted)), table
 
 
+@pytest.mark.long
 def test_a_lengthened_training_equals_the_longer_one(tmp_path):
     short, long = PER_EPOCH + 2, 2 * PER_EPOCH + 1
     (whole,) = go(tmp_path / "whole", 0, model=NormedToy(), steps=long)

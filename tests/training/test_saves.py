@@ -58,7 +58,9 @@ def test_the_error_of_a_save_ends_the_training_soon(tmp_path, monkeypatch):
     assert max(seen) < 2 * PER_EPOCH, "not only when the next checkpoint is due"
 
 
-@pytest.mark.parametrize("epoch", [1, 3], ids=["first", "last"])
+@pytest.mark.parametrize(
+    "epoch", [1, pytest.param(3, marks=pytest.mark.long)], ids=["first", "last"]
+)
 def test_a_signal_during_the_validation_is_noticed(tmp_path, monkeypatch, epoch):
     settings: dict[str, Any] = {"steps": 2 * PER_EPOCH + 2, "average": 2, "result": "best"}
     (whole,) = go(tmp_path / "whole", 0, **settings)

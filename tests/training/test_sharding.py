@@ -115,7 +115,11 @@ def assert_close(ours: Any, theirs: Any, tolerance: float) -> None:
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize(
     ("model", "seeds"),
-    [(Toy(), (3, 5)), (TRANSFORMER, (3,)), (RECURRENT, (3,))],
+    [
+        (Toy(), (3, 5)),
+        pytest.param(TRANSFORMER, (3,), marks=pytest.mark.long),
+        pytest.param(RECURRENT, (3,), marks=pytest.mark.long),
+    ],
     ids=["seeds", "transformer", "recurrent"],
 )
 def test_in_float64_devices_and_seeds_together_change_nothing(model, seeds):
@@ -148,7 +152,7 @@ def all_divided(monkeypatch):
 @pytest.mark.parametrize(
     ("model", "seeds"),
     [
-        (Toy(), (3,)),
+        pytest.param(Toy(), (3,), marks=pytest.mark.long),
         (Toy(), (3, 5)),
         pytest.param(TRANSFORMER, (3,), marks=pytest.mark.long),
         pytest.param(RECURRENT, (3, 5), marks=pytest.mark.long),
@@ -198,6 +202,7 @@ def test_a_device_holds_and_updates_its_slice_of_the_state():
     assert bytes_on_a_device(after) == 4 * (divided // 8 + whole)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("float64")
 def test_a_batch_norm_sees_the_global_batch():
     """Padding counts nowhere, and the running statistics are moved on every device alike."""
@@ -214,6 +219,7 @@ def test_a_batch_norm_sees_the_global_batch():
         assert_close(after, params, 1e-9)
 
 
+@pytest.mark.long
 def test_in_float32_devices_change_nothing(monkeypatch):
     monkeypatch.setattr(cross_entropy, "CHUNK", 2)
     train = partial(run, TRANSFORMER, seeds=(3,), steps=20, dtype="float32")

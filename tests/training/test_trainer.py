@@ -77,7 +77,11 @@ def test_leaves_an_averaged_result_and_one_row_a_place(tmp_path, capfd):
     assert list(folder.glob("events.out.tfevents.*"))
 
 
-@pytest.mark.parametrize("when", [PER_EPOCH + 2, 2 * PER_EPOCH], ids=["within", "at the end"])
+@pytest.mark.parametrize(
+    "when",
+    [PER_EPOCH + 2, pytest.param(2 * PER_EPOCH, marks=pytest.mark.long)],
+    ids=["within", "at the end"],
+)
 def test_ctrl_c_loses_nothing(tmp_path, monkeypatch, when):
     whole = go(tmp_path / "whole", 0, 1, average=3)
     interrupt(monkeypatch, when)
@@ -113,6 +117,7 @@ class Bursting(Schedule):
         return jnp.where(jnp.asarray(step) > self.last, jnp.inf, 1e-2)
 
 
+@pytest.mark.long
 def test_a_long_epoch_is_saved_within(tmp_path, monkeypatch):
     (whole,) = go(tmp_path / "whole", 0)
     monkeypatch.setattr(saves, "SECONDS_WITHIN_AN_EPOCH", 0)
@@ -163,6 +168,7 @@ def test_what_a_training_has_deleted_meanwhile_is_no_broken_checkpoint(tmp_path,
         checkpoint.average(tmp_path / "0", 1)
 
 
+@pytest.mark.long
 def test_a_loss_that_is_not_finite_stops_the_run_and_names_the_step(tmp_path):
     # update PER_EPOCH + 2 spoils the parameters, so the step after it has no loss
     with pytest.raises(UserError, match=rf"{tmp_path}/0: the loss of step {PER_EPOCH + 3} is nan"):
@@ -224,7 +230,15 @@ def test_what_is_no_corruption_passes_through(tmp_path, monkeypatch):
     assert "checkpoints/2, whose files are not damaged" in caught.value.__notes__[0]
 
 
-@pytest.mark.parametrize("harm", ["cut", "digit", "binary", "missing"])
+@pytest.mark.parametrize(
+    "harm",
+    [
+        pytest.param("cut", marks=pytest.mark.long),
+        "digit",
+        pytest.param("binary", marks=pytest.mark.long),
+        pytest.param("missing", marks=pytest.mark.long),
+    ],
+)
 def test_lost_rows_of_metrics_are_named_and_the_training_goes_on(
     tmp_path, monkeypatch, capfd, harm
 ):
@@ -254,7 +268,7 @@ def test_lost_rows_of_metrics_are_named_and_the_training_goes_on(
     }
 
 
-@pytest.mark.parametrize("average", [1, 3])
+@pytest.mark.parametrize("average", [pytest.param(1, marks=pytest.mark.long), 3])
 def test_a_lengthened_training_equals_the_longer_one(tmp_path, average):
     # the first ends within an epoch, whose validation must not count in the second
     short, long = PER_EPOCH + 2, 2 * PER_EPOCH + 1
@@ -267,7 +281,9 @@ def test_a_lengthened_training_equals_the_longer_one(tmp_path, average):
     assert (grown.step, grown.best, grown.stopped) == (long, whole.best, "steps")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGUSR1, marks=pytest.mark.long)]
+)
 def test_a_batch_system_s_signal_saves_like_ctrl_c(tmp_path, monkeypatch, number):
     (whole,) = go(tmp_path / "whole", 0)
     before = signal.getsignal(number)

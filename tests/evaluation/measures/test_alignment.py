@@ -47,6 +47,7 @@ def test_what_cannot_be_counted_is_refused():
         alignment_counts(np.eye(2), (frozenset({0}),) * 3)
 
 
+@pytest.mark.long
 def test_the_alignment_is_the_last_layers_over_all_heads(inputs):
     examples = inputs.corpus.splits["test"]
     pairs = []

@@ -67,7 +67,9 @@ def test_weights_take_the_square_of_the_length_and_tiles_do_not():
     assert memory(BLOCKS, 2048, 8) < 2048**2 * 4
 
 
-@pytest.mark.parametrize("length", [5, 8, 17])
+@pytest.mark.parametrize(
+    "length", [pytest.param(5, marks=pytest.mark.long), 8, pytest.param(17, marks=pytest.mark.long)]
+)
 def test_paths_are_the_closed_forms(length):
     def path(layer: Any, width: int = 4) -> float:
         return maximum_path_length(lambda depth: layer, length, width)

@@ -49,7 +49,7 @@ def measured(model, params, corpus: Corpus) -> dict[str, float]:
     return {one.key.name: one.value for one in found}
 
 
-@pytest.mark.parametrize("stride", [None, 3])
+@pytest.mark.parametrize("stride", [pytest.param(None, marks=pytest.mark.long), 3])
 def test_it_is_the_likelihood_of_the_split_by_what_is_counted(file, stride):
     corpus = RawText(file=file, length=7, stride=stride, valid=0, test=0.05).load()
     model = small(corpus)

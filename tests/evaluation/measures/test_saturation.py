@@ -168,6 +168,7 @@ def test_an_attention_without_logits_has_its_part_in_the_rest(inputs):
     assert without["logit_variance"] > 0
 
 
+@pytest.mark.long
 def test_a_recurrent_models_attention_is_measured_word_by_word(inputs):
     size = inputs.corpus.vocabularies.target.size
     model = Seq2Seq(

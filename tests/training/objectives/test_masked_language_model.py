@@ -31,6 +31,7 @@ def rows(count, length, shortest=1):
     return np.where(place < ends, words, np.where(place == ends, END, PAD)).astype(np.int32)
 
 
+@pytest.mark.long
 @given(st.integers(2, 40), st.floats(0.01, 1.0), st.integers(0, 2**31))
 def test_the_share_of_words_is_chosen_and_nothing_else_changes(length, rate, seed):
     source = rows(5, length)
@@ -67,6 +68,7 @@ def test_of_the_chosen_words_80_percent_are_masked_and_10_are_random():
     assert abs(places - 0.5).max() < 5 * np.sqrt(0.25 / 400)
 
 
+@pytest.mark.long
 def test_draws_depend_on_example_and_place_and_not_on_the_shape():
     source, key = jnp.asarray(rows(8, 12)), jax.random.key(2)
     whole = mask_words(key, source, V, 0.3).source

@@ -32,6 +32,7 @@ def loss(objective, classifier, params, batch=BATCH):
     return objective(classifier, params, (), jax.tree.map(jnp.asarray, batch), key=None)
 
 
+@pytest.mark.long
 def test_is_the_cross_entropy_and_the_penalty_of_texts_that_are_there():
     classifier = model(SelfAttentive(hops=3, width=4))
     params = classifier.init(

@@ -51,7 +51,13 @@ def loss(objective: CrossEntropy, model: Any, params: Any, batch: Batch = BATCH)
     return objective(model, params, (), batch, key=KEY)["nll"][0]
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name == "transformer" else pytest.mark.long)
+        for name in MODELS
+    ],
+)
 def test_without_teacher_forcing_each_word_is_the_models_own(name):
     model, params = prepared(name)
     given = np.full(BATCH.target.shape, START, np.int32)
@@ -95,6 +101,7 @@ def test_with_probability_1_it_is_the_cross_entropy():
             np.testing.assert_array_equal(ours[name], pair)
 
 
+@pytest.mark.long
 def test_each_example_is_one_or_the_other_drawn_anew_every_update():
     model, params = prepared("luong")
     found = jax.jit(lambda key: TeacherForcing()(model, params, (), BATCH, key=key)["nll"][0])
