@@ -10,7 +10,7 @@ COPY constraints.txt pyproject.toml README.md LICENSE ./
 COPY attnjax attnjax
 COPY experiments experiments
 RUN pip install --no-cache-dir uv==$(sed -n 's/^uv==//p' constraints.txt) \
-    && uv pip install --system --no-cache --constraints constraints.txt ".[$JAX]"
+    && uv pip install --system --no-cache --compile-bytecode --constraints constraints.txt ".[$JAX]"
 
 # compiled programs outlive a pod that is started again
 ENV XDG_CACHE_HOME=/data/cache

@@ -29,14 +29,19 @@ class RawText(Task):
 
     With a `stride`, a window of the validation or test split moves by `stride` symbols: its target
     is `stride` symbols, and its source the length - stride + 1 symbols before them, of whatever
-    split. Either way each symbol of a split is the target of exactly one window, and a model that
-    reads source and target reads at most `length` symbols.
+    split. Each symbol of these splits is the target of exactly one window, and a model that reads
+    source and target reads at most `length` symbols.
+
+    With a `train_stride` below `length`, the training split's windows overlap: each place of a
+    window sees other symbols then, and a model can less well learn by heart which window has what.
+    An epoch has length / train_stride times as many windows.
 
     Attributes:
         file: of the text; looked for as it is, then under ATTNJAX_DATA.
         vocabulary: what a symbol is, for source and target.
         length: the most symbols that a model reads at once.
         stride: see above; None: `length`, so that windows share no symbols.
+        train_stride: the symbols between the beginnings of two training windows; None: `length`.
         valid: the fraction of the text's characters that is the validation split; 0: there is none.
         test: likewise, the test split.
     """
@@ -45,15 +50,18 @@ class RawText(Task):
     vocabulary: VocabularyPart = Characters()
     length: PositiveInt = 256
     stride: PositiveInt | None = None
+    train_stride: PositiveInt | None = None
     valid: Fraction = 0.05
     test: Fraction = 0.1
 
     def __post_init__(self) -> None:
         check_fields(self, "task")
-        if self.stride is not None and self.stride > self.length:
-            raise UserError(
-                f"task.stride must be at most task.length, {self.length}; got {self.stride}"
-            )
+        for name in ("stride", "train_stride"):
+            stride = getattr(self, name)
+            if stride is not None and stride > self.length:
+                raise UserError(
+                    f"task.{name} must be at most task.length, {self.length}; got {stride}"
+                )
         if self.valid + self.test >= 1:
             raise UserError(
                 "task.valid + task.test must be below 1, or nothing is left to train on; got "
@@ -84,8 +92,12 @@ class RawText(Task):
                     f"{unknown:,} of {count:,} {split} symbols are UNKNOWN: they are not in the "
                     "vocabulary, which is learned from the training split"
                 )
-            stride = self.length if split == "train" else self.stride or self.length
-            splits[split] = [*windows(symbols, begin, self.length, stride)]
+            if split == "train":
+                stride = self.train_stride or self.length
+                splits[split] = [*overlapping(symbols, begin, self.length, stride)]
+            else:
+                stride = self.stride or self.length
+                splits[split] = [*windows(symbols, begin, self.length, stride)]
         return Corpus(
             vocabularies=vocabularies,
             splits=splits,
@@ -119,3 +131,18 @@ def windows(symbols: Sequence[int], begin: int, length: int, stride: int) -> Ite
     for start in range(begin, len(symbols), stride):
         context = max(0, start - (length - stride + 1))
         yield Encoded([*symbols[context:start]], [*symbols[start : start + stride]])
+
+
+def overlapping(symbols: Sequence[int], begin: int, length: int, stride: int) -> Iterator[Encoded]:
+    """Cut symbols from index `begin` on into targets of `length` symbols, `stride` apart.
+
+    A target's source is the one symbol before it. The targets that reach the end are shorter.
+
+    Args:
+        symbols: START and a text.
+        begin: the first index that is predicted, at least 1.
+        length: of a target.
+        stride: at most `length`.
+    """
+    for start in range(begin, len(symbols), stride):
+        yield Encoded([symbols[start - 1]], [*symbols[start : start + length]])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnjax.data.corpora.raw_text import RawText, windows
+from attnjax.data.corpora.raw_text import RawText, overlapping, windows
 from attnjax.data.sentencepiece import SentencePiece
 from attnjax.data.special_tokens import END, START, UNKNOWN
 from attnjax.data.vocabulary import SplitWords
@@ -35,6 +35,30 @@ def test_windows_are_the_text_in_pieces(count, length, data):
         assert len(window.source) == min(place, length - stride + 1)
         assert len(read) - 1 <= length
         place += len(window.target)
+
+
+@given(st.integers(1, 40), st.integers(1, 9), st.data())
+def test_windows_overlap_where_they_begin_closer_than_they_are_long(count, length, data):
+    stride = data.draw(st.integers(1, length))
+    symbols = [START, *range(100, 100 + count)]
+    cut = [*overlapping(symbols, 1, length, stride)]
+    assert [window.target[0] for window in cut] == symbols[1::stride]
+    for window in cut:
+        place = symbols.index(window.target[0])
+        assert [*window.source, *window.target] == symbols[place - 1 : place + length]
+    assert cut[-1].target[-1] == symbols[-1]
+    if stride == length:
+        assert cut == [*windows(symbols, 1, length, length)]
+
+
+def test_training_windows_alone_overlap(file, load):
+    plain, close = (load(RawText(file=file, length=32, train_stride=n)) for n in (None, 8))
+    whole = len(plain.references["train"][0])
+    assert len(close.splits["train"]) == -(-whole // 8)
+    assert plain.splits["train"][:2] == close.splits["train"][:8:4]
+    assert [plain.splits[name] for name in ("valid", "test")] == [
+        close.splits[name] for name in ("valid", "test")
+    ]
 
 
 def test_splits_are_the_text_in_order(file, load):
@@ -100,6 +124,8 @@ def test_mistakes(tmp_path, load):
     (tmp_path / "spaces.txt").write_text("a b" + " " * 30)
     with pytest.raises(UserError, match="task.stride must be at most task.length, 16; got 17"):
         RawText(length=16, stride=17)
+    with pytest.raises(UserError, match="task.train_stride must be at most task.length, 16; got 17"):
+        RawText(length=16, train_stride=17)
     with pytest.raises(UserError, match=r"valid \+ task.test must be below 1"):
         RawText(valid=0.5, test=0.5)
     with pytest.raises(NoCorpus, match="no file nowhere.txt"):
