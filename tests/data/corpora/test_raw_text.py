@@ -124,7 +124,9 @@ def test_mistakes(tmp_path, load):
     (tmp_path / "spaces.txt").write_text("a b" + " " * 30)
     with pytest.raises(UserError, match="task.stride must be at most task.length, 16; got 17"):
         RawText(length=16, stride=17)
-    with pytest.raises(UserError, match="task.train_stride must be at most task.length, 16; got 17"):
+    with pytest.raises(
+        UserError, match="task.train_stride must be at most task.length, 16; got 17"
+    ):
         RawText(length=16, train_stride=17)
     with pytest.raises(UserError, match=r"valid \+ task.test must be below 1"):
         RawText(valid=0.5, test=0.5)
