@@ -36,7 +36,7 @@ copy = Experiment(
         dropout=0.0,
     ),
     optimizer=Adam(schedule=InverseSquareRoot(peak=0.003, warmup=200), epsilon=1e-8, clip=1.0),
-    training=Training(steps=1_000, batching=Batching(max_tokens=1_024, shapes=3)),
+    training=Training(steps=800, batching=Batching(max_tokens=1_024, shapes=3)),
     search=Greedy(),
 )
 multi30k = vary(
@@ -53,7 +53,7 @@ multi30k = vary(
         ),
         "model.dropout": 0.1,
         "objective": CrossEntropy(smoothing=0.1),
-        "training.steps": 1_500,
+        "training.steps": 1_000,
     },
 )
 elu = {"model.**.head": LinearAttention()}
