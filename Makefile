@@ -14,11 +14,12 @@ $(READY): pyproject.toml constraints.txt
 ablation: $(READY)
 	$(BIN)/attnjax run scaling_and_heads
 
+# Neighboring tests share what is compiled and traced; with worksteal they stay on one worker.
 test: lint
-	$(BIN)/pytest -q -n 2
+	$(BIN)/pytest -q -n 2 --dist worksteal
 
 test-all: lint
-	JAX_DISABLE_MOST_OPTIMIZATIONS=0 $(BIN)/pytest -q -n 2 -m ''
+	JAX_DISABLE_MOST_OPTIMIZATIONS=0 $(BIN)/pytest -q -n 2 --dist worksteal -m ''
 
 # Starts SLURM on this machine, and ends it again; root on Debian gets SLURM installed first.
 test-slurm: $(READY)

@@ -196,7 +196,12 @@ CHECKS = {
 
 
 @pytest.mark.parametrize(
-    "table, row", [(name, row) for name, table in TABLES.items() for row in table.rows]
+    "table, row",
+    [
+        pytest.param(name, row, marks=[pytest.mark.long] if number else [])
+        for name, table in TABLES.items()
+        for number, row in enumerate(table.rows)
+    ],
 )
 def test_every_cell(table, row, float64):
     """A refusal names both parts."""

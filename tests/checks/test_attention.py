@@ -22,28 +22,27 @@ from attnjax.checks import check_attention
 
 GOOD = (
     Attention(),
-    Attention(score=Dot()),
-    Attention(score=General()),
     Attention(score=Additive()),
-    Attention(score=Gaussian()),
     Attention(score=Boxcar(bandwidth=9.0), align=Normalize()),
-    *(Attention(align=align) for align in (Uniform(), LearnedScale(), Softmax(temperature=2.0))),
-    pytest.param(Attention(align=Sparsemax()), marks=pytest.mark.long),
-    *(Attention(align=align) for align in (Entmax15(), TopK(k=2), HardMax())),
+    Attention(align=TopK(k=2)),
     Attention(score=Rotary()),
-    Attention(score=Alibi()),
-    pytest.param(
-        Attention(score=Relative(max_distance=2), pool=RelativeSum(max_distance=2)),
-        marks=pytest.mark.long,
-    ),
-    Attention(align=LocalMonotonic(reach=2)),
     MultiHead(heads=2),
-    pytest.param(LinearAttention(), marks=pytest.mark.long),
-    pytest.param(
-        MultiHead(head=LinearAttention(feature_map=PositiveRandomFeatures(features=3)), heads=2),
-        marks=pytest.mark.long,
+    *(
+        pytest.param(attention, marks=pytest.mark.long)
+        for attention in (
+            *(Attention(score=score) for score in (Dot(), General(), Gaussian(), Alibi())),
+            *(Attention(align=align) for align in (Uniform(), LearnedScale(), HardMax())),
+            *(Attention(align=align) for align in (Sparsemax(), Entmax15())),
+            Attention(align=Softmax(temperature=2.0)),
+            Attention(score=Relative(max_distance=2), pool=RelativeSum(max_distance=2)),
+            Attention(align=LocalMonotonic(reach=2)),
+            MultiHead(heads=2, key_heads=1),
+            LinearAttention(),
+            MultiHead(
+                head=LinearAttention(feature_map=PositiveRandomFeatures(features=3)), heads=2
+            ),
+        )
     ),
-    pytest.param(MultiHead(heads=2, key_heads=1), marks=pytest.mark.long),
 )
 
 

@@ -14,6 +14,7 @@ from attnjax.runs.sealed import read_sealed, write_sealed
 from tests.cli.saying import TINY, sentence
 
 
+@pytest.mark.long
 def test_a_folder_of_other_settings(capsys, damaged, tmp_path):
     command = ["run", TINY, "--runs", str(tmp_path), "--variant", "cosine"]
     said = sentence(capsys, *command, "--model.dropout", "0.2")

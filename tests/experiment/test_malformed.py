@@ -69,7 +69,14 @@ def in_a_variant(way: tuple[Step, ...]) -> bool:
 WAYS = [way for way in ways(ABLATION) if not in_a_variant(way)]
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: ".".join(map(str, way)))
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param(way, marks=[pytest.mark.long] * (index % 3 > 0))
+        for index, way in enumerate(WAYS)
+    ],
+    ids=[".".join(map(str, way)) for way in WAYS],
+)
 def test_a_malformed_value_is_one_sentence_or_is_valid(way, capsys, monkeypatch, tmp_path):
     """`attnjax show` loads the file, the corpus, and resolves; what it costs is left out."""
     monkeypatch.setattr(describe, "costs", lambda *_: Costs(0, 0, (0, 0, 0), 0.0))

@@ -284,6 +284,7 @@ def test_tuning_has_no_pretrained_run_of_its_own_seed(path, tmp_path):
     plan.tuner("scaled", one).check_corpus(corpus)
 
 
+@pytest.mark.long
 def test_points_that_differ_in_more_than_the_schedule_are_trained_apart(path, tmp_path):
     two = tmp_path / "tuned.py"
     grid = '{"optimizer.schedule.value": (1e-3, 1e-2), "model.dropout": (0.0, 0.3)}'
