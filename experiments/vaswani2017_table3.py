@@ -37,16 +37,11 @@ from attnjax.experiment import (
 from attnjax.models import DecoderLayer, EncoderLayer, FeedForward, Transformer
 from attnjax.training import Adam, Noam, Training
 
-heads, feed_forward = MultiHead(heads=8), FeedForward(width=256)
+heads, feed_forward, pieces = MultiHead(heads=8), FeedForward(width=256), SentencePiece(size=2_000)
+batching = Batching(max_tokens=512, batch_size_multiple=4, shapes=3)
 base = Experiment(
     task=ParallelText(
-        folder="multi30k",
-        source="en",
-        target="de",
-        train="train",
-        valid="val",
-        test="test2016",
-        vocabulary=SentencePiece(size=2_000),
+        folder="multi30k", source="en", target="de", valid="val", test="test2016", vocabulary=pieces
     ),
     model=Transformer(
         width=64,
@@ -59,9 +54,7 @@ base = Experiment(
         dropout=0.1,
     ),
     optimizer=Adam(schedule=Noam(width=64, warmup=800, factor=0.4)),
-    training=Training(
-        steps=2_000, batching=Batching(max_tokens=512, batch_size_multiple=4, shapes=3)
-    ),
+    training=Training(steps=2_000, batching=batching),
     search=Greedy(),
     measures=(Perplexity(),),
 )
@@ -82,24 +75,19 @@ paper = {
 
 def rows(base: Experiment, width: int, layers: int) -> dict[str, Experiment]:
     """Table 3: the base model of this width and so many layers, and each row's one change."""
-
-    def stacks(number: int) -> dict[str, int]:
-        return {"model.num_encoder_layers": number, "model.num_decoder_layers": number}
-
-    def wide(number: int) -> dict[str, int]:
-        return {"model.width": number, "optimizer.schedule.width": number}
-
     keys, network = "model.**.key_width", "model.**.feed_forward.width"
+    stacks = ("model.num_encoder_layers", "model.num_decoder_layers")
+    widths = ("model.width", "optimizer.schedule.width")
     return {
         "base": base,
         **{f"heads_{number}": vary(base, {"model.**.heads": number}) for number in (1, 4, 16, 32)},
         "keys_quarter": vary(base, {keys: width // 8 // 4}),
         "keys_half": vary(base, {keys: width // 8 // 2}),
-        "layers_third": vary(base, stacks(layers // 3)),
-        "layers_two_thirds": vary(base, stacks(layers * 2 // 3)),
-        "layers_four_thirds": vary(base, stacks(layers * 4 // 3)),
-        "width_half": vary(base, wide(width // 2)),
-        "width_double": vary(base, wide(width * 2)),
+        "layers_third": vary(base, dict.fromkeys(stacks, layers // 3)),
+        "layers_two_thirds": vary(base, dict.fromkeys(stacks, layers * 2 // 3)),
+        "layers_four_thirds": vary(base, dict.fromkeys(stacks, layers * 4 // 3)),
+        "width_half": vary(base, dict.fromkeys(widths, width // 2)),
+        "width_double": vary(base, dict.fromkeys(widths, width * 2)),
         "network_half": vary(base, {network: width * 2}),
         "network_double": vary(base, {network: width * 8}),
         **{f"dropout_{rate}": vary(base, {"model.dropout": rate}) for rate in (0.0, 0.2)},
