@@ -67,7 +67,14 @@ MODELS = {
     "predictive": PREDICTIVE,
     "cudnn": CUDNN,
 }
-each_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+QUICK = ("luong", "sutskever", "bahdanau", "local")
+each_model = pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(model, id=name, marks=[] if name in QUICK else [pytest.mark.long])
+        for name, model in MODELS.items()
+    ],
+)
 
 
 def sentences() -> tuple[np.ndarray, np.ndarray]:
