@@ -14,12 +14,11 @@ $(READY): pyproject.toml constraints.txt
 ablation: $(READY)
 	$(BIN)/attnjax run scaling_and_heads
 
-# Neighboring tests share what is compiled and traced; with worksteal they stay on one worker.
 test: lint
-	$(BIN)/pytest -q -n 2 --dist worksteal
+	$(BIN)/pytest -q -n 2
 
 test-all: lint
-	JAX_DISABLE_MOST_OPTIMIZATIONS=0 $(BIN)/pytest -q -n 2 --dist worksteal -m ''
+	JAX_DISABLE_MOST_OPTIMIZATIONS=0 $(BIN)/pytest -q -n 2 -m ''
 
 # Starts SLURM on this machine, and ends it again; root on Debian gets SLURM installed first.
 test-slurm: $(READY)

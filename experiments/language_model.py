@@ -16,11 +16,11 @@ all of them at the rate 0.002. After 1,500 updates without dropout 0.004 is bett
 
 The setting nanogpt is that of github.com/karpathy/nanoGPT, train_shakespeare_char, whose best
 validation loss, on the same tenth, is 1.4697 nats, 2.12 bits. What differs: there a row begins at
-any character.
+any character, here at every 16th.
 
     attnjax run language_model    # ATTNJAX_DATA names what tinyshakespeare is in
     attnjax run language_model --setting nanogpt --seeds 1
-    echo "ROMEO:" | attnjax predict runs/language_model/rotary/seed-0 --extra 300
+    echo "ROMEO:" | attnjax predict runs/language_model/rotary/seed-3 --extra 300
 """
 
 import math

@@ -46,7 +46,6 @@ multi30k = vary(
             folder="multi30k",
             source="en",
             target="de",
-            train="train",
             valid="val",
             test="test2016",
             vocabulary=SentencePiece(size=2_000),

@@ -20,7 +20,7 @@ os.environ.setdefault(
 )
 # The key that runs are signed with is the tests' own.
 os.environ["XDG_DATA_HOME"] = str(Path(__file__).parents[1] / ".pytest_cache" / "data")
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")  # a fifth of the time
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")  # a fifth of a second run
 
 from collections.abc import Iterator
 

@@ -117,7 +117,6 @@ def test_one_word_at_a_time_is_all_at_once(self_attention, position, residual, s
     np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)
 
 
-@pytest.mark.long
 def test_no_gradient_comes_from_the_future_from_padding_or_from_start():
     # every word stands once, so a row of the embedding's gradient is one place's gradient
     model = small(residual=PostNorm(), layers=1)

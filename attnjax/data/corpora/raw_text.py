@@ -32,9 +32,9 @@ class RawText(Task):
     split. Each symbol of these splits is the target of exactly one window, and a model that reads
     source and target reads at most `length` symbols.
 
-    With a `train_stride` below `length`, the training split's windows overlap: each place of a
-    window sees other symbols then, and a model can less well learn by heart which window has what.
-    An epoch has length / train_stride times as many windows.
+    With a `train_stride` below `length`, the training split's windows overlap, so that a symbol
+    stands at several places of a window and has several contexts. An epoch then has
+    length / train_stride times as many windows.
 
     Attributes:
         file: of the text; looked for as it is, then under ATTNJAX_DATA.
