@@ -22,11 +22,15 @@ os.environ.setdefault(
 os.environ["XDG_DATA_HOME"] = str(Path(__file__).parents[1] / ".pytest_cache" / "data")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")  # a fifth of a second run
 
+import gc
 from collections.abc import Iterator
 
 import hypothesis
 import jax
 import pytest
+
+# JAX keeps most of what it has traced: going through all of it took a tenth of the time.
+gc.set_threshold(50_000, 20, 20)
 
 # A compilation takes longer than any deadline; the number of examples is what a minute allows.
 hypothesis.settings.register_profile("attnjax", deadline=None, max_examples=20)

@@ -66,7 +66,6 @@ COMMANDS = [line for line in commands() if line not in forms()]
 QUICK = (
     "attnjax list",
     "attnjax parts model.encoder_layer.self_attention.head.score",
-    "attnjax run cosine.py",
 )
 
 

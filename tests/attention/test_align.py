@@ -212,7 +212,7 @@ def test_a_fused_kernel_takes_the_factor(align, score, float64):
             context = module.apply(parameters, x, mask=Causal(), deterministic=True)
             return (context * direction).sum()
 
-        found.append(jax.value_and_grad(read, (0, 1))({"params": parameters["params"]}, x))
+        found.append(jax.jit(jax.value_and_grad(read, (0, 1)))({"params": parameters["params"]}, x))
     chex.assert_trees_all_close(*found, rtol=0, atol=1e-12)
     assert all(np.asarray(leaf).any() for leaf in jax.tree.leaves(found[0]))
 

@@ -49,7 +49,7 @@ def with_gradients(module, direction):
     return jax.jit(jax.value_and_grad(read, (0, 1), has_aux=True))
 
 
-@pytest.mark.parametrize("key_heads", [1, 2])
+@pytest.mark.parametrize("key_heads", [pytest.param(1, marks=pytest.mark.long), 2])
 @pytest.mark.parametrize(
     "head",
     [

@@ -41,6 +41,7 @@ MECHANISMS = [
     *ALIGNED,
     *(MultiHead(head=attention, heads=2) for attention in (ALIGNED[0], ALIGNED[-1])),
 ]
+ALONE = [one.head for one in MECHANISMS if isinstance(one, MultiHead)]
 DTYPES = (jnp.float32, jnp.bfloat16, jnp.float16)
 
 
@@ -49,7 +50,15 @@ def name(mechanism) -> str:
     return "-".join(type(part).__name__ for part in (mechanism, inner.score, inner.align))
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=name)
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        # several heads have the single one within
+        pytest.param(one, marks=[pytest.mark.long] if one in ALONE else [])
+        for one in MECHANISMS
+    ],
+    ids=name,
+)
 def test_hidden_keys_and_empty_rows_move_nothing(mechanism):
     draw = np.random.default_rng(0).normal
     # Sentence 0 is whole, 1 has two keys, 2 has none; query 3 of every sentence sees nothing.

@@ -11,8 +11,8 @@ import numpy as np
 from attnjax.decoding.search import pick
 
 K = 3
-ROOMS = {0: 2, 2: 4, 4: 9}
-"""At these places room for so many words is made; at the last for more than come."""
+ROOM, MORE = 2, 9
+"""Room is made for so many words, and when they are there for more than come."""
 
 
 def stepped_and_parallel(
@@ -36,38 +36,43 @@ def stepped_and_parallel(
         history = np.take_along_axis(history, parents[place][..., None], axis=1)
 
     @jax.jit
-    def both(params, source):
+    def begin(params, source):
         call = functools.partial(model.apply, {"params": params})
-        stepped = []
         memory, mask = call(source, deterministic=True, method="encode")
-        constants, cache, state = call(memory, mask, length=ROOMS[0], beams=K, method="start")
+        constants, cache, state = call(memory, mask, length=ROOM, beams=K, method="start")
         for leaf in jax.tree.leaves((constants, cache)):
             assert leaf.shape[0] == batch, "finished sentences leave the batch"
-        for place in range(length):
-            if place in ROOMS and place:
-                cache, state = call(cache, state, length=ROOMS[place], method="grow_cache")
-            before = cache, state
-            logits, cache, state = call(
-                constants,
-                cache,
-                state,
-                jnp.asarray(words[:, :, place]),
-                jnp.int32(place),
-                method="step",
-            )
-            # what a loop carries never changes its form
-            chex.assert_trees_all_equal_shapes_and_dtypes(before, (cache, state))
-            for leaf in jax.tree.leaves(state):
-                assert leaf.shape[:2] == (batch, K), "what a beam gathers"
-            parent = jnp.asarray(parents[place])
-            state = jax.tree.map(lambda leaf, parent=parent: pick(leaf, parent), state)
-            stepped.append(logits)
-        # a row for every place, sentence and hypothesis, of which its own place counts
-        rows = jnp.asarray(np.stack(histories)).reshape(-1, length)
-        sources = jnp.tile(jnp.repeat(source, K, axis=0), (length, *[1] * (source.ndim - 1)))
-        logits = call(sources, rows, deterministic=True)
-        logits = logits.reshape(length, batch, K, length, -1)
-        parallel = [logits[place, :, :, place] for place in range(length)]
-        return jnp.stack(stepped, axis=2), jnp.stack(parallel, axis=2)
+        return constants, cache, state
 
-    return both(params, source)
+    @jax.jit
+    def grow(params, cache, state):
+        return model.apply({"params": params}, cache, state, length=MORE, method="grow_cache")
+
+    @jax.jit
+    def step(params, constants, before, word, place, parent):
+        logits, *after = model.apply(
+            {"params": params}, constants, *before, word, place, method="step"
+        )
+        # what a loop carries never changes its form
+        chex.assert_trees_all_equal_shapes_and_dtypes(before, tuple(after))
+        cache, state = after
+        for leaf in jax.tree.leaves(state):
+            assert leaf.shape[:2] == (batch, K), "what a beam gathers"
+        return logits, (cache, jax.tree.map(lambda leaf: pick(leaf, parent), state))
+
+    constants, *before = begin(params, source)
+    before, stepped = tuple(before), []
+    for place in range(length):
+        if place == ROOM:
+            before = grow(params, *before)
+        word, parent = jnp.asarray(words[:, :, place]), jnp.asarray(parents[place])
+        logits, before = step(params, constants, before, word, jnp.int32(place), parent)
+        stepped.append(logits)
+
+    # a row for every place, sentence and hypothesis, of which its own place counts
+    rows = jnp.asarray(np.stack(histories)).reshape(-1, length)
+    sources = jnp.tile(jnp.repeat(source, K, axis=0), (length, *[1] * (source.ndim - 1)))
+    every = jax.jit(functools.partial(model.apply, deterministic=True))
+    logits = every({"params": params}, sources, rows).reshape(length, batch, K, length, -1)
+    parallel = [logits[place, :, :, place] for place in range(length)]
+    return jnp.stack(stepped, axis=2), jnp.stack(parallel, axis=2)

@@ -3,6 +3,8 @@
 Of a Transformer that is tested in test_transformer_layers.py.
 """
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -68,8 +70,8 @@ GIVEN = np.array([[START, 10, 4, 11], [START, 9, END, PAD]])
 def test_running_moments_move_and_padding_counts_nowhere(name, float64):
     model = MODELS[name]
     given = GIVEN[:, :1] if model.predicts_label else GIVEN
-    params = model.init(jax.random.key(0), SOURCE, given, deterministic=True, mutable=["params"])
-    params = params["params"]
+    init = partial(model.init, deterministic=True, mutable=["params"])
+    params = jax.jit(init)(jax.random.key(0), SOURCE, given)["params"]
 
     def step(source, given):
         def loss(params):

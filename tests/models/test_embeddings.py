@@ -46,7 +46,7 @@ def test_the_default_is_one_table_named_as_it_is():
     assert Transformer().embeddings == "shared"
 
 
-@pytest.mark.parametrize("embeddings", ["tied", "separate"])
+@pytest.mark.parametrize("embeddings", [pytest.param("tied", marks=pytest.mark.long), "separate"])
 def test_two_vocabularies_train_and_search(embeddings, float64):
     # more source words than target words: an id beyond the target's table is read from its own
     model = vary(small(layers=1), {"embeddings": embeddings}).with_vocabularies(20, VOCABULARY)

@@ -67,7 +67,7 @@ MODELS = {
     "predictive": PREDICTIVE,
     "cudnn": CUDNN,
 }
-QUICK = ("luong", "sutskever", "bahdanau", "local")
+QUICK = ("luong", "bahdanau")
 each_model = pytest.mark.parametrize(
     "model",
     [

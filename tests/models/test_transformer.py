@@ -71,14 +71,17 @@ def test_equals_the_oracle_with_gradients(score, position, residual, tolerance, 
 @pytest.mark.parametrize(
     "score, align, position, residual, layers",
     [
-        (ScaledDot(), Softmax(), Sinusoidal(), PostNorm(), 2),
+        (ScaledDot(), Softmax(), Sinusoidal(), PostNorm(), 1),
         pytest.param(
             Additive(), Softmax(), Learned(max_length=9), PreNorm(), 1, marks=pytest.mark.long
         ),
         pytest.param(General(), Softmax(), NoPosition(), PostNorm(), 1, marks=pytest.mark.long),
         pytest.param(Dot(), Softmax(), Sinusoidal(), PreNorm(), 1, marks=pytest.mark.long),
-        (Location(max_length=9), Softmax(), NoPosition(), PostNorm(), 1),
-        (Rotary(), Softmax(), NoPosition(), PreNorm(), 1),
+        pytest.param(
+            *(Location(max_length=9), Softmax(), NoPosition(), PostNorm(), 1),
+            marks=pytest.mark.long,
+        ),
+        pytest.param(Rotary(), Softmax(), NoPosition(), PreNorm(), 2, marks=pytest.mark.long),
         pytest.param(Alibi(), Softmax(), NoPosition(), PreNorm(), 1, marks=pytest.mark.long),
         pytest.param(
             Relative(max_distance=2), Softmax(), NoPosition(), PreNorm(), 1, marks=pytest.mark.long
@@ -103,7 +106,11 @@ def test_relative_keys_and_values_one_word_at_a_time(float64):
     np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("residual", [PostNorm(), PreNorm()], ids=["post-norm", "pre-norm"])
+@pytest.mark.parametrize(
+    "residual",
+    [PostNorm(), pytest.param(PreNorm(), marks=pytest.mark.long)],
+    ids=["post-norm", "pre-norm"],
+)
 def test_no_gradient_comes_from_the_future_or_from_padding(residual):
     # Every word stands once, so a row of the embedding's gradient is one place's gradient.
     source, given = jnp.array([[4, 5, 6, 0, 0]]), jnp.array([[1, 7, 8, 9]])

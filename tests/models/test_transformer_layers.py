@@ -23,7 +23,10 @@ def test_every_sub_layer_has_a_norm_of_its_own(residual, ends, norm, numbers):
     assert found == [(WIDTH,)] * numbers * (2 * (2 + 3) + ends)
 
 
-@pytest.mark.parametrize("residual", [PostNorm(norm=RMSNorm()), PreNorm(norm=NoNorm())])
+@pytest.mark.parametrize(
+    "residual",
+    [PostNorm(norm=RMSNorm()), pytest.param(PreNorm(norm=NoNorm()), marks=pytest.mark.long)],
+)
 def test_one_word_at_a_time_is_all_at_once(residual, float64):
     model = small(residual=residual, layers=1)
     stepped, parallel = stepped_and_parallel(model, initial(model), SOURCE, GIVEN)

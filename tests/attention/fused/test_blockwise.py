@@ -82,7 +82,14 @@ MASKS = {
 }
 
 
-@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS.keys())
+@pytest.mark.parametrize(
+    "mask",
+    [
+        # the others have these two within
+        pytest.param(mask, id=name, marks=[pytest.mark.long] if name in ("none", "causal") else [])
+        for name, mask in MASKS.items()
+    ],
+)
 def test_equals_the_dense_path_with_gradients(mask, float64):
     arrays, direction = inputs()
     at, of = positions(T, S)
@@ -148,7 +155,15 @@ def test_a_bias_of_positions_and_its_gradient(packed, float64):
     chex.assert_trees_all_close(found, expected, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("shared", ["nothing", "query", "key", "bias", "mask"])
+@pytest.mark.parametrize(
+    "shared",
+    [
+        "nothing",
+        "key",
+        "mask",
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("query", "bias")),
+    ],
+)
 def test_vmap_means_more_examples(shared, float64):
     """It equals the dense path, whatever the examples have in common."""
     (query, key, value), direction = inputs()
@@ -191,7 +206,10 @@ def test_one_word_at_a_time():
         np.testing.assert_allclose(alone[:, :, 0], whole[:, :, t], atol=1e-6)
 
 
-@pytest.mark.parametrize("dtype, tolerance", [(jnp.bfloat16, 0.03), (jnp.float16, 0.004)])
+@pytest.mark.parametrize(
+    "dtype, tolerance",
+    [(jnp.bfloat16, 0.03), pytest.param(jnp.float16, 0.004, marks=pytest.mark.long)],
+)
 def test_half_precision(dtype, tolerance):
     arrays, direction = inputs(dtype=dtype)
     # Products of these pass float16's range, the logits need not.
@@ -301,18 +319,27 @@ def test_nothing_to_read_gives_nothing(shape):
     np.testing.assert_array_equal(context, jnp.zeros((batch, queries, K)))
 
 
+SHARED = {
+    "none": None,
+    "causal": Causal(),
+    "padding": Padding(PRESENT[:, None]) & Window(3, 1),
+    "packed": Causal() & Segments(*(x.astype(int)[:, None] for x in (ROWS[..., :T], ROWS))),
+    "dense": DenseMask(HOLES[:, None]) & DenseMask(PRESENT[:, None, :, None, :]),
+}
+
+
 @pytest.mark.parametrize(
-    "mask",
+    "mask, placed",
     [
-        None,
-        Causal(),
-        Padding(PRESENT[:, None]) & Window(3, 1),
-        Causal() & Segments(*(x.astype(int)[:, None] for x in (ROWS[..., :T], ROWS))),
-        DenseMask(HOLES[:, None]) & DenseMask(PRESENT[:, None, :, None, :]),
+        pytest.param(
+            *(mask, placed),
+            id=f"{'positions' if placed else 'numbered'}-{name}",
+            marks=[] if placed == (name == "packed") else [pytest.mark.long],
+        )
+        for placed in (False, True)
+        for name, mask in SHARED.items()
     ],
-    ids=["none", "causal", "padding", "packed", "dense"],
 )
-@pytest.mark.parametrize("placed", [False, True], ids=["numbered", "positions"])
 def test_heads_that_share_keys_copy_none(mask, placed, float64):
     """Two heads of keys, each read by three of queries; with gradients."""
     (query, _, _), direction = inputs(leading=(B, 2, 3))

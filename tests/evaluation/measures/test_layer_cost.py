@@ -68,7 +68,7 @@ def test_weights_take_the_square_of_the_length_and_tiles_do_not():
 
 
 @pytest.mark.parametrize(
-    "length", [pytest.param(5, marks=pytest.mark.long), 8, pytest.param(17, marks=pytest.mark.long)]
+    "length", [5, pytest.param(8, marks=pytest.mark.long), pytest.param(17, marks=pytest.mark.long)]
 )
 def test_paths_are_the_closed_forms(length):
     def path(layer: Any, width: int = 4) -> float:

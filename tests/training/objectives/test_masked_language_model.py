@@ -103,21 +103,23 @@ def parameters(bert, data):
     return jax.tree.map(lambda leaf: jnp.asarray(draw(0, 0.5, leaf.shape), leaf.dtype), shapes)
 
 
-@pytest.mark.parametrize("weight", [0.0, 3.0])
+@pytest.mark.parametrize("weight", [pytest.param(0.0, marks=pytest.mark.long), 3.0])
 def test_the_loss_is_that_of_the_hidden_words_and_the_labels(weight):
     bert, data = model(), batch()
     params = parameters(bert, data)
-    found = MaskedLanguageModel(rate=0.4, next_sentence=weight)(bert, params, (), data, key=None)
+    objective = MaskedLanguageModel(rate=0.4, next_sentence=weight)
+    found = jax.jit(lambda params: objective(bert, params, (), data, key=None))(params)
     masked = mask_words(jax.random.key(0), data.source, V, 0.4)
     call = partial(bert.apply, {"params": params}, masked.source, deterministic=True)
-    every = jax.nn.log_softmax(call(jnp.zeros((8, 1), int)))
+    features = jax.jit(partial(call, method="features"))
+    every = jax.nn.log_softmax(jax.jit(call)(jnp.zeros((8, 1), int)))
     at = np.take_along_axis(np.asarray(every), np.asarray(masked.places)[..., None], 1)
     chosen = np.asarray(masked.words) != PAD
     gold = np.take_along_axis(at, np.asarray(masked.words)[..., None], -1)[..., 0]
     nll, right = -gold[chosen].sum(), (at.argmax(-1) == masked.words)[chosen].sum()
     np.testing.assert_allclose(found["nll"], (nll, chosen.sum()), rtol=1e-5)
     np.testing.assert_allclose(found["accuracy"], (right, chosen.sum()), rtol=1e-6)
-    label = jax.nn.log_softmax(logits(*call(jnp.ones((8, 1), int), method="features")))
+    label = jax.nn.log_softmax(logits(*features(jnp.ones((8, 1), int))))
     label_nll = -np.take_along_axis(np.asarray(label), np.asarray(data.target)[..., None], -1)
     expected = nll + weight * label_nll[:7].sum()
     np.testing.assert_allclose(found["loss"], (expected, chosen.sum()), rtol=1e-5)

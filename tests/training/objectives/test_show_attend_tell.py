@@ -188,6 +188,7 @@ def test_where_every_example_is_soft_it_is_the_cross_entropy(params):
     np.testing.assert_allclose(one[1]["loss"], other[1]["loss"], rtol=1e-6)
 
 
+@pytest.mark.long
 def test_a_recurrent_translator_learns_where_to_look():
     align = MultiHead(head=Attention(align=Hard(0.0)), heads=2)
     model = Seq2Seq(width=3, encoder=Encoder(width=2), decoder=LuongDecoder(align, width=4))

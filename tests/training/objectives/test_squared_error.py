@@ -38,7 +38,7 @@ def test_sums_over_the_targets_that_are_there():
     assert half[0] == 90_000  # past float16
 
 
-@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("training", [pytest.param(False, marks=pytest.mark.long), True])
 def test_padding_and_filler_equal_their_absence(training, float64):
     points = np.random.default_rng(0).normal(size=(5, 2))
     padded = np.full((2, 7, 2), np.nan)
