@@ -1,5 +1,7 @@
 """An attention's own mask: joined to the call's mask, chosen and recorded like any part."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -49,8 +51,9 @@ class Dense(Mask):
 
 
 def logits_of(model, params=None):
-    params = params or model.init(jax.random.key(0), SOURCE, GIVEN, deterministic=True)
-    return model.apply(params, SOURCE, GIVEN, deterministic=True), params
+    init, call = (jax.jit(partial(how, deterministic=True)) for how in (model.init, model.apply))
+    params = params or init(jax.random.key(0), SOURCE, GIVEN)
+    return call(params, SOURCE, GIVEN), params
 
 
 RECURRENT = Seq2Seq(

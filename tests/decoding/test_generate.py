@@ -39,7 +39,8 @@ LIMITS = [8, 6, 0, 7]
 def trained():
     """A model, its parameters, and its logits over prefixes."""
     model = Transformer(vocabulary=11, width=16, num_encoder_layers=1, num_decoder_layers=2)
-    made = model.init(jax.random.key(1), SOURCE, SOURCE, deterministic=True, mutable=["params"])
+    init = functools.partial(model.init, deterministic=True, mutable=["params"])
+    made = jax.jit(init)(jax.random.key(1), SOURCE, SOURCE)
     # a larger table makes sharper choices than the initial one does
     params = {**made["params"], "embedding": 3 * jnp.asarray(made["params"]["embedding"])}
     logits = jax.jit(

@@ -30,7 +30,7 @@ def loss(params: Any, model: Any, source: Any, given: Any) -> Any:
 
 @pytest.mark.usefixtures("float64")
 def test_losses_gradients_draws_and_sown_weights_stay():
-    model = small(dropout=0.3)
+    model = small(layers=1, dropout=0.3)
     params = initial(model)
     found = [
         jax.jit(

@@ -1,5 +1,7 @@
 """A small Transformer, untrained, on sequences whose alignment is known."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -28,7 +30,8 @@ def inputs() -> EvalInputs:
         ),
     )
     ids = jnp.ones((1, 3), jnp.int32)
-    variables = model.init(jax.random.key(0), ids, ids, deterministic=True, mutable=["params"])
+    init = partial(model.init, deterministic=True, mutable=["params"])
+    variables = jax.jit(init)(jax.random.key(0), ids, ids)
     return EvalInputs(
         model, variables["params"], corpus, Batching(max_tokens=64, batch_size_multiple=2)
     )

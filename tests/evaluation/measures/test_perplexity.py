@@ -40,7 +40,7 @@ def small(corpus: Corpus) -> LanguageModel:
 
 def parameters(model: LanguageModel):
     ids = jnp.ones((1, 2), jnp.int32)
-    return model.init(jax.random.key(3), ids, ids, deterministic=True)["params"]
+    return jax.jit(partial(model.init, deterministic=True))(jax.random.key(3), ids, ids)["params"]
 
 
 def measured(model, params, corpus: Corpus) -> dict[str, float]:

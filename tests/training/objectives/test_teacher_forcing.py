@@ -44,7 +44,7 @@ def prepared(name: str, **changes: Any) -> tuple[Any, Any]:
     """A model without dropout, and parameters."""
     model = MODELS[name].clone(**{"dropout": 0.0} | changes).with_vocabularies(WORDS, WORDS)
     init = partial(model.init, deterministic=True, mutable=["params"])
-    return model, init(jax.random.key(3), BATCH.source, BATCH.target)["params"]
+    return model, jax.jit(init)(jax.random.key(3), BATCH.source, BATCH.target)["params"]
 
 
 def loss(objective: CrossEntropy, model: Any, params: Any, batch: Batch = BATCH) -> jax.Array:
