@@ -14,8 +14,9 @@ $(READY): pyproject.toml constraints.txt
 ablation: $(READY)
 	$(BIN)/attnjax run scaling_and_heads
 
+# The tests of a file share what they train and compile, so one process runs them.
 test: lint
-	$(BIN)/pytest -q -n 2
+	$(BIN)/pytest -q -n 2 --dist loadfile
 
 test-all: lint
 	JAX_DISABLE_MOST_OPTIMIZATIONS=0 $(BIN)/pytest -q -n 2 -m ''

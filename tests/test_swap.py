@@ -37,7 +37,10 @@ CHOICES = [
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize(
     ("model", "attention"),
-    [(RECURRENT, "decoder.attention"), (TRANSFORMER, "decoder_layer.cross_attention.head")],
+    [
+        (RECURRENT, "decoder.attention"),
+        pytest.param(*(TRANSFORMER, "decoder_layer.cross_attention.head"), marks=pytest.mark.long),
+    ],
     ids=["recurrent", "transformer"],
 )
 def test_by_one_override(model, attention, choice):

@@ -53,7 +53,7 @@ def with_gradients(module, direction, **mask):
     "module",
     [
         MultiHead(head=Attention(score=ScaledDot()), heads=H, key_width=3, value_width=1),
-        MultiHead(head=Attention(score=General()), heads=H),
+        pytest.param(MultiHead(head=Attention(score=General()), heads=H), marks=pytest.mark.long),
         MultiHead(head=Attention(score=Additive(width=4)), heads=H),
     ],
     ids=lambda module: type(module.head.score).__name__,
@@ -77,8 +77,20 @@ def test_equals_the_oracle_with_gradients(module, float64):
     chex.assert_trees_all_close(found, slopes, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-12), (np.float32, 2e-6)])
+@pytest.mark.parametrize(
+    "dtype, tolerance, bias",
+    [
+        (np.float64, 1e-12, True),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in (
+                (np.float64, 1e-12, False),
+                (np.float32, 2e-6, True),
+                (np.float32, 2e-6, False),
+            )
+        ),
+    ],
+)
 def test_equals_flax_on_the_same_parameters(dtype, tolerance, bias, float64):
     inputs, allowed, direction = arrays(dtype)
     module = MultiHead(heads=H, bias=bias)

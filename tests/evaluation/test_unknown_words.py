@@ -1,3 +1,5 @@
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -151,13 +153,13 @@ def test_the_weights_are_the_models_own_for_the_finished_answer():
     sources = [[*vocabulary.encode(text), END] for text in written]
     answers = [[5, UNKNOWN, UNKNOWN, END], [7, 8, END], [UNKNOWN, 9, UNKNOWN, END]]
     symbols = jnp.ones((1, 2), jnp.int32)
-    params = model.init(
-        jax.random.key(3), symbols, symbols, deterministic=True, mutable=["params"]
-    )["params"]
+    init = partial(model.init, deterministic=True, mutable=["params"])
+    params = jax.jit(init)(jax.random.key(3), symbols, symbols)["params"]
+    alignment = jax.jit(model.alignment)
     expected = []
     for text, source, answer in zip(written, sources, answers, strict=True):
         given = jnp.asarray([[START, *answer[:-1]]])
-        weights = np.asarray(model.alignment(params, jnp.asarray([source]), given))[0]
+        weights = np.asarray(alignment(params, jnp.asarray([source]), given))[0]
         spelled = vocabulary.tokens(answer)
         expected.append(" ".join(replaced(answer, spelled, text.split(), weights, {})))
     found = replace_unknown(

@@ -127,6 +127,7 @@ def test_only_a_cache_grows_with_the_words(name):
         jax.tree.map(np.testing.assert_array_equal, after.recurrent, state.recurrent)
 
 
+@pytest.mark.long
 def test_a_beam_of_one_over_linear_layers_is_greedy():
     model = MODELS["linear"]
     params = initial(model)

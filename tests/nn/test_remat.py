@@ -28,8 +28,13 @@ def loss(params: Any, model: Any, source: Any, given: Any) -> Any:
     return jax.numpy.sin(logits).sum(), sown
 
 
+@pytest.mark.parametrize(
+    "other",
+    [KeepInputs(), pytest.param(KeepProducts(), marks=pytest.mark.long)],
+    ids=lambda other: type(other).__name__,
+)
 @pytest.mark.usefixtures("float64")
-def test_losses_gradients_draws_and_sown_weights_stay():
+def test_losses_gradients_draws_and_sown_weights_stay(other):
     model = small(layers=1, dropout=0.3)
     params = initial(model)
     found = [
@@ -41,11 +46,10 @@ def test_losses_gradients_draws_and_sown_weights_stay():
                 given=GIVEN,
             )
         )(params)
-        for remat in (None, KeepInputs(), KeepProducts())
+        for remat in (None, other)
     ]
     assert len(jax.tree.leaves(found[0][0][1])) > 0
-    for other in found[1:]:
-        jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-9, atol=1e-12), other, found[0])
+    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-9, atol=1e-12), *found)
 
 
 def temporaries(model: Any) -> int:
