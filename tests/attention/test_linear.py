@@ -1,5 +1,6 @@
 """Linear attention: the oracle, its three forms, who sees what, what it refuses."""
 
+from functools import partial
 from typing import Any
 
 import chex
@@ -41,7 +42,7 @@ def arrays(length: int, queries: int | None = None, dtype: Any = np.float64) -> 
 
 
 def variables_of(attention: LinearAttention, inputs: Any) -> Any:
-    return attention.init(jax.random.key(0), *inputs, deterministic=True)
+    return jax.jit(partial(attention.init, deterministic=True))(jax.random.key(0), *inputs)
 
 
 def expected(attention: LinearAttention, variables: Any, inputs: Any, allowed: Any) -> Any:
@@ -154,6 +155,7 @@ def test_a_key_far_larger_than_those_before_it_does_not_hide_them():
     variables = variables_of(attention, (query, key, value))
     key = key.at[:, :3].multiply(40.0)
 
+    @jax.jit
     def attend(*inputs) -> Any:
         return attention.apply(variables, *inputs, Causal(), deterministic=True)
 
@@ -239,13 +241,14 @@ def test_multi_head_is_each_head_alone(float64):
     attention = LinearAttention(feature_map=PositiveRandomFeatures(features=5))
     x = jnp.asarray(np.random.default_rng(1).normal(size=(B, 4, 6)))
     heads = MultiHead(head=attention, heads=2)
-    params = heads.init(jax.random.key(0), x, deterministic=True)["params"]
-    found = heads.apply({"params": params}, x, x, x, Causal(), deterministic=True)
+    params = jax.jit(partial(heads.init, deterministic=True))(jax.random.key(0), x)["params"]
+    both, alone = (jax.jit(partial(one.apply, deterministic=True)) for one in (heads, attention))
+    found = both({"params": params}, x, x, x, Causal())
     merged = 0
     for head in range(2):
         projected = [x @ params[name]["kernel"][:, head] for name in ("query", "key", "value")]
         own = {"params": jax.tree.map(lambda leaf, head=head: leaf[head], params["head"])}
-        context = attention.apply(own, *projected, Causal(), deterministic=True)
+        context = alone(own, *projected, Causal())
         merged += context @ params["out"]["kernel"][head]
     np.testing.assert_allclose(found, merged, rtol=0, atol=1e-12)
 

@@ -12,7 +12,7 @@ from attnjax.decoding.search import pick
 
 K = 3
 ROOM, MORE = 2, 9
-"""Room is made for so many words, and when they are there for more than come."""
+"""The words there is room for, before and after `grow_cache`: fewer and more than are given."""
 
 
 def stepped_and_parallel(

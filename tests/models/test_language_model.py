@@ -156,7 +156,8 @@ def test_a_prompt_is_continued_by_what_the_parallel_call_finds_most_probable():
         limit = min(len(words) + 6, 9 - len(words) + 1)
         text = [*words]
         while len(text) < len(words) + limit:
-            logits = np.array(call(jnp.array([text[:1]]), jnp.array([[START, *text[1:]]]))[0, -1])
+            read = np.array([[START, *text[1:], *[PAD] * (9 - len(text))]])
+            logits = np.array(call(jnp.array([text[:1]]), jnp.asarray(read))[0, len(text) - 1])
             logits[[PAD, START]] = -np.inf
             last = len(text) + 1 == len(words) + limit
             text.append(END if last else int(logits.argmax()))
