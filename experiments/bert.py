@@ -8,6 +8,9 @@ another. All of them share one vocabulary, so that only what was read differs. E
 pre-trained on its own. The rate of the fine-tuning was chosen by one seed that begins with random
 parameters: 72.0 % right after 200 updates at 0.001, 79.6 % at 0.003.
 
+Came out, in 94 minutes of one core: TREC 78.7 % from random parameters, 80.5 % after prose, 78.3 %
+after verse; next lines 58.3 %: all undecided. The network fills one hidden word in nine.
+
     attnjax run bert
 
 Setting paper is BERT-base: 1,000,000 updates on 256 pairs of 512 pieces. It wants the books and the

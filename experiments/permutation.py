@@ -9,6 +9,9 @@ stand together is order. What a question asks for (TREC, six classes), by self-a
 learned vector before the question: most of it is which words there are. Only the sources are
 shuffled; without positions a decoder still knows, by causality, how much it has written.
 
+Came out, in 8 minutes of one core: in order 90 % of the dates are right, without positions 10 %,
+shuffled 11 %; of the questions 81 %, 80 % and 81 %. The last claim is undecided.
+
     attnjax run permutation    # ATTNJAX_DATA names the folder that trec is in
     attnjax run permutation --variant dates_ordered --variant dates_set --variant dates_shuffled
 """

@@ -11,6 +11,10 @@ into six parts by length, so that parts 4 to 6 are past training. A score around
 every attention, that from target to source too, where copying looks at distance 0. The learned
 positions have 64 rows; those past 17 are never trained. Sorting needs no positions.
 
+Came out, in 36 minutes of one core: rotary and relative positions copy at every length; sinusoids
+and learned rows nearly nothing past training; ALiBi 40 % of all. Most claims on copying are
+undecided, since every seed gave 0 or 1. Sorting needs no positions; learned ones break it.
+
     attnjax run positions
 """
 
