@@ -92,11 +92,16 @@ def _no_field(base: Any, part: Any, path: str, name: str) -> str:
     if not field_names(type(part)):
         above = path.split("." + name)[0]
         return f"{path}: {above} is {shown(part)}, which has no fields"
-    everything = [below for below, _ in walk(base)]
-    # people remember the last name of a path best
-    last = path.split(".")[-1]
-    near = difflib.get_close_matches(path, everything, n=1, cutoff=0.75)
-    near += [below for below in everything if below.split(".")[-1] == last]
+    *above, last = path.split(".")
+    if above and name == last:
+        # the way is right: only a field of this part can have been meant
+        siblings = difflib.get_close_matches(last, field_names(type(part)), n=1)
+        near = [".".join([*above, sibling]) for sibling in siblings]
+    else:
+        everything = [below for below, _ in walk(base)]
+        near = difflib.get_close_matches(path, everything, n=1, cutoff=0.75)
+        # people remember the last name of a path best
+        near += [below for below in everything if below.split(".")[-1] == last]
     if near:
         return f"no field {path}; did you mean {near[0]}?"
     return f"no field {path}: {type(part).__name__} has {', '.join(field_names(type(part)))}"

@@ -4,6 +4,9 @@ from fnmatch import fnmatch
 
 import pytest
 
+from attnjax.attention.linear import LinearAttention
+from attnjax.attention.mask import Window
+from attnjax.attention.position_score import Alibi
 from attnjax.attention.score import Additive, Dot, ScaledDot, Score
 from attnjax.config.override import override, split
 from attnjax.config.vary import vary
@@ -173,6 +176,15 @@ def test_a_wrong_override_is_one_sentence(words, sentence):
         changed(*words)
     assert sentence in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_part_that_was_put_in_says_what_it_has():
+    """Linear attention has no score and no mask: a bias or a window is refused with its name."""
+    linear = vary(BASE, {"model.**.head": LinearAttention()})
+    for field, value in (("score", Alibi()), ("mask", Window(before=2))):
+        path = f"model.encoder_layer.self_attention.head.{field}"
+        with pytest.raises(UserError, match=f"^no field {path}: LinearAttention has feature_map"):
+            vary(linear, {path: value})
 
 
 def test_none_is_no_string_and_values_that_fit_only_together_are_made_together():
