@@ -85,7 +85,7 @@ NUMBERS = {
     },
     # Devlin et al. 2019, sections 3 and 4, appendix A.2 and A.3
     ("bert", "paper"): {
-        "prose after_prose scratch": {
+        "prose verse after_prose after_verse scratch": {
             "model.bert.num_layers": 12,
             "model.bert.width": 768,
             "model.bert.layer.self_attention.heads": 12,
@@ -93,7 +93,7 @@ NUMBERS = {
             "model.bert.layer.feed_forward.activation": "gelu",
             "model.bert.dropout": 0.1,
         },
-        "prose": {
+        "prose verse": {
             "objective.rate": 0.15,
             "optimizer.b2": 0.999,
             "optimizer.schedule.peak": 1e-4,
@@ -102,7 +102,7 @@ NUMBERS = {
             "training.batching.batch_size": 256,
             "training.batching.max_tokens": 256 * 512,
         },
-        "after_prose scratch": {
+        "after_prose after_verse scratch": {
             "optimizer.schedule.peak": 2e-5,
             "training.batching.batch_size": 32,
         },

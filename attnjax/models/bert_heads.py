@@ -32,9 +32,11 @@ class BertClassifier(BertModel):
     Source: Devlin et al. 2019, section 4.1; the tanh is in the authors' program only.
     """
 
-    predicts_label = True
-
     dropout: DropoutRate = 0.1
+
+    @property
+    def predicts_label(self) -> bool:
+        return True
 
     @nn.nowrap
     def alignment(self, params: Any, source: jax.Array, decoder_input: jax.Array) -> jax.Array:

@@ -1,6 +1,7 @@
 """An ensemble: several models whose probabilities are averaged."""
 
 import functools
+from collections.abc import Sequence
 from typing import Any, Self
 
 import jax
@@ -8,6 +9,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.mask import Padding
+from attnjax.data.corpus import Encoded
 from attnjax.data.vocabularies import Side
 from attnjax.models.base import SequenceModel
 from attnjax.nn.length_limit import MaxLength
@@ -44,6 +46,16 @@ class Ensemble(SequenceModel):
         """The smallest limit of any member."""
         limits = [member.max_length(side) for member in self.members]
         return min((limit for limit in limits if limit is not None), default=None)
+
+    @property
+    def predicts_label(self) -> bool:
+        """As the members, which were trained on one task."""
+        return self.members[0].predicts_label
+
+    @nn.nowrap
+    def check_examples(self, examples: Sequence[Encoded], where: str) -> None:
+        for member in self.members:
+            member.check_examples(examples, where)
 
     @nn.nowrap
     def max_words(self, places: Any) -> Any:

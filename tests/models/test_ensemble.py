@@ -1,0 +1,54 @@
+"""Several models as one."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.config.vary import vary
+from attnjax.data.corpus import Encoded
+from attnjax.decoding.greedy import Greedy
+from attnjax.decoding.label import Label
+from attnjax.errors import UserError
+from attnjax.models.bert_heads import BertTagger
+from attnjax.models.classifier import Classifier
+from attnjax.models.ensemble import Ensemble
+from attnjax.models.transformer import Transformer
+
+
+def test_the_probability_is_the_mean_of_models_of_two_widths():
+    small = Transformer(vocabulary=7, num_encoder_layers=1, num_decoder_layers=1)
+    members = [vary(small, {"width": n, "**.heads": 2}) for n in (4, 6)]
+    source, given = jnp.array([[4, 5, 2], [6, 2, 0]]), jnp.array([[1, 5, 4], [1, 6, 2]])
+
+    @jax.jit
+    def both():
+        params = [
+            one.init(jax.random.key(seed), source, given, deterministic=True)["params"]
+            for seed, one in enumerate(members)
+        ]
+        apart = [
+            one.apply({"params": own}, source, given, deterministic=True)
+            for one, own in zip(members, params, strict=True)
+        ]
+        joined = Ensemble(members=tuple(members))
+        params = Ensemble.params(params)
+        return apart, joined.apply({"params": params}, source, given, deterministic=True)
+
+    apart, joined = both()
+    wanted = np.mean([jax.nn.softmax(logits) for logits in apart], axis=0)
+    np.testing.assert_allclose(jax.nn.softmax(joined), wanted, rtol=1e-5)
+
+
+def test_classifiers_find_a_label():
+    """An ensemble of them wants what one of them wants: a search for a label, not for words."""
+    one = Ensemble(members=(Classifier(), Classifier()))
+    Label().check(one)
+    with pytest.raises(UserError, match="gives one label, found by search:label; got Greedy"):
+        Greedy().check(one)
+
+
+def test_an_example_must_fit_every_member():
+    bert = BertTagger()
+    with pytest.raises(UserError, match="a tag for each symbol"):
+        Ensemble(members=(bert, bert)).check_examples([Encoded([4, 2], [5], None)], "of a split")
