@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnjax.benchmark import decode, limit, peer, turns
-from attnjax.benchmark.attention import flops
+from attnjax.benchmark import attention, decode, limit, peer, turns
 from attnjax.benchmark.peer import Peer
 from attnjax.benchmark.train import Size, prepare, transformer
 from attnjax.benchmark.turns import measure, moved
@@ -133,6 +132,24 @@ def test_workloads_are_chosen_by_family_and_by_name():
         chosen(["training"])
 
 
+def test_the_help_names_every_family(capsys):
+    with pytest.raises(SystemExit):
+        main(["bench", "--help"])
+    said = capsys.readouterr().out
+    assert [name for name in FAMILIES if f"{name}," not in said] == []
+
+
+def test_a_window_as_long_as_the_text_is_causal_attention():
+    """The workloads compute what they say, and count the same work."""
+    whole, window = attention.prepare(64), attention.prepare_window(64, 64)
+    assert window.flops == whole.flops
+    for one, other in zip(whole.call(), window.call(), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+    narrow = attention.prepare_window(64, 8)
+    assert narrow.flops < whole.flops / 3
+    assert not np.allclose(narrow.call()[0], whole.call()[0], atol=1e-3)
+
+
 def test_every_peer_is_a_program_that_python_reads():
     programs = {one.peer[0] for one in chosen([]) if one.peer is not None}
     assert programs
@@ -161,8 +178,8 @@ def test_every_update_goes_on_from_the_last_also_for_two_seeds_in_half_precision
 
 def test_causal_attention_is_half_of_seven_products():
     length, width = 4, 8 * 64
-    assert flops(length) == 7 * 2 * width * sum(range(1, length + 1))
-    assert flops(length, window=2) == 7 * 2 * width * (1 + 2 + 2 + 2)
+    assert attention.flops(length) == 7 * 2 * width * sum(range(1, length + 1))
+    assert attention.flops(length, window=2) == 7 * 2 * width * (1 + 2 + 2 + 2)
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,8 @@ def arguments(parser: Parser) -> None:
         "workloads",
         metavar="WORKLOAD",
         nargs="*",
-        help="attention, train, seq2seq, decode, or one of their sizes; default: all; or one of "
-        f"the tables {', '.join(TABLES)}",
+        help="attention, windows, linear, train, seq2seq, decode, or one of their sizes; default: "
+        f"all; or one of the tables {', '.join(TABLES)}",
     )
     parser.add_argument(
         "--peer", type=Path, metavar="PYTHON", help="the interpreter that has torch, ctranslate2"
