@@ -50,6 +50,10 @@ def rotary(x: jax.Array, position: jax.Array, base: float = 10_000.0) -> jax.Arr
     even, odd = pairs[..., 0], pairs[..., 1]
     sin, cos = (jnp.broadcast_to(wave(angle), even.shape) for wave in (jnp.sin, jnp.cos))
     turned = jnp.stack([even * cos - odd * sin, even * sin + odd * cos], axis=-1)
+    if wide != x.dtype:
+        # a feature grows by up to sqrt(2): what padding holds must not become infinite in float16
+        greatest = float(jnp.finfo(x.dtype).max)
+        turned = jnp.clip(turned, -greatest, greatest)
     return turned.reshape(x.shape).astype(x.dtype)
 
 

@@ -169,6 +169,38 @@ def test_a_key_far_larger_than_those_before_it_does_not_hide_them():
     np.testing.assert_allclose(together[:, :3], alone, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("heads", [None, 2])
+@pytest.mark.parametrize("feature_map", MAPS, ids=named)
+def test_hidden_keys_and_empty_rows_move_nothing(feature_map, heads):
+    """Sentence 1 has two words, sentence 0 none: its rows are 0, and so are their gradients."""
+    attention: Any = LinearAttention(feature_map=feature_map)
+    attention = attention if heads is None else MultiHead(head=attention, heads=heads)
+    present = jnp.arange(4)[None] < jnp.array([0, 2])[:, None]
+    x = np.random.default_rng(0).normal(size=(3, B, 4, 4))
+    inputs = {
+        dtype: jnp.where(present[..., None], x, 200.0).astype(dtype)
+        for dtype in ("float32", "bfloat16", "float16")
+    }
+
+    def read(given: jax.Array) -> Any:
+        variables = attention.init(jax.random.key(0), *given, deterministic=True)
+        variables = jax.tree.map(lambda leaf: leaf.astype(given.dtype), variables)
+
+        def total(given: jax.Array) -> tuple[jax.Array, jax.Array]:
+            context = attention.apply(variables, *given, Padding(present), deterministic=True)
+            return context.astype(jnp.float32).sum(), context
+
+        return jax.grad(total, has_aux=True)(given)
+
+    for dtype, (slopes, context) in jax.jit(partial(jax.tree.map, read))(inputs).items():
+        assert context.dtype == dtype
+        assert np.isfinite(np.asarray(slopes, np.float32)).all()
+        assert not np.any(context[0])
+        assert not np.any(slopes[:, 0])
+        assert not np.any(slopes[1:, 1, 2:])
+        assert np.all(slopes[2, 1, :2])
+
+
 def test_positive_random_features_are_unbiased():
     """Choromanski et al. 2021, lemma 1, with the orthogonal rows of section 2.4."""
     query, key = jnp.array([0.8, -0.3, 0.5]), jnp.array([0.2, 0.9, -0.4])

@@ -7,7 +7,7 @@ import pytest
 
 from attnjax.attention.align import LearnedScale, Normalize, Uniform
 from attnjax.attention.attention import Attention
-from attnjax.attention.hard_align import HardMax
+from attnjax.attention.hard_align import Hard, HardMax, StraightThrough
 from attnjax.attention.kernel_score import (
     Boxcar,
     Epanechnikov,
@@ -19,6 +19,8 @@ from attnjax.attention.kernel_score import (
 from attnjax.attention.local_align import LocalMonotonic, LocalPredictive
 from attnjax.attention.mask import Causal, DenseMask, Padding
 from attnjax.attention.multihead import MultiHead
+from attnjax.attention.pool import RelativeSum
+from attnjax.attention.position_score import Alibi, Relative, Rotary
 from attnjax.attention.score import Additive, Dot, General, Location, ScaledDot
 from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK
 
@@ -32,6 +34,9 @@ ALIGNED = (
     *(Attention(score=kind(bandwidth=2.0)) for kind in (Gaussian, LearnedGaussian)),
     *(Attention(align=align) for align in (Uniform(), LearnedScale(), HardMax())),
     *(Attention(align=align) for align in (Sparsemax(), Entmax15(), TopK(k=2))),
+    *(Attention(score=score) for score in (Rotary(), Alibi(), Relative(max_distance=2))),
+    Attention(score=Relative(max_distance=2), pool=RelativeSum(max_distance=2)),
+    *(Attention(align=align) for align in (Hard(), StraightThrough())),
     Attention(align=LocalMonotonic(reach=2)),
     Attention(align=LocalPredictive(reach=4)),
 )
@@ -41,6 +46,7 @@ MECHANISMS = [
     *ALIGNED,
     *(MultiHead(head=attention, heads=2) for attention in (ALIGNED[0], ALIGNED[-1])),
 ]
+SPARSE = (Sparsemax, Entmax15, TopK, HardMax, Hard, StraightThrough)
 ALONE = [one.head for one in MECHANISMS if isinstance(one, MultiHead)]
 DTYPES = (jnp.float32, jnp.bfloat16, jnp.float16)
 
@@ -109,13 +115,12 @@ def test_hidden_keys_and_empty_rows_move_nothing(mechanism):
         assert (by_key[~present] == 0).all()
         assert (by_value[~present] == 0).all()
         # The rest does move, so the zeros above are not everywhere.
-        flat = isinstance(inner.align, Uniform | HardMax) or isinstance(inner.score, Boxcar)
+        flat = isinstance(inner.align, Uniform | HardMax | Hard) or isinstance(inner.score, Boxcar)
         assert by_query[~empty].any() != flat
         unseen = flat or isinstance(inner.score, Location)
         assert by_key[present].any() != unseen
         moved = by_value[present] != 0
-        sparse = isinstance(inner.align, Sparsemax | Entmax15 | TopK | HardMax)
-        assert moved.any() if sparse else moved.all()
+        assert moved.any() if isinstance(inner.align, SPARSE) else moved.all()
 
 
 def test_a_batch_of_empty_rows_moves_no_parameter():
