@@ -110,6 +110,13 @@ def test_parameters_are_the_papers_within_7_percent(row):
     )
     found = sum(prod(leaf.shape) for leaf in jax.tree.leaves(shapes))
     assert found / 1e6 == pytest.approx(PARAMETERS[row], rel=0.07)
+    # attention's maps have no biases, the network's have; a norm has two numbers for a feature
+    width, layers, layer = model.width, model.num_encoder_layers, model.encoder_layer
+    heads, network = layer.self_attention.heads, layer.feed_forward.width
+    keys = heads * (layer.self_attention.key_width or width // heads)
+    attention = 2 * width * keys + 2 * width * width
+    around = 2 * width * network + network + width + 2 * 2 * width
+    assert found == PIECES * width + layers * (3 * attention + 2 * around + 2 * width)
 
 
 def test_every_row_has_its_figures():

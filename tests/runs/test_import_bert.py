@@ -1,10 +1,13 @@
 """`attnjax import bert`: a tiny BERT of the layout becomes a run; mistakes are sentences."""
 
 import json
+from functools import partial
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import traverse_util
 from safetensors.numpy import load_file, save_file
 
 from attnjax.cli.main import main
@@ -88,6 +91,18 @@ def test_fine_tuning_may_begin_with_it(layout, tmp_path):
     check_initial_parameters(
         vary(experiment, changed), trained.vocabularies, [0], tmp_path / "runs", ()
     )
+    model = model.with_vocabularies(trained.vocabularies.sizes[0], 3)
+    shapes = jax.eval_shape(
+        partial(model.init, deterministic=True),
+        jax.random.key(0),
+        source(),
+        jnp.zeros((2, 1), int),
+    )
+    here, there = (
+        {name: leaf.shape for name, leaf in traverse_util.flatten_dict(tree, sep=".").items()}
+        for tree in (shapes["params"], trained.params)
+    )
+    assert dict(here.items() - there.items()) == {"label.kernel": (3, 8), "label.bias": (3,)}
 
 
 @pytest.mark.parametrize(
