@@ -13,7 +13,11 @@ one attention; one align takes another's place and nothing else changes, but for
 which each variant chooses from the same three. The papers' corpora (SNLI; SIGMORPHON, IWSLT) are
 larger; the claims say what of their statements can be seen here.
 
-    attnjax run aligns    # about 10 minutes
+Came out, in 9 minutes of one core: HardMax has 36 % of the dates right, uniform weights 60 %, all
+others 99.4 to 99.9 %. Straight-through looks off the words least often (7 %), sparsemax not less
+often than softmax (23 %, 13 %; undecided). Eight of nine rates lie at the grid's upper edge.
+
+    attnjax run aligns
 """
 
 from functools import partial

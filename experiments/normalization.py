@@ -11,6 +11,11 @@ by 4 layers. The learning rate rises to its peak in 200 updates, or starts there
 regions are ours; seeds 0 and 1 served to choose task, depth and schedule, and are not run again.
 Xiong et al.'s own setting is left out: how their rate falls without a warm-up is not known to us.
 
+Came out, in 13 minutes of one core: without the warm-up a deep post-norm has no date right, with it
+55 %: reproduced. The rest is undecided: a shallow post-norm has 52 % right without the warm-up and
+95 % with it, pre-norm 77 % and 97 %, a deep one 55 % and 95 %; RMS norm (96 %), batch norm (94 %)
+and none (92 %) in its place differ from layer norm about as much as seeds do.
+
     attnjax run normalization
 """
 
