@@ -58,6 +58,17 @@ def test_two_vocabularies_train_and_search(embeddings, float64):
     stepped, parallel = stepped_and_parallel(model, parameters, source, GIVEN)
     np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)
 
+    @jax.jit
+    def slopes(params: Any) -> Any:
+        def loss(params: Any) -> jax.Array:
+            out = model.apply({"params": params}, source, GIVEN, deterministic=True)
+            return jax.nn.log_softmax(out)[..., 0].sum()
+
+        return jax.grad(loss)(params)
+
+    read = np.flatnonzero(np.any(slopes(parameters)["source_embedding"], axis=-1))
+    assert read.tolist() == sorted({int(word) for word in source.ravel()} - {0})
+
 
 def test_shared_embeddings_refuse_two_vocabularies_and_models_of_text_refuse_none():
     with pytest.raises(UserError, match="want one vocabulary .* got 20 source and 12 target"):

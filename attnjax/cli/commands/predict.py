@@ -65,7 +65,7 @@ def _lines(content: bytes) -> Sequence[str]:
 
 COMMAND = Command(
     name="predict",
-    help="Answer the lines of standard input; a language model goes on with each, over several lines.",
+    help="Answer the lines of standard input; a language model goes on with each.",
     arguments=arguments,
     call=call,
     overridden=TRAINED,
