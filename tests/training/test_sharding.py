@@ -213,7 +213,7 @@ def test_a_batch_norm_sees_the_global_batch():
     params = jax.tree.map(lambda *x: np.concatenate(x), *(params for _, params, _ in alone))
     moved = params["encoder_layers_0"]["self_attention_residual"]["norm"]
     assert (np.abs(moved["running_mean"]) > 1e-3).all()
-    for how in ("mesh", "pmap"):
+    for how in ("mesh", "pmap", "fsdp"):
         ours, after, _ = train(how, 8, seeds=seeds)
         np.testing.assert_allclose(ours, losses, rtol=0, atol=1e-9)
         assert_close(after, params, 1e-9)
