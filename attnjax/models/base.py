@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -164,10 +164,8 @@ class SequenceModel(Model):
     stay in the cache, and the state says which cached words belong to the hypothesis.
     """
 
-    @property
-    def predicts_label(self) -> bool:
-        """Whether the target is a single label without END instead of a sentence."""
-        return False
+    predicts_label: ClassVar[bool] = False
+    """Whether the target is a single label without END instead of a sentence."""
 
     @nn.nowrap
     def max_words(self, places: Any) -> Any:

@@ -32,11 +32,9 @@ class BertClassifier(BertModel):
     Source: Devlin et al. 2019, section 4.1; the tanh is in the authors' program only.
     """
 
-    dropout: DropoutRate = 0.1
+    predicts_label = True
 
-    @property
-    def predicts_label(self) -> bool:
-        return True
+    dropout: DropoutRate = 0.1
 
     @nn.nowrap
     def alignment(self, params: Any, source: jax.Array, decoder_input: jax.Array) -> jax.Array:

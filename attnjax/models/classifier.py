@@ -48,16 +48,14 @@ class Classifier(SequenceModel):
         before they are scored and to the context. The score is Luong et al. 2015's, section 3.1.
     """
 
+    predicts_label = True
+
     vocabulary: PositiveInt | None = None
     source_vocabulary: PositiveInt | None = None
     width: PositiveInt = 100
     encoder: TextEncoder = field(default_factory=lambda: Encoder(width=100))
     attention: AttentionBase | None = field(default_factory=lambda: Attention(score=Dot()))
     dropout: DropoutRate = 0.5
-
-    @property
-    def predicts_label(self) -> bool:
-        return True
 
     @nn.nowrap
     def with_vocabularies(self, source: int | None, target: int | None) -> Self:

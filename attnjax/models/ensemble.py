@@ -48,7 +48,7 @@ class Ensemble(SequenceModel):
         return min((limit for limit in limits if limit is not None), default=None)
 
     @property
-    def predicts_label(self) -> bool:
+    def predicts_label(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """As the members, which were trained on one task."""
         return self.members[0].predicts_label
 
