@@ -11,6 +11,10 @@ match; Multi30k English to German, in 2,000 pieces, BLEU. The learning rate of e
 on the same grid. The paper's setting copies up to 128 digits with 4 layers of 8 heads, and leaves
 Multi30k as it is; the paper itself trains a decoder alone, with RAdam.
 
+Came out, in 60 minutes of one core: copied right 97 % (softmax), 57 % (elu + 1), 80 % (random
+features), not reproduced; BLEU 11.3, 6.7, 8.3, undecided. The slower ones only learn later: after
+4,000 updates (seeds 3 to 5) 100 %, 98 %, 100 %, and elu + 1 is as good as softmax: reproduced.
+
     attnjax run linear_attention    # ATTNJAX_DATA names what multi30k is in
     attnjax run linear_attention --variant copy_softmax --variant copy_elu --variant copy_random
 """
