@@ -29,6 +29,8 @@ import hypothesis
 import jax
 import pytest
 
+from attnjax.cli.main import main
+
 # JAX keeps most of what it has traced: going through all of it took a tenth of the time.
 gc.set_threshold(50_000, 20, 20)
 
@@ -55,6 +57,14 @@ def data() -> Path:
     if not folder:
         pytest.skip("needs real corpora: set ATTNJAX_DATA to the folder that holds them")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def tiny_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the finished runs of tests/tiny.py: to be read, and copied to be changed."""
+    folder = tmp_path_factory.mktemp("runs")
+    assert main(["run", str(Path(__file__).parent / "tiny.py"), "--runs", str(folder)]) == 0
+    return folder
 
 
 @pytest.fixture

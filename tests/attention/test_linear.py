@@ -169,7 +169,8 @@ def test_a_key_far_larger_than_those_before_it_does_not_hide_them():
     np.testing.assert_allclose(together[:, :3], alone, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("heads", [None, 2])
+# several heads have the single one within
+@pytest.mark.parametrize("heads", [pytest.param(None, marks=pytest.mark.long), 2])
 @pytest.mark.parametrize("feature_map", MAPS, ids=named)
 def test_hidden_keys_and_empty_rows_move_nothing(feature_map, heads):
     """Sentence 1 has two words, sentence 0 none: its rows are 0, and so are their gradients."""

@@ -230,14 +230,19 @@ def test_packed_sentences_are_each_alone(score, implementation):
     x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 7, 8)), jnp.float32)
     places, rows = jnp.asarray([[0, 1, 2, 0, 1, 2, 3]]), jnp.asarray([[0, 0, 0, 1, 1, 1, 1]])
     module = MultiHead(head=Attention(score=score, implementation=implementation), heads=2)
-    variables = module.init(jax.random.key(0), x, deterministic=True, mutable=["params"])
 
-    def read(x, mask, **positions):
-        return module.apply(variables, x, x, x, mask, **positions, deterministic=True)
+    @jax.jit
+    def both(x):
+        variables = module.init(jax.random.key(0), x, deterministic=True, mutable=["params"])
 
-    packed = read(x, Segments(rows, rows), positions=Positions(places, places))
-    alone = [read(part, None) for part in (x[:, :3], x[:, 3:])]
-    np.testing.assert_allclose(packed, jnp.concatenate(alone, 1), atol=1e-5)
+        def read(x, mask, **positions):
+            return module.apply(variables, x, x, x, mask, **positions, deterministic=True)
+
+        packed = read(x, Segments(rows, rows), positions=Positions(places, places))
+        return packed, jnp.concatenate([read(part, None) for part in (x[:, :3], x[:, 3:])], 1)
+
+    packed, alone = both(x)
+    np.testing.assert_allclose(packed, alone, atol=1e-5)
 
 
 @given(st.permutations(range(T)))

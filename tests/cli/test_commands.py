@@ -227,8 +227,10 @@ def test_predict_answers_in_order(capsys, run, monkeypatch):
     )
 
 
-def test_one_seed_has_no_spread(run):
-    summary = json.loads((run.parents[1] / "summary.json").read_text())
+def test_one_seed_has_no_spread(run, tmp_path):
+    shutil.copytree(run, tmp_path / "tiny" / "cosine" / "seed-0")
+    assert main(["report", str(tmp_path)]) == 0
+    summary = json.loads((tmp_path / "tiny" / "summary.json").read_text())
     (row,) = summary["rows"]
     assert row["seeds"] == [0]
     assert {column["deviation"] for column in row["columns"]} == {None}

@@ -20,7 +20,6 @@ from attnjax.models.ensemble import Ensemble
 from attnjax.runs.ensemble import ensemble
 from attnjax.runs.evaluate import evaluate, overridden, predict
 from attnjax.runs.trained import Trained, open_trained
-from tests.runs.test_evaluate import TINY
 
 pytestmark = pytest.mark.long
 
@@ -28,12 +27,10 @@ LINES = ["1 2", "3", "2 2 1"]
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory) -> list[Trained]:
+def runs(tiny_runs) -> list[Trained]:
     """Two seeds of one model, and a model with another score."""
-    folder = tmp_path_factory.mktemp("runs")
-    assert main(["run", TINY, "--runs", str(folder)]) == 0
     places = ["scaled/seed-0", "scaled/seed-1", "cosine/seed-0"]
-    return [open_trained(folder / "tiny" / place) for place in places]
+    return [open_trained(tiny_runs / "tiny" / place) for place in places]
 
 
 def logits(run: Trained, source, given) -> Any:

@@ -18,10 +18,8 @@ TINY = str(Path(__file__).parents[1] / "tiny.py")
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory) -> Trained:
-    folder = tmp_path_factory.mktemp("runs")
-    assert main(["run", TINY, "--variant", "scaled", "--seeds", "1", "--runs", str(folder)]) == 0
-    return open_trained(folder / "tiny" / "scaled" / "seed-0")
+def trained(tiny_runs) -> Trained:
+    return open_trained(tiny_runs / "tiny" / "scaled" / "seed-0")
 
 
 @pytest.mark.long

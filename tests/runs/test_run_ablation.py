@@ -44,15 +44,8 @@ def stamps(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in folder.glob("*/seed-*/**/*")}
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("runs")
-    assert main(["run", TINY, "--runs", str(folder)]) == 0
-    return folder
-
-
-def test_a_run_leaves_what_is_promised(runs):
-    folder = runs / "tiny"
+def test_a_run_leaves_what_is_promised(tiny_runs):
+    folder = tiny_runs / "tiny"
     for variant in ("scaled", "cosine"):
         for seed in (0, 1):
             run = folder / variant / f"seed-{seed}"
@@ -77,14 +70,14 @@ def measured(run: Path) -> dict[MetricKey, float]:
     return {one.key: one.value for one in found}
 
 
-def test_the_summary_is_of_the_runs(runs):
-    summary = summary_of(runs / "tiny")
+def test_the_summary_is_of_the_runs(tiny_runs):
+    summary = summary_of(tiny_runs / "tiny")
     assert [(row.variant, row.seeds) for row in summary.rows] == [
         ("scaled", (0, 1)),
         ("cosine", (0, 1)),
     ]
     row, error = summary.rows[0], MetricKey("alignment_error")
-    values = [measured(runs / "tiny" / run)[error] for run in row.runs]
+    values = [measured(tiny_runs / "tiny" / run)[error] for run in row.runs]
     column = row.column(error)
     assert column.values == tuple(values)
     assert column.mean == pytest.approx(sum(values) / 2)
@@ -104,18 +97,18 @@ def test_the_summary_is_of_the_runs(runs):
     assert summary.title.startswith("Can a tiny Transformer copy?")
     assert summary.changes == ()
     assert summary.command.startswith("attnjax run")
-    assert (runs / "tiny" / "report.html").read_text().startswith("<!doctype html>")
+    assert (tiny_runs / "tiny" / "report.html").read_text().startswith("<!doctype html>")
 
 
-def test_seeds_differ_and_start_differently(runs):
-    zero, one = (measured(runs / "tiny" / "scaled" / f"seed-{seed}") for seed in (0, 1))
+def test_seeds_differ_and_start_differently(tiny_runs):
+    zero, one = (measured(tiny_runs / "tiny" / "scaled" / f"seed-{seed}") for seed in (0, 1))
     initial, trained = (MetricKey("logit_variance", moment=m) for m in ("initial", "trained"))
     assert zero[initial] != one[initial]
     assert zero[initial] != zero[trained]
 
 
-def test_pictures_are_weights(runs):
-    pictures = from_json(content(runs / "tiny" / "scaled" / "seed-0" / "attention.json"))
+def test_pictures_are_weights(tiny_runs):
+    pictures = from_json(content(tiny_runs / "tiny" / "scaled" / "seed-0" / "attention.json"))
     assert len(pictures) == PICTURES
     for picture in pictures:
         assert isinstance(picture, Picture)
@@ -147,8 +140,8 @@ def test_an_override_may_be_of_a_part_that_only_the_variant_has(tmp_path):
         replace(plan, overrides=tuple(undoing)).chosen()
 
 
-def test_what_is_not_trained_to_its_end_says_so(runs, tmp_path, capsys):
-    run = shutil.copytree(runs / "tiny" / "scaled" / "seed-0", tmp_path / "seed-0")
+def test_what_is_not_trained_to_its_end_says_so(tiny_runs, tmp_path, capsys):
+    run = shutil.copytree(tiny_runs / "tiny" / "scaled" / "seed-0", tmp_path / "seed-0")
     for finished, warning in (
         (True, ""),
         (False, f"the training of {run} is not finished; these are its results so far:"),
@@ -201,20 +194,20 @@ def test_a_metric_with_a_mistake_is_said_before_any_is_trained(tmp_path, monkeyp
     assert not (tmp_path / "scaled").exists()
 
 
-def test_what_is_there_is_not_run_again(runs, capsys, monkeypatch):
+def test_what_is_there_is_not_run_again(tiny_runs, capsys, monkeypatch):
     monkeypatch.setattr("attnjax.runs.run_ablation.train", None)
-    before = stamps(runs / "tiny")
-    assert main(["run", TINY, "--runs", str(runs)]) == 0
-    assert stamps(runs / "tiny") == before
+    before = stamps(tiny_runs / "tiny")
+    assert main(["run", TINY, "--runs", str(tiny_runs)]) == 0
+    assert stamps(tiny_runs / "tiny") == before
     assert "cosine: 2 of 2 runs are there already" in capsys.readouterr().err
 
 
-def test_the_report_is_made_of_the_folders_alone(runs, capsys):
-    folder = runs / "tiny"
+def test_the_report_is_made_of_the_folders_alone(tiny_runs, capsys):
+    folder = tiny_runs / "tiny"
     before = content(folder / "summary.json")
     for name in ("summary.json", "report.html"):
         (folder / name).rename(folder / f"{name}.before")
-    assert main(["report", str(runs)]) == 0
+    assert main(["report", str(tiny_runs)]) == 0
     after = content(folder / "summary.json")
     forgotten = {"command": None, "file": None}
     assert {**after, **forgotten} == {**before, **forgotten}
@@ -244,16 +237,17 @@ def test_another_setting_is_reported_again_as_what_it_is(tmp_path, capsys):
     assert str(folder) in capsys.readouterr().err
 
 
-def test_one_more_seed_joins_those_that_are_there(runs, tmp_path):
-    shutil.copytree(runs / "tiny" / "scaled" / "seed-0", tmp_path / "tiny" / "scaled" / "seed-0")
-    shutil.copytree(runs / "tiny" / "scaled" / "seed-1", tmp_path / "tiny" / "scaled" / "seed-1")
+def test_one_more_seed_joins_those_that_are_there(tiny_runs, tmp_path):
+    shutil.copytree(tiny_runs / "tiny" / "scaled", tmp_path / "tiny" / "scaled")
     before = stamps(tmp_path / "tiny")
     # alone, one seed is trained without the axis of seeds: it must come out the same
     shutil.rmtree(tmp_path / "tiny" / "scaled" / "seed-1")
     assert main(["run", TINY, "--runs", str(tmp_path), "--variant", "scaled", "--seeds", "2"]) == 0
     kept = {path: at for path, at in before.items() if "seed-0" in path.parts}
     assert kept.items() <= stamps(tmp_path / "tiny").items()
-    alone, together = (measured(root / "tiny" / "scaled" / "seed-1") for root in (tmp_path, runs))
+    alone, together = (
+        measured(root / "tiny" / "scaled" / "seed-1") for root in (tmp_path, tiny_runs)
+    )
     assert alone == pytest.approx(together, rel=1e-3)
     summary = summary_of(tmp_path / "tiny")
     assert [row.seeds for row in summary.rows] == [(0, 1)]
@@ -262,7 +256,9 @@ def test_one_more_seed_joins_those_that_are_there(runs, tmp_path):
 
 
 @pytest.mark.long
-def test_ctrl_c_keeps_what_is_done_and_the_next_call_goes_on(runs, tmp_path, capsys, monkeypatch):
+def test_ctrl_c_keeps_what_is_done_and_the_next_call_goes_on(
+    tiny_runs, tmp_path, capsys, monkeypatch
+):
     batch = BatchPlan.batch
 
     def press(self: BatchPlan, step: int, seed: int):
@@ -279,7 +275,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_next_call_goes_on(runs, tmp_path, cap
     assert not (run / "result.json").exists()
     assert main(["evaluate", str(tmp_path / "tiny")]) == 2
     assert main(command) == 0
-    whole = content(runs / "tiny" / "cosine" / "seed-0" / "result.json")
+    whole = content(tiny_runs / "tiny" / "cosine" / "seed-0" / "result.json")
     assert content(run / "result.json")["metrics"] == whole["metrics"]
 
 
