@@ -91,7 +91,13 @@ def words(row) -> list[int]:
     return row[: end + 1]
 
 
-@pytest.mark.parametrize("length_penalty", DIVISORS, ids=repr)
+@pytest.mark.parametrize(
+    "length_penalty",
+    [
+        pytest.param(one, id=repr(one), marks=pytest.mark.long if isinstance(one, Power) else [])
+        for one in DIVISORS
+    ],
+)
 def test_beam_that_holds_everything_is_exhaustive(length_penalty: LengthPenalty):
     limits = [4, 5, 2]
     table = tables(len(limits))

@@ -72,7 +72,7 @@ WAYS = [way for way in ways(ABLATION) if not in_a_variant(way)]
 @pytest.mark.parametrize(
     "way",
     [
-        pytest.param(way, marks=[pytest.mark.long] * (index % 3 > 0))
+        pytest.param(way, marks=[pytest.mark.long] * (index % 6 > 0))
         for index, way in enumerate(WAYS)
     ],
     ids=[".".join(map(str, way)) for way in WAYS],

@@ -28,10 +28,13 @@ from tests.models.stepwise import stepped_and_parallel
     "score, position, residual, tolerance",
     [
         # The package's waves are float32 in any case.
-        (ScaledDot(), Sinusoidal(), PostNorm(), 1e-5),
-        (Additive(width=3), Learned(max_length=5), PreNorm(), 1e-11),
+        pytest.param(ScaledDot(), Sinusoidal(), PostNorm(), 1e-5, id="paper"),
+        pytest.param(
+            *(Additive(width=3), Learned(max_length=5), PreNorm(), 1e-11),
+            id="pre-norm",
+            marks=pytest.mark.long,
+        ),
     ],
-    ids=["paper", "pre-norm"],
 )
 def test_equals_the_oracle_with_gradients(score, position, residual, tolerance, float64):
     model = small(score, position, residual)

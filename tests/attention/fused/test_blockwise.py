@@ -80,13 +80,14 @@ MASKS = {
     & Padding(PRESENT),
     "dense": DenseMask(HOLES) & Causal(),
 }
+WITHIN = ("none", "causal", "window")
 
 
 @pytest.mark.parametrize(
     "mask",
     [
-        # the others have these two within
-        pytest.param(mask, id=name, marks=[pytest.mark.long] if name in ("none", "causal") else [])
+        # the others have these within
+        pytest.param(mask, id=name, marks=[pytest.mark.long] if name in WITHIN else [])
         for name, mask in MASKS.items()
     ],
 )
@@ -159,9 +160,8 @@ def test_a_bias_of_positions_and_its_gradient(packed, float64):
     "shared",
     [
         "nothing",
-        "key",
         "mask",
-        *(pytest.param(name, marks=pytest.mark.long) for name in ("query", "bias")),
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("query", "key", "bias")),
     ],
 )
 def test_vmap_means_more_examples(shared, float64):
@@ -326,6 +326,7 @@ SHARED = {
     "packed": Causal() & Segments(*(x.astype(int)[:, None] for x in (ROWS[..., :T], ROWS))),
     "dense": DenseMask(HOLES[:, None]) & DenseMask(PRESENT[:, None, :, None, :]),
 }
+QUICK = {("padding", False), ("packed", True)}
 
 
 @pytest.mark.parametrize(
@@ -334,7 +335,7 @@ SHARED = {
         pytest.param(
             *(mask, placed),
             id=f"{'positions' if placed else 'numbered'}-{name}",
-            marks=[] if placed == (name == "packed") else [pytest.mark.long],
+            marks=[] if (name, placed) in QUICK else [pytest.mark.long],
         )
         for placed in (False, True)
         for name, mask in SHARED.items()
