@@ -103,7 +103,9 @@ def test_an_odd_width_has_no_halves():
         Recurrence().init(jax.random.key(0), jnp.ones((1, 2, 5)), deterministic=True)
 
 
-@pytest.mark.parametrize("layer", LAYERS[1:], ids=repr)
+@pytest.mark.parametrize(
+    "layer", [pytest.param(LAYERS[0], marks=pytest.mark.long), *LAYERS[1:]], ids=repr
+)
 def test_an_encoder_takes_a_layer_for_its_self_attention(layer):
     model = Transformer(
         width=8,

@@ -194,26 +194,25 @@ def test_a_metric_with_a_mistake_is_said_before_any_is_trained(tmp_path, monkeyp
     assert not (tmp_path / "scaled").exists()
 
 
-def test_what_is_there_is_not_run_again(tiny_runs, capsys, monkeypatch):
+def test_what_is_there_is_not_run_again(tiny_runs, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("attnjax.runs.run_ablation.train", None)
-    before = stamps(tiny_runs / "tiny")
-    assert main(["run", TINY, "--runs", str(tiny_runs)]) == 0
-    assert stamps(tiny_runs / "tiny") == before
+    folder = shutil.copytree(tiny_runs / "tiny", tmp_path / "tiny")
+    before = stamps(folder)
+    assert main(["run", TINY, "--runs", str(tmp_path)]) == 0
+    assert stamps(folder) == before
     assert "cosine: 2 of 2 runs are there already" in capsys.readouterr().err
 
 
-def test_the_report_is_made_of_the_folders_alone(tiny_runs, capsys):
-    folder = tiny_runs / "tiny"
+def test_the_report_is_made_of_the_folders_alone(tiny_runs, tmp_path, capsys):
+    folder = shutil.copytree(tiny_runs / "tiny", tmp_path / "tiny")
     before = content(folder / "summary.json")
     for name in ("summary.json", "report.html"):
-        (folder / name).rename(folder / f"{name}.before")
-    assert main(["report", str(tiny_runs)]) == 0
+        (folder / name).unlink()
+    assert main(["report", str(tmp_path)]) == 0
     after = content(folder / "summary.json")
     forgotten = {"command": None, "file": None}
     assert {**after, **forgotten} == {**before, **forgotten}
     assert (folder / "report.html").exists()
-    for name in ("summary.json", "report.html"):
-        (folder / f"{name}.before").replace(folder / name)
     assert "scaled" in capsys.readouterr().out
 
 
