@@ -13,7 +13,7 @@ positions have 64 rows; those past 17 are never trained. Sorting needs no positi
 
 Came out, in 36 minutes of one core, and tuned, with five times the updates, in 50: rotary and
 relative positions copy at every length; sinusoids and learned rows nearly nothing past training;
-ALiBi half of the lengths next to it. All claims on copying are undecided, five since every seed
+ALiBi half of those just past it. All claims on copying are undecided, five since every seed
 gave 0 or 1. Sorting needs no positions; sinusoids and learned rows break it past training.
 
     attnjax run positions
