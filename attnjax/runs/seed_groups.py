@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from attnjax.errors import UserError
 from attnjax.runs.manifest import Manifest, read
 from attnjax.runs.run_folder import has_progress
 from attnjax.runs.sweep import unfinished_runs
@@ -16,8 +17,9 @@ def seed_groups(runs: Mapping[Path, Manifest], together: int) -> list[Group]:
     """The unfinished runs of a variant, in groups that train together.
 
     A begun run keeps its group, because the size of a group decides the program, and so the
-    rounding. The others are divided by their places among all runs, so that every process that
-    works on the variant divides them alike.
+    rounding; so does a run of such a group that a kill left without a checkpoint. The others are
+    divided by their places among all runs, so that every process that works on the variant divides
+    them alike.
 
     Args:
         runs: the folder and the manifest of each run of the variant, finished or not.
@@ -26,9 +28,11 @@ def seed_groups(runs: Mapping[Path, Manifest], together: int) -> list[Group]:
     places = {folder: place for place, folder in enumerate(runs)}
     groups: dict[tuple[str, ...], Group] = {}
     new: dict[int, list[Path]] = {}
-    for folder, wanted in unfinished_runs(runs).items():
-        if has_progress(folder):
-            names = tuple(read(folder).together)
+    unfinished = unfinished_runs(runs)
+    begun = {_together(folder) for folder in unfinished if has_progress(folder)}
+    for folder, wanted in unfinished.items():
+        names = _together(folder)
+        if names in begun and (folder.name in names or has_progress(folder)):
             groups.setdefault(names, {})[folder] = replace(wanted, together=names)
         else:
             new.setdefault(places[folder] // together, []).append(folder)
@@ -36,3 +40,11 @@ def seed_groups(runs: Mapping[Path, Manifest], together: int) -> list[Group]:
         names = tuple(folder.name for folder in folders)
         groups[names] = {folder: replace(runs[folder], together=names) for folder in folders}
     return sorted(groups.values(), key=lambda group: min(places[folder] for folder in group))
+
+
+def _together(folder: Path) -> tuple[str, ...]:
+    """The names of a run's group in its config.json; (): there is none that can be read."""
+    try:
+        return tuple(read(folder).together)
+    except UserError:
+        return ()

@@ -24,6 +24,7 @@ from attnjax.runs.manifest import manifest
 from attnjax.runs.run_ablation import sweep
 from attnjax.runs.sealed import write_sealed
 from attnjax.runs.sweep import Sweep, check_folders
+from attnjax.training import metrics_log
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 FILES = {
@@ -254,20 +255,29 @@ def test_one_more_seed_joins_those_that_are_there(tiny_runs, tmp_path):
     assert summary.left_out == (LeftOut(text="Cosines learn.", reason="cosine was not run"),)
 
 
-@pytest.mark.long
-def test_ctrl_c_keeps_what_is_done_and_the_next_call_goes_on(
-    tiny_runs, tmp_path, capsys, monkeypatch
-):
+def press_at(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+    """Press Ctrl-C once, while the batch of this step is made."""
     batch = BatchPlan.batch
 
     def press(self: BatchPlan, step: int, seed: int):
-        if step == 4:
+        if step == at:
             monkeypatch.setattr(BatchPlan, "batch", batch)
             os.kill(os.getpid(), signal.SIGINT)
         return batch(self, step, seed)
 
-    command = ["run", TINY, "--runs", str(tmp_path), "--variant", "cosine"]
     monkeypatch.setattr(BatchPlan, "batch", press)
+
+
+def losses(run: Path) -> list[tuple[int, str, float]]:
+    return [(row["step"], row["split"], row["loss"]) for row in metrics_log.read(run)]
+
+
+@pytest.mark.long
+def test_ctrl_c_keeps_what_is_done_and_the_next_call_goes_on(
+    tiny_runs, tmp_path, capsys, monkeypatch
+):
+    command = ["run", TINY, "--runs", str(tmp_path), "--variant", "cosine"]
+    press_at(monkeypatch, 4)
     assert main(command) == 75
     assert "the same command goes on" in capsys.readouterr().err
     run = tmp_path / "tiny" / "cosine" / "seed-0"
@@ -276,6 +286,23 @@ def test_ctrl_c_keeps_what_is_done_and_the_next_call_goes_on(
     assert main(command) == 0
     whole = content(tiny_runs / "tiny" / "cosine" / "seed-0" / "result.json")
     assert content(run / "result.json")["metrics"] == whole["metrics"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("unsaved", [0, 1])
+def test_a_kill_between_the_first_saves_of_two_seeds_does_not_part_them(
+    tiny_runs, tmp_path, monkeypatch, unsaved
+):
+    command = ["run", TINY, "--runs", str(tmp_path), "--variant", "cosine"]
+    with monkeypatch.context() as patched:
+        press_at(patched, 4)
+        assert main(command) == 75
+    folder = tmp_path / "tiny" / "cosine"
+    shutil.rmtree(folder / f"seed-{unsaved}" / "checkpoints")
+    assert main(command) == 0
+    for seed in ("seed-0", "seed-1"):
+        assert content(folder / seed / "config.json")["together"] == ["seed-0", "seed-1"]
+        assert losses(folder / seed) == losses(tiny_runs / "tiny" / "cosine" / seed)
 
 
 def test_overrides_reach_every_variant_and_the_record(tmp_path):
