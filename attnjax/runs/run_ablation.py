@@ -11,6 +11,7 @@ several machines, may work on one sweep: each takes the next free group (`attnja
 
 import time
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from attnjax.runs.initial_parameters import (
 )
 from attnjax.runs.joined import announced
 from attnjax.runs.lease import Leases, Taken, leased
-from attnjax.runs.run_folder import claim_folder, has_progress, write_result
+from attnjax.runs.run_folder import claim_folder, has_progress, supersede, write_result
 from attnjax.runs.seed_groups import Group, seed_groups
 from attnjax.runs.sweep import Sweep, check_corpus, check_folders, unfinished_runs
 from attnjax.runs.tune import Tuner
@@ -235,6 +236,7 @@ class _Work:
         if begun:
             self.say(f"{variant}: {begun}")
         stacked = _stacked(group)
+        lengthen = partial(supersede, group, self._plan.loaded, data.vocabularies)
         with announced(experiment, data, self._plan.loaded, seeds, stacked=stacked):
             outcomes = train(
                 seeds,
@@ -243,8 +245,11 @@ class _Work:
                 title=title,
                 stacked=stacked,
                 before_save=leases.check,
+                after_save=lengthen,
                 profiled_steps=self._plan.profiled_steps,
             )
+        leases.check()
+        lengthen()  # a run whose patience has ended has saved nothing
         for (folder, wanted), outcome in zip(group.items(), outcomes, strict=True):
             initial = setup.initial_state(wanted.seed).params if experiment.measures else None
             doing = f"{variant}: decoding and measuring seed {wanted.seed}"

@@ -15,6 +15,7 @@ import json
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from attnjax.data.vocabularies import Vocabularies, load_vocabularies
 from attnjax.errors import UserError
 from attnjax.evaluation.sentence_stats import FILE as SENTENCES
 from attnjax.experiment.load import ExperimentFile
+from attnjax.files import write_atomically
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read, text_damage, warn_of_text
 from attnjax.runs.part_source import changed_definitions
 from attnjax.runs.sealed import file_digest, read_sealed, write_sealed
@@ -60,10 +62,15 @@ def check(
 
     Raises:
         UserError: the experiment, a setting or a part differs (the first difference is named with
-            both values), or config.json is damaged.
+            both values), or config.json is damaged or missing.
     """
     if not has_progress(folder):
         return
+    if not (folder / CONFIG).exists():
+        raise UserError(
+            f"{folder} has a training's files but no {CONFIG}, which says of what: restore it from "
+            "a copy, or choose another --runs"
+        )
     found = read(folder)
     for name in ("experiment", "setting", "variant", "seed"):
         ours, theirs = getattr(wanted, name), getattr(found, name)
@@ -104,8 +111,7 @@ def check(
 
 def has_progress(folder: Path) -> bool:
     """Whether the folder has a checkpoint or a result, so that another run must not replace it."""
-    there = (folder / RESULT).exists() or has_checkpoints(folder)
-    return there and (folder / CONFIG).exists()
+    return (folder / RESULT).exists() or has_checkpoints(folder)
 
 
 def finished(folder: Path, wanted: Manifest) -> bool:
@@ -125,7 +131,8 @@ def claim_folder(
 ) -> None:
     """Write the manifest, experiment file and vocabularies of a run that is about to be trained.
 
-    A run that is already in the folder must be the same one; it may have fewer steps.
+    A run that is already in the folder must be the same one; it may have fewer steps. The files of
+    a finished run stay as they are, see `supersede`.
 
     Raises:
         UserError: the folder has another run (see `check`) or other vocabularies.
@@ -134,14 +141,33 @@ def claim_folder(
     check(folder, wanted, loaded, may_lengthen=True)
     if has_progress(folder):
         load_vocabularies(folder / VOCABULARY, vocabularies.digest)
-        if (folder / RESULT).exists() and not finished(folder, wanted):
-            steps = read(folder).settings["training"]["steps"]
-            (folder / RESULT).rename(folder / f"result-{steps}.json")
     else:
         shutil.rmtree(folder / VOCABULARY, ignore_errors=True)  # a failed start left it
         vocabularies.save(folder / VOCABULARY)
-    (folder / EXPERIMENT).write_text(loaded.text, encoding="utf-8")
-    # written last and atomically: a folder with a manifest is complete
+    if not (folder / RESULT).exists():
+        _write_manifest(folder, wanted, loaded, vocabularies)
+
+
+def supersede(
+    runs: Mapping[Path, Manifest], loaded: ExperimentFile, vocabularies: Vocabularies
+) -> None:
+    """Make those of the runs that are finished unfinished runs of more steps.
+
+    Their results are kept as result-STEPS.json. This comes once a longer training has saved
+    something: one that cannot begin leaves the runs as they were.
+    """
+    for folder, wanted in runs.items():
+        if (folder / RESULT).exists():
+            steps = read(folder).settings["training"]["steps"]
+            (folder / RESULT).rename(folder / f"result-{steps}.json")
+            _write_manifest(folder, wanted, loaded, vocabularies)
+
+
+def _write_manifest(
+    folder: Path, wanted: Manifest, loaded: ExperimentFile, vocabularies: Vocabularies
+) -> None:
+    write_atomically(folder / EXPERIMENT, loaded.text)
+    # written last: a folder with a manifest is complete
     write_sealed(folder / CONFIG, asdict(replace(wanted, vocabulary=vocabularies.digest)))
 
 
@@ -177,9 +203,20 @@ def damaged_files(folder: Path, content: Mapping[str, Any]) -> list[str]:
         path = folder / name
         if not path.is_file():
             damage.append(f"{path} is missing")
-        elif file_digest(path) != digest:
+        elif file_digest(path) != digest and not (name == METRICS and _grown(path, digest)):
             damage.append(f"{path} is damaged: it is not as it was when the run was finished")
     return damage
+
+
+def _grown(path: Path, digest: str) -> bool:
+    """Whether a log's first rows have this digest: a longer training adds rows before it saves."""
+    total = sha256()
+    with path.open("rb") as file:
+        for line in file:
+            total.update(line)
+            if total.hexdigest() == digest:
+                return True
+    return False
 
 
 def _shown(value: Any) -> str:

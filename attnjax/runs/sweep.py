@@ -14,7 +14,7 @@ from attnjax.experiment import Experiment
 from attnjax.experiment.claims import changes_meaning
 from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import Grid
-from attnjax.runs.manifest import CONFIG, Manifest, manifest
+from attnjax.runs.manifest import Manifest, manifest
 from attnjax.runs.run_folder import check, finished
 from attnjax.runs.tune import Tuner
 
@@ -156,13 +156,13 @@ def check_folders(plan: Sweep, chosen: Mapping[str, Experiment]) -> None:
         tuner = plan.tuner(variant, settings)
         tuner.check(may_lengthen=variant in chosen)
         tuned = tuner.tuned()
-        for path in sorted((plan.folder / variant).glob(f"seed-*/{CONFIG}")):
-            seed = path.parent.name.removeprefix("seed-")
+        for folder in sorted((plan.folder / variant).glob("seed-*")):
+            seed = folder.name.removeprefix("seed-")
             if seed.isdigit():
                 check(
-                    path.parent,
+                    folder,
                     manifest(plan.loaded, variant, int(seed), tuned or settings),
                     plan.loaded,
-                    may_lengthen=path.parent in running,
+                    may_lengthen=folder in running,
                     open_fields=() if tuned else tuple(plan.grid),
                 )

@@ -10,7 +10,7 @@ import datetime
 import math
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,14 @@ from attnjax.runs.initial_parameters import source_of, with_initial_parameters
 from attnjax.runs.joined import announced
 from attnjax.runs.lease import Taken, leased
 from attnjax.runs.manifest import Manifest, manifest
-from attnjax.runs.run_folder import check, claim_folder, finished, result, write_result
+from attnjax.runs.run_folder import (
+    check,
+    claim_folder,
+    finished,
+    result,
+    supersede,
+    write_result,
+)
 from attnjax.runs.versions import device, versions
 from attnjax.training.run_state import Run, TrainResult
 from attnjax.training.train import train
@@ -179,6 +186,8 @@ class Tuner:
                 with leased(folders) as leases:
                     for folder in unfinished:
                         claim_folder(folder, wanted[folder], self.loaded, corpus.vocabularies)
+                    longer = {folder: wanted[folder] for folder in unfinished}
+                    lengthen = partial(supersede, longer, self.loaded, corpus.vocabularies)
                     # finished points too, so that a resumed tuning is the same program
                     setup, _ = with_initial_parameters(
                         TrainSetup.of(experiment.recipe, corpus),
@@ -194,8 +203,10 @@ class Tuner:
                             console=console,
                             title=f"{title}, tuning",
                             before_save=leases.check,
+                            after_save=lengthen,
                         )
                     leases.check()
+                    lengthen()
                     for folder, outcome in zip(folders, outcomes, strict=True):
                         if folder in unfinished:
                             write_result(folder, self._result(outcome))

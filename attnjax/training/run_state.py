@@ -66,6 +66,11 @@ class RunState:
     def __init__(self, run: Run, checkpoints: Checkpoints, step: int, training: Training) -> None:
         """Go on from the checkpoint of `step`; 0: begin a new training."""
         self.run, self.checkpoints, self.step = run, checkpoints, step
+        if step > training.steps:
+            raise UserError(
+                f"{run.folder} has a checkpoint of step {step}, and training.steps is "
+                f"{training.steps}: choose as many steps at least, or another --runs"
+            )
         checkpoints.discard_after(step)
         self.progress = checkpoints.progress(step) if step else RunProgress()
         if self.progress.stopped == "steps" and step < training.steps:

@@ -1,7 +1,7 @@
 """When runs that train together are saved, and the thread that writes their checkpoints."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from attnjax.training.checkpoint import Checkpoints
@@ -21,8 +21,21 @@ class Saves:
     An error of a save is raised by the next call of `begin`, `check` or `wait`.
     """
 
-    def __init__(self, training: Training) -> None:
+    def __init__(
+        self,
+        training: Training,
+        before: Callable[[], None] = lambda: None,
+        after: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Begin to count the time.
+
+        Args:
+            training: the settings that say what is kept.
+            before: is called before anything is saved; its error is that of `begin`.
+            after: is called when all runs are saved, before earlier checkpoints are deleted.
+        """
         self._training, self._last = training, time.monotonic()
+        self._before, self._after = before, after
         self._thread = ThreadPoolExecutor(max_workers=1)
         self._save: Future[None] | None = None
 
@@ -35,6 +48,7 @@ class Saves:
 
     def begin(self, group: Sequence[tuple[Checkpoints, Snapshot]]) -> None:
         """Begin to save runs, once the save before has ended."""
+        self._before()
         self.wait()
         self._last = time.monotonic()
         self._save = self._thread.submit(self._write, group)
@@ -58,5 +72,6 @@ class Saves:
         """Save all runs, and only then delete older checkpoints; see `open_runs`."""
         for checkpoints, snapshot in group:
             checkpoints.save(snapshot)
+        self._after()
         for checkpoints, _ in group:
             checkpoints.prune(self._training)

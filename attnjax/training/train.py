@@ -17,6 +17,7 @@ from attnjax.training.profile import Profile
 from attnjax.training.requests import Requests
 from attnjax.training.run_progress import RunProgress
 from attnjax.training.run_state import FollowedRun, Run, RunState, TrainResult, open_runs
+from attnjax.training.saves import Saves
 from attnjax.training.settings import Training
 from attnjax.training.stalls import stalls
 from attnjax.training.train_setup import TrainSetup
@@ -31,6 +32,7 @@ def train(
     title: str = "",
     stacked: bool | None = None,
     before_save: Callable[[], None] = lambda: None,
+    after_save: Callable[[], None] = lambda: None,
     profiled_steps: int = 0,
 ) -> list[TrainResult]:
     """Train runs that differ only in their seed and learning rate, together in one program.
@@ -49,6 +51,7 @@ def train(
         stacked: whether arrays have an axis of runs, which runs that go on must have as before;
             None: if there are several runs.
         before_save: is called before anything is saved; its errors end the training.
+        after_save: is called when all runs are saved, before earlier checkpoints are deleted.
         profiled_steps: the number of steps of which a trace is written.
 
     Raises:
@@ -79,7 +82,8 @@ def train(
         for group in _groups(states):
             profile = Profile(group[0].run.folder, profiled_steps)
             opened.callback(profile.stop)
-            Trainer(setup, group, devices, shown, requests, watched, profile, before_save).fit()
+            saves = Saves(training, before_save, after_save)
+            Trainer(setup, group, devices, shown, requests, watched, profile, saves).fit()
         if failed := {one.run.folder: one.failure for one in states if one.failure is not None}:
             raise Diverged(failed)
         results = _results(states, setup) if hosts.is_first() else []

@@ -50,14 +50,13 @@ class Trainer:
         requests: Requests,
         stalls: Stalls,
         profile: Profile,
-        before_save: Callable[[], None],
+        saves: Saves,
     ) -> None:
         self.setup, self.recipe, self.training = setup, setup.recipe, setup.recipe.training
         self.runs, self.devices, self.requests = runs, devices, requests
-        self.stalls, self.profile, self.before_save = stalls, profile, before_save
+        self.stalls, self.profile, self.saves = stalls, profile, saves
         self.step = runs[0].step
         self.validated = self.step if runs[0].progress.epoch_end else 0
-        self.saves = Saves(self.training)
         self.log = TrainLog(runs, setup, shown)
         self.rates_differ = any(run.run.schedule is not None for run in runs)
         step = train_step_at if self.rates_differ else train_step
@@ -213,8 +212,6 @@ class Trainer:
     def _save(self) -> None:
         """Begin to save all runs; the first process does, the others help to get the states."""
         states = self._states()
-        if hosts.is_first():
-            self.before_save()
         self.saves.begin(self._snapshots(states) if hosts.is_first() else [])
         self.requests.saved()
 

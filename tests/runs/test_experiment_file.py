@@ -14,7 +14,7 @@ from attnjax.runs.manifest import experiment_file, read
 from attnjax.runs.part_source import changed_definitions
 from attnjax.runs.sealed import read_sealed, write_sealed
 from attnjax.runs.trained import open_trained
-from attnjax.training.checkpoint import average
+from attnjax.training.checkpoint import Checkpoints, average
 
 TEXT = (Path(__file__).parents[1] / "tiny.py").read_text()
 SHARPNESS = "    sharpness: float = 5.0\n"
@@ -134,6 +134,33 @@ def test_a_finished_run_is_lengthened_to_the_bits_of_the_longer_one(tiny, tmp_pa
     # a run that is not among those of the command would be left behind
     assert run(tiny, "--training.steps", "12", variant="scaled") == 2
     assert "was run with training.steps 9, not 12" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("when", ["before", pytest.param("while", marks=pytest.mark.long)])
+def test_a_lengthened_run_keeps_its_result_until_it_has_a_longer_checkpoint(
+    tiny, monkeypatch, capsys, when
+):
+    assert run(tiny) == 0
+    first = read_sealed(folder(tiny) / "result.json")
+
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("a bug")
+
+    with monkeypatch.context() as patched:
+        if when == "before":
+            patched.setattr("attnjax.runs.run_ablation.train", fail)
+        else:  # the rows of the steps are in the log by then
+            patched.setattr(Checkpoints, "save", fail)
+        with pytest.raises(RuntimeError, match="a bug"):
+            run(tiny, "--training.steps", "9")
+    assert read_sealed(folder(tiny) / "result.json") == first
+    # the same settings as ever, and no other run
+    capsys.readouterr()
+    assert run(tiny) == 0
+    assert "1 of 1 runs are there already" in capsys.readouterr().err
+    assert run(tiny, "--training.steps", "9") == 0
+    assert read_sealed(folder(tiny) / "result-6.json") == first
+    assert read_sealed(folder(tiny) / "result.json")["step"] == 9
 
 
 @pytest.mark.long

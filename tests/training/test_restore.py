@@ -80,3 +80,11 @@ def test_a_checkpoint_of_another_model_is_refused_by_name(tmp_path, monkeypatch)
     # nothing is lost: the right model goes on
     (whole,) = go(tmp_path / "whole", 0, **SETTINGS)
     assert same(go(tmp_path, 0, **SETTINGS)[0].params, whole.params)
+
+
+def test_fewer_steps_than_are_saved_are_refused(tmp_path, monkeypatch):
+    cut(tmp_path, monkeypatch)
+    with pytest.raises(
+        UserError, match=f"has a checkpoint of step {STEP}, and training.steps is 4"
+    ):
+        go(tmp_path, 0, **SETTINGS | {"steps": 4})
