@@ -24,7 +24,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from attnjax.config.serialize import parse_json
-from attnjax.errors import MachineError
+from attnjax.errors import Interrupted, MachineError
 from attnjax.runs.sealed import write_json
 
 LOCK = "lock"
@@ -89,6 +89,10 @@ class Taken(MachineError):
         self.run = "/".join(folder.parts[-2:])
 
 
+class Lost(Taken):
+    """This process has lost the run to another one, because it was silent for so long."""
+
+
 class Leases:
     """Leases of this process on runs."""
 
@@ -99,11 +103,11 @@ class Leases:
         """Refuse to go on with a run that this process has lost.
 
         Raises:
-            Taken: another machine has taken a run over, because this process was silent so long.
+            Lost: another machine has taken a run over, because this process was silent so long.
         """
         for folder, number in self._numbers.items():
             if _latest(folder) > number:
-                raise Taken(
+                raise Lost(
                     folder,
                     "was taken over by another machine, because this process gave no sign of life; "
                     "it stops training the run",
@@ -122,6 +126,7 @@ def leased(folders: Iterable[Path]) -> Iterator[Leases]:
 
     Raises:
         Taken: another process trains one of the runs.
+        Lost: the block has failed, and another process has taken a run over: that is why.
         MachineError: a folder cannot be made.
     """
     with ExitStack() as held:
@@ -134,7 +139,13 @@ def leased(folders: Iterable[Path]) -> Iterator[Leases]:
 
         held.callback(ended.set)
         threading.Thread(target=live, name="signs of life", daemon=True).start()
-        yield leases
+        try:
+            yield leases
+        except Interrupted:
+            raise
+        except Exception:
+            leases.check()
+            raise
 
 
 def holder(folder: Path) -> Holder | None:
@@ -231,7 +242,9 @@ def _read(path: Path) -> Lease:
 
 def _release(folder: Path, number: int, mine: Lease) -> None:
     if _latest(folder) == number:
-        write_json(_path(folder, number), asdict(replace(mine, released=True)))
+        # without room for that a process of this machine sees the lock, others wait for a sign
+        with suppress(OSError):
+            write_json(_path(folder, number), asdict(replace(mine, released=True)))
 
 
 @cache

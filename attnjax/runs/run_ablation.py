@@ -31,7 +31,7 @@ from attnjax.runs.initial_parameters import (
     with_initial_parameters,
 )
 from attnjax.runs.joined import announced
-from attnjax.runs.lease import Leases, Taken, leased
+from attnjax.runs.lease import Leases, Lost, Taken, leased
 from attnjax.runs.run_folder import claim_folder, has_progress, supersede, write_result
 from attnjax.runs.seed_groups import Group, seed_groups
 from attnjax.runs.sweep import Sweep, check_corpus, check_folders, unfinished_runs
@@ -162,6 +162,7 @@ class _Work:
                 experiment = tuner.tune(data, self._console, title)
                 failures.forget(tuner.folder)
         except Taken as error:
+            self._say_if_lost(error)
             return dict.fromkeys(self._plan.runs(tuner.variant, tuner.experiment), error)
         except NOT_OF_A_RUN:
             raise
@@ -192,6 +193,7 @@ class _Work:
                         resolved = experiment.resolve(data)
                         self._run_group(tuner.variant, resolved, data, group, named, leases)
             except Taken as error:
+                self._say_if_lost(error)
                 taken |= dict.fromkeys(group, error)
             except NOT_OF_A_RUN:
                 raise
@@ -294,6 +296,10 @@ class _Work:
             f"{len(group) // 2} are trained together"
         )
         return True
+
+    def _say_if_lost(self, error: Taken) -> None:
+        if isinstance(error, Lost):
+            self.say(str(error))
 
     def _has_failed(self, folder: Path) -> bool:
         """Whether what is in a folder has failed during this sweep, here or in another process."""

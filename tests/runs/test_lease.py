@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from attnjax.runs import lease
-from attnjax.runs.lease import Taken, holder, leased
+from attnjax.runs.lease import Lost, Taken, holder, leased
 
 HOLD = """
 import os, sys
@@ -83,6 +83,24 @@ def test_a_silent_machine_is_followed_and_notices(tmp_path, monkeypatch):
             elsewhere.close()
             ours.check()
             assert holder(tmp_path) is not None
+
+
+def test_an_error_of_a_process_that_has_lost_its_run_has_that_reason(tmp_path):
+    with pytest.raises(ZeroDivisionError), leased([tmp_path]):
+        _ = 1 / 0
+    with pytest.raises(Lost, match="taken over by another machine"), leased([tmp_path]):
+        _ = 1 / lease._path(tmp_path, lease._latest(tmp_path) + 1).write_text("")
+
+
+def test_a_run_is_let_go_though_the_disk_is_full(tmp_path, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with leased([tmp_path]):
+        monkeypatch.setattr(lease, "write_json", full)
+    monkeypatch.undo()
+    with leased([tmp_path]):
+        assert lease._latest(tmp_path) == 2
 
 
 def test_a_sign_of_life_keeps_a_run(tmp_path, monkeypatch):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from attnjax.cli.main import main
+from attnjax.errors import MachineError
 from attnjax.runs import run_ablation
 from attnjax.runs.lease import holder, leased
 
@@ -21,6 +22,7 @@ import sys
 from attnjax.runs import run_ablation
 run_ablation.SECONDS_BETWEEN_LOOKS = 0.1
 from attnjax.cli.main import main
+from attnjax.errors import MachineError
 sys.exit(main(sys.argv[1:]))
 """
 RUNS = ("scaled/seed-0", "scaled/seed-1", "cosine/seed-0", "cosine/seed-1")
@@ -95,3 +97,28 @@ def test_a_run_that_another_process_finished_before_the_lease_is_not_done_again(
     monkeypatch.setattr(run_ablation, "leased", late)
     assert main(words) == 0
     assert capsys.readouterr().err.count("exact match") == 1
+
+
+def test_a_process_that_has_lost_a_run_says_so_and_goes_on_with_the_next(
+    tmp_path, monkeypatch, capsys
+):
+    """It slept within a save, and another machine took the run and its half checkpoint."""
+    words = ["run", TINY, "--runs", str(tmp_path), "--seeds", "1", "--training.steps", "1"]
+    trained, stolen = run_ablation.train, tmp_path / "tiny" / "scaled" / "seed-0" / "lease-2.json"
+
+    def sleep_through(runs, *given, **named):
+        if not stolen.parent.joinpath("slept").exists():
+            stolen.parent.joinpath("slept").touch()
+            stolen.touch()
+            raise MachineError("the folder cannot be written to (No such file or directory)")
+        return trained(runs, *given, **named)
+
+    monkeypatch.setattr(run_ablation, "train", sleep_through)
+    # while this process waits, the other machine lets the run go
+    monkeypatch.setattr(time, "sleep", lambda _: stolen.unlink(missing_ok=True))
+    assert main(words) == 0
+    said = capsys.readouterr().err
+    assert f"{stolen.parent} was taken over by another machine" in said
+    assert "cannot be written" not in said
+    assert said.index("taken over") < said.index("cosine, seed 0: exact match")
+    assert said.index("cosine, seed 0: exact match") < said.index("scaled, seed 0: exact match")
