@@ -8,7 +8,7 @@ from attnjax.experiment.load import ExperimentFile
 
 
 def summarized(folder: Path, loaded: ExperimentFile, command: Sequence[str] | None) -> None:
-    """Write summary.json and report.html into an experiment's folder, and print the table.
+    """Write summary.json into an experiment's folder, print the table, and write report.html.
 
     Args:
         folder: the experiment's folder.
@@ -20,12 +20,15 @@ def summarized(folder: Path, loaded: ExperimentFile, command: Sequence[str] | No
     from attnjax.runs.run_folder import RESULT
     from attnjax.runs.summary import summarize
 
+    printed = False
     while True:
         found = set(folder.glob(f"*/seed-*/{RESULT}"))
         summary = summarize(folder, loaded, command)
+        if not printed:  # whatever may happen to the page
+            out().print(table(summary))
+            printed = True
         page = write(folder, summary)
         # another process may have finished a run meanwhile, and written its summary before this one
         if found == set(folder.glob(f"*/seed-*/{RESULT}")):
             break
-    out().print(table(summary))
     say(f"report: {page}")

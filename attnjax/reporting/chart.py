@@ -9,8 +9,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import vl_convert
 from markupsafe import Markup, escape
+
+from attnjax.reporting import drawing
 
 INK, FAINT = "currentColor", "var(--faint)"
 ACCENT, SECOND, THIRD = "var(--accent)", "var(--second)", "var(--third)"
@@ -92,7 +93,7 @@ def told_apart(
 
 def svg(chart: dict[str, Any], label: str) -> Markup:
     """The chart as an SVG element of the page, without a namespace, which HTML does not need."""
-    text = vl_convert.vegalite_to_svg(chart | {"config": _CONFIG})
+    text = drawing.svg(chart | {"config": _CONFIG})
     size = re.search(r'width="[^"]*" height="[^"]*" viewBox="[^"]*"', text)
     if size is None:
         raise ValueError(

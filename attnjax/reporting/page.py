@@ -13,7 +13,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from attnjax.reporting import evidence, figure
+from attnjax.reporting import drawing, evidence, figure
 from attnjax.reporting.lengths import lines
 from attnjax.reporting.mechanism import panels
 from attnjax.reporting.number import measured, number
@@ -40,6 +40,7 @@ class Figure:
     problem: str = ""
 
 
+@drawing.in_one_process()
 def write(folder: Path, summary: Summary) -> Path:
     """Write the report of the experiment with its runs in `folder`; return the report's path."""
     here = Path(__file__).parent

@@ -1,0 +1,111 @@
+"""Drawing charts in a process of its own, because the drawing library may end its process.
+
+The library runs a JavaScript engine, which reserves an address space of many gigabytes, and aborts
+where a batch system or a shared machine limits it (`ulimit -v`).
+"""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from threading import Timer
+from typing import Any
+
+from attnjax.errors import warn
+
+SECONDS = 120.0
+"""The longest time for one chart."""
+
+PROGRAM = """
+import json, sys, vl_convert
+for line in sys.stdin:
+    try:
+        answer = {"svg": vl_convert.vegalite_to_svg(json.loads(line))}
+    except Exception as error:
+        answer = {"error": str(error)}
+    print(json.dumps(answer), flush=True)
+"""
+
+
+_drawers: "list[_Drawer]" = []
+
+
+def svg(chart: dict[str, Any]) -> str:
+    """Draw a Vega-Lite specification as SVG.
+
+    Raises:
+        ValueError: the chart cannot be drawn, or the process has ended. A warning says so once.
+    """
+    with in_one_process():
+        return _drawers[-1].svg(chart)
+
+
+@contextmanager
+def in_one_process() -> Iterator[None]:
+    """Draw all charts of this block in one process, which begins with the first."""
+    if _drawers:
+        yield
+        return
+    with closing(_Drawer()) as drawer:
+        _drawers.append(drawer)
+        try:
+            yield
+        finally:
+            _drawers.remove(drawer)
+
+
+class _Drawer:
+    """A process that draws one chart after the other."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+        self._ended = ""
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+
+    def svg(self, chart: dict[str, Any]) -> str:
+        if self._ended:
+            raise ValueError(self._ended)
+        try:
+            answer = self._answer(json.dumps(chart))
+        except (OSError, ValueError) as error:
+            self._ended = f"the process that draws ended ({self._reason(error)})"
+            warn(f"{self._ended}, so the report lacks figures; a limit of memory may be too low")
+            raise ValueError(self._ended) from error
+        if "svg" not in answer:
+            raise ValueError(answer["error"])
+        return answer["svg"]
+
+    def _answer(self, line: str) -> dict[str, str]:
+        if self._process is None:
+            # -P: a file of the current folder is no module of this program
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", PROGRAM],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                encoding="utf-8",
+            )
+        if self._process.stdin is None or self._process.stdout is None:
+            raise OSError("it has no pipes")
+        giving_up = Timer(SECONDS, self._process.kill)
+        giving_up.start()
+        try:
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+            return json.loads(self._process.stdout.readline())
+        finally:
+            giving_up.cancel()
+
+    def _reason(self, error: Exception) -> str:
+        """Why the process has ended, in a word or two."""
+        if self._process is None:
+            return str(error)
+        self.close()
+        code = self._process.returncode
+        return signal.Signals(-code).name if code < 0 else f"exit code {code}"
