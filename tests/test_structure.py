@@ -33,7 +33,7 @@ STOREYS = (
     ("attnjax.nn",),
     ("attnjax.data",),
     ("attnjax.config",),
-    ("attnjax", "attnjax.errors"),
+    ("attnjax", "attnjax.errors", "attnjax.files"),
 )
 CORE = (
     "attnjax.nn",

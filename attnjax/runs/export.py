@@ -13,7 +13,6 @@ metadata are texts:
 
 import base64
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -27,6 +26,7 @@ from safetensors.numpy import save_file
 
 from attnjax.data.vocabularies import load_vocabularies
 from attnjax.errors import UserError
+from attnjax.files import replacing
 from attnjax.runs.imported import write_imported
 from attnjax.runs.initial_parameters import params_digest
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read
@@ -78,14 +78,11 @@ def export(folder: Path, file: Path, *, last: int | None = None) -> int:
     arrays: dict[str, Any] = dict(
         traverse_util.flatten_dict(jax.tree.map(np.ascontiguousarray, params), sep=".")
     )
-    whole = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     try:
-        save_file(arrays, whole, texts)
-        whole.replace(file)
+        with replacing(file) as beside:
+            save_file(arrays, beside, texts)
     except (SafetensorError, OSError) as error:
         raise UserError(f"{file} cannot be written: {error}") from error
-    finally:
-        whole.unlink(missing_ok=True)
     return sum(array.size for array in arrays.values())
 
 

@@ -2,22 +2,19 @@
 
 import hashlib
 import json
-import secrets
 from pathlib import Path
 from typing import Any
 
 from attnjax.errors import UserError
+from attnjax.files import write_atomically
 
 DIGEST = "digest"
 
 
 def write_json(path: Path, content: Any) -> None:
     """Write a JSON file atomically."""
-    # two processes, also of two machines, may write a summary at the same time
-    whole = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
-    whole.write_text(text + "\n", encoding="utf-8")
-    whole.replace(path)
+    write_atomically(path, text + "\n")
 
 
 def write_sealed(path: Path, content: dict[str, Any]) -> None:

@@ -11,6 +11,8 @@ import os
 import secrets
 from pathlib import Path
 
+from attnjax.files import write_atomically
+
 
 def sign(*words: str) -> str:
     """The user's signature of these words; "" if no key can be stored."""
@@ -44,11 +46,7 @@ def _key() -> bytes | None:
     try:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            whole = path.with_name(f"key.{os.getpid()}.tmp")
-            whole.touch(mode=0o600)
-            whole.write_bytes(secrets.token_bytes(32))
-            if not path.exists():  # another process may have made a key meanwhile
-                whole.rename(path)
+            write_atomically(path, secrets.token_bytes(32), mode=0o600)
         return path.read_bytes()
     except OSError:
         return None

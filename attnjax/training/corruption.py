@@ -3,15 +3,15 @@
 import hashlib
 from pathlib import Path
 
+from attnjax.files import write_atomically
+
 DIGEST = "digest"
 """The name of the digest's file, in the checkpoint's folder."""
 
 
 def write_digest(folder: Path) -> None:
     """Write the digest of a checkpoint that was just saved, atomically."""
-    unnamed = folder / f"{DIGEST}.tmp"
-    unnamed.write_text(_digest(folder))
-    unnamed.replace(folder / DIGEST)
+    write_atomically(folder / DIGEST, _digest(folder))
 
 
 def corruption(folder: Path) -> str | None:

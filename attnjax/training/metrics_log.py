@@ -18,6 +18,7 @@ from tensorboardX.proto.event_pb2 import Event, SessionLog  # pyright: ignore
 from tensorboardX.proto.summary_pb2 import Summary  # pyright: ignore
 
 from attnjax.errors import warn
+from attnjax.files import write_atomically
 
 FILE = "metrics.jsonl"
 """The name of the file in a run's folder."""
@@ -63,9 +64,7 @@ class MetricsLog:
                 + (f", and the damaged file is kept as {aside.name}" if aside.exists() else "")
                 + "; the training itself is not affected"
             )
-        rewritten = path.with_suffix(".tmp")
-        rewritten.write_bytes(kept)
-        rewritten.replace(path)
+        write_atomically(path, kept)
         self._file = path.open("ab", buffering=0)
         self._size, self._digest = len(kept), hashlib.sha256(kept)
         # not SummaryWriter: an error in its thread, such as a full disk, would not be seen

@@ -1,0 +1,34 @@
+"""Files that are written whole or not at all."""
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
+    """An empty file beside `path` that takes its place when the block ends without an error.
+
+    A reader sees the file of before or the new one, also when two processes write at once. A
+    symbolic link at `path` is replaced; the file that it points to stays as it is. After an error
+    nothing is left beside `path`.
+
+    Args:
+        path: the file.
+        mode: the file's permissions before the umask.
+    """
+    beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
+    os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+    try:
+        yield beside
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write_atomically(path: Path, content: bytes | str, *, mode: int = 0o666) -> None:
+    """Write a file as a whole, a text in UTF-8; see `replacing`."""
+    with replacing(path, mode=mode) as beside:
+        beside.write_bytes(content.encode() if isinstance(content, str) else content)

@@ -1,0 +1,63 @@
+"""A file is written whole or not at all."""
+
+import os
+import resource
+import stat
+from collections.abc import Iterator
+
+import pytest
+
+from attnjax.files import replacing, write_atomically
+
+
+@pytest.fixture
+def narrow() -> Iterator[None]:
+    """A umask that keeps others out."""
+    before = os.umask(0o077)
+    yield
+    os.umask(before)
+
+
+def names(folder) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_is_replaced(tmp_path):
+    for content, written in (("naïve\n", "naïve\n".encode()), (b"\xff", b"\xff")):
+        write_atomically(tmp_path / "file", content)
+        assert (tmp_path / "file").read_bytes() == written
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_link_is_replaced_and_not_followed(tmp_path):
+    (tmp_path / "outside").write_text("precious")
+    (tmp_path / "file").symlink_to(tmp_path / "outside")
+    write_atomically(tmp_path / "file", "new")
+    assert (tmp_path / "outside").read_text() == "precious"
+    assert (tmp_path / "file").read_text() == "new"
+    assert not (tmp_path / "file").is_symlink()
+
+
+def test_the_umask_and_the_mode_hold(tmp_path, narrow):
+    write_atomically(tmp_path / "file", "")
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o600
+    os.umask(0o022)
+    write_atomically(tmp_path / "file", "")
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o644
+    write_atomically(tmp_path / "file", "", mode=0o600)
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o600
+
+
+def test_after_a_failure_the_file_of_before_stays_alone(tmp_path):
+    write_atomically(tmp_path / "file", "before")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            write_atomically(tmp_path / "file", bytes(1000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with pytest.raises(ZeroDivisionError), replacing(tmp_path / "file") as beside:
+        beside.write_text(f"half {1 / 0}")
+    assert (tmp_path / "file").read_text() == "before"
+    assert names(tmp_path) == ["file"]
