@@ -76,7 +76,10 @@ def _from_json(data: Any, own: Mapping[str, type]) -> Any:
     if not isinstance(data, dict):
         return data
     if data.get(TYPE) == FLOAT:
-        return float(data["value"])
+        try:
+            return float(data["value"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise UserError(f"the record is damaged: {data} is no number") from error
     kind = _find(data.get(TYPE), own)
     values = {name: _from_json(item, own) for name, item in data.items() if name != TYPE}
     try:

@@ -25,11 +25,11 @@ from attnjax.evaluation.sentence_stats import FILE as SENTENCES
 from attnjax.experiment.load import ExperimentFile
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read, text_damage, warn_of_text
 from attnjax.runs.part_source import changed_definitions
-from attnjax.runs.sealed import file_digest, read_sealed, write_sealed
+from attnjax.runs.result import RESULT, RunResult, read_result
+from attnjax.runs.sealed import file_digest, write_sealed
 from attnjax.training.checkpoint import has_checkpoints
 from attnjax.training.metrics_log import FILE as METRICS
 
-RESULT = "result.json"
 HYPOTHESES, ATTENTION, VOCABULARY = "hypotheses.txt", "attention.json", "vocabulary"
 INITIAL = "initial_parameters.json"
 STEPS = "training.steps"
@@ -135,7 +135,7 @@ def claim_folder(
     if has_progress(folder):
         load_vocabularies(folder / VOCABULARY, vocabularies.digest)
         if (folder / RESULT).exists() and not finished(folder, wanted):
-            steps = read(folder).settings["training"]["steps"]
+            steps = read(folder).training("steps")
             (folder / RESULT).rename(folder / f"result-{steps}.json")
     else:
         shutil.rmtree(folder / VOCABULARY, ignore_errors=True)  # a failed start left it
@@ -152,17 +152,14 @@ def write_result(folder: Path, content: Mapping[str, Any]) -> None:
     write_sealed(folder / RESULT, {**content, "files": files})
 
 
-def result(folder: Path) -> dict[str, Any] | None:
-    """The content of result.json; None: the run is not finished.
+def result(folder: Path) -> RunResult | None:
+    """The result of a run; None: the run is not finished.
 
     Raises:
         UserError: result.json, or a file that belongs to it, is missing or damaged.
     """
-    try:
-        content = read_sealed(folder / RESULT)
-    except FileNotFoundError:
-        return None
-    damage = damaged_files(folder, content)
+    content = read_result(folder)
+    damage = damaged_files(folder, content) if content else []
     if damage:
         raise UserError(
             f"{damage[0]}: restore it from a copy, or run the experiment again under another --runs"
@@ -170,10 +167,10 @@ def result(folder: Path) -> dict[str, Any] | None:
     return content
 
 
-def damaged_files(folder: Path, content: Mapping[str, Any]) -> list[str]:
+def damaged_files(folder: Path, content: RunResult) -> list[str]:
     """The damaged or missing files of a result, a clause for each."""
     damage = []
-    for name, digest in content["files"].items():
+    for name, digest in content.files.items():
         path = folder / name
         if not path.is_file():
             damage.append(f"{path} is missing")
