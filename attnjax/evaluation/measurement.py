@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
+from attnjax.config.constraints import PositiveInt
 from attnjax.config.record import Number, read_record
+from attnjax.errors import UserError
 
 type Better = Literal["higher", "lower"]
 type Moment = Literal["initial", "trained"]
@@ -83,7 +85,11 @@ class MeasurementRecord:
     """The record of a measurement; a value of None is not finite."""
 
     name: str
-    part: tuple[int, int] | None = None
+    part: tuple[PositiveInt, PositiveInt] | None = None
     moment: Moment | None = None
     value: Number | None
     better: Better | None = None
+
+    def __post_init__(self) -> None:
+        if self.part is not None and self.part[0] > self.part[1]:
+            raise UserError(f"part: there is no part {self.part[0]} of {self.part[1]}")

@@ -13,7 +13,7 @@ from flax import traverse_util
 from attnjax.config.record import read_record
 from attnjax.data.vocabularies import SIDES, Vocabularies, load_vocabularies
 from attnjax.data.vocabulary import LabelVocabulary
-from attnjax.errors import UserError
+from attnjax.errors import UserError, first_line
 from attnjax.experiment import Experiment
 from attnjax.runs.manifest import CONFIG, read
 from attnjax.runs.run_folder import INITIAL, RESULT, VOCABULARY
@@ -35,8 +35,14 @@ def source_of(experiment: Experiment, seed: int, above: Path) -> Path:
             for the run with the same seed.
         seed: the seed of the run that begins.
         above: the folder of all runs.
+
+    Raises:
+        UserError: the path begins with the home of a user who has none.
     """
-    given = above / Path(experiment.initial_parameters_from or "").expanduser()
+    try:
+        given = above / Path(experiment.initial_parameters_from or "").expanduser()
+    except RuntimeError as error:
+        raise UserError(f"initial_parameters_from: {first_line(error)}") from error
     is_run = given.name.startswith("seed-") or (given / CONFIG).exists()
     return given if is_run else given / f"seed-{seed}"
 

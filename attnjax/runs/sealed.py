@@ -52,4 +52,4 @@ def file_digest(path: Path) -> str:
 
 def _digest(content: dict[str, Any]) -> str:
     plain = json.dumps(content, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(plain.encode()).hexdigest()

@@ -119,7 +119,7 @@ def _before(folder: Path) -> Summary | None:
         found = from_json(parse_json((folder / FILE).read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, Summary) else None
+    return found if isinstance(found, Summary) and isinstance(found.command, str) else None
 
 
 def _row(name: str, found: VariantRuns) -> Row:

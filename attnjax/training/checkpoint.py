@@ -308,4 +308,5 @@ def _outcome(progress: RunProgress) -> tuple[Any, ...]:
 
 def _saved(folder: Path) -> list[int]:
     """The steps of the checkpoints in a folder, corrupt ones left out."""
-    return [int(path.name) for path in folder.glob("*") if path.name.isdigit()]
+    names = (path.name for path in folder.glob("*"))
+    return [int(name) for name in names if name.isascii() and name.isdigit()]
