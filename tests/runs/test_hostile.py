@@ -1,4 +1,4 @@
-"""Folders, exports and records that somebody else has made: one sentence, and nothing happens."""
+"""Folders and records that somebody else has made: one sentence, and nothing happens."""
 
 import json
 import os
@@ -12,7 +12,6 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
 
 from attnjax.cli.main import main
 from attnjax.cli.output import keep_compiled
@@ -22,23 +21,15 @@ from attnjax.data.vocabulary import CharacterVocabulary
 from attnjax.errors import NoCorpus, UserError
 from attnjax.experiment.load import load, load_text
 from attnjax.runs import failures
-from attnjax.runs.export import export
 from attnjax.runs.initial_parameters import source_of
 from attnjax.runs.lease import holder
 from attnjax.runs.sealed import file_digest, read_sealed
 from attnjax.training.not_finite import FOLDER as NOT_FINITE
 from tests.cli.saying import TINY, sentence
-from tests.runs.hostile import export_texts, re_exported, resealed
+from tests.runs.hostile import resealed
 
 type Words = list[str]
 EVALUATE, REPORT, RUN, REPLAY = "evaluate", "report", "run", "replay"
-
-
-@pytest.fixture(scope="module")
-def exported(tiny_runs, tmp_path_factory) -> Path:
-    file = tmp_path_factory.mktemp("exports") / "file"
-    export(tiny_runs / "tiny" / "scaled" / "seed-0", file)
-    return file
 
 
 class Executed:
@@ -221,68 +212,6 @@ def test_a_hostile_run(tiny_runs, tmp_path, monkeypatch, capsys, command, harm):
     assert {path.name for path in tmp_path.iterdir()} == {"outside", "runs"}
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"seed": "/../../outside"},
-        {"seed": "0"},
-        {"seed": 1.5},
-        {"seed": -1},
-        {"seed": True},
-        {"variant": ".."},
-        {"variant": "/outside"},
-        {"variant": "a\nb"},
-        {"experiment": "../outside"},
-        {"setting": "/../../outside"},
-        {"settings": None},
-        {"settings": {}},
-        {"settings": {"training": {}}},
-        {"settings": {"type": "os.system", "training": {}}},
-    ],
-    ids=str,
-)
-def test_a_hostile_manifest_of_an_export(exported, tmp_path, capsys, values):
-    path = tmp_path / "config.json"
-    path.write_text(export_texts(exported)["config"])
-    resealed(path, **values)
-    re_exported(exported, tmp_path / "file", {"config": path.read_text()})
-    path.unlink()
-    sentence(capsys, "import", "attnjax", str(tmp_path / "file"), "--runs", str(tmp_path / "runs"))
-    assert {path.name for path in tmp_path.iterdir()} == {"file", "runs"}
-    assert not [*(tmp_path / "runs").iterdir()]
-
-
-@pytest.mark.parametrize(
-    "name, text",
-    [
-        *(("step", text) for text in ("", "abc", "-1", "1e3", "9" * 5000, "../7")),
-        *(
-            ("vocabulary", json.dumps({name: ""}))
-            for name in ("../../x", "/x", "", "..", "a/b", "source/../x", "source", "a\0")
-        ),
-        ("vocabulary", '{"vocabulary.json": 1}'),
-        ("config", "[]"),
-        ("config", ""),
-    ],
-)
-def test_a_hostile_text_of_an_export(exported, tmp_path, capsys, name, text):
-    re_exported(exported, tmp_path / "file", {name: text})
-    sentence(capsys, "import", "attnjax", str(tmp_path / "file"), "--runs", str(tmp_path / "runs"))
-    assert {path.name for path in tmp_path.iterdir()} == {"file", "runs"}
-    assert not [*(tmp_path / "runs").iterdir()]
-
-
-@pytest.mark.parametrize("name", ["/x", "../x", "..", "", "encoder", "encoder.norm.scale.x"])
-def test_a_hostile_array_of_an_export(exported, tmp_path, capsys, name):
-    held = load_file(exported) | {name: np.zeros(1), "encoder.norm.scale": np.zeros(1)}
-    save_file(held, tmp_path / "file", export_texts(exported))
-    said = sentence(
-        capsys, "import", "attnjax", str(tmp_path / "file"), "--runs", str(tmp_path / "runs")
-    )
-    assert "is the path of no parameter" in said
-    assert not [*(tmp_path / "runs").iterdir()]
-
-
 def test_a_report_is_never_written_through_a_link(tiny_runs, tmp_path):
     (tmp_path / "bashrc").write_text("precious")
     runs = shutil.copytree(tiny_runs, tmp_path / "runs")
@@ -350,17 +279,11 @@ def test_a_line_break_in_a_name_stays_in_the_line(tmp_path, capsys):
     sentence(capsys, "evaluate", str(tmp_path / "a\nTraceback\x1b[2J"))
 
 
+HOMES = ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "TFDS_DATA_DIR", "USER", "LOGNAME", "LNAME")
+
+
 def test_a_user_without_a_home(tmp_path, monkeypatch):
-    for name in (
-        "HOME",
-        "USER",
-        "LOGNAME",
-        "LNAME",
-        "USERNAME",
-        "XDG_DATA_HOME",
-        "XDG_CACHE_HOME",
-        "TFDS_DATA_DIR",
-    ):
+    for name in HOMES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os, "getuid", lambda: 2**30)
     words = [TINY, "--variant", "scaled", "--seeds", "1", "--runs", str(tmp_path)]
