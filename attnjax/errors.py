@@ -48,15 +48,33 @@ class Interrupted(Exception):
         self.signal = number
 
 
+def message(error: BaseException) -> str:
+    """An error's message; the method of a user's own class may raise an error itself."""
+    try:
+        return str(error)
+    except Exception:
+        return "its message cannot be read"
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message."""
+    return (message(error).splitlines() or [""])[0]
+
+
+def one_line(text: str) -> str:
+    """A text with its line breaks and other control characters as escapes."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
 def exhausted(error: Exception) -> bool:
     """Whether an error means that there is not enough memory."""
     # JAX raises a RuntimeError; JAX is not imported here to name its class
-    return isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error)
+    return isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in message(error)
 
 
 def warn(sentence: str) -> None:
     """Print a warning on standard error; the command goes on."""
-    print(f"attnjax: warning: {sentence}", file=sys.stderr)
+    print(f"attnjax: warning: {one_line(sentence)}", file=sys.stderr)
 
 
 def unknown(what: str, name: object, known: Iterable[str]) -> UserError:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from attnjax.errors import UserError
+from attnjax.errors import UserError, first_line
 
 
 class Finding(NamedTuple):
@@ -33,7 +33,7 @@ def tried(name: str, problem: Callable[[], str | None]) -> Finding:
 
 def raised(name: str, error: Exception) -> Finding:
     """The finding for a part that raises an error."""
-    said = "".join(str(error).splitlines()[:1])
+    said = first_line(error)
     kind = "" if isinstance(error, UserError) else type(error).__name__
     return Finding(name, ": ".join(filter(None, (kind, said))), error)
 

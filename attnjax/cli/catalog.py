@@ -30,17 +30,19 @@ def catalog() -> list[CatalogEntry]:
 
 
 def find(experiment: str) -> Path:
-    """The file of an experiment: a path, or the name of a shipped one.
+    """The file of an experiment: the name of a shipped one, or a path.
+
+    A path ends in ".py" or has a "/", so that no file in the current folder hides a shipped one.
 
     Raises:
         UserError: the file or the name does not exist; the nearest name is given.
     """
-    path = Path(experiment)
-    if path.is_file():
-        return path
     by_name = shipped_folder() / f"{experiment}.py"
     if experiment.isidentifier() and by_name.is_file():
         return by_name
-    if path.suffix == ".py" or len(path.parts) > 1:
+    path = Path(experiment)
+    if path.suffix != ".py" and "/" not in experiment:
+        raise unknown("experiment", experiment, [entry.name for entry in catalog()])
+    if not path.is_file():
         raise UserError(f"the experiment file {experiment} does not exist")
-    raise unknown("experiment", experiment, [entry.name for entry in catalog()])
+    return path

@@ -13,7 +13,7 @@ from typing import NoReturn
 from attnjax.cli.command import Parser, Program
 from attnjax.cli.commands import COMMANDS
 from attnjax.cli.requeue import REQUEUE
-from attnjax.errors import Interrupted, UserError, exhausted, unknown
+from attnjax.errors import Interrupted, UserError, exhausted, first_line, message, one_line, unknown
 from attnjax.runs.versions import installed
 
 NO_MEMORY = (
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None, program: Program = ATTNJAX) -> 
     try:
         return _main(list(sys.argv[1:] if arguments is None else arguments), program)
     except UserError as error:
-        return _fail(str(error), 2)
+        return _fail(message(error), 2)
     except Interrupted as error:
         said = f"interrupted ({error}); the same command goes on from what is saved"
         return _fail(said, REQUEUE)
@@ -95,7 +95,7 @@ def main(arguments: Sequence[str] | None = None, program: Program = ATTNJAX) -> 
     except RuntimeError as error:
         if not exhausted(error):
             raise
-        return _fail(f"{NO_MEMORY}; JAX says: {str(error).splitlines()[0]}", 2)
+        return _fail(f"{NO_MEMORY}; JAX says: {first_line(error)}", 2)
     except OSError as error:
         sentence = _mendable(error)
         if sentence is None:
@@ -140,11 +140,13 @@ def _mendable(error: OSError) -> str | None:
     where = f" of {error.filename}" if error.filename else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"the disk{where} is full; make room and repeat the command"
+    if error.errno == errno.EFBIG:
+        return f"a file{where} would be larger than the limit of this system or shell (ulimit -f)"
     if error.filename and error.errno in NOT_USABLE:
         return f"{str(error.filename)[:100]}: {error.strerror}"
     return None
 
 
 def _fail(sentence: str, code: int) -> int:
-    print(f"attnjax: {sentence}", file=sys.stderr)
+    print(f"attnjax: {one_line(sentence)}", file=sys.stderr)
     return code

@@ -25,11 +25,14 @@ def say(sentence: str) -> None:
 
 
 def keep_compiled() -> None:
-    """Keep compiled programs in the user's cache, for the next run of the same program."""
+    """Keep compiled programs in the user's cache, if the user has a home or a cache."""
     import jax
 
     if jax.config.jax_compilation_cache_dir is None:
-        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        try:
+            cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        except RuntimeError:  # there is no home
+            return
         jax.config.update("jax_compilation_cache_dir", str(Path(cache) / "attnjax" / "compiled"))
         # short programs too: drawing the initial parameters takes a hundred of them
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)

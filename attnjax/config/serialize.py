@@ -8,6 +8,7 @@ import dataclasses
 import importlib
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,8 @@ TYPE = "type"
 OWN = "experiment."
 PACKAGE = "attnjax."
 FLOAT = "float"
+SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+"""The escape of a half of a character: JSON may have one without the other."""
 
 
 def to_json(value: Any, own: Mapping[str, type] | None = None) -> Any:
@@ -49,10 +52,13 @@ def parse_json(text: str) -> Any:
     """The data that a JSON text holds.
 
     Raises:
-        ValueError: the text is not JSON, or is nested too deeply.
+        ValueError: the text is not JSON, is nested too deeply, or has half a character.
     """
     try:
-        return json.loads(text)
+        data = json.loads(text)
+        if SURROGATE.search(text):
+            json.dumps(data, ensure_ascii=False).encode()  # refuses what cannot be written
+        return data
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 
@@ -76,7 +82,10 @@ def _from_json(data: Any, own: Mapping[str, type]) -> Any:
     if not isinstance(data, dict):
         return data
     if data.get(TYPE) == FLOAT:
-        return float(data["value"])
+        try:
+            return float(data["value"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise UserError(f"the record is damaged: {data} is no number") from error
     kind = _find(data.get(TYPE), own)
     values = {name: _from_json(item, own) for name, item in data.items() if name != TYPE}
     try:

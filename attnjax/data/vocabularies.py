@@ -119,6 +119,8 @@ def _load(folder: Path) -> Vocabulary:
         content = parse_json(path.read_text(encoding="utf-8"))
         kind = {kind.__name__: kind for kind in KINDS}[content["kind"]]
         vocabulary = kind.restore(folder, content)
+        if not all(isinstance(piece, str) for piece in vocabulary.pieces):
+            raise TypeError("a piece is no text")
         whole = vocabulary.digest == content["digest"]
     except FileNotFoundError as error:
         raise UserError(f"the vocabulary {error.filename} is missing") from error

@@ -5,6 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
+from attnjax.config.constraints import PositiveInt
+from attnjax.config.record import Number, read_record
+from attnjax.errors import UserError
+
 type Better = Literal["higher", "lower"]
 type Moment = Literal["initial", "trained"]
 
@@ -61,11 +65,31 @@ class Measurement:
 
     @classmethod
     def read(cls, record: Mapping[str, Any]) -> Self:
-        """The measurement of a record; a value of null becomes NaN."""
-        part, value = record.get("part"), record["value"]
-        key = MetricKey(
-            record["name"],
-            part=None if part is None else (part[0], part[1]),
-            moment=record.get("moment"),
-        )
-        return cls(key, math.nan if value is None else float(value), record.get("better"))
+        """The measurement of a record; a value of null becomes NaN.
+
+        Raises:
+            UserError: the record lacks a key, or has a value of another type.
+        """
+        return cls.of(read_record(record, MeasurementRecord, "a measurement"))
+
+    @classmethod
+    def of(cls, record: "MeasurementRecord") -> Self:
+        """The measurement of a record that was read."""
+        key = MetricKey(record.name, part=record.part, moment=record.moment)
+        value = math.nan if record.value is None else float(record.value)
+        return cls(key, value, record.better)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasurementRecord:
+    """The record of a measurement; a value of None is not finite."""
+
+    name: str
+    part: tuple[PositiveInt, PositiveInt] | None = None
+    moment: Moment | None = None
+    value: Number | None
+    better: Better | None = None
+
+    def __post_init__(self) -> None:
+        if self.part is not None and self.part[0] > self.part[1]:
+            raise UserError(f"part: there is no part {self.part[0]} of {self.part[1]}")

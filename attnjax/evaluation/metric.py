@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from attnjax.config.constraints import PositiveFloat, PositiveInt
-from attnjax.errors import UserError
+from attnjax.errors import UserError, first_line
 from attnjax.evaluation.measurement import Better, MetricKey
 
 
@@ -102,8 +102,7 @@ def check_metric(metric: Metric, reference: str) -> None:
     except UserError as error:
         raise UserError(f"{said} {error}") from error
     except Exception as error:
-        problem = "".join(str(error).splitlines()[:1])
-        raise UserError(f"{said} fails: {type(error).__name__}: {problem}") from error
+        raise UserError(f"{said} fails: {type(error).__name__}: {first_line(error)}") from error
 
 
 @dataclass(frozen=True, kw_only=True)

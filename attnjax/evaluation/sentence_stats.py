@@ -107,12 +107,19 @@ def read(folder: Path, own: Mapping[str, type] | None = None) -> Sentences | Non
         metric, lengths = from_json(content["metric"], own), content["lengths"]
         if not isinstance(metric, Metric):
             raise ValueError(f"{metric!r} is not a metric")
-        return Sentences(
+        found = Sentences(
             metric=metric,
             lengths=None if lengths is None else np.asarray(lengths, np.int64),
             statistics=np.asarray(content["statistics"]),
         )
+        statistics = found.statistics
+        if statistics.ndim != 2 or statistics.dtype.kind not in "iuf":
+            raise ValueError("its statistics are no rows of numbers")
+        if lengths is not None and found.lengths.shape != statistics.shape[:1]:
+            raise ValueError("it has another number of lengths than of sentences")
+        found.value()  # the metric takes as many statistics
+        return found
     except FileNotFoundError:
         return None
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError) as error:
         raise UserError(f"{path} is damaged: {error}") from error

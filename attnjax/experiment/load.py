@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from attnjax.errors import UserError
+from attnjax.errors import UserError, first_line, message
 from attnjax.experiment.ablation import Ablation
 from attnjax.experiment.experiment import Experiment
 
@@ -100,6 +100,8 @@ def _module(text: str, path: Path) -> ModuleType:
         code = compile(text, str(path), "exec")
     except SyntaxError as error:
         raise UserError(f"{path}, line {error.lineno or 1}, is not Python: {error.msg}") from error
+    except (RecursionError, MemoryError, ValueError) as error:
+        raise UserError(f"{path} is not Python that can be read: {first_line(error)}") from error
     module = ModuleType(name)
     module.__file__ = str(path)
     # dataclasses and type hints look up their module by name
@@ -111,8 +113,10 @@ def _module(text: str, path: Path) -> ModuleType:
         frames = traceback.extract_tb(error.__traceback__)
         line = [frame.lineno for frame in frames if frame.filename == str(path)][-1]
         if isinstance(error, UserError):
-            raise type(error)(f"{path}, line {line}: {error}") from error
-        raise UserError(f"{path}, line {line}, failed: {type(error).__name__}: {error}") from error
+            raise type(error)(f"{path}, line {line}: {message(error)}") from error
+        raise UserError(
+            f"{path}, line {line}, failed: {type(error).__name__}: {first_line(error)}"
+        ) from error
     return module
 
 
@@ -120,5 +124,5 @@ def _note(text: str) -> str:
     """A file's docstring."""
     try:
         return ast.get_docstring(ast.parse(text)) or ""
-    except SyntaxError:
+    except (SyntaxError, RecursionError, MemoryError, ValueError):
         return ""

@@ -13,6 +13,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from attnjax.errors import first_line
+from attnjax.files import write_atomically
 from attnjax.reporting import drawing, evidence, figure
 from attnjax.reporting.lengths import lines
 from attnjax.reporting.mechanism import panels
@@ -71,7 +73,7 @@ def write(folder: Path, summary: Summary) -> Path:
         style=Markup((here / "style.css").read_text(encoding="utf-8")),
     )
     path = folder / FILE
-    path.write_text(text, encoding="utf-8")
+    write_atomically(path, text)
     return path
 
 
@@ -90,7 +92,9 @@ def _drawn(title: str, draw: Callable[[], Markup | None]) -> Figure:
     try:
         return Figure(title=title, chart=draw())
     except Exception as error:
-        return Figure(title=title, chart=None, problem=f"{type(error).__name__}: {error}")
+        return Figure(
+            title=title, chart=None, problem=f"{type(error).__name__}: {first_line(error)}"
+        )
 
 
 def _shown(figures: Sequence[Figure]) -> list[Figure]:

@@ -40,7 +40,7 @@ def curve(runs: Sequence[Path], split: Literal["train", "valid"]) -> list[Point]
     for run in runs:
         for row in read(run):
             loss = row.get("loss")
-            if row.get("split") == split and loss is not None and math.isfinite(loss):
+            if row["split"] == split and loss is not None and math.isfinite(loss):
                 losses[row["step"]].append(loss)
     points = [
         Point(step, statistics.fmean(values), min(values), max(values))

@@ -9,12 +9,14 @@ metadata are texts:
     vocabulary   a JSON object: the files of the run's vocabulary, by name, in base64
     step         the number of updates
     parameters   the SHA-256 of the parameters and their names
+    digest       the SHA-256 of all other texts; exports of earlier versions have none
 """
 
 import base64
 import json
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from hashlib import sha256
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -22,20 +24,25 @@ import jax
 import numpy as np
 from flax import traverse_util
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
-from attnjax.data.vocabularies import load_vocabularies
+from attnjax.config.record import folder_name
+from attnjax.config.serialize import own_names
+from attnjax.data.vocabularies import SIDES, load_vocabularies
 from attnjax.errors import UserError
-from attnjax.files import replacing
+from attnjax.files import write_atomically
 from attnjax.runs.imported import write_imported
 from attnjax.runs.initial_parameters import params_digest
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read
 from attnjax.runs.run_folder import VOCABULARY
+from attnjax.runs.trained import read_experiment, result_params
 from attnjax.training.checkpoint import average, latest_step
 
 FORMAT = "attnjax"
-TEXTS = ("config", "experiment", "vocabulary", "step", "parameters")
-"""The metadata beside the format."""
+TEXTS = {"format", "config", "experiment", "vocabulary", "step", "parameters"}
+"""The metadata beside the digest."""
+
+DIGEST = "digest"
 
 
 def export(folder: Path, file: Path, *, last: int | None = None) -> int:
@@ -53,11 +60,7 @@ def export(folder: Path, file: Path, *, last: int | None = None) -> int:
     found = read(folder)
     if file.exists():
         raise UserError(f"{file} is there already: choose another file")
-    training = found.settings["training"]
-    if last is None:
-        params = average(folder, training["average"], training["result"])
-    else:
-        params = average(folder, last)
+    params = result_params(folder, found) if last is None else average(folder, last)
     load_vocabularies(folder / VOCABULARY, found.vocabulary)  # refuses a damaged one
     words = (path for path in sorted((folder / VOCABULARY).rglob("*")) if path.is_file())
     texts = {
@@ -79,9 +82,9 @@ def export(folder: Path, file: Path, *, last: int | None = None) -> int:
         traverse_util.flatten_dict(jax.tree.map(np.ascontiguousarray, params), sep=".")
     )
     try:
-        with replacing(file) as beside:
-            save_file(arrays, beside, texts)
-    except (SafetensorError, OSError) as error:
+        # not `save_file`, which keeps the file from everybody but its owner
+        write_atomically(file, save(arrays, with_digest(texts)))
+    except OSError as error:
         raise UserError(f"{file} cannot be written: {error}") from error
     return sum(array.size for array in arrays.values())
 
@@ -106,12 +109,15 @@ def import_export(file: Path, runs: Path) -> Path:
         _write_files(run, texts, file)
         found = read(run)
         load_vocabularies(run / VOCABULARY, found.vocabulary)
-        params: Any = traverse_util.unflatten_dict(arrays, sep=".")
+        if not own_names(found.settings):
+            read_experiment(run, found)  # refuses settings of nothing
+        params, step = _params(arrays, file), texts["step"]
         if params_digest(params) != texts["parameters"]:
             raise UserError(f"{file} is damaged: its parameters are not those that were exported")
-        target = _place(runs, found, file)
-        step = int(texts["step"])
-        write_imported(run, params, variant=found.variant, seed=found.seed, step=step)
+        if not (step.isascii() and step.isdigit() and len(step) < 10):
+            raise UserError(f"{file} is damaged: its step must be a whole number; got {step!r}")
+        target = _place(runs, found)
+        write_imported(run, params, variant=found.variant, seed=found.seed, step=int(step))
         target.parent.mkdir(parents=True, exist_ok=True)
         run.rename(target)
     return target
@@ -127,9 +133,27 @@ def _read(file: Path) -> tuple[Mapping[str, str], dict[str, np.ndarray]]:
             arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, TypeError, KeyError) as error:
         raise UserError(f"{file} is no file of safetensors that can be read: {error}") from error
-    if texts.get("format") != FORMAT or not all(name in texts for name in TEXTS):
+    if texts.get("format") != FORMAT or texts.keys() - {DIGEST} != TEXTS:
         raise UserError(f"{file} is no export of attnjax: `attnjax checkpoints` writes such files")
+    if texts.get(DIGEST) not in (None, with_digest(texts)[DIGEST]):
+        raise UserError(f"{file} is damaged: its texts are not those that were exported")
     return texts, arrays
+
+
+def with_digest(texts: Mapping[str, str]) -> dict[str, str]:
+    """The texts of an export with the digest of all of them."""
+    others = {name: text for name, text in sorted(texts.items()) if name != DIGEST}
+    return others | {DIGEST: sha256(json.dumps(others).encode()).hexdigest()}
+
+
+def _params(arrays: Mapping[str, np.ndarray], file: Path) -> Any:
+    """The tree of parameters whose paths are the arrays' names."""
+    for name in arrays:
+        above = name.split(".")[:-1]
+        inside_another = any(".".join(above[: n + 1]) in arrays for n in range(len(above)))
+        if inside_another or not all(map(folder_name, name.split("."))):
+            raise UserError(f"{file} is damaged: {name!r} is the path of no parameter")
+    return traverse_util.unflatten_dict(dict(arrays), sep=".")
 
 
 def _write_files(run: Path, texts: Mapping[str, str], file: Path) -> None:
@@ -147,25 +171,22 @@ def _write_files(run: Path, texts: Mapping[str, str], file: Path) -> None:
         raise UserError(f"{file} is damaged: its vocabulary cannot be read ({error})") from error
 
 
-def _place(runs: Path, found: Manifest, file: Path) -> Path:
+def _place(runs: Path, found: Manifest) -> Path:
     """The folder of the run, which must be free."""
     setting = "" if found.setting is None else f"-{found.setting}"
-    try:
-        folder = runs / _below(f"{found.experiment}{setting}") / _below(found.variant)
-    except ValueError as error:
-        raise UserError(f"{file} is damaged: {error}") from error
-    if (folder / f"seed-{found.seed}").exists():
-        raise UserError(f"{folder / f'seed-{found.seed}'} is there already: choose another --runs")
-    return folder / f"seed-{found.seed}"
+    folder = runs / f"{found.experiment}{setting}" / found.variant / f"seed-{found.seed}"
+    if folder.exists():
+        raise UserError(f"{folder} is there already: choose another --runs")
+    return folder
 
 
-def _below(name: str) -> PurePosixPath:
-    """A path that stays below its folder.
+def _below(name: str) -> str:
+    """The path of a file of a vocabulary, or of the vocabulary of a side.
 
     Raises:
-        ValueError: it does not.
+        ValueError: it is another path.
     """
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or not path.parts:
+    side, slash, own = name.rpartition("/")
+    if (slash and side not in SIDES) or own in SIDES or not folder_name(own):
         raise ValueError(f"{name!r} is no path below the run's folder")
-    return path
+    return name

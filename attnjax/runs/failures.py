@@ -5,7 +5,7 @@ import traceback
 from pathlib import Path
 
 from attnjax.config.serialize import parse_json
-from attnjax.errors import UserError
+from attnjax.errors import UserError, first_line
 from attnjax.runs.sealed import write_json
 
 FILE = "failed.json"
@@ -19,7 +19,7 @@ def record(folder: Path, error: Exception) -> str:
         folder: the folder of the run, or of the variant.
         error: the error that ended its training or measuring.
     """
-    said = (str(error).splitlines() or [""])[0]
+    said = first_line(error)
     reason = said if isinstance(error, UserError) else f"{type(error).__name__}: {said}"
     content = {
         "reason": reason,

@@ -64,6 +64,7 @@ def finish(
         "seconds": outcome.seconds,
         "parameters": sum(leaf.size for leaf in jax.tree.leaves(outcome.params)),
         "step": outcome.step,
+        "averaged": outcome.averaged,
         "epochs": outcome.epochs,
         "stopped": outcome.stopped,
         "best_validation_loss": outcome.best,

@@ -16,7 +16,7 @@ from attnjax.experiment.load import load_text
 from attnjax.runs.bert_layout import BertConfig, Layout, parameters_of
 from attnjax.runs.imported import write_imported
 from attnjax.runs.lease import leased
-from attnjax.runs.manifest import manifest
+from attnjax.runs.manifest import EXPERIMENT, manifest
 from attnjax.runs.run_folder import RESULT, claim_folder
 from attnjax.training.objectives.masked_language_model import MaskedLanguageModel
 
@@ -28,12 +28,15 @@ TOKENIZER = "tokenizer_config.json"
 
 VARIANT = "experiment"
 
-TEXT = '''"""The BERT in {folder}, imported.  Devlin et al. 2019."""
+NOTE = "The BERT in {folder!r}, imported.  Devlin et al. 2019."
+
+TEXT = """{note!r}
 
 from attnjax.runs.import_bert import experiment_of
 
 experiment = experiment_of({folder!r})
-'''
+"""
+"""The experiment file. A folder's name may be anything: it becomes source as a literal alone."""
 
 
 def experiment_of(folder: str) -> Experiment:
@@ -78,8 +81,8 @@ def import_bert(folder: Path, runs: Path) -> Path:
     run = runs / name / VARIANT / "seed-0"
     if (run / RESULT).exists():
         raise UserError(f"{run} is there already: choose another --runs")
-    text = TEXT.format(folder=str(folder))
-    loaded = load_text(text, name=name, path=folder / f"{name}.py")
+    text = TEXT.format(note=NOTE.format(folder=str(folder)), folder=str(folder))
+    loaded = load_text(text, name=name, path=run / EXPERIMENT)
     experiment = loaded.ablation.base
     vocabularies = Vocabularies(_words(folder).learn(()), PairLabels().learn(()))
     with leased([run]):

@@ -39,6 +39,7 @@ def write_imported(run: Path, params: Any, *, variant: str, seed: int, step: int
         "seconds": 0.0,
         "parameters": sum(leaf.size for leaf in jax.tree.leaves(params)),
         "step": step,
+        "averaged": [step],
         "epochs": 0.0,
         "stopped": "steps",
         "best_validation_loss": None,

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +10,16 @@ import jax
 import numpy as np
 from flax import traverse_util
 
+from attnjax.config.record import read_record
 from attnjax.data.vocabularies import SIDES, Vocabularies, load_vocabularies
 from attnjax.data.vocabulary import LabelVocabulary
-from attnjax.errors import UserError
+from attnjax.errors import UserError, first_line
 from attnjax.experiment import Experiment
 from attnjax.runs.manifest import CONFIG, read
 from attnjax.runs.run_folder import INITIAL, RESULT, VOCABULARY
 from attnjax.runs.sealed import read_sealed, write_sealed
-from attnjax.training.checkpoint import average, has_checkpoints
+from attnjax.runs.trained import result_params
+from attnjax.training.checkpoint import has_checkpoints
 from attnjax.training.run_state import Run
 from attnjax.training.train_setup import TrainSetup
 
@@ -33,8 +35,14 @@ def source_of(experiment: Experiment, seed: int, above: Path) -> Path:
             for the run with the same seed.
         seed: the seed of the run that begins.
         above: the folder of all runs.
+
+    Raises:
+        UserError: the path begins with the home of a user who has none.
     """
-    given = above / Path(experiment.initial_parameters_from or "").expanduser()
+    try:
+        given = above / Path(experiment.initial_parameters_from or "").expanduser()
+    except RuntimeError as error:
+        raise UserError(f"initial_parameters_from: {first_line(error)}") from error
     is_run = given.name.startswith("seed-") or (given / CONFIG).exists()
     return given if is_run else given / f"seed-{seed}"
 
@@ -115,8 +123,7 @@ def with_initial_parameters(
     for run in runs:
         source = source_of(experiment, run.seed, above)
         _check_source(source, vocabularies)
-        training = read(source).settings["training"]
-        params = average(source, training["average"], training["result"])
+        params = result_params(source, read(source))
         taken = {
             name: value
             for name, value in _flat(params).items()
@@ -137,19 +144,29 @@ def with_initial_parameters(
     return replace(setup, initial=initial), said
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Record:
+    """The content of initial_parameters.json: the run, its parameters' digest, their names."""
+
+    run: str
+    parameters: str
+    taken: tuple[str, ...]
+    drawn: tuple[str, ...]
+
+
 def _record(
     folder: Path, source: Path, digest: str, taken: Sequence[str], drawn: Sequence[str]
 ) -> None:
     """Write initial_parameters.json, or check that of a run that goes on."""
     path = folder / INITIAL
     if has_checkpoints(folder) and path.exists():
-        if read_sealed(path)["parameters"] != digest:
+        if read_record(read_sealed(path), _Record, path).parameters != digest:
             raise UserError(
                 f"{folder} began with parameters that {source} no longer has: choose another --runs"
             )
         return
-    content = {"run": str(source), "parameters": digest, "taken": [*taken], "drawn": [*drawn]}
-    write_sealed(path, content)
+    content = _Record(run=str(source), parameters=digest, taken=tuple(taken), drawn=tuple(drawn))
+    write_sealed(path, asdict(content))
 
 
 def _flat(params: Any) -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from attnjax.config.serialize import from_json, to_json
 from attnjax.data.corpus import Corpus, Task
-from attnjax.errors import Interrupted, MachineError
+from attnjax.errors import Interrupted, MachineError, first_line
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile
 from attnjax.training import hosts
@@ -121,7 +121,7 @@ def _failing_together() -> Iterator[None]:
     except Exception as error:
         if hosts.all_failed():
             raise
-        raise MachineError(f"only this process has failed: {error}") from error
+        raise MachineError(f"only this process has failed: {first_line(error)}") from error
 
 
 def _digests(corpus: Corpus) -> list[str]:

@@ -20,9 +20,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Annotated
 
+from annotated_types import Ge, Lt
 from filelock import FileLock, Timeout
 
+from attnjax.config.record import Count, read_record
 from attnjax.config.serialize import parse_json
 from attnjax.errors import Interrupted, MachineError
 from attnjax.runs.sealed import write_json
@@ -46,8 +49,8 @@ class Lease:
 
     host: str
     machine: str
-    pid: int
-    since: float
+    pid: Count
+    since: Annotated[float, Ge(0), Lt(2**40)]
     locked: bool
     released: bool = False
 
@@ -127,7 +130,7 @@ def leased(folders: Iterable[Path]) -> Iterator[Leases]:
     Raises:
         Taken: another process trains one of the runs.
         Lost: the block has failed, and another process has taken a run over: that is why.
-        MachineError: a folder cannot be made.
+        MachineError: a folder cannot be made, or has symbolic links.
     """
     with ExitStack() as held:
         leases = Leases({folder: _take(folder, held) for folder in folders})
@@ -162,6 +165,7 @@ def _take(folder: Path, held: ExitStack) -> int:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise MachineError(f"the folder {folder} cannot be made: {error.strerror}") from error
+    _refuse_links(folder)
     before = _latest(folder)
     locked = _lock(folder, held)
     (folder / LOCK).touch()
@@ -188,6 +192,16 @@ def _take(folder: Path, held: ExitStack) -> int:
     for earlier in range(1, before + 1):
         _path(folder, earlier).unlink(missing_ok=True)
     return before + 1
+
+
+def _refuse_links(folder: Path) -> None:
+    """Refuse a run's folder with symbolic links: through them a run would change other folders."""
+    for path in (*folder.glob("*"), *folder.glob("*/*")):
+        if path.is_symlink():
+            raise MachineError(
+                f"{path} is a symbolic link, and a run writes into its own folder alone: put the "
+                "file or folder itself in its place"
+            )
 
 
 def _holder(folder: Path, *, locked: bool | None, now: float) -> Holder | None:
@@ -225,7 +239,8 @@ def _lock(folder: Path, held: ExitStack) -> bool | None:
 def _latest(folder: Path) -> int:
     """The number of the latest lease; 0: the run was never leased."""
     numbers = (path.stem.removeprefix("lease-") for path in folder.glob("lease-*.json"))
-    return max((int(number) for number in numbers if number.isdigit()), default=0)
+    whole = (int(number) for number in numbers if number.isascii() and number.isdigit())
+    return max(whole, default=0)
 
 
 def _path(folder: Path, number: int) -> Path:
@@ -233,10 +248,10 @@ def _path(folder: Path, number: int) -> Path:
 
 
 def _read(path: Path) -> Lease:
-    """A lease; one that is just being written is that of an unknown process."""
+    """A lease; one that is just being written, or is damaged, is that of an unknown process."""
     try:
-        return Lease(**parse_json(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError):
+        return read_record(parse_json(path.read_text(encoding="utf-8")), Lease, path)
+    except ValueError:
         return UNKNOWN
 
 

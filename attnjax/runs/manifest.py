@@ -1,17 +1,21 @@
 """The manifest of a run, config.json, and the experiment file that the run was made from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from attnjax.config.constraints import NonNegativeInt, check_value
+from attnjax.config.record import FolderName, read_record
 from attnjax.config.serialize import own_names, to_json
+from attnjax.config.walk import field_types
 from attnjax.errors import UserError, warn
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile, load, load_text
 from attnjax.runs.sealed import read_sealed
 from attnjax.runs.trust import shipped, sign, signed
+from attnjax.training.settings import Training
 
 CONFIG, EXPERIMENT = "config.json", "experiment.py"
 
@@ -34,17 +38,21 @@ class Manifest:
         together: the names of the folders of the runs that are trained together, its own included.
     """
 
-    experiment: str
-    variant: str
-    seed: int
-    settings: Any
+    experiment: FolderName
+    variant: FolderName
+    seed: NonNegativeInt
+    settings: Mapping[str, Any]
     vocabulary: str | None = None
-    setting: str | None = None
+    setting: FolderName | None = None
     text: str = ""
     path: str = ""
     signature: str = ""
-    tuned: Sequence[str] = ()
-    together: Sequence[str] = ()
+    tuned: tuple[str, ...] = ()
+    together: tuple[FolderName, ...] = ()
+
+    def training(self, name: str) -> Any:
+        """A field of the run's settings of training."""
+        return self.settings["training"].get(name, getattr(Training(), name))
 
 
 def manifest(
@@ -80,12 +88,17 @@ def read(folder: Path) -> Manifest:
         below = sorted(found.parent for found in folder.glob(f"**/{CONFIG}"))[:1]
         hint = f"; there is one at {below[0]}" if below else ""
         raise UserError(f"{folder} is not the folder of a run: it has no {CONFIG}{hint}")
+    found = read_record(read_sealed(path), Manifest, path)
     try:
-        return Manifest(**read_sealed(path))
-    except TypeError as error:
-        raise UserError(
-            f"{path} was written by another version of attnjax: {error}; choose another --runs"
-        ) from error
+        own_names(found.settings)
+    except RecursionError as error:
+        raise UserError(f"{path} is damaged: it is nested too deeply") from error
+    training = found.settings.get("training")
+    if not isinstance(training, Mapping):
+        raise UserError(f"{path} is damaged: its settings have no training")
+    for name in ("steps", "average", "result"):
+        check_value(field_types(Training)[name], found.training(name), f"{path}: training.{name}")
+    return found
 
 
 def experiment_file(folder: Path, *, trust: bool) -> ExperimentFile:

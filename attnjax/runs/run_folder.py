@@ -27,11 +27,11 @@ from attnjax.experiment.load import ExperimentFile
 from attnjax.files import write_atomically
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read, text_damage, warn_of_text
 from attnjax.runs.part_source import changed_definitions
-from attnjax.runs.sealed import file_digest, read_sealed, write_sealed
+from attnjax.runs.result import RESULT, RunResult, read_result
+from attnjax.runs.sealed import file_digest, write_sealed
 from attnjax.training.checkpoint import has_checkpoints
 from attnjax.training.metrics_log import FILE as METRICS
 
-RESULT = "result.json"
 HYPOTHESES, ATTENTION, VOCABULARY = "hypotheses.txt", "attention.json", "vocabulary"
 INITIAL = "initial_parameters.json"
 STEPS = "training.steps"
@@ -158,7 +158,7 @@ def supersede(
     """
     for folder, wanted in runs.items():
         if (folder / RESULT).exists():
-            steps = read(folder).settings["training"]["steps"]
+            steps = read(folder).training("steps")
             (folder / RESULT).rename(folder / f"result-{steps}.json")
             _write_manifest(folder, wanted, loaded, vocabularies)
 
@@ -178,17 +178,14 @@ def write_result(folder: Path, content: Mapping[str, Any]) -> None:
     write_sealed(folder / RESULT, {**content, "files": files})
 
 
-def result(folder: Path) -> dict[str, Any] | None:
-    """The content of result.json; None: the run is not finished.
+def result(folder: Path) -> RunResult | None:
+    """The result of a run; None: the run is not finished.
 
     Raises:
         UserError: result.json, or a file that belongs to it, is missing or damaged.
     """
-    try:
-        content = read_sealed(folder / RESULT)
-    except FileNotFoundError:
-        return None
-    damage = damaged_files(folder, content)
+    content = read_result(folder)
+    damage = damaged_files(folder, content) if content else []
     if damage:
         raise UserError(
             f"{damage[0]}: restore it from a copy, or run the experiment again under another --runs"
@@ -196,10 +193,10 @@ def result(folder: Path) -> dict[str, Any] | None:
     return content
 
 
-def damaged_files(folder: Path, content: Mapping[str, Any]) -> list[str]:
+def damaged_files(folder: Path, content: RunResult) -> list[str]:
     """The damaged or missing files of a result, a clause for each."""
     damage = []
-    for name, digest in content["files"].items():
+    for name, digest in content.files.items():
         path = folder / name
         if not path.is_file():
             damage.append(f"{path} is missing")

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from attnjax.config.serialize import parse_json
 from attnjax.errors import UserError
 from attnjax.files import write_atomically
 
@@ -30,8 +31,8 @@ def read_sealed(path: Path) -> dict[str, Any]:
         UserError: the file is damaged, or has no digest.
     """
     try:
-        content = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
+        content = parse_json(path.read_text(encoding="utf-8"))
+    except ValueError as error:
         raise UserError(f"{path} is damaged: it is not JSON ({error})") from error
     if not isinstance(content, dict) or DIGEST not in content:
         raise UserError(
@@ -51,4 +52,4 @@ def file_digest(path: Path) -> str:
 
 def _digest(content: dict[str, Any]) -> str:
     plain = json.dumps(content, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(plain.encode()).hexdigest()

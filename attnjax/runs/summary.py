@@ -90,7 +90,7 @@ def summarize(
     rows = tuple(_row(name, found) for name, found in variants.items())
     latest = max(
         (content for found in variants.values() for content in found.results.values()),
-        key=lambda content: content["date"],
+        key=lambda content: content.date,
     )
     before = _before(folder)
     claims, published, left_out = statements(folder, loaded, variants, rows)
@@ -104,9 +104,9 @@ def summarize(
         claims=claims,
         published=published,
         left_out=left_out,
-        device=latest["device"],
-        versions=tuple(latest["versions"].items()),
-        date=latest["date"],
+        device=latest.device,
+        versions=tuple(latest.versions.items()),
+        date=latest.date,
         command=_command(command, loaded, rows) if command else _command_before(before, loaded),
     )
     write_json(folder / FILE, to_json(summary))
@@ -119,7 +119,7 @@ def _before(folder: Path) -> Summary | None:
         found = from_json(parse_json((folder / FILE).read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, Summary) else None
+    return found if isinstance(found, Summary) and isinstance(found.command, str) else None
 
 
 def _row(name: str, found: VariantRuns) -> Row:
@@ -127,7 +127,7 @@ def _row(name: str, found: VariantRuns) -> Row:
     directions: dict[MetricKey, Better | None] = {
         one.key: one.better for measured in found.measurements.values() for one in measured
     }
-    tested = {content.get("test_set") for content in found.results.values()}
+    tested = {content.test_set for content in found.results.values()}
     return Row(
         variant=name,
         seeds=tuple(seeds),
@@ -145,8 +145,8 @@ def _row(name: str, found: VariantRuns) -> Row:
             for column in [[found.metrics[seed].metrics.get(key) for seed in seeds]]
             for there in [[value for value in column if value is not None]]
         ),
-        parameters=found.results[seeds[0]]["parameters"],
-        seconds=sum(content["seconds"] for content in found.results.values()),
+        parameters=found.results[seeds[0]].parameters or 0,
+        seconds=sum(content.seconds for content in found.results.values()),
         test_set=tested.pop() if len(tested) == 1 else None,
         runs=tuple(f"{name}/seed-{seed}" for seed in seeds),
     )

@@ -11,9 +11,9 @@ from attnjax.data.vocabulary import Vocabulary
 from attnjax.errors import UserError, warn
 from attnjax.experiment import Experiment
 from attnjax.runs.manifest import CONFIG, Manifest, load_copy, read, warn_of_text
-from attnjax.runs.run_folder import RESULT, VOCABULARY, damaged_files
-from attnjax.runs.sealed import read_sealed
-from attnjax.training.checkpoint import average
+from attnjax.runs.result import read_result
+from attnjax.runs.run_folder import VOCABULARY, damaged_files
+from attnjax.training.checkpoint import average, average_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,18 +59,33 @@ def open_trained(folder: Path, *, trust: bool = False) -> Trained:
         UserError: as `begun`; or the run is not trained yet.
     """
     found, experiment, vocabularies = begun(folder, trust=trust)
-    done = (folder / RESULT).exists()
-    if done:
-        for damage in damaged_files(folder, read_sealed(folder / RESULT)):
-            warn(damage)
+    done = read_result(folder)
+    for damage in damaged_files(folder, done) if done else ():
+        warn(damage)
     return Trained(
         folder=folder,
         manifest=found,
         experiment=experiment.with_vocabularies(vocabularies),
         vocabularies=vocabularies,
-        params=average(folder, experiment.training.average, experiment.training.result),
-        finished=done,
+        params=result_params(folder, found),
+        finished=done is not None,
     )
+
+
+def result_params(folder: Path, found: Manifest) -> Any:
+    """The parameters of a run: those of its result, or of its training so far.
+
+    Args:
+        folder: the run's folder.
+        found: its manifest.
+
+    Raises:
+        UserError: a checkpoint of the result is missing or corrupt, or there is none yet.
+    """
+    done = read_result(folder)
+    if done is not None and done.averaged:
+        return average_of(folder, done.averaged)
+    return average(folder, found.training("average"), found.training("result"))
 
 
 def begun(folder: Path, *, trust: bool = False) -> tuple[Manifest, Experiment, Vocabularies]:
@@ -92,7 +107,24 @@ def begun(folder: Path, *, trust: bool = False) -> tuple[Manifest, Experiment, V
         own = load_copy(folder, found, trust=trust).own
     else:
         warn_of_text(folder, found)
+    experiment = read_experiment(folder, found, own)
+    return found, experiment, load_vocabularies(folder / VOCABULARY, found.vocabulary)
+
+
+def read_experiment(
+    folder: Path, found: Manifest, own: Mapping[str, type] | None = None
+) -> Experiment:
+    """The experiment of a run's manifest.
+
+    Args:
+        folder: the run's folder.
+        found: its manifest.
+        own: the dataclasses of the experiment file, by name.
+
+    Raises:
+        UserError: the manifest's settings are those of no experiment.
+    """
     experiment = from_json(found.settings, own)
     if not isinstance(experiment, Experiment):
         raise UserError(f"{folder / CONFIG} is damaged: its settings are no Experiment")
-    return found, experiment, load_vocabularies(folder / VOCABULARY, found.vocabulary)
+    return experiment

@@ -41,12 +41,12 @@ def shipped(name: str, text: str) -> bool:
 
 def _key() -> bytes | None:
     """The user's key, made at its first use; None: it cannot be stored."""
-    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    path = Path(data) / "attnjax" / "key"
     try:
+        data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+        path = Path(data) / "attnjax" / "key"
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, secrets.token_bytes(32), mode=0o600)
         return path.read_bytes()
-    except OSError:
+    except (OSError, RuntimeError):  # there is no home
         return None

@@ -28,6 +28,7 @@ from attnjax.runs.initial_parameters import source_of, with_initial_parameters
 from attnjax.runs.joined import announced
 from attnjax.runs.lease import Taken, leased
 from attnjax.runs.manifest import Manifest, manifest
+from attnjax.runs.result import RunResult
 from attnjax.runs.run_folder import (
     check,
     claim_folder,
@@ -47,9 +48,6 @@ FOLDER = "tune"
 SCHEDULE = "optimizer.schedule"
 """The part that may differ between runs of one program."""
 
-LOSS = "best_validation_loss"
-"""The field of result.json with the loss that decides; its value is None if the run diverged."""
-
 
 def losses(folder: Path, grid: Grid) -> list[float | None]:
     """The validation loss at each point of a grid, in a variant's folder.
@@ -60,7 +58,12 @@ def losses(folder: Path, grid: Grid) -> list[float | None]:
         UserError: a file of a finished run is missing or damaged.
     """
     found = (result(folder / FOLDER / point_name(point)) for point in points(grid))
-    return [None if one is None else math.inf if one[LOSS] is None else one[LOSS] for one in found]
+    return [None if one is None else _lowest(one) for one in found]
+
+
+def _lowest(found: RunResult) -> float:
+    """The loss that decides; infinity: the training diverged."""
+    return math.inf if found.best_validation_loss is None else found.best_validation_loss
 
 
 def tuning_row(folder: Path, variant: str, grid: Grid, chosen: Point, seed: int) -> TuningRow:
@@ -248,9 +251,10 @@ class Tuner:
             "metrics": [],
             "seconds": outcome.seconds,
             "step": outcome.step,
+            "averaged": outcome.averaged,
             "epochs": outcome.epochs,
             "stopped": outcome.stopped,
-            LOSS: None if outcome.best == math.inf else outcome.best,
+            "best_validation_loss": None if outcome.best == math.inf else outcome.best,
             "device": device(),
             "versions": versions(),
             "date": datetime.date.today().isoformat(),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from attnjax.config.serialize import record_differences, to_json
+from attnjax.errors import UserError
 from attnjax.evaluation import sentence_stats
 from attnjax.evaluation.measurement import Measurement
 from attnjax.evaluation.sentence_stats import Sentences
@@ -14,7 +15,8 @@ from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import shortest
 from attnjax.reporting.summary import TuningRow
 from attnjax.runs.manifest import Manifest, read
-from attnjax.runs.run_folder import RESULT, result
+from attnjax.runs.result import RESULT, RunResult
+from attnjax.runs.run_folder import result
 from attnjax.runs.tune import tuning_row
 
 
@@ -23,14 +25,14 @@ class VariantRuns:
     """The finished runs of a variant, by seed.
 
     Attributes:
-        results: the content of each result.json.
+        results: the result of each run.
         measurements: the numbers of each run.
         sentences: the answers' statistics of each run that decoded answers.
         changes: each path where a run differs from the file: the file's value and the run's.
         tuning: how the variant was tuned; None: it was not.
     """
 
-    results: Mapping[int, Mapping[str, Any]]
+    results: Mapping[int, RunResult]
     measurements: Mapping[int, Sequence[Measurement]]
     sentences: Mapping[int, Sentences]
     changes: Mapping[str, tuple[Any, Any]]
@@ -54,13 +56,20 @@ def variant_runs(folder: Path, loaded: ExperimentFile, name: str) -> VariantRuns
         name: the variant.
 
     Raises:
-        UserError: a file of a run is missing or damaged.
+        UserError: a file of a run is missing or damaged, or a folder holds another run.
     """
     runs = {}
     for path in (folder / name).glob(f"seed-*/{RESULT}"):
-        content = result(path.parent)
-        if content is not None:
-            runs[content["seed"]] = path.parent, content
+        run = path.parent
+        content = result(run)
+        if content is None:
+            continue
+        if (content.variant, f"seed-{content.seed}") != (name, run.name):
+            raise UserError(
+                f"{path} is the result of {content.variant}/seed-{content.seed}: a run's folder "
+                "has the name of its seed, in that of its variant"
+            )
+        runs[content.seed] = run, content
     runs = dict(sorted(runs.items()))
     changes: dict[str, tuple[Any, Any]] = {}
     tuning = None
@@ -72,8 +81,7 @@ def variant_runs(folder: Path, loaded: ExperimentFile, name: str) -> VariantRuns
     return VariantRuns(
         results={seed: content for seed, (_, content) in runs.items()},
         measurements={
-            seed: [Measurement.read(record) for record in content["metrics"]]
-            for seed, (_, content) in runs.items()
+            seed: [*map(Measurement.of, content.metrics)] for seed, (_, content) in runs.items()
         },
         sentences={seed: kept for seed, kept in found.items() if kept is not None},
         changes=changes,

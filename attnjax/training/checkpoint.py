@@ -2,7 +2,7 @@
 
 import logging
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -12,6 +12,7 @@ import jax
 import numpy as np
 import orbax.checkpoint as ocp
 
+from attnjax.config.record import read_record
 from attnjax.errors import UserError, warn
 from attnjax.training.corruption import corruption, write_digest
 from attnjax.training.disk import check_space, writable
@@ -169,10 +170,8 @@ class Checkpoints:
                 "can begin with its parameters (initial_parameters_from)"
             )
 
-    def average(self, count: int, order: EpochOrder = "last") -> Any:
-        """The arithmetic mean of the parameters at `count` ends of epochs, as NumPy arrays.
-
-        The end of the training counts as the end of an epoch, see `epoch_ends`.
+    def ends(self, count: int, order: EpochOrder = "last") -> list[int]:
+        """The steps of `count` ends of epochs; the end of the training counts as one.
 
         Args:
             count: the number of ends; if fewer are saved, all are taken.
@@ -185,6 +184,19 @@ class Checkpoints:
         if not steps:
             raise UserError(
                 f"{self.folder} holds no parameters of a finished epoch: train the run first"
+            )
+        return steps
+
+    def average(self, steps: Sequence[int]) -> Any:
+        """The arithmetic mean of the parameters at some steps, as NumPy arrays.
+
+        Raises:
+            UserError: a checkpoint is missing or corrupt.
+        """
+        if missing := sorted({*steps} - {*self.steps}):
+            raise UserError(
+                f"{self.folder} lacks the checkpoint of step {missing[0]}, which the run's "
+                "parameters are made of: restore it from a copy, or train the run again"
             )
         saved = [self._params(step) for step in steps]
         # in float64, so that the mean of equal numbers is that number
@@ -202,12 +214,7 @@ class Checkpoints:
             with self._readable(step):
                 args = ocp.args.Composite(progress=ocp.args.JsonRestore())
                 record = self._manager.restore(step, args=args)["progress"]
-            try:
-                self._progress[step] = RunProgress.read(record)
-            except TypeError as error:
-                raise UserError(
-                    f"{self.folder / str(step)} was written by another version of attnjax: {error}"
-                ) from error
+            self._progress[step] = read_record(record, RunProgress, self.folder / str(step))
         return self._progress[step]
 
     def all_progress(self) -> dict[int, RunProgress]:
@@ -275,11 +282,23 @@ def latest_step(folder: Path) -> int:
 
 
 def average(folder: Path, count: int, order: EpochOrder = "last") -> Any:
-    """The averaged parameters of the run in `folder`; see `Checkpoints.average`."""
+    """The averaged parameters of the run in `folder`; see `Checkpoints.ends`."""
+    with _opened(folder) as checkpoints:
+        return checkpoints.average(checkpoints.ends(count, order))
+
+
+def average_of(folder: Path, steps: Sequence[int]) -> Any:
+    """The parameters of the run in `folder`, averaged over steps; see `Checkpoints.average`."""
+    with _opened(folder) as checkpoints:
+        return checkpoints.average(steps)
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[Checkpoints]:
     if not (Path(folder) / FOLDER).is_dir():
         raise UserError(f"{folder} has no {FOLDER}: it is not the folder of a trained run")
     with closing(Checkpoints(folder, only_read=True)) as checkpoints:
-        return checkpoints.average(count, order)
+        yield checkpoints
 
 
 def _outcome(progress: RunProgress) -> tuple[Any, ...]:
@@ -289,4 +308,5 @@ def _outcome(progress: RunProgress) -> tuple[Any, ...]:
 
 def _saved(folder: Path) -> list[int]:
     """The steps of the checkpoints in a folder, corrupt ones left out."""
-    return [int(path.name) for path in folder.glob("*") if path.name.isdigit()]
+    names = (path.name for path in folder.glob("*"))
+    return [int(name) for name in names if name.isascii() and name.isdigit()]

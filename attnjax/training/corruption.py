@@ -1,4 +1,4 @@
-"""The digest of a checkpoint's files, which finds flipped bits and saves that were cut off."""
+"""The digest of a checkpoint, which finds flipped bits, cut-off saves and swapped folders."""
 
 import hashlib
 from pathlib import Path
@@ -11,7 +11,7 @@ DIGEST = "digest"
 
 def write_digest(folder: Path) -> None:
     """Write the digest of a checkpoint that was just saved, atomically."""
-    write_atomically(folder / DIGEST, _digest(folder))
+    write_atomically(folder / DIGEST, _of_step(folder.name, _digest(folder)))
 
 
 def corruption(folder: Path) -> str | None:
@@ -25,9 +25,16 @@ def corruption(folder: Path) -> str | None:
         raise FileNotFoundError(folder)
     if not digest.is_file():
         return f"the checkpoint {folder} has no digest: its save was cut off"
-    if digest.read_bytes() != _digest(folder).encode():
+    files = _digest(folder)
+    # the digest of an earlier version does not hold the step
+    if digest.read_bytes() not in (_of_step(folder.name, files).encode(), files.encode()):
         return f"the checkpoint {folder} is corrupt: its files are not those that were saved"
     return None
+
+
+def _of_step(step: str, files: str) -> str:
+    """The digest of a step's checkpoint: one that is renamed to another step does not have it."""
+    return hashlib.sha256(f"{step} {files}".encode()).hexdigest()
 
 
 def _digest(folder: Path) -> str:

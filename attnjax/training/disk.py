@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from attnjax.errors import MachineError, UserError
+from attnjax.errors import MachineError, UserError, message
 
 SPARE = 2**24
 """Bytes that a disk must have free beside what is to be saved."""
@@ -40,7 +40,7 @@ def writable(folder: Path) -> Iterator[None]:
         raise
     except Exception as error:
         # TensorStore raises a ValueError with the system's words
-        if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error):
+        if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in message(error):
             raise MachineError(
                 f"the disk of {folder} is full: what was saved before is whole; "
                 "make room and repeat the command to go on from there"

@@ -20,7 +20,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from attnjax.errors import Interrupted, MachineError, UserError
+from attnjax.errors import Interrupted, MachineError, UserError, exhausted, first_line
 
 SECONDS_TO_JOIN = 300
 """How long a process waits for the coordinator and for the other processes."""
@@ -64,11 +64,11 @@ def joined() -> Iterator[None]:
         try:
             yield
         except jax.errors.JaxRuntimeError as error:
-            if "RESOURCE_EXHAUSTED" in str(error):
+            if exhausted(error):
                 raise
             lost = f"the computation with {count() - 1} other processes failed"
             raise MachineError(
-                f"{lost}: {str(error).splitlines()[0]}; the same command goes on from what is saved"
+                f"{lost}: {first_line(error)}; the same command goes on from what is saved"
             ) from error
         finally:
             ended.set()
@@ -133,7 +133,7 @@ def join(environment: Mapping[str, str] = os.environ) -> None:
         )
     except (RuntimeError, ValueError, OSError) as error:
         raise UserError(
-            f"cannot join the other processes at {where}: {str(error).splitlines()[0]}"
+            f"cannot join the other processes at {where}: {first_line(error)}"
         ) from error
     finally:
         giving_up.cancel()

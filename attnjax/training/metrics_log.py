@@ -17,6 +17,7 @@ from tensorboardX.event_file_writer import EventsWriter
 from tensorboardX.proto.event_pb2 import Event, SessionLog  # pyright: ignore
 from tensorboardX.proto.summary_pb2 import Summary  # pyright: ignore
 
+from attnjax.config.record import Count, count
 from attnjax.errors import warn
 from attnjax.files import write_atomically
 
@@ -36,7 +37,7 @@ class LogEnd:
         digest: SHA-256 of these bytes, hexadecimal.
     """
 
-    size: int = 0
+    size: Count = 0
     digest: str = hashlib.sha256().hexdigest()
 
 
@@ -141,10 +142,20 @@ def _rows(content: bytes) -> list[dict[str, Any]]:
             row = json.loads(line)
         except (ValueError, RecursionError):
             break
-        if not isinstance(row, dict):
+        if not _is_row(row):
             break
         rows.append(row)
     return rows
+
+
+def _is_row(row: Any) -> bool:
+    """Whether a row is one of those that `MetricsLog` writes: numbers, at a step of a split."""
+    return (
+        isinstance(row, dict)
+        and isinstance(row.get("split"), str)
+        and count(row.get("step"))
+        and all(isinstance(row[name], int | float) for name in row if name != "split")
+    )
 
 
 def _line(row: dict[str, Any]) -> str:

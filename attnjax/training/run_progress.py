@@ -1,7 +1,6 @@
 """The progress of a run: everything that a checkpoint holds beside the state."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from attnjax.training.metrics_log import LogEnd
 
@@ -34,14 +33,3 @@ class RunProgress:
     stopped: str | None = None
     together: tuple[str, ...] = ()
     log: LogEnd = LogEnd()
-
-    @classmethod
-    def read(cls, record: dict[str, Any]) -> "RunProgress":
-        """The progress from its `dataclasses.asdict`, after JSON.
-
-        Raises:
-            TypeError: the record has other fields.
-        """
-        fields = dict(record)
-        together, log = tuple(fields.pop("together", ())), LogEnd(**fields.pop("log", {}))
-        return cls(**fields, together=together, log=log)

@@ -45,6 +45,7 @@ class TrainResult:
     Attributes:
         params: the mean of the parameters at ends of epochs, see `Training.average`, in NumPy.
         step: the number of updates.
+        averaged: the steps of these ends of epochs.
         epochs: the number of passes over the data.
         seconds: the training time over all resumes; runs that train together share it equally.
         stopped: why training ended, "steps" or "patience".
@@ -54,6 +55,7 @@ class TrainResult:
 
     params: Any
     step: int
+    averaged: Sequence[int]
     epochs: float
     seconds: float
     stopped: str
@@ -87,9 +89,11 @@ class RunState:
     def result(self, training: Training, per_epoch: int) -> TrainResult:
         """The result, once the run has stopped."""
         losses = (self.progress.best, self.progress.loss)
+        averaged = self.checkpoints.ends(training.average, training.result)
         return TrainResult(
-            params=self.checkpoints.average(training.average, training.result),
+            params=self.checkpoints.average(averaged),
             step=self.step,
+            averaged=averaged,
             epochs=self.step / per_epoch,
             seconds=self.progress.seconds,
             stopped=self.progress.stopped or "steps",

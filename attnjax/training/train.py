@@ -8,6 +8,7 @@ from itertools import groupby
 
 from rich.console import Console
 
+from attnjax.config.record import read_record
 from attnjax.errors import Diverged, Interrupted
 from attnjax.training import hosts, sharding
 from attnjax.training.console import display
@@ -101,7 +102,7 @@ def _opened(runs: Sequence[Run], training: Training, opened: ExitStack) -> list[
         return states
     places = json.loads(hosts.say(""))
     return [
-        FollowedRun(run, step, RunProgress.read(progress))
+        FollowedRun(run, step, read_record(progress, RunProgress, "process 0"))
         for run, (step, progress) in zip(runs, places, strict=True)
     ]
 

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.cli.catalog import catalog
+from attnjax.cli.catalog import catalog, find
 from attnjax.cli.main import main
+from attnjax.errors import UserError
+from attnjax.runs.trust import shipped_folder
 from tests.cli.saying import TINY, sentence
 
 HEADS = "model.encoder_layer.self_attention.heads"
@@ -198,3 +200,14 @@ def test_parts_lists_what_can_be_chosen(capsys):
     assert main(["parts", "model.width"]) == 0
     assert capsys.readouterr().out == "model.width is a value: int above 0; now int 512\n"
     assert "did you mean model.width?" in sentence(capsys, "parts", "model.widht")
+
+
+def test_no_file_of_the_current_folder_hides_a_shipped_experiment(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("bert", "bert.py", "other"):
+        Path(name).write_text("open('executed', 'w')")
+    assert find("bert") == shipped_folder() / "bert.py"
+    assert find("bert.py") == Path("bert.py")
+    assert find("./other") == Path("other")
+    with pytest.raises(UserError, match="unknown experiment 'other'"):
+        find("other")

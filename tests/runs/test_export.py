@@ -1,22 +1,25 @@
 """`attnjax checkpoints` and `attnjax import attnjax`: lists, damage, and a file that is a run."""
 
 import json
+import os
 import shutil
+import stat
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 from flax import traverse_util
-from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 from attnjax.cli.main import main
 from attnjax.errors import UserError
-from attnjax.runs.export import import_export
+from attnjax.runs.export import export, import_export
 from attnjax.runs.initial_parameters import params_digest
 from attnjax.runs.trained import open_trained
+from attnjax.training import corruption
 from tests.cli.saying import TINY, sentence
+from tests.runs.hostile import export_texts, re_exported, resealed
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +62,7 @@ def test_an_export_becomes_a_run_of_equal_bits(run, file, tmp_path, capsys):
 
 
 def test_any_program_can_read_an_export(run, file):
-    with safe_open(file, framework="numpy") as opened:
-        texts = opened.metadata()
+    texts = export_texts(file)
     assert texts["format"] == "attnjax"
     assert json.loads(texts["config"])["settings"]["model"]["width"] == 16
     params = traverse_util.flatten_dict(open_trained(run, trust=True).params, sep=".")
@@ -101,6 +103,25 @@ def test_the_checkpoints_are_listed_with_their_reasons(run, tmp_path, capsys):
     assert not (tmp_path / "x").exists()
 
 
+def test_two_checkpoints_swapped_by_name_are_corrupt(run, tmp_path, capsys):
+    copy = shutil.copytree(run, tmp_path / "copy")
+    first, second = sorted(path for path in (copy / "checkpoints").iterdir() if path.is_dir())
+    first.rename(aside := first.with_name("aside"))
+    second.rename(first)
+    aside.rename(second)
+    assert main(["checkpoints", str(copy), "--verify"]) == 1
+    said = capsys.readouterr().out
+    assert all(f"{path} is corrupt" in said for path in (first, second))
+    assert f"{second} is corrupt" in sentence(capsys, "evaluate", str(copy))
+
+
+def test_a_digest_of_an_earlier_version_does_not_hold_the_step(run, tmp_path):
+    copy = shutil.copytree(run, tmp_path / "copy")
+    for folder in (path for path in (copy / "checkpoints").iterdir() if path.is_dir()):
+        (folder / "digest").write_text(corruption._digest(folder))
+    assert main(["checkpoints", str(copy), "--verify"]) == 0
+
+
 def test_what_cannot_be_exported_or_imported_is_said(run, file, tmp_path, capsys):
     export, import_ = ["checkpoints", str(run)], ["import", "attnjax"]
     assert "--average goes with --export" in sentence(capsys, *export, "--average", "2")
@@ -129,14 +150,49 @@ def test_what_cannot_be_exported_or_imported_is_said(run, file, tmp_path, capsys
     ],
 )
 def test_a_changed_export_is_refused_and_leaves_nothing(file, tmp_path, name, change, said):
-    with safe_open(file, framework="numpy") as opened:
-        texts = opened.metadata()
     changed = tmp_path / "changed"
-    save_file(load_file(file), changed, texts | {name: change(texts[name])})
+    re_exported(file, changed, {name: change(export_texts(file)[name])})
     with pytest.raises(UserError, match=said):
         import_export(changed, tmp_path / "runs")
     assert not list((tmp_path / "runs").iterdir())
     assert not (tmp_path / "evil").exists()
+
+
+@pytest.mark.parametrize("name", ["config", "experiment", "vocabulary", "step", "parameters"])
+def test_a_flipped_bit_of_a_text_is_noticed(file, tmp_path, name):
+    texts = export_texts(file)
+    assert texts[name] in texts.values()
+    flipped = chr(ord(texts[name][0]) ^ 1) + texts[name][1:]
+    save_file(load_file(file), tmp_path / "flipped", texts | {name: flipped})
+    with pytest.raises(UserError, match="its texts are not those that were exported"):
+        import_export(tmp_path / "flipped", tmp_path / "runs")
+
+
+def test_an_export_of_an_earlier_version_is_read(file, tmp_path):
+    texts = {name: text for name, text in export_texts(file).items() if name != "digest"}
+    save_file(load_file(file), tmp_path / "earlier", texts)
+    assert (import_export(tmp_path / "earlier", tmp_path) / "result.json").is_file()
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_the_umask_decides_who_reads_an_export(run, tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        export(run, tmp_path / "file")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o666 & ~mask
+
+
+def test_a_result_names_the_checkpoints_that_it_is_made_of(run, tmp_path, capsys):
+    copy = shutil.copytree(run, tmp_path / "copy")
+    (steps,) = json.loads((copy / "result.json").read_text())["averaged"]
+    resealed(copy / "result.json", averaged=[2, steps])
+    for words in (["evaluate", str(copy)], ["checkpoints", str(copy), "--export", "x"]):
+        assert "lacks the checkpoint of step 2" in sentence(capsys, *words)
+    # an earlier version did not write the steps
+    resealed(copy / "result.json", averaged=...)
+    assert same(open_trained(copy, trust=True).params, open_trained(run, trust=True).params)
 
 
 def test_the_digest_is_of_names_and_numbers():

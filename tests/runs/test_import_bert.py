@@ -13,6 +13,7 @@ from safetensors.numpy import load_file, save_file
 from attnjax.cli.main import main
 from attnjax.config.vary import vary
 from attnjax.errors import UserError
+from attnjax.experiment.load import load
 from attnjax.models.base import logits
 from attnjax.models.bert_heads import BertClassifier
 from attnjax.runs.evaluate import predict
@@ -149,3 +150,31 @@ def test_another_layout_and_a_run_that_is_there(layout, tmp_path, capsys):
     save_file({"wte": np.zeros((2, 2))}, layout / "model.safetensors")
     with pytest.raises(UserError, match="is not in BERT's layout: it has no array bert.embeddings"):
         import_bert(layout, tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        'x"""+str(open("executed", "w"))+"""',
+        'x\'+str(open("executed", "w"))+\'',
+        'x\n"""\nopen("executed", "w")\n"""',
+        "{folder!r}",
+        "x\\",
+    ],
+)
+def test_the_name_of_a_folder_is_never_executed(layout, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    folder = layout.rename(tmp_path / name)
+    run = import_bert(folder, tmp_path / "runs")
+    assert not (tmp_path / "executed").exists()
+    assert not (folder / "executed").exists()
+    title = load(run / "experiment.py").title
+    assert repr(str(folder)) in title
+    assert "Devlin et al. 2019" in title
+
+
+def test_a_program_in_the_folder_is_never_executed(layout, tmp_path, capsys):
+    (layout / "tiny-bert.py").write_text("raise SystemExit('executed')")
+    import_bert(layout, tmp_path / "runs")
+    assert main(["report", str(tmp_path / "runs")]) == 0
+    assert capsys.readouterr().err == ""

@@ -62,7 +62,7 @@ def test_the_others_are_trained_to_their_ends(tmp_path):
         theirs = results[seed].params
         jax.tree.map(
             lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6),
-            ended.average(2),
+            ended.average(ended.ends(2)),
             theirs,
         )
         ended.close()

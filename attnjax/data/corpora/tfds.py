@@ -110,8 +110,16 @@ def find_prepared(name: str, folder: str | None) -> Path:
 
 
 def data_folder(folder: str | None) -> Path:
-    """The folder of prepared corpora, see `Translation.folder`."""
-    return Path(folder or os.environ.get("TFDS_DATA_DIR", "~/tensorflow_datasets")).expanduser()
+    """The folder of prepared corpora, see `Translation.folder`.
+
+    Raises:
+        NoCorpus: it is in the home of a user who has none.
+    """
+    given = folder or os.environ.get("TFDS_DATA_DIR", "~/tensorflow_datasets")
+    try:
+        return Path(given).expanduser()
+    except RuntimeError as error:
+        raise NoCorpus(f"{given}: {error}; TFDS_DATA_DIR names another folder") from error
 
 
 def prepare(name: str, folder: str | None) -> str:

@@ -1,0 +1,93 @@
+"""JSON objects as dataclasses: keys and types are checked where a file is read."""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from math import isnan
+from typing import Annotated, Any, get_args, get_origin
+from unicodedata import category
+
+from annotated_types import Predicate
+
+from attnjax.config.constraints import alternatives, check_value, describe, shown
+from attnjax.config.walk import field_types
+from attnjax.errors import UserError, unknown
+
+
+def count(value: Any) -> bool:
+    """Whether a value is a whole number from 0, however large."""
+    return type(value) is int and value >= 0
+
+
+def number(value: Any) -> bool:
+    """Whether a value is a number, however large."""
+    return type(value) is int or (type(value) is float and not isnan(value))
+
+
+def folder_name(value: str) -> bool:
+    """Whether a text can name a folder, and names no other place."""
+    printed = not any(category(letter) in ("Cc", "Cs") for letter in value)
+    return 0 < len(value) < 256 and printed and "/" not in value and value not in (".", "..")
+
+
+type Number = Annotated[Any, Predicate(number)]
+type Count = Annotated[Any, Predicate(count)]
+type FolderName = Annotated[str, Predicate(folder_name)]
+
+
+def read_record[T](content: Any, kind: type[T], where: object) -> T:
+    """Make a dataclass of a JSON object; a list becomes a tuple where the field is one.
+
+    Args:
+        content: the object, whose keys are the dataclass's fields.
+        kind: the dataclass; a field with a default may be missing.
+        where: the file, for the error message.
+
+    Raises:
+        UserError: the content is no object, lacks a key, or has an unknown key or a value that does
+            not fit the field's annotation.
+    """
+    try:
+        return _record(content, kind)
+    except UserError as error:
+        raise UserError(
+            f"{where} is damaged, or another version of attnjax wrote it: {error}"
+        ) from error
+
+
+def known_keys(content: Any, kind: type) -> Any:
+    """A JSON object without the keys that are no fields of a dataclass."""
+    if not isinstance(content, Mapping):
+        return content
+    return {key: value for key, value in content.items() if key in field_types(kind)}
+
+
+def _record(content: Any, kind: Any) -> Any:
+    hints = field_types(kind)
+    if not isinstance(content, Mapping):
+        raise UserError(f"a JSON object was wanted; it holds {shown(content)}")
+    for key in content:
+        if key not in hints:
+            raise unknown("key", key, hints)
+    for field in fields(kind):
+        if field.name not in content and field.default is field.default_factory is MISSING:
+            raise UserError(
+                f"the key {field.name} is missing; wanted {describe(hints[field.name])}"
+            )
+    values = {key: _value(value, hints[key]) for key, value in content.items()}
+    for key, value in values.items():
+        check_value(hints[key], value, key)
+    return kind(**values)
+
+
+def _value(data: Any, hint: Any) -> Any:
+    """The value of a field; what does not fit the annotation stays as it is."""
+    for kind, _ in alternatives(hint):
+        if is_dataclass(kind) and isinstance(data, Mapping):
+            return _record(data, kind)
+        if get_origin(kind) is tuple and isinstance(data, list):
+            arguments = get_args(kind)
+            same = arguments[1:] == (...,)
+            items = arguments[:1] * len(data) if same else arguments
+            if len(items) == len(data):
+                return tuple(map(_value, data, items))
+    return data

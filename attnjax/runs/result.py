@@ -1,0 +1,62 @@
+"""The result of a run, as its result.json holds it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from attnjax.config.constraints import NonNegativeInt
+from attnjax.config.record import Count, FolderName, known_keys, read_record
+from attnjax.evaluation.measurement import MeasurementRecord
+from attnjax.runs.sealed import read_sealed
+
+RESULT = "result.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult:
+    """The result of a run; what its file holds beside these keys are details of the scores.
+
+    Attributes:
+        variant: the name of the run's variant.
+        seed: the run's seed.
+        metrics: the measured numbers.
+        seconds: the training time.
+        date: the day on which the run was finished.
+        device: the device, in words.
+        versions: the version of each package.
+        step: the number of updates.
+        averaged: the steps of the checkpoints whose mean are the run's parameters; (): an earlier
+            version of attnjax did not write them.
+        best_validation_loss: None: there were no validation examples, or the training diverged.
+        parameters: the number of parameters; None: the run is a point of a tuning.
+        test_set: the digest of the test split; None: there was none.
+        files: the digests of the files that belong to the result, by their names.
+    """
+
+    variant: FolderName
+    seed: NonNegativeInt
+    metrics: tuple[MeasurementRecord, ...]
+    seconds: float
+    date: str
+    device: str
+    versions: Mapping[str, str]
+    step: NonNegativeInt
+    averaged: tuple[NonNegativeInt, ...] = ()
+    best_validation_loss: float | None = None
+    parameters: Count | None = None
+    test_set: str | None = None
+    files: Mapping[FolderName, str]
+
+
+def read_result(folder: Path) -> RunResult | None:
+    """The result in a run's folder; None: the run is not finished.
+
+    Raises:
+        UserError: result.json is damaged.
+    """
+    path = folder / RESULT
+    try:
+        content = read_sealed(path)
+    except FileNotFoundError:
+        return None
+    return read_record(known_keys(content, RunResult), RunResult, path)
