@@ -59,6 +59,8 @@ def sweep(plan: Sweep, console: Console) -> dict[str, str]:
         Exception: the only group to be run failed.
     """
     chosen, work = plan.chosen(), _Work(plan, console)
+    for sentence in plan.chosen_parts():
+        work.say(sentence)
     for path in plan.loaded.ablation.tune:
         if path not in plan.grid:
             work.say(f"{path} is not tuned: the command line sets it")
