@@ -17,6 +17,7 @@ from typing import Any
 from rich.console import Console
 
 from attnjax.data.corpus import Corpus, Task
+from attnjax.data.overlap import with_overlap
 from attnjax.errors import Diverged, Interrupted, MachineError, exhausted
 from attnjax.evaluation.measurement import Measurement
 from attnjax.experiment import Experiment
@@ -114,7 +115,7 @@ class _Work:
     def corpus(self, task: Task) -> Corpus:
         """The data of a task, which are read once."""
         if task not in self._corpora:
-            self._corpora[task] = task.load()
+            self._corpora[task] = with_overlap(task.load())
             for note in self._corpora[task].notes:
                 self.say(f"data: {note}")
         return self._corpora[task]

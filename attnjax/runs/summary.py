@@ -99,6 +99,7 @@ def summarize(
         title=loaded.title or loaded.name,
         note=loaded.note,
         changes=_changes(variants),
+        remarks=_remarks(variants),
         rows=rows,
         tunings=tuple(one.tuning for one in variants.values() if one.tuning is not None),
         claims=claims,
@@ -170,6 +171,19 @@ def _changes(variants: Mapping[str, VariantRuns]) -> tuple[Change, ...]:
     return tuple(
         Change(path=path, file=ours, run=theirs, variants=tuple(names))
         for (path, ours, theirs), names in alike.items()
+    )
+
+
+def _remarks(variants: Mapping[str, VariantRuns]) -> tuple[str, ...]:
+    """The notes on the runs' data, each with the variants unless all have it."""
+    alike: dict[str, list[str]] = defaultdict(list)
+    for name, found in variants.items():
+        notes = [note for content in found.results.values() for note in content.get("notes", ())]
+        for note in dict.fromkeys(notes):
+            alike[note].append(name)
+    return tuple(
+        f"data: {note}" if len(names) == len(variants) else f"data of {', '.join(names)}: {note}"
+        for note, names in alike.items()
     )
 
 
