@@ -1,6 +1,6 @@
 """The manifest of a run, config.json, and the experiment file that the run was made from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -10,6 +10,7 @@ from attnjax.config.serialize import own_names, to_json
 from attnjax.errors import UserError, warn
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile, load, load_text
+from attnjax.runs.provenance import check_imported
 from attnjax.runs.sealed import read_sealed
 from attnjax.runs.trust import shipped, sign, signed
 
@@ -32,6 +33,8 @@ class Manifest:
         signature: the user's signature of `text` and `path`, see `attnjax.runs.trust`.
         tuned: the paths of the fields whose values were chosen by tuning.
         together: the names of the folders of the runs that are trained together, its own included.
+        imported: the digests of the modules of one's own that the experiment file imports, by file;
+            None: an earlier version of attnjax made the run.
     """
 
     experiment: str
@@ -45,6 +48,7 @@ class Manifest:
     signature: str = ""
     tuned: Sequence[str] = ()
     together: Sequence[str] = ()
+    imported: Mapping[str, str] | None = None
 
 
 def manifest(
@@ -66,6 +70,7 @@ def manifest(
         path=path,
         signature=sign(text, path),
         tuned=tuple(tuned),
+        imported=dict(loaded.imported),
     )
 
 
@@ -116,13 +121,18 @@ def load_copy(folder: Path, found: Manifest, *, trust: bool) -> ExperimentFile:
     if damage := text_damage(folder, found):
         raise UserError(damage)
     text = path.read_text(encoding="utf-8")
-    own = signed(found.signature, found.text, found.path) or shipped(found.experiment, text)
-    if not (own or trust):
+    mine = signed(found.signature, found.text, found.path)
+    if not (mine or shipped(found.experiment, text) or trust):
         raise UserError(
             f"{path} is a program that was not run by you on this machine: read it, and add "
             "--trust to run it"
         )
-    return load_text(text, name=found.experiment, path=path)
+    # modules of a path that somebody else's record names are not imported
+    loaded = load_text(
+        text, name=found.experiment, path=path, folder=Path(found.path).parent if mine else None
+    )
+    check_imported(folder, found.imported, loaded.imported)
+    return loaded
 
 
 def warn_of_text(folder: Path, found: Manifest) -> None:

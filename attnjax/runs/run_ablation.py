@@ -32,6 +32,7 @@ from attnjax.runs.initial_parameters import (
 )
 from attnjax.runs.joined import announced
 from attnjax.runs.lease import Leases, Taken, leased
+from attnjax.runs.provenance import code
 from attnjax.runs.run_folder import claim_folder, has_progress, write_result
 from attnjax.runs.seed_groups import Group, seed_groups
 from attnjax.runs.sweep import Sweep, check_corpus, check_folders, unfinished_runs
@@ -254,7 +255,8 @@ class _Work:
             with self._console.status(doing):
                 found = finish(folder, experiment, data, outcome, initial, seed=wanted.seed)
             leases.check()
-            write_result(folder, {"variant": variant, "seed": wanted.seed, **found})
+            made = {"variant": variant, "seed": wanted.seed, "code": code(self._plan.loaded.path)}
+            write_result(folder, {**made, **found})
             failures.forget(folder)
             self.say(f"{variant}, seed {wanted.seed}: {_shown(found)}")
 

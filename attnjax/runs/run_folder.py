@@ -25,6 +25,7 @@ from attnjax.evaluation.sentence_stats import FILE as SENTENCES
 from attnjax.experiment.load import ExperimentFile
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read, text_damage, warn_of_text
 from attnjax.runs.part_source import changed_definitions
+from attnjax.runs.provenance import check_imported
 from attnjax.runs.sealed import file_digest, read_sealed, write_sealed
 from attnjax.training.checkpoint import has_checkpoints
 from attnjax.training.metrics_log import FILE as METRICS
@@ -60,7 +61,7 @@ def check(
 
     Raises:
         UserError: the experiment, a setting or a part differs (the first difference is named with
-            both values), or config.json is damaged.
+            both values), a module that the file imports was changed, or config.json is damaged.
     """
     if not has_progress(folder):
         return
@@ -82,6 +83,7 @@ def check(
     if not own_names(wanted.settings):
         warn_of_text(folder, found)
         return
+    check_imported(folder, found.imported, wanted.imported or {})
     damage = text_damage(folder, found)
     try:
         text = (folder / EXPERIMENT).read_text(encoding="utf-8")

@@ -21,6 +21,7 @@ from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.experiment.load import ExperimentFile
 from attnjax.reporting.summary import Change, Column, Row, Summary
 from attnjax.runs.manifest import experiment_file, read, warn_of_text
+from attnjax.runs.provenance import other_versions
 from attnjax.runs.run_folder import RESULT
 from attnjax.runs.sealed import write_json
 from attnjax.runs.statements import statements
@@ -175,16 +176,18 @@ def _changes(variants: Mapping[str, VariantRuns]) -> tuple[Change, ...]:
 
 
 def _remarks(variants: Mapping[str, VariantRuns]) -> tuple[str, ...]:
-    """The notes on the runs' data, each with the variants unless all have it."""
+    """What a reader must know of the runs: notes on their data, and other code than this one."""
     alike: dict[str, list[str]] = defaultdict(list)
     for name, found in variants.items():
         notes = [note for content in found.results.values() for note in content.get("notes", ())]
         for note in dict.fromkeys(notes):
             alike[note].append(name)
-    return tuple(
+    data = [
         f"data: {note}" if len(names) == len(variants) else f"data of {', '.join(names)}: {note}"
         for note, names in alike.items()
-    )
+    ]
+    other = other_versions(one for found in variants.values() for one in found.results.values())
+    return (*data, other) if other else tuple(data)
 
 
 def _shown(value: Any) -> str:
