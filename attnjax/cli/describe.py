@@ -10,6 +10,7 @@ from rich.tree import Tree
 from attnjax.attention.attention import Attention
 from attnjax.attention.fused import dispatch
 from attnjax.config.walk import field_names, is_part, walk
+from attnjax.data.overlap import with_overlap
 from attnjax.data.vocabularies import SIDES
 from attnjax.errors import NoCorpus
 from attnjax.experiment import Experiment
@@ -23,7 +24,7 @@ def describe(experiment: Experiment) -> Iterator[RenderableType]:
         if isinstance(part, Attention):
             yield Text(f"{path}: {dispatch.describe(part)}")
     try:
-        corpus = experiment.task.load()
+        corpus = with_overlap(experiment.task.load())
         resolved = experiment.resolve(corpus)
     except NoCorpus as error:
         yield Text(f"parameters and FLOPs depend on the data: {error}")

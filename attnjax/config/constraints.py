@@ -77,6 +77,15 @@ def check_value(hint: Any, value: Any, path: str) -> None:
         check_fields(value, path)
 
 
+def allows(hint: Any, value: Any) -> bool:
+    """Whether an annotation allows a value, at any depth."""
+    try:
+        check_value(hint, value, "")
+    except UserError:
+        return False
+    return True
+
+
 def alternatives(hint: Any) -> tuple[Alternative, ...]:
     """The types that an annotation is the union of."""
     if isinstance(hint, TypeAliasType):

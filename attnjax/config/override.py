@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
-from attnjax.config.constraints import alternatives, check_value, describe
+from attnjax.config.constraints import allows, alternatives, check_value, describe
+from attnjax.config.draft import Draft, DraftPart, Unfit
 from attnjax.config.parts import part, parts
-from attnjax.config.vary import change
+from attnjax.config.walk import defaults, field_names, field_types
 from attnjax.errors import UserError
 
 
@@ -36,8 +37,8 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[Override]]:
     """Split arguments into those that are no overrides, and the overrides.
 
     Every option with a dot in its name is an override: no command has such options of its own. The
-    overrides may be given in any order; choices of parts are returned first, because a value may
-    belong to a part that is chosen.
+    overrides may be given in any order; choices of parts are returned first, outer parts before
+    those below them, because a value may belong to a part that is chosen.
 
     Raises:
         UserError: an override has no value.
@@ -54,14 +55,19 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[Override]]:
             overrides.append(Override(path, waiting.pop(0) if text is None else text, choice=False))
         else:
             rest.append(word)
-    return rest, sorted(overrides, key=lambda wanted: not wanted.choice)
+    overrides.sort(key=lambda one: (not one.choice, one.path.count(".") if one.choice else 0))
+    return rest, overrides
 
 
 def override[T](base: T, overrides: Sequence[Override]) -> T:
     """A copy of a part with the overrides applied.
 
+    A part that is chosen keeps what its predecessor was given: the fields of the same name that
+    have another value than the predecessor's default, where the new part allows the value.
+
     Raises:
-        UserError: a path, part or value is unknown; the nearest one is named.
+        UserError: a path, part or value is unknown (the nearest is named), or a part refuses its
+            new fields.
     """
     base, refused = as_far_as(base, overrides)
     if refused:
@@ -72,23 +78,23 @@ def override[T](base: T, overrides: Sequence[Override]) -> T:
 def as_far_as[T](base: T, overrides: Sequence[Override]) -> tuple[T, list[UserError]]:
     """A copy of a part with all overrides that can be applied, and the errors of the others.
 
-    Overrides are applied in their order. A refused one is tried again after the others: two new
-    values may fit each other, though neither fits the old value of the other.
+    What fields must be together is checked after all overrides. Where a part refuses its new
+    fields, the overrides of the part and of those below it are left out.
     """
-    waiting, refused = [*overrides], []
-    while waiting:
-        again, refused = [], []
-        for wanted in waiting:
-            make = _choice(wanted) if wanted.choice else _value(wanted)
-            try:
-                base = change(base, wanted.path, make)
-            except UserError as error:
-                again.append(wanted)
-                refused.append(error)
-        if len(again) == len(waiting):
-            break
-        waiting = again
-    return base, refused
+    draft, refused, applied = Draft(base), [], []
+    for wanted in overrides:
+        try:
+            draft.change(wanted.path, _choice(wanted) if wanted.choice else _value(wanted))
+            applied.append(wanted)
+        except UserError as error:
+            refused.append(error)
+    try:
+        return draft.made(), refused
+    except Unfit as error:
+        above = f"{error.path}." if error.path else ""
+        others = [one for one in applied if not f"{one.path}.".startswith(above)]
+        made, more = as_far_as(base, others)
+        return made, [*refused, error, *more]
 
 
 def _choice(wanted: Override) -> Callable[[Any, Any], Any]:
@@ -100,15 +106,24 @@ def _choice(wanted: Override) -> Callable[[Any, Any], Any]:
         kind = part(hint, wanted.text, wanted.path)
         if kind is None:
             return None
-        if type(old) is kind:
+        before = old if isinstance(old, DraftPart) else DraftPart.of(old)
+        if before.kind is kind:
             return old
-        try:
-            return kind()
-        except TypeError as error:
-            # a part whose fields have no defaults can only be made in an experiment file
-            raise UserError(f"{wanted}: {error}; choose it in an experiment file") from error
+        return DraftPart(kind, defaults(kind) | _kept(before, kind))
 
     return make
+
+
+def _kept(before: DraftPart, kind: type) -> dict[str, Any]:
+    """The fields that a part was given, and that another kind of part allows as they are."""
+    usual = defaults(before.kind) if before.fields else {}
+    return {
+        name: value
+        for name, value in before.fields.items()
+        if name in field_names(kind)
+        and (name not in usual or value != usual[name])
+        and allows(field_types(kind)[name], value)
+    }
 
 
 def _value(wanted: Override) -> Callable[[Any, Any], Any]:

@@ -115,14 +115,19 @@ def record_differences(one: Any, other: Any, path: str = "") -> list[tuple[str, 
                 one.get(name), other.get(name), f"{path}.{name}" if path else name
             )
         ]
-    return [] if one == other else [(path, _short(one), _short(other))]
+    return [] if one == other else [(path, plain(one), plain(other))]
 
 
-def _short(data: Any) -> Any:
-    """The data, with each record replaced by the name of its class."""
-    if isinstance(data, dict):
-        return str(data.get(TYPE)).split(".")[-1]
-    return [_short(item) for item in data] if isinstance(data, list) else data
+def plain(data: Any) -> Any:
+    """The data, with each record in words: "GatedFeedForward(width=256, activation=silu)"."""
+    if isinstance(data, list):
+        return [plain(item) for item in data]
+    if not isinstance(data, dict):
+        return data
+    if data.get(TYPE) == FLOAT:
+        return data["value"]
+    fields = ", ".join(f"{name}={plain(item)}" for name, item in data.items() if name != TYPE)
+    return str(data.get(TYPE)).split(".")[-1] + (f"({fields})" if fields else "")
 
 
 def _name(kind: type, own: Mapping[str, type]) -> str:

@@ -44,9 +44,17 @@ def field_types(kind: type) -> dict[str, Any]:
     return {name: hints[name] for name in field_names(kind)}
 
 
-def replaced[T](part: T, name: str, value: Any) -> T:
-    """A copy of a part with a new value in one field."""
-    return dataclasses.replace(part, **{name: value})  # type: ignore[type-var]
+def defaults(kind: type) -> dict[str, Any]:
+    """The default of each field of a class of parts that has one."""
+    found = {}
+    for field in dataclasses.fields(kind):
+        if field.name not in field_names(kind):
+            continue
+        if field.default is not dataclasses.MISSING:
+            found[field.name] = field.default
+        elif field.default_factory is not dataclasses.MISSING:
+            found[field.name] = field.default_factory()
+    return found
 
 
 def walk(part: Any, path: str = "") -> Iterator[tuple[str, Any]]:

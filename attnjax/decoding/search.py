@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from attnjax.config.parts import kebab
 from attnjax.errors import UserError
 from attnjax.models.base import SequenceModel
 
@@ -55,11 +56,17 @@ class Search(ABC):
         """Refuse, before anything is trained, a model whose targets this search cannot find.
 
         Raises:
-            UserError: the model gives one label, and the search finds sentences.
+            UserError: the model gives one label, and the search finds sentences; or the reverse.
         """
+        name = type(model).__name__
+        if self.finds_label and not model.predicts_label:
+            raise UserError(
+                f"a {name} writes sentences, and search:{kebab(type(self).__name__)} finds one "
+                "label: choose another, such as search:greedy"
+            )
         if model.predicts_label and not self.finds_label:
             raise UserError(
-                f"a {type(model).__name__} gives one label, found by search:label; "
+                f"a {name} gives one label, found by search:label; "
                 f"got {type(self).__name__}, which would repeat the label"
             )
 

@@ -155,8 +155,9 @@ class ChrF(Metric):
         100 (1 + beta^2) P R / (beta^2 P + R)
 
     P and R are the precision and the recall of n-grams, averaged over the orders n = 1, ..., order
-    for which both sides have n-grams. The score equals that of chrF2 in sacrebleu. It is
-    computed here because sacrebleu gives no statistics per sentence.
+    for which both sides have n-grams; n-grams of an answer whose reference is shorter than n are
+    not counted. The score equals that of chrF2 in sacrebleu. It is computed here because sacrebleu
+    gives no statistics per sentence.
 
     Attributes:
         order: the length of the longest n-grams.
@@ -173,13 +174,14 @@ class ChrF(Metric):
         return "chrf"
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
-        """Columns: n-grams of the answer, of the reference, and common ones, for each order."""
+        """Columns: counted n-grams of the answer, of the reference, common ones, by order."""
         rows = []
         for hypothesis, reference in zip(hypotheses, references, strict=True):
             row: list[int] = []
             for length in range(1, self.order + 1):
                 said, wanted = _ngrams(hypothesis, length), _ngrams(reference, length)
-                row += [said.total(), wanted.total(), (said & wanted).total()]
+                counted = said.total() if wanted else 0
+                row += [counted, wanted.total(), (said & wanted).total()]
             rows.append(row)
         return np.asarray(rows, int)
 

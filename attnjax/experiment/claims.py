@@ -18,8 +18,10 @@ from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.statistics import far_off
 from attnjax.experiment.estimands import Difference, Estimand, Results
 
-MEANING = ("task", "model", "objective", "metric", "measures", "unknown")
+MEANING = ("task", "model", "objective", "metric", "measures", "unknown", "imported")
 """The fields of an experiment that say what a claim or a published figure is about.
+
+"imported" is no field: it stands for the modules that the file's own parts are made of.
 
 A claim or a published figure is about what is learned (task), by which network (model) and for what
 (objective), and about how the answers are judged (metric, measures, unknown). If a run differs from

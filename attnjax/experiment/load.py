@@ -5,13 +5,15 @@ import dataclasses
 import hashlib
 import sys
 import traceback
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
 from attnjax.errors import UserError, first_line, message
 from attnjax.experiment.ablation import Ablation
 from attnjax.experiment.experiment import Experiment
+from attnjax.experiment.own_modules import OwnModules, imported_from, use
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +26,8 @@ class ExperimentFile:
         text: the text of the file.
         ablation: the ablation that the file defines.
         own: the dataclasses that the file defines or imports, by name.
+        imported: the digests of the modules of one's own that the file imports, see
+            `attnjax.experiment.own_modules`.
         setting: the name of the setting that `ablation` is in; None: no setting was chosen.
     """
 
@@ -32,6 +36,7 @@ class ExperimentFile:
     text: str
     ablation: Ablation
     own: dict[str, type]
+    imported: Mapping[str, str] = field(default_factory=dict)
     setting: str | None = None
 
     def at(self, setting: str | None) -> "ExperimentFile":
@@ -70,12 +75,20 @@ def load(path: Path) -> ExperimentFile:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"the experiment file {path} cannot be read: {error}") from error
-    return load_text(text, name=path.stem, path=path)
+    return load_text(text, name=path.stem, path=path, folder=path.resolve().parent)
 
 
-def load_text(text: str, *, name: str, path: Path) -> ExperimentFile:
-    """As `load`, for the text of a file; error messages name `path`."""
-    module = _module(text, path)
+def load_text(text: str, *, name: str, path: Path, folder: Path | None = None) -> ExperimentFile:
+    """As `load`, for the text of a file; error messages name `path`.
+
+    Args:
+        text: the text.
+        name: the name of the experiment.
+        path: the path of the file.
+        folder: where the modules of one's own are that the text imports; None: they are looked for
+            on Python's path alone.
+    """
+    module, imported = _module(text, path, folder)
     found = getattr(module, "ablation", None)
     if found is None and isinstance(getattr(module, "experiment", None), Experiment):
         found = Ablation(base=module.experiment, variants={"experiment": module.experiment})
@@ -88,14 +101,24 @@ def load_text(text: str, *, name: str, path: Path) -> ExperimentFile:
         for key, value in vars(module).items()
         if isinstance(value, type) and dataclasses.is_dataclass(value)
     }
-    return ExperimentFile(name=name, path=path, text=text, ablation=found, own=own)
+    return ExperimentFile(
+        name=name, path=path, text=text, ablation=found, own=own, imported=imported.digests
+    )
 
 
-def _module(text: str, path: Path) -> ModuleType:
-    """The module of a text; equal texts give the same module, so that their classes are equal."""
+_imported: dict[str, OwnModules] = {}
+"""What each module of an experiment file has imported, by the module's name."""
+
+
+def _module(text: str, path: Path, folder: Path | None) -> tuple[ModuleType, OwnModules]:
+    """The module of a text, and what the text has imported.
+
+    Equal texts that import equal modules give the same module, so that their classes are equal.
+    """
     name = f"experiment_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    if name in sys.modules:
-        return sys.modules[name]
+    if name in sys.modules and _imported[name].current(folder):
+        use(_imported[name])
+        return sys.modules[name], _imported[name]
     try:
         code = compile(text, str(path), "exec")
     except SyntaxError as error:
@@ -107,7 +130,8 @@ def _module(text: str, path: Path) -> ModuleType:
     # dataclasses and type hints look up their module by name
     sys.modules[name] = module
     try:
-        exec(code, vars(module))
+        with imported_from(folder) as own:
+            exec(code, vars(module))
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         frames = traceback.extract_tb(error.__traceback__)
@@ -117,7 +141,8 @@ def _module(text: str, path: Path) -> ModuleType:
         raise UserError(
             f"{path}, line {line}, failed: {type(error).__name__}: {first_line(error)}"
         ) from error
-    return module
+    _imported[name] = own
+    return module, own
 
 
 def _note(text: str) -> str:

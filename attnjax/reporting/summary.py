@@ -225,6 +225,7 @@ class Summary:
         title: the file's first line.
         note: the rest of the file's docstring.
         changes: the fields in which runs differ from the file.
+        remarks: sentences about data and runs that a reader must know.
         rows: the variants that have finished runs.
         tunings: the tunings of the variants that were tuned.
         claims: the claims that were judged.
@@ -240,6 +241,7 @@ class Summary:
     title: str
     note: str = ""
     changes: tuple[Change, ...] = ()
+    remarks: tuple[str, ...] = ()
     rows: tuple[Row, ...]
     tunings: tuple[TuningRow, ...] = ()
     claims: tuple[ClaimRow, ...] = ()

@@ -40,6 +40,7 @@ def table(summary: Summary) -> RenderableType:
     if summary.changes:
         lines = [changed(change, summary.rows) for change in summary.changes]
         parts.append(Text("\n  ".join(["changed from the experiment file:", *lines])))
+    parts += map(Text, summary.remarks)
     parts.append(_results(summary, judged[:_BESIDE_COSTS], COSTS))
     for metrics in (judged[_BESIDE_COSTS:], observed):
         for start in range(0, len(metrics), _BESIDE):

@@ -60,6 +60,7 @@ def finish(
     return {
         "metrics": [one.record() for one in measurements],
         **details,
+        "notes": list(corpus.notes),
         "test_set": corpus.digest(SPLIT),
         "seconds": outcome.seconds,
         "parameters": sum(leaf.size for leaf in jax.tree.leaves(outcome.params)),

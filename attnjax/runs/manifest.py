@@ -13,6 +13,7 @@ from attnjax.config.walk import field_types
 from attnjax.errors import UserError, warn
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile, load, load_text
+from attnjax.runs.provenance import check_imported
 from attnjax.runs.sealed import read_sealed
 from attnjax.runs.trust import shipped, sign, signed
 from attnjax.training.settings import Training
@@ -36,6 +37,8 @@ class Manifest:
         signature: the user's signature of `text` and `path`, see `attnjax.runs.trust`.
         tuned: the paths of the fields whose values were chosen by tuning.
         together: the names of the folders of the runs that are trained together, its own included.
+        imported: the digests of the modules of one's own that the experiment file imports, by file;
+            None: an earlier version of attnjax made the run.
     """
 
     experiment: FolderName
@@ -49,6 +52,7 @@ class Manifest:
     signature: str = ""
     tuned: tuple[str, ...] = ()
     together: tuple[FolderName, ...] = ()
+    imported: Mapping[str, str] | None = None
 
     def training(self, name: str) -> Any:
         """A field of the run's settings of training."""
@@ -74,6 +78,7 @@ def manifest(
         path=path,
         signature=sign(text, path),
         tuned=tuple(tuned),
+        imported=dict(loaded.imported),
     )
 
 
@@ -129,13 +134,18 @@ def load_copy(folder: Path, found: Manifest, *, trust: bool) -> ExperimentFile:
     if damage := text_damage(folder, found):
         raise UserError(damage)
     text = path.read_text(encoding="utf-8")
-    own = signed(found.signature, found.text, found.path) or shipped(found.experiment, text)
-    if not (own or trust):
+    mine = signed(found.signature, found.text, found.path)
+    if not (mine or shipped(found.experiment, text) or trust):
         raise UserError(
             f"{path} is a program that was not run by you on this machine: read it, and add "
             "--trust to run it"
         )
-    return load_text(text, name=found.experiment, path=path)
+    # modules of a path that somebody else's record names are not imported
+    loaded = load_text(
+        text, name=found.experiment, path=path, folder=Path(found.path).parent if mine else None
+    )
+    check_imported(folder, found.imported, loaded.imported)
+    return loaded
 
 
 def warn_of_text(folder: Path, found: Manifest) -> None:

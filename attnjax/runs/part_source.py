@@ -3,6 +3,8 @@
 import ast
 from collections.abc import Iterable
 
+from attnjax.experiment.own_modules import plain_source
+
 
 def changed_definitions(one: str, other: str, names: Iterable[str]) -> list[str]:
     """The names whose definitions differ between two texts of an experiment file.
@@ -32,7 +34,7 @@ def _used(text: str, names: Iterable[str]) -> dict[str, list[str]]:
         name = waiting.pop()
         if name in used or name not in definitions:
             continue
-        used[name] = [_plain(statement) for statement in definitions[name]]
+        used[name] = [plain_source(ast.unparse(statement)) for statement in definitions[name]]
         for statement in definitions[name]:
             waiting += [node.id for node in ast.walk(statement) if isinstance(node, ast.Name)]
     return used
@@ -51,21 +53,3 @@ def _defined(statement: ast.stmt) -> list[str]:
         elif isinstance(node, ast.ClassDef | ast.FunctionDef):
             found.append(node.name)
     return found
-
-
-def _plain(statement: ast.stmt) -> str:
-    """The text of a statement without comments, docstrings and layout."""
-    copy = ast.parse(ast.unparse(statement))
-    for node in ast.walk(copy):
-        body = getattr(node, "body", None)
-        if isinstance(body, list) and body and _is_text(body[0]):
-            body[:1] = [] if len(body) > 1 else [ast.Pass()]
-    return ast.unparse(copy)
-
-
-def _is_text(statement: ast.stmt) -> bool:
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )

@@ -7,6 +7,7 @@ from pathlib import Path
 from attnjax.config.constraints import NonNegativeInt
 from attnjax.config.record import Count, FolderName, known_keys, read_record
 from attnjax.evaluation.measurement import MeasurementRecord
+from attnjax.runs.provenance import Code
 from attnjax.runs.sealed import read_sealed
 
 RESULT = "result.json"
@@ -30,6 +31,8 @@ class RunResult:
         best_validation_loss: None: there were no validation examples, or the training diverged.
         parameters: the number of parameters; None: the run is a point of a tuning.
         test_set: the digest of the test split; None: there was none.
+        notes: what a reader must know of the data.
+        code: the code that made the run; None: an earlier version of attnjax did not record it.
         files: the digests of the files that belong to the result, by their names.
     """
 
@@ -45,6 +48,8 @@ class RunResult:
     best_validation_loss: float | None = None
     parameters: Count | None = None
     test_set: str | None = None
+    notes: tuple[str, ...] = ()
+    code: Code | None = None
     files: Mapping[FolderName, str]
 
 

@@ -11,6 +11,7 @@ several machines, may work on one sweep: each takes the next free group (`attnja
 
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 from rich.console import Console
 
 from attnjax.data.corpus import Corpus, Task
+from attnjax.data.overlap import with_overlap
 from attnjax.errors import Diverged, Interrupted, MachineError, exhausted
 from attnjax.evaluation.measurement import Measurement
 from attnjax.experiment import Experiment
@@ -32,6 +34,7 @@ from attnjax.runs.initial_parameters import (
 )
 from attnjax.runs.joined import announced
 from attnjax.runs.lease import Leases, Lost, Taken, leased
+from attnjax.runs.provenance import code
 from attnjax.runs.run_folder import claim_folder, has_progress, supersede, write_result
 from attnjax.runs.seed_groups import Group, seed_groups
 from attnjax.runs.sweep import Sweep, check_corpus, check_folders, unfinished_runs
@@ -60,6 +63,8 @@ def sweep(plan: Sweep, console: Console) -> dict[str, str]:
         Exception: the only group to be run failed.
     """
     chosen, work = plan.chosen(), _Work(plan, console)
+    for sentence in plan.chosen_parts():
+        work.say(sentence)
     for path in plan.loaded.ablation.tune:
         if path not in plan.grid:
             work.say(f"{path} is not tuned: the command line sets it")
@@ -113,7 +118,7 @@ class _Work:
     def corpus(self, task: Task) -> Corpus:
         """The data of a task, which are read once."""
         if task not in self._corpora:
-            self._corpora[task] = task.load()
+            self._corpora[task] = with_overlap(task.load())
             for note in self._corpora[task].notes:
                 self.say(f"data: {note}")
         return self._corpora[task]
@@ -258,7 +263,12 @@ class _Work:
             with self._console.status(doing):
                 found = finish(folder, experiment, data, outcome, initial, seed=wanted.seed)
             leases.check()
-            write_result(folder, {"variant": variant, "seed": wanted.seed, **found})
+            made = {
+                "variant": variant,
+                "seed": wanted.seed,
+                "code": asdict(code(self._plan.loaded.path)),
+            }
+            write_result(folder, {**made, **found})
             failures.forget(folder)
             self.say(f"{variant}, seed {wanted.seed}: {_shown(found)}")
 

@@ -27,6 +27,7 @@ from attnjax.experiment.load import ExperimentFile
 from attnjax.files import write_atomically
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read, text_damage, warn_of_text
 from attnjax.runs.part_source import changed_definitions
+from attnjax.runs.provenance import check_imported
 from attnjax.runs.result import RESULT, RunResult, read_result
 from attnjax.runs.sealed import file_digest, write_sealed
 from attnjax.training.checkpoint import has_checkpoints
@@ -62,7 +63,8 @@ def check(
 
     Raises:
         UserError: the experiment, a setting or a part differs (the first difference is named with
-            both values), or config.json is damaged or missing.
+            both values), a module that the file imports was changed, or config.json is damaged or
+            missing.
     """
     if not has_progress(folder):
         return
@@ -89,6 +91,7 @@ def check(
     if not own_names(wanted.settings):
         warn_of_text(folder, found)
         return
+    check_imported(folder, found.imported, wanted.imported or {})
     damage = text_damage(folder, found)
     try:
         text = (folder / EXPERIMENT).read_text(encoding="utf-8")

@@ -21,6 +21,7 @@ from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.experiment.load import ExperimentFile
 from attnjax.reporting.summary import Change, Column, Row, Summary
 from attnjax.runs.manifest import experiment_file, read, warn_of_text
+from attnjax.runs.provenance import other_versions
 from attnjax.runs.run_folder import RESULT
 from attnjax.runs.sealed import write_json
 from attnjax.runs.statements import statements
@@ -99,6 +100,7 @@ def summarize(
         title=loaded.title or loaded.name,
         note=loaded.note,
         changes=_changes(variants),
+        remarks=_remarks(variants),
         rows=rows,
         tunings=tuple(one.tuning for one in variants.values() if one.tuning is not None),
         claims=claims,
@@ -171,6 +173,23 @@ def _changes(variants: Mapping[str, VariantRuns]) -> tuple[Change, ...]:
         Change(path=path, file=ours, run=theirs, variants=tuple(names))
         for (path, ours, theirs), names in alike.items()
     )
+
+
+def _remarks(variants: Mapping[str, VariantRuns]) -> tuple[str, ...]:
+    """What a reader must know of the runs: notes on their data, and other code than this one."""
+    alike: dict[str, list[str]] = defaultdict(list)
+    for name, found in variants.items():
+        notes = [note for run in found.results.values() for note in run.notes]
+        for note in dict.fromkeys(notes):
+            alike[note].append(name)
+    data = [
+        f"data: {note}" if len(names) == len(variants) else f"data of {', '.join(names)}: {note}"
+        for note, names in alike.items()
+    ]
+    other = other_versions(
+        run.code for found in variants.values() for run in found.results.values()
+    )
+    return (*data, other) if other else tuple(data)
 
 
 def _shown(value: Any) -> str:

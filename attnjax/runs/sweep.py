@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attnjax.config.override import Override, as_far_as, override
+from attnjax.config.serialize import plain, to_json
+from attnjax.config.vary import field_at
 from attnjax.config.walk import differences
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
@@ -70,6 +72,20 @@ class Sweep:
                     f"{min(undone)}; leave {name} out by naming others with --variant"
                 )
         return chosen
+
+    def chosen_parts(self) -> list[str]:
+        """The parts that the command line chooses, with their fields: a sentence for each."""
+        variants: dict[str, list[str]] = {}
+        for name, experiment in self.chosen().items():
+            for wanted in self.overrides:
+                if wanted.choice:
+                    part = to_json(field_at(experiment, wanted.path)[1], self.loaded.own)
+                    variants.setdefault(f"{wanted.path} is {plain(part)}", []).append(name)
+        all_of_them = [*(self.variants or self.loaded.ablation.variants)]
+        return [
+            said if names == all_of_them else f"{said}, in {', '.join(names)}"
+            for said, names in variants.items()
+        ]
 
     @property
     def all_seeds(self) -> range:

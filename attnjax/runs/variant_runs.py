@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnjax.config.serialize import record_differences, to_json
+from attnjax.config.serialize import own_names, record_differences, to_json
 from attnjax.errors import UserError
 from attnjax.evaluation import sentence_stats
 from attnjax.evaluation.measurement import Measurement
@@ -15,6 +15,7 @@ from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import shortest
 from attnjax.reporting.summary import TuningRow
 from attnjax.runs.manifest import Manifest, read
+from attnjax.runs.provenance import changed_imports
 from attnjax.runs.result import RESULT, RunResult
 from attnjax.runs.run_folder import result
 from attnjax.runs.tune import tuning_row
@@ -97,6 +98,11 @@ def _differences(
     of_file = to_json(ablation.variants[name], loaded.own)
     different = record_differences(of_file, manifest.settings)
     found = {path: (ours, theirs) for path, ours, theirs in different}
+    if own_names(manifest.settings):
+        for file in changed_imports(manifest.imported, loaded.imported):
+            digests = loaded.imported[file], (manifest.imported or {})[file]
+            ours, theirs = (f"sources {digest[:10]}" for digest in digests)
+            found[f"imported.{file}"] = ours, theirs
     for path, values in ablation.tune.items():
         found.pop(path, None)
         if path not in manifest.tuned:

@@ -8,15 +8,18 @@ from attnjax.attention.linear import LinearAttention
 from attnjax.attention.mask import Window
 from attnjax.attention.position_score import Alibi
 from attnjax.attention.score import Additive, Dot, ScaledDot, Score
-from attnjax.config.override import override, split
+from attnjax.config.override import as_far_as, override, split
 from attnjax.config.vary import vary
 from attnjax.config.walk import differences
+from attnjax.data.corpora.labeled_file import LabeledFile
 from attnjax.data.corpora.parallel_text import ParallelText
-from attnjax.data.generated.sequences import Copy
+from attnjax.data.generated.sequences import Copy, Reverse
 from attnjax.decoding.beam import Beam
+from attnjax.decoding.sample import Sample
 from attnjax.errors import UserError
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import load
+from attnjax.models.feed_forward import FeedForward, GatedFeedForward
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import PreNorm
 from attnjax.runs.trust import shipped_folder
@@ -198,6 +201,64 @@ def test_none_is_no_string_and_values_that_fit_only_together_are_made_together()
             )
     with pytest.raises(UserError, match="at least min_words, 5; got 3"):
         override(base, split(["--search.max_words", "3"])[1])
+
+
+FEED_FORWARD = "model.encoder_layer.feed_forward"
+
+
+@pytest.mark.parametrize(
+    "given, words, expected",
+    [
+        (FeedForward(width=256), (), GatedFeedForward(width=256)),
+        # what the experiment did not choose has the new part's own default
+        (FeedForward(), (), GatedFeedForward()),
+        (
+            FeedForward(width=256, dropout=0.2, activation="gelu"),
+            (f"--{FEED_FORWARD}.dropout", "0.3"),
+            GatedFeedForward(width=256, dropout=0.3, activation="gelu"),
+        ),
+        (FeedForward(width=256), (f"--{FEED_FORWARD}.width", "7"), GatedFeedForward(width=7)),
+    ],
+)
+def test_a_chosen_part_keeps_what_its_predecessor_was_given(given, words, expected):
+    base = vary(BASE, {FEED_FORWARD: given})
+    choice = f"{FEED_FORWARD}:gated-feed-forward"
+    for order in ((*words, choice), (choice, *words)):
+        assert override(base, split(order)[1]).model.encoder_layer.feed_forward == expected
+
+
+def test_a_field_is_kept_if_the_new_part_allows_its_value():
+    base = Experiment(
+        task=Copy(train=48, symbols=6), model=Transformer(), search=Beam(size=7, max_words=9)
+    )
+    _, words = split(["search:sample", "task:reverse"])
+    made = override(base, words)
+    assert made.task == Reverse(train=48, symbols=6)
+    assert made.search == Sample(size=7)
+    # a number of examples is no name of a file
+    assert override(base, split(["task:parallel-text"])[1]).task == ParallelText()
+
+
+@pytest.mark.parametrize("text, label", [("2", "1"), ("a", "text"), ("label", "text")])
+def test_fields_are_checked_together_after_all_overrides(text, label):
+    base = Experiment(task=LabeledFile(), model=Transformer())
+    words = ["--task.text", text, "--task.label", label]
+    for order in (words, words[2:] + words[:2]):
+        made = override(base, split(order)[1]).task
+        assert (str(made.text), str(made.label)) == (text, label)
+    values = {"task.text": made.text, "task.label": made.label}
+    assert vary(base, values).task == made
+
+
+def test_fields_that_do_not_fit_are_refused_and_the_others_applied():
+    base = Experiment(task=LabeledFile(), model=Transformer())
+    overrides = split(["--task.text", "2", "--model.width", "8", "--training.stesp", "3"])[1]
+    made, refused = as_far_as(base, overrides)
+    assert made == vary(base, {"model.width": 8})
+    assert [str(error).partition(";")[0] for error in refused] == [
+        "no field training.stesp",
+        "task.text and task.label must be two names, or two numbers, of columns",
+    ]
 
 
 def test_a_newcomers_part_can_be_chosen_at_once():

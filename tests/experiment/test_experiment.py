@@ -1,5 +1,6 @@
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +10,7 @@ from attnjax.attention.attention import Attention
 from attnjax.attention.position import Learned
 from attnjax.attention.score import Location
 from attnjax.cli.describe import describe
+from attnjax.cli.main import main
 from attnjax.data.corpora.parallel_text import ParallelText, TabSeparated
 from attnjax.data.corpus import Encoded
 from attnjax.data.generated.sequences import Copy
@@ -98,6 +100,15 @@ def test_a_label_is_not_searched_for_as_a_sentence(tmp_path):
     replace(experiment, search=Label()).resolve(task.load())
     with pytest.raises(UserError, match="found by search:label; got Greedy, which would repeat"):
         replace(experiment, search=Greedy()).resolve(task.load())
+
+
+def test_a_sentence_is_not_searched_for_as_a_label(tmp_path, capsys):
+    with pytest.raises(UserError, match="^a Transformer writes sentences, and search:label finds"):
+        replace(BASE, search=Label()).resolve(BASE.task.load())
+    tiny, runs = Path(__file__).parents[1] / "tiny.py", tmp_path / "runs"
+    assert main(["run", str(tiny), "--runs", str(runs), "search:label"]) == 2
+    assert "a Transformer writes sentences" in capsys.readouterr().err
+    assert not runs.exists()
 
 
 def test_answers_are_no_longer_than_the_positions_are_many():

@@ -10,6 +10,7 @@ from attnjax.reporting.chart import svg
 from attnjax.reporting.number import measured
 from attnjax.reporting.runs import Point, curve, folders, picture, visible
 from attnjax.reporting.summary import Change, LeftOut, TunedPoint, TuningRow
+from attnjax.reporting.table import plain
 from tests.reporting.fake import (
     ERROR,
     EXACT,
@@ -167,9 +168,12 @@ def test_changes_and_what_is_left_out_are_said(tmp_path):
     names = tuple(row.variant for row in fake.rows)
     change = Change(path="task.folder", file="a", run="b & c", variants=names)
     gone = LeftOut(text="It <helps>.", reason="task.folder of x was changed")
-    fake = replace(fake, changes=(change,), left_out=(gone,))
+    remark = "data: 1 of 2 test sources are <seen>"
+    fake = replace(fake, changes=(change,), left_out=(gone,), remarks=(remark,))
     said = Page(page.write(tmp_path, fake).read_text(encoding="utf-8")).of("li")
     assert "task.folder: b & c (the file: a)" in said
+    assert remark in said
+    assert remark in plain(fake).splitlines()
     assert "It <helps>.: task.folder of x was changed" in said
 
 

@@ -1,6 +1,7 @@
 """What may change in an experiment file after its first run, and whose file is run unasked."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -98,6 +99,71 @@ def test_a_comment_a_variant_and_a_claim_refuse_nothing(tiny, capsys):
     capsys.readouterr()
     assert run(tiny) == 2
     assert "experiment.Cosine" not in capsys.readouterr().err
+
+
+FACTOR = """from attnjax.attention.score import dot
+
+def ten(query, key):
+    return 10 * dot(query, key)
+"""
+
+
+@pytest.fixture
+def imports(tiny) -> Path:
+    """The module that the file's own score is computed by, beside the file."""
+    tiny.write_text(
+        TEXT.replace("self.sharpness * dot(query, key)", "scaled.ten(query, key)").replace(
+            "import jax\n", "import jax\nimport scaled\n", 1
+        )
+    )
+    path = tiny.with_name("scaled.py")
+    path.write_text(FACTOR)
+    return path
+
+
+def test_a_run_of_other_imported_code_is_refused(tiny, imports, capsys):
+    assert run(tiny) == 0
+    imports.write_text(
+        FACTOR.replace("10 * dot(query, key)", "(10  *  dot(query, key))  # ten times")
+    )
+    assert run(tiny) == 0
+    assert "1 of 1 runs are there already" in capsys.readouterr().err
+    open_trained(folder(tiny))
+    imports.write_text(FACTOR.replace("10 *", "20 *"))
+    refused = (
+        f"{folder(tiny)} is a run of other code: scaled.py was changed after the run was started; "
+        "choose another --runs, or delete the run"
+    )
+    assert run(tiny) == 2
+    assert refused in capsys.readouterr().err
+    with pytest.raises(UserError, match=re.escape(refused)):
+        open_trained(folder(tiny))
+    # the report goes on, and says it
+    assert main(["report", str(tiny.parents[1] / "runs")]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"imported\.scaled\.py: sources \w{10} \(the file: sources \w{10}\)", said)
+    assert re.search(r"Cosines learn\. +imported\.scaled\.py of cosine was changed", said)
+    # a variant of attnjax's parts alone does not depend on it
+    imports.write_text(FACTOR)
+    assert run(tiny, variant="scaled") == 0
+    imports.write_text(FACTOR.replace("10 *", "20 *"))
+    shutil.rmtree(folder(tiny))
+    capsys.readouterr()
+    assert run(tiny, variant="scaled") == 0
+    assert "1 of 1 runs are there already" in capsys.readouterr().err
+
+
+def test_a_run_without_a_record_of_what_it_imported_is_read(tiny, imports, capsys):
+    assert run(tiny) == 0
+    path = folder(tiny) / "config.json"
+    content = read_sealed(path)
+    del content["imported"]
+    write_sealed(path, content)
+    imports.write_text(FACTOR.replace("10 *", "20 *"))
+    capsys.readouterr()
+    assert run(tiny) == 0
+    assert "1 of 1 runs are there already" in capsys.readouterr().err
+    open_trained(folder(tiny))
 
 
 def test_a_part_of_another_text_is_refused_and_named(tiny, capsys):

@@ -1,5 +1,6 @@
 """A classifier learns from a CSV file of the user's own, and answers with whole labels."""
 
+import html
 import io
 import sys
 from pathlib import Path
@@ -43,8 +44,15 @@ def test_train_and_predict(tmp_path, monkeypatch, capsys):
     )
     runs = tmp_path / "runs"
     assert main(["run", str(tmp_path / "mine.py"), "--runs", str(runs)]) == 0
-    said = capsys.readouterr().err
-    assert "data: 1 of 3 test examples have the label 'neither'" in said
+    said = capsys.readouterr()
+    (page,) = runs.rglob("report.html")
+    for note in (
+        "data: 1 of 3 test examples have the label 'neither'",
+        "data: 2 of 3 test sources are in the training split too: ",
+    ):
+        assert note in said.err
+        assert note in said.out
+        assert note in html.unescape(page.read_text())
     (folder,) = [path.parent for path in Path(runs).rglob("hypotheses.txt")]
     answers = (folder / "hypotheses.txt").read_text().splitlines()
     assert answers[:2] == ["very bad", "very good"]

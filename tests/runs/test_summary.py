@@ -1,13 +1,16 @@
 """What the summary says of runs that differ from their file, and of a metric of one's own."""
 
+import io
 import json
 import shutil
+from contextlib import redirect_stderr
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from attnjax.cli.main import main
+from attnjax.config.override import split
 from attnjax.config.serialize import from_json
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.experiment import Claim, Difference, Published, Value
@@ -16,9 +19,12 @@ from attnjax.reporting.summary import Summary
 from attnjax.reporting.table import plain
 from attnjax.runs.run_folder import write_result
 from attnjax.runs.summary import summarize
+from attnjax.runs.sweep import Sweep
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 EXACT = MetricKey("exact_match")
+CHOICE = "model.decoder_layer.feed_forward:gated-feed-forward"
+CHOSEN = "GatedFeedForward(width=16, activation=silu, dropout=0.0)"
 
 
 def summary_of(folder: Path) -> Summary:
@@ -30,8 +36,25 @@ def changed(tmp_path_factory) -> Path:
     """A run whose data and number of steps are not the file's."""
     folder = tmp_path_factory.mktemp("changed")
     words = ["--variant", "scaled", "--seeds", "1", "--training.steps", "1", "--task.test", "4"]
-    assert main(["run", str(TINY), "--runs", str(folder), *words]) == 0
+    with redirect_stderr(io.StringIO()) as said:
+        assert main(["run", str(TINY), "--runs", str(folder), *words, CHOICE]) == 0
+    (folder / "tiny" / "stderr.txt").write_text(said.getvalue())
     return folder / "tiny"
+
+
+def test_a_chosen_part_is_shown_with_its_fields(changed, tmp_path, capsys):
+    path = CHOICE.partition(":")[0]
+    (found,) = [one for one in summary_of(changed).changes if one.path == path]
+    assert (found.file, found.run) == (
+        "FeedForward(width=16, activation=relu, dropout=0.0)",
+        CHOSEN,
+    )
+    assert f"{path}: {CHOSEN} (the file: " in (changed / "report.html").read_text()
+    assert f"{path} is {CHOSEN}\n" in (changed / "stderr.txt").read_text()
+    overrides = tuple(split([CHOICE, "search:beam"])[1])
+    plan = Sweep(loaded=load(TINY), variants=(), seeds=1, folder=tmp_path, overrides=overrides)
+    assert plan.chosen_parts()[0].startswith("search is Beam(size=")
+    assert plan.chosen_parts()[1] == f"{path} is {CHOSEN}"
 
 
 def test_what_was_changed_from_the_file_is_said(changed, capsys):
@@ -39,10 +62,11 @@ def test_what_was_changed_from_the_file_is_said(changed, capsys):
     assert {(one.path, one.file, one.run) for one in summary.changes} == {
         ("training.steps", "6", "1"),
         ("task.test", "8", "4"),
+        (CHOICE.partition(":")[0], "FeedForward(width=16, activation=relu, dropout=0.0)", CHOSEN),
     }
     lines = plain(summary).splitlines()
     assert lines[1] == "changed from the experiment file:"
-    assert "  task.test: 4 (the file: 8)" in lines[2:4]
+    assert "  task.test: 4 (the file: 8)" in lines[2:5]
     assert "task.test: 4 (the file: 8)" in (changed / "report.html").read_text()
 
 

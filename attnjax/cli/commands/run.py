@@ -14,7 +14,7 @@ from attnjax.cli.command import (
     results_folder,
     whole_number,
 )
-from attnjax.cli.output import keep_compiled, out
+from attnjax.cli.output import keep_compiled, out, say
 from attnjax.cli.requeue import requeued
 from attnjax.config.override import Override
 from attnjax.errors import UserError
@@ -102,6 +102,8 @@ def call(
         from attnjax.cli.planned import planned
         from attnjax.runs.dry_run import dry_run as look
 
+        for sentence in plan.chosen_parts():
+            say(sentence)
         for part in planned(look(plan)):
             out().print(part)
         return

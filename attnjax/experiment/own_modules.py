@@ -1,0 +1,135 @@
+"""A user's own modules that an experiment file imports: found beside it, digested, kept apart.
+
+While a file is executed its folder is the first place where modules are looked for. Afterwards the
+path is as before, and the modules are the file's own: another file that imports a module of the
+same name gets the module of its own folder.
+"""
+
+import ast
+import hashlib
+import importlib
+import os
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+
+class OwnModules(NamedTuple):
+    """The modules that an experiment file has imported, of neither attnjax nor a library.
+
+    Attributes:
+        folder: where they were looked for first; None: nowhere but on Python's path.
+        modules: by name.
+        digests: of their source files, by the path relative to the folder.
+    """
+
+    folder: Path | None
+    modules: dict[str, ModuleType]
+    digests: dict[str, str]
+
+    def current(self, folder: Path | None) -> bool:
+        """Whether the modules are those that a file with this folder would import now."""
+        if not self.modules:
+            return True
+        return folder == self.folder and self.digests == _digests(folder, self.modules)
+
+
+_used = OwnModules(None, {}, {})
+"""The modules of the experiment file that was loaded last."""
+
+
+@contextmanager
+def imported_from(folder: Path | None) -> Iterator[OwnModules]:
+    """Let what is executed within import the modules of a folder, which are given at the end."""
+    own = OwnModules(folder, {}, {})
+    use(own)
+    before, writes = set(sys.modules), sys.dont_write_bytecode
+    first = [] if folder is None else [str(folder)]
+    sys.path[:0] = first
+    # bytecode is matched to its source by whole seconds and by size: not for files that are edited
+    sys.dont_write_bytecode = True
+    importlib.invalidate_caches()
+    try:
+        yield own
+    finally:
+        sys.dont_write_bytecode = writes
+        for one in {*first} & {*sys.path}:
+            sys.path.remove(one)
+        own.modules.update(
+            {name: sys.modules[name] for name in set(sys.modules) - before if _is_own(name)}
+        )
+        own.digests.update(_digests(folder, own.modules))
+
+
+def use(own: OwnModules) -> None:
+    """Let the modules of one experiment file be known to Python, and those of the last no more."""
+    global _used
+    for name, module in _used.modules.items():
+        if sys.modules.get(name) is module:
+            del sys.modules[name]
+    sys.modules.update(own.modules)
+    _used = own
+
+
+def _is_own(name: str) -> bool:
+    """Whether an imported module is a user's own."""
+    module = sys.modules[name]
+    file = getattr(module, "__file__", None)
+    places = [file] if file else [*getattr(module, "__path__", ())]
+    if not places or name.startswith("experiment_"):
+        return False
+    return not any(
+        Path(place).resolve().is_relative_to(one) for place in places for one in _foreign()
+    )
+
+
+@cache
+def _foreign() -> tuple[Path, ...]:
+    """The folders of Python, of its libraries, and of attnjax."""
+    paths = sysconfig.get_paths()
+    found = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    found += [place for place in sys.path if Path(place).name in ("site-packages", "dist-packages")]
+    return (*{Path(place).resolve() for place in found}, Path(__file__).resolve().parents[1])
+
+
+def _digests(folder: Path | None, modules: Mapping[str, ModuleType]) -> dict[str, str]:
+    """The digests of the modules' files; a file that is gone has the digest ""."""
+    files = [file for module in modules.values() if (file := getattr(module, "__file__", None))]
+    return {os.path.relpath(file, folder): source_digest(Path(file)) for file in sorted(files)}
+
+
+def source_digest(path: Path) -> str:
+    """The digest of a Python file; comments, docstrings and layout do not count."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return ""
+    if path.suffix == ".py":
+        content = plain_source(content.decode("utf-8-sig", "replace")).encode()
+    return hashlib.sha256(content).hexdigest()
+
+
+def plain_source(text: str) -> str:
+    """A Python text without comments, docstrings and layout."""
+    try:
+        tree = ast.parse(ast.unparse(ast.parse(text)))
+    except SyntaxError:
+        return text
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and _is_text(body[0]):
+            body[:1] = [] if len(body) > 1 else [ast.Pass()]
+    return ast.unparse(tree)
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )

@@ -1,0 +1,139 @@
+"""The code that made a run: attnjax's sources, the commit, and the modules of one's own.
+
+Modules of one's own decide what the run's parts compute: a run of other ones is refused. attnjax's
+sources change from day to day: a run of other ones is kept, and the summary says so.
+"""
+
+import hashlib
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from attnjax.errors import UserError
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Commit:
+    """The commit that git has checked out, and whether its files are unchanged.
+
+    None: git does not know the file, or there is no git.
+    """
+
+    commit: str | None = None
+    clean: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sources(Commit):
+    """A version of attnjax: the digest of its sources, and their commit."""
+
+    digest: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Code:
+    """The code of a run: attnjax's, and the commit of the experiment file."""
+
+    attnjax: Sources
+    experiment: Commit = Commit()
+
+
+def check_imported(folder: Path, then: Mapping[str, str] | None, now: Mapping[str, str]) -> None:
+    """Refuse a run whose parts were made of other modules than there are now.
+
+    Args:
+        folder: the run's folder.
+        then: the digests of the modules that the run's experiment file imported; None: an earlier
+            version of attnjax did not record them.
+        now: the digests of those that the file imports now.
+
+    Raises:
+        UserError: a module was changed.
+    """
+    for file in changed_imports(then, now):
+        raise UserError(
+            f"{folder} is a run of other code: {file} was changed after the run was started; "
+            "choose another --runs, or delete the run"
+        )
+
+
+def changed_imports(then: Mapping[str, str] | None, now: Mapping[str, str]) -> list[str]:
+    """The files of modules that were changed; the arguments are those of `check_imported`.
+
+    A module that only one of the two imports is none: what uses it was changed then.
+    """
+    return [file for file, digest in (then or {}).items() if now.get(file, digest) != digest]
+
+
+def code(experiment: Path) -> Code:
+    """The code of a run, for its result.
+
+    Args:
+        experiment: the path of the experiment file.
+    """
+    return Code(attnjax=sources(), experiment=commit(experiment.resolve()))
+
+
+def sources() -> Sources:
+    """The version of attnjax that is running."""
+    known = commit(PACKAGE / "__init__.py")
+    return Sources(digest=library_digest(), commit=known.commit, clean=known.clean)
+
+
+@cache
+def library_digest() -> str:
+    """The digest of all Python files of attnjax."""
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        digest.update(f"{path.relative_to(PACKAGE)}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+@cache
+def commit(file: Path) -> Commit:
+    """The commit that git has checked out around a file."""
+    # a file of a virtual environment lies in a repository, and is not of it
+    if _git(file.parent, "ls-files", "--error-unmatch", file.name) is None:
+        return Commit()
+    changed = _git(file.parent, "status", "--porcelain", "--untracked-files=no")
+    return Commit(commit=_git(file.parent, "rev-parse", "HEAD"), clean=changed == "")
+
+
+def other_versions(made: Iterable[Code | None]) -> str | None:
+    """The number of runs that another version of attnjax finished, in a sentence; None: no run.
+
+    Args:
+        made: the code of each run; None: an earlier version did not record it, so it is not
+            counted.
+    """
+    other = [each.attnjax for each in made if each and each.attnjax.digest != library_digest()]
+    if not other:
+        return None
+    versions = dict.fromkeys(map(_version, other))
+    runs = "1 run is" if len(other) == 1 else f"{len(other)} runs are"
+    return (
+        f"{runs} of another version of attnjax ({', '.join(versions)}) than this one "
+        f"({_version(sources())})"
+    )
+
+
+def _version(made: Sources) -> str:
+    """A version of attnjax in words: the commit, if its files are unchanged, and the digest."""
+    digest = f"sources {made.digest[:10]}"
+    if made.commit is None:
+        return digest
+    return f"commit {made.commit[:10]}{'' if made.clean else ', changed'}, {digest}"
+
+
+def _git(folder: Path, *words: str) -> str | None:
+    """What git prints; None: it fails."""
+    command = ["git", "-C", str(folder), *words]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

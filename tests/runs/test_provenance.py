@@ -1,0 +1,80 @@
+"""A run records the code that made it, and a summary tells other code from this."""
+
+import json
+import shutil
+import subprocess
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from attnjax.experiment.load import load
+from attnjax.runs import provenance
+from attnjax.runs.run_folder import RESULT
+from attnjax.runs.sealed import read_sealed, write_sealed
+from attnjax.runs.summary import summarize
+
+TINY = Path(__file__).parents[1] / "tiny.py"
+
+
+@pytest.fixture
+def runs(tiny_runs, tmp_path) -> Path:
+    """A copy of the finished runs of the tiny file, to be changed."""
+    return Path(shutil.copytree(tiny_runs / "tiny", tmp_path / "tiny"))
+
+
+def remarks(runs: Path) -> tuple[str, ...]:
+    return summarize(runs, load(TINY)).remarks
+
+
+def test_runs_of_other_sources_are_counted(runs, monkeypatch):
+    record = json.loads((runs / "scaled" / "seed-0" / RESULT).read_text())["code"]
+    assert record == asdict(provenance.code(TINY))
+    assert record["attnjax"]["digest"] == provenance.library_digest()
+    assert remarks(runs) == ()
+    monkeypatch.setattr(provenance, "library_digest", lambda: "f" * 64)
+    (said,) = remarks(runs)
+    before = f"sources {record['attnjax']['digest'][:10]}"
+    assert said.startswith("4 runs are of another version of attnjax (")
+    assert f"{before}) than this one (" in said
+    assert said.endswith("sources ffffffffff)")
+    # an earlier version did not record its code: nothing is known of such a run
+    for path in runs.glob(f"scaled/seed-*/{RESULT}"):
+        content = read_sealed(path)
+        del content["code"], content["notes"]
+        write_sealed(path, content)
+    assert remarks(runs)[0].startswith("2 runs are of another version")
+
+
+def test_the_digest_is_of_every_source(tmp_path, monkeypatch):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "a.py").write_text("x = 1\n")
+    monkeypatch.setattr(provenance, "PACKAGE", tmp_path)
+    found = []
+    for name, text in (("a.py", "x = 2\n"), ("deep/b.py", ""), ("style.css", "")):
+        found.append(provenance.library_digest.__wrapped__())
+        (tmp_path / name).write_text(text)
+    found.append(provenance.library_digest.__wrapped__())
+    assert len(set(found)) == 3
+    assert found[2] == found[3], "the style of a page is no source"
+
+
+def test_the_commit_and_whether_the_files_are_unchanged(tmp_path):
+    def git(*words: str) -> str:
+        author = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        command = ["git", "-C", str(tmp_path), *author, *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    commit = provenance.commit.__wrapped__
+    file = tmp_path / "a.py"
+    file.write_text("x = 1\n")
+    assert commit(file) == provenance.Commit()
+    git("init")
+    assert commit(file) == provenance.Commit()
+    git("add", "a.py")
+    git("commit", "-m", "a")
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "result.json").write_text("{}")
+    assert commit(file) == provenance.Commit(commit=git("rev-parse", "HEAD"), clean=True)
+    file.write_text("x = 2\n")
+    assert commit(file) == provenance.Commit(commit=git("rev-parse", "HEAD"), clean=False)
