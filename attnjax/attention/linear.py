@@ -64,7 +64,7 @@ class LinearState(NamedTuple):
     log_scale: jax.Array
 
 
-class Sums(NamedTuple):
+class LinearSums(NamedTuple):
     """The numerator and the denominator of contexts, both divided by exp(m).
 
     Attributes:
@@ -77,11 +77,11 @@ class Sums(NamedTuple):
     total: jax.Array
     log_scale: jax.Array
 
-    def plus(self, other: "Sums") -> "Sums":
+    def plus(self, other: "LinearSums") -> "LinearSums":
         """The sums over the keys of both."""
         log_scale = jnp.maximum(self.log_scale, other.log_scale)
         mine, theirs = (jnp.exp(x.log_scale - log_scale) for x in (self, other))
-        return Sums(
+        return LinearSums(
             mine * self.numerator + theirs * other.numerator,
             mine * self.total + theirs * other.total,
             log_scale,
@@ -114,7 +114,7 @@ def add_keys(state: LinearState, memory: LinearMemory) -> LinearState:
     )
 
 
-def read_state(query: jax.Array, state: LinearState) -> Sums:
+def read_state(query: jax.Array, state: LinearState) -> LinearSums:
     """The sums of queries that see the keys of a state.
 
     Args:
@@ -124,10 +124,10 @@ def read_state(query: jax.Array, state: LinearState) -> Sums:
     Source: Katharopoulos et al. 2020, eqs. 6 and 20.
     """
     features, log_scale = _scaled(query + jnp.swapaxes(state.log_scale, -1, -2))
-    return Sums(features @ state.values, features @ state.keys, log_scale)
+    return LinearSums(features @ state.values, features @ state.keys, log_scale)
 
 
-def read_keys(query: jax.Array, memory: LinearMemory) -> Sums:
+def read_keys(query: jax.Array, memory: LinearMemory) -> LinearSums:
     """The sums of queries that see all keys of a memory, by their products [..., T, S].
 
     Args:
@@ -137,10 +137,10 @@ def read_keys(query: jax.Array, memory: LinearMemory) -> Sums:
     largest = _largest(memory)
     features, log_scale = _scaled(query + largest)
     products = features @ jnp.swapaxes(jnp.exp(memory.log_features - largest), -1, -2)
-    return Sums(products @ memory.value, products.sum(-1, keepdims=True), log_scale)
+    return LinearSums(products @ memory.value, products.sum(-1, keepdims=True), log_scale)
 
 
-def read_earlier(query: jax.Array, memory: LinearMemory) -> Sums:
+def read_earlier(query: jax.Array, memory: LinearMemory) -> LinearSums:
     """The sums of T queries, each of the keys up to its own; T is a power of 2.
 
     A block of queries sees all keys of the blocks before it, each feature at the scale of these
@@ -165,8 +165,8 @@ def read_earlier(query: jax.Array, memory: LinearMemory) -> Sums:
     own = read_earlier(alone(query), LinearMemory(*map(alone, memory)))
     before = jnp.arange(length)[None] < size * jnp.arange(count)[:, None]
     every = LinearMemory(*(x[..., None, :, :] for x in memory))
-    sums = Sums(*map(blocks, own)).plus(read_keys(blocks(query), _hide(every, before)))
-    return Sums(*(x.reshape(*leading, length, x.shape[-1]) for x in sums))
+    sums = LinearSums(*map(blocks, own)).plus(read_keys(blocks(query), _hide(every, before)))
+    return LinearSums(*(x.reshape(*leading, length, x.shape[-1]) for x in sums))
 
 
 def read_allowed(query: jax.Array, memory: LinearMemory, allowed: jax.Array) -> jax.Array:
