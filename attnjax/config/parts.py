@@ -11,6 +11,7 @@ from types import NoneType
 from typing import Any
 
 from attnjax.config.constraints import alternatives
+from attnjax.config.walk import field_types
 from attnjax.errors import UserError, unknown
 
 ROOMS_OF_PARTS = ("attention", "data", "decoding", "evaluation", "models", "training")
@@ -20,7 +21,8 @@ ROOMS_OF_PARTS = ("attention", "data", "decoding", "evaluation", "models", "trai
 def parts(hint: Any) -> dict[str, type | None]:
     """The parts that an annotation allows, by their names on the command line.
 
-    Classes with abstract methods are left out; None is named "none".
+    Classes with abstract methods are left out, and those with arrays in their fields, which no
+    experiment could record; None is named "none".
     """
     found: dict[str, type | None] = {kebab(kind.__name__): kind for kind in _kinds(hint)}
     optional = NoneType in (kind for kind, _ in alternatives(hint))
@@ -83,7 +85,16 @@ def _kinds(hint: Any) -> list[type]:
         for base, _ in alternatives(hint)
         if isinstance(base, type) and dataclasses.is_dataclass(base)
         for kind in _below(base)
+        if not _holds_array(kind)
     ]
+
+
+def _holds_array(kind: type) -> bool:
+    """Whether a field of the class is an array."""
+    from jax import Array  # imported with the parts: naming no part, nobody waits for it
+
+    hints = field_types(kind).values()
+    return any(one is Array for hint in hints for one, _ in alternatives(hint))
 
 
 def first_line(kind: type | None) -> str:
