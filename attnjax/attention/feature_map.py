@@ -1,7 +1,8 @@
 """Feature maps phi of linear attention: phi(q) . phi(k) says how well a query fits a key.
 
 A map gives the logarithm of its features, which are positive. Linear attention subtracts the
-largest before it takes the exponential, so that no feature overflows in any dtype.
+largest of all keys before it takes the exponential, so that no feature overflows in any dtype and
+no sum of a query's products underflows.
 """
 
 from abc import ABC, abstractmethod

@@ -40,7 +40,7 @@ def hard(
 
     Source: Xu et al. 2015, section 4.1, eq. 8 and 9; Maddison et al. 2014 (the draw).
     """
-    return _strongest(_perturbed(logits, key), mask)
+    return _strongest(_perturbed(logits, key), mask).astype(logits.dtype)
 
 
 def straight_through(
@@ -70,7 +70,8 @@ def straight_through(
     perturbed = _perturbed(logits, key)
     soft = softmax(perturbed / temperature, mask)
     # The term in brackets is exactly 0, so the weights are exactly 0 and 1.
-    return _strongest(perturbed, mask) + (soft - jax.lax.stop_gradient(soft))
+    weights = _strongest(perturbed, mask) + (soft - jax.lax.stop_gradient(soft))
+    return weights.astype(logits.dtype)
 
 
 def log_softmax(logits: jax.Array, mask: jax.Array | None = None) -> jax.Array:
@@ -82,7 +83,8 @@ def log_softmax(logits: jax.Array, mask: jax.Array | None = None) -> jax.Array:
 
 
 def _perturbed(logits: jax.Array, key: jax.Array | None) -> jax.Array:
-    return logits if key is None else logits + gumbel(key, logits.shape).astype(logits.dtype)
+    """Logits plus their draws, in float32 or wider: no two draws are rounded to one number."""
+    return logits if key is None else logits + gumbel(key, logits.shape)
 
 
 def _strongest(perturbed: jax.Array, mask: jax.Array | None) -> jax.Array:

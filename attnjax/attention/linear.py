@@ -24,34 +24,39 @@ from attnjax.attention.position import Positions
 from attnjax.errors import UserError
 
 CHUNK = 64
-"""Causal queries are read in chunks of so many. A query sees the keys of its own chunk one by one,
-those before it by their sums."""
+"""Causal queries are read in chunks of so many, a power of 2. A query sees the keys of its own
+chunk by products, those before it by their sums."""
+
+BLOCKS = 8
+"""A chunk is read in so many blocks, and a block again, until each is one query."""
 
 NO_KEY = -1e30
-"""The log-scale where there is no key: exp of it is 0, and the difference of two is not NaN."""
+"""The log-scale of a feature that no key has: the features of hidden keys, exp(-inf - NO_KEY), are
+0, and the difference of two such scales is not NaN."""
 
 
 class LinearMemory(NamedTuple):
-    """The keys' features, divided by each key's largest, and the values: phi(k_s) = exp(c_s) f_s.
+    """The logarithms of the keys' features, and the values.
 
     Attributes:
-        features: f, [..., S, F], from 0 to 1.
-        log_scale: c, [..., S, 1]; a constant for the gradient.
+        log_features: log phi(k_s), [..., S, F]; -inf if the key is hidden.
         value: [..., S, V].
     """
 
-    features: jax.Array
-    log_scale: jax.Array
+    log_features: jax.Array
     value: jax.Array
 
 
 class LinearState(NamedTuple):
-    """S and z of some keys, both divided by exp(c).
+    """S and z of some keys, each feature divided by exp(c), its largest among the keys.
+
+    A feature of z is from 1 to the number of keys, however small the keys' features are. So a query
+    that adds c to its own logarithms fits some key, whatever its features.
 
     Attributes:
         values: S, [..., F, V].
-        keys: z, [..., 1, F].
-        log_scale: c, the largest of the keys, [..., 1, 1]; a constant for the gradient.
+        keys: z, [..., F, 1].
+        log_scale: c, [..., F, 1]; a constant for the gradient.
     """
 
     values: jax.Array
@@ -59,65 +64,127 @@ class LinearState(NamedTuple):
     log_scale: jax.Array
 
 
+class LinearSums(NamedTuple):
+    """The numerator and the denominator of contexts, both divided by exp(m).
+
+    Attributes:
+        numerator: [..., T, V].
+        total: the denominator, [..., T, 1]; at least 1 if the query sees a key, else 0.
+        log_scale: m, [..., T, 1]; a constant for the gradient.
+    """
+
+    numerator: jax.Array
+    total: jax.Array
+    log_scale: jax.Array
+
+    def plus(self, other: "LinearSums") -> "LinearSums":
+        """The sums over the keys of both."""
+        log_scale = jnp.maximum(self.log_scale, other.log_scale)
+        mine, theirs = (jnp.exp(x.log_scale - log_scale) for x in (self, other))
+        return LinearSums(
+            mine * self.numerator + theirs * other.numerator,
+            mine * self.total + theirs * other.total,
+            log_scale,
+        )
+
+    def context(self) -> jax.Array:
+        """The quotient, [..., T, V]; 0 if the query sees no key."""
+        empty = self.total == 0
+        return jnp.where(empty, 0, self.numerator / jnp.where(empty, 1, self.total))
+
+
 def empty_state(memory: LinearMemory) -> LinearState:
     """S and z of no key, in the shapes of this memory."""
-    *leading, _, features = memory.features.shape
-    wide = jnp.result_type(memory.features, memory.value)
-    return LinearState(
-        jnp.zeros((*leading, features, memory.value.shape[-1]), wide),
-        jnp.zeros((*leading, 1, features), memory.features.dtype),
-        jnp.full((*leading, 1, 1), NO_KEY, memory.log_scale.dtype),
-    )
+    *leading, _, features = memory.log_features.shape
+    wide = jnp.result_type(memory.log_features, memory.value)
+    none = jnp.zeros((*leading, features, 1), memory.log_features.dtype)
+    values = jnp.zeros((*leading, features, memory.value.shape[-1]), wide)
+    return LinearState(values, none, jnp.full_like(none, NO_KEY))
 
 
 def add_keys(state: LinearState, memory: LinearMemory) -> LinearState:
     """S and z with all keys of a memory. Katharopoulos et al. 2020, eqs. 18 and 19."""
-    log_scale = jnp.maximum(state.log_scale, memory.log_scale.max(-2, keepdims=True))
+    log_scale = jnp.maximum(state.log_scale, jnp.swapaxes(_largest(memory), -1, -2))
     before = jnp.exp(state.log_scale - log_scale)
-    features = memory.features * jnp.exp(memory.log_scale - log_scale)
+    features = jnp.exp(jnp.swapaxes(memory.log_features, -1, -2) - log_scale)
     return LinearState(
-        before * state.values + jnp.einsum("...sf,...sv->...fv", features, memory.value),
-        before * state.keys + features.sum(-2, keepdims=True),
+        before * state.values + features @ memory.value,
+        before * state.keys + features.sum(-1, keepdims=True),
         log_scale,
     )
 
 
-def read_state(query: jax.Array, state: LinearState) -> jax.Array:
-    """The context phi(q) S / (phi(q) . z) of queries that see only the keys of a state.
+def read_state(query: jax.Array, state: LinearState) -> LinearSums:
+    """The sums of queries that see the keys of a state.
 
     Args:
-        query: features, [..., T, F]; a factor of a query's features cancels.
+        query: log phi(q_t), [..., T, F].
         state: of the keys.
-
-    Returns:
-        [..., T, V]; 0 if there is no key.
 
     Source: Katharopoulos et al. 2020, eqs. 6 and 20.
     """
-    return _ratio(query @ state.values, _products(query, state.keys))
+    features, log_scale = _scaled(query + jnp.swapaxes(state.log_scale, -1, -2))
+    return LinearSums(features @ state.values, features @ state.keys, log_scale)
 
 
-def read_keys(
-    query: jax.Array, state: LinearState, memory: LinearMemory, allowed: jax.Array
-) -> jax.Array:
-    """The context of queries that see the keys of a state and the allowed keys of a memory.
+def read_keys(query: jax.Array, memory: LinearMemory) -> LinearSums:
+    """The sums of queries that see all keys of a memory, by their products [..., T, S].
 
     Args:
-        query: features, [..., T, F].
-        state: of the keys that all queries see.
-        memory: of S other keys.
+        query: log phi(q_t), [..., T, F].
+        memory: of few keys.
+    """
+    largest = _largest(memory)
+    features, log_scale = _scaled(query + largest)
+    products = features @ jnp.swapaxes(jnp.exp(memory.log_features - largest), -1, -2)
+    return LinearSums(products @ memory.value, products.sum(-1, keepdims=True), log_scale)
+
+
+def read_earlier(query: jax.Array, memory: LinearMemory) -> LinearSums:
+    """The sums of T queries, each of the keys up to its own; T is a power of 2.
+
+    A block of queries sees all keys of the blocks before it, each feature at the scale of these
+    keys; each block by itself is the same problem.
+
+    Args:
+        query: log phi(q_t), [..., T, F].
+        memory: of T keys.
+    """
+    *leading, length, _ = query.shape
+    if length == 1:
+        return read_keys(query, memory)
+    count = min(BLOCKS, length)
+    size = length // count
+
+    def blocks(x: jax.Array) -> jax.Array:
+        return x.reshape(*leading, count, size, x.shape[-1])
+
+    def alone(x: jax.Array) -> jax.Array:
+        return x.reshape(-1, size, x.shape[-1])
+
+    own = read_earlier(alone(query), LinearMemory(*map(alone, memory)))
+    before = jnp.arange(length)[None] < size * jnp.arange(count)[:, None]
+    every = LinearMemory(*(x[..., None, :, :] for x in memory))
+    sums = LinearSums(*map(blocks, own)).plus(read_keys(blocks(query), _hide(every, before)))
+    return LinearSums(*(x.reshape(*leading, length, x.shape[-1]) for x in sums))
+
+
+def read_allowed(query: jax.Array, memory: LinearMemory, allowed: jax.Array) -> jax.Array:
+    """The context [..., T, V] of queries that each see other keys, one query after the other.
+
+    Args:
+        query: log phi(q_t), [..., T, F].
+        memory: of S keys.
         allowed: booleans [..., T, S].
     """
-    scale = jnp.swapaxes(memory.log_scale, -1, -2)
-    largest = jnp.where(allowed, scale, NO_KEY).max(-1, keepdims=True)
-    largest = jnp.maximum(largest, state.log_scale)
-    products = jnp.einsum("...tf,...sf->...ts", query, memory.features)
-    products = jnp.where(allowed, products * jnp.exp(jnp.minimum(scale - largest, 0)), 0)
-    before = jnp.exp(state.log_scale - largest)
-    return _ratio(
-        products @ memory.value + before * (query @ state.values),
-        products.sum(-1, keepdims=True) + before * _products(query, state.keys),
-    )
+
+    @jax.checkpoint
+    def read(row: tuple[jax.Array, jax.Array]) -> jax.Array:
+        query, allowed = row
+        return read_keys(query[..., None, :], _hide(memory, allowed)).context()[..., 0, :]
+
+    context = jax.lax.map(read, (jnp.moveaxis(query, -2, 0), jnp.moveaxis(allowed, -2, 0)))
+    return jnp.moveaxis(context, 0, -2)
 
 
 def causal_linear(query: jax.Array, memory: LinearMemory) -> jax.Array:
@@ -127,7 +194,7 @@ def causal_linear(query: jax.Array, memory: LinearMemory) -> jax.Array:
     T F V / C, and within a chunk the products [C, C] of queries and keys.
 
     Args:
-        query: features, [..., T, F].
+        query: log phi(q_t), [..., T, F].
         memory: of T keys.
 
     Returns:
@@ -136,9 +203,7 @@ def causal_linear(query: jax.Array, memory: LinearMemory) -> jax.Array:
     Source: Katharopoulos et al. 2020, eqs. 10 to 12; the chunks are ours.
     """
     length = query.shape[-2]
-    size = min(CHUNK, length)
-    square = (*query.shape[:-2], size, size)
-    allowed = jnp.broadcast_to(jnp.tril(jnp.ones((size, size), bool)), square)
+    size = min(CHUNK, 1 << (length - 1).bit_length())
 
     def chunks(x: jax.Array, filler: float = 0.0) -> jax.Array:
         """[..., T, any] -> [T / C, ..., C, any]."""
@@ -151,10 +216,10 @@ def causal_linear(query: jax.Array, memory: LinearMemory) -> jax.Array:
         state: LinearState, chunk: tuple[jax.Array, LinearMemory]
     ) -> tuple[LinearState, jax.Array]:
         query, memory = chunk
-        return add_keys(state, memory), read_keys(query, state, memory, allowed)
+        context = read_state(query, state).plus(read_earlier(query, memory)).context()
+        return add_keys(state, memory), context
 
-    features, log_scale, value = memory
-    split = LinearMemory(chunks(features), chunks(log_scale, NO_KEY), chunks(value))
+    split = LinearMemory(chunks(memory.log_features, -jnp.inf), chunks(memory.value))
     _, context = jax.lax.scan(read, empty_state(memory), (chunks(query), split))
     context = jnp.moveaxis(context, 0, -3)
     return context.reshape(*context.shape[:-3], -1, context.shape[-1])[..., :length, :]
@@ -168,8 +233,8 @@ class LinearAttention(AttentionBase):
     gives the context 0.
 
     The masks are `Padding` and `Causal`: any other rule, like a bias, says something of each pair
-    of a query and a key, and T S products would have to be computed. `Causal` computes them itself
-    if positions are given, or if there are not as many queries as keys.
+    of a query and a key, and T S products would have to be computed. `Causal` computes them itself,
+    one query after the other, if positions are given or there are not as many queries as keys.
 
     Attributes:
         feature_map: phi.
@@ -183,8 +248,8 @@ class LinearAttention(AttentionBase):
     feature_map: FeatureMap = field(default_factory=EluPlusOne)
 
     def prepare(self, key: jax.Array, value: jax.Array) -> LinearMemory:
-        """Keys [..., S, K] and values [..., S, V] -> the keys' features, and the values."""
-        return LinearMemory(*_scaled(self.feature_map(key)), value)
+        """Keys [..., S, K] and values [..., S, V] -> the keys' log features, and the values."""
+        return LinearMemory(self.feature_map(key), value)
 
     def start(self, memory: LinearMemory) -> LinearState:
         """S and z of no key."""
@@ -195,7 +260,7 @@ class LinearAttention(AttentionBase):
     ) -> tuple[jax.Array, LinearState]:
         """Add the word's key to the state, then read the state."""
         state = add_keys(state, memory)
-        context = read_state(self._features(query), state)
+        context = read_state(self.feature_map(query), state).context()
         return context.astype(memory.value.dtype), state
 
     def attend(
@@ -209,40 +274,39 @@ class LinearAttention(AttentionBase):
     ) -> jax.Array:
         """Queries [..., T, K] -> context [..., T, V]."""
         del deterministic
-        dtype, features = memory.value.dtype, self._features(query)
+        dtype, features = memory.value.dtype, self.feature_map(query)
         present, causal = _rules(as_mask(mask, query))
         if present is not None:
             memory = _hide(memory, present)
         if not causal:
-            context = read_state(features, add_keys(empty_state(memory), memory))
+            context = read_state(features, add_keys(empty_state(memory), memory)).context()
         elif all(x is None for x in positions) and query.shape[-2] == memory.value.shape[-2]:
             context = causal_linear(features, memory)
         else:
             allowed = Causal().dense(positions.filled(query, memory.value))
             shape = (*query.shape[:-1], memory.value.shape[-2])
             allowed = jnp.broadcast_to(allowed, shape)
-            context = read_keys(features, empty_state(memory), memory, allowed)
+            context = read_allowed(features, memory, allowed)
         return context.astype(dtype)
-
-    def _features(self, query: jax.Array) -> jax.Array:
-        """The queries' features [..., T, F]; their scale cancels."""
-        features, _ = _scaled(self.feature_map(query))
-        return features
 
 
 def _scaled(log_features: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Features over their largest, and the logarithm of the largest, [..., S, 1]."""
-    log_scale = jax.lax.stop_gradient(log_features.max(-1, keepdims=True))
+    """Features over their largest, and the logarithm of the largest, [..., T, 1]."""
+    log_scale = log_features.max(-1, keepdims=True, initial=NO_KEY)
+    log_scale = jax.lax.stop_gradient(log_scale)
     return jnp.exp(log_features - log_scale), log_scale
+
+
+def _largest(memory: LinearMemory) -> jax.Array:
+    """The largest logarithm of each feature, [..., 1, F]; a constant for the gradient."""
+    largest = memory.log_features.max(-2, keepdims=True, initial=NO_KEY)
+    return jax.lax.stop_gradient(largest)
 
 
 def _hide(memory: LinearMemory, present: jax.Array) -> LinearMemory:
     """The memory without the keys where booleans [..., S] are False."""
-    present = present[..., None]
-    features, log_scale, value = memory
-    return LinearMemory(
-        jnp.where(present, features, 0), jnp.where(present, log_scale, NO_KEY), value
-    )
+    log_features = jnp.where(present[..., None], memory.log_features, -jnp.inf)
+    return memory._replace(log_features=log_features)
 
 
 def _rules(mask: Mask | None) -> tuple[jax.Array | None, bool]:
@@ -260,14 +324,3 @@ def _rules(mask: Mask | None) -> tuple[jax.Array | None, bool]:
             )
     present = [rule.present for rule in rules if isinstance(rule, Padding)]
     return reduce(and_, present) if present else None, any(isinstance(r, Causal) for r in rules)
-
-
-def _products(query: jax.Array, key: jax.Array) -> jax.Array:
-    """phi(q) . z: [..., T, F], [..., 1, F] -> [..., T, 1]."""
-    return jnp.einsum("...tf,...sf->...ts", query, key)
-
-
-def _ratio(numerator: jax.Array, total: jax.Array) -> jax.Array:
-    """Numerator [..., T, V] over total [..., T, 1]; 0 where the total is 0."""
-    empty = total == 0
-    return jnp.where(empty, 0, numerator / jnp.where(empty, 1, total))

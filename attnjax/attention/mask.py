@@ -150,7 +150,7 @@ def join(*masks: Mask | None) -> Mask | None:
 class And(Mask):
     """The conjunction of several masks; without any, everything is allowed."""
 
-    conjuncts: tuple[Mask, ...]
+    conjuncts: tuple[Mask, ...] = ()
 
     def dense(self, positions: Positions) -> jax.Array:
         """Allow what every conjunct allows."""

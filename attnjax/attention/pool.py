@@ -38,8 +38,8 @@ def relative_sum(
 ) -> jax.Array:
     """Sum of values that know their distance: context[t] = sum_s weights[t, s] (value[s] + a[s-t]).
 
-    Distances are clipped to [-k, k]. The weights of equal distances are added up before they meet
-    their vector, so that no [T, S, V] array is made.
+    Distances are clipped to [-k, k]. The weights of equal distances are added up, in float32 or
+    wider, before they meet their vector, so that no [T, S, V] array is made.
 
     Args:
         weights: [..., T, S].
@@ -56,7 +56,8 @@ def relative_sum(
     index = jnp.broadcast_to(clipped_distance(positions, distances // 2), weights.shape)
     rows = (-1, weights.shape[-1])
     add_up = jax.vmap(partial(jax.ops.segment_sum, num_segments=distances))
-    total = add_up(weights.reshape(rows), index.reshape(rows))
+    wide = weights.astype(jnp.promote_types(weights.dtype, jnp.float32))
+    total = add_up(wide.reshape(rows), index.reshape(rows))
     total = total.reshape(*weights.shape[:-1], distances)
     return weighted_sum(weights, value) + weighted_sum(total, by_distance.astype(value.dtype))
 

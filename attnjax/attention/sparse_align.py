@@ -71,12 +71,17 @@ def top_k(logits: jax.Array, mask: jax.Array | None, k: int) -> jax.Array:
 def _allowed(
     project: Callable[[jax.Array], jax.Array], logits: jax.Array, mask: jax.Array | None
 ) -> jax.Array:
-    """Weights of the allowed logits alone; a row that may attend to nothing is 0."""
+    """Weights of the allowed logits alone; a row that may attend to nothing is 0.
+
+    They are computed in float32 or wider: in bfloat16 no count of keys passes 256.
+    """
     mask = jnp.ones(logits.shape, bool) if mask is None else jnp.broadcast_to(mask, logits.shape)
-    tame = jnp.where(mask, logits, 0)
-    largest = tame.max(-1, keepdims=True, where=mask, initial=jnp.finfo(logits.dtype).min)
+    wide = jnp.promote_types(logits.dtype, jnp.float32)
+    tame = jnp.where(mask, logits, 0).astype(wide)
+    largest = tame.max(-1, keepdims=True, where=mask, initial=jnp.finfo(wide).min)
     below = jnp.maximum(tame - jax.lax.stop_gradient(largest), LOWEST)
-    return jnp.where(mask, project(jnp.where(mask, below, LOWEST)), 0)
+    weights = project(jnp.where(mask, below, LOWEST))
+    return jnp.where(mask, weights, 0).astype(logits.dtype)
 
 
 LOWEST = -4.0

@@ -4,12 +4,14 @@ import dataclasses
 import inspect
 import pkgutil
 import re
+from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 from types import NoneType
 from typing import Any
 
 from attnjax.config.constraints import alternatives
+from attnjax.config.walk import field_types
 from attnjax.errors import UserError, unknown
 
 ROOMS_OF_PARTS = ("attention", "data", "decoding", "evaluation", "models", "training")
@@ -19,7 +21,8 @@ ROOMS_OF_PARTS = ("attention", "data", "decoding", "evaluation", "models", "trai
 def parts(hint: Any) -> dict[str, type | None]:
     """The parts that an annotation allows, by their names on the command line.
 
-    Classes with abstract methods are left out; None is named "none".
+    Classes with abstract methods are left out, and those with arrays in their fields, which no
+    experiment could record; None is named "none".
     """
     found: dict[str, type | None] = {kebab(kind.__name__): kind for kind in _kinds(hint)}
     optional = NoneType in (kind for kind, _ in alternatives(hint))
@@ -42,13 +45,36 @@ def part(hint: Any, name: str, path: str) -> type | None:
     if name not in options:
         raise unknown(f"part for {path}:", name, options)
     kinds = [kind for kind in _kinds(hint) if kebab(kind.__name__) == name]
-    shipped = [kind for kind in kinds if kind.__module__.startswith("attnjax.")]
+    shipped = [kind for kind in kinds if _is_shipped(kind)]
     if shipped and len(shipped) < len(kinds):
         raise UserError(
             f"{path}:{name} is ambiguous: {shipped[0].__module__}.{shipped[0].__name__} and a "
             f"class of your own are both named {shipped[0].__name__}; rename your own"
         )
     return options[name]
+
+
+def check_names(own: Iterable[type]) -> None:
+    """Refuse classes of a user that have the name of a shipped part of their kind.
+
+    Raises:
+        UserError: a name is a shipped part's; both classes are named.
+    """
+    for kind in own:
+        bases = [base for base in kind.__mro__[1:] if dataclasses.is_dataclass(base)]
+        if inspect.isabstract(kind) or _is_shipped(kind) or not any(map(_is_shipped, bases)):
+            continue
+        _import_parts()
+        for other in (other for base in filter(_is_shipped, bases) for other in _below(base)):
+            if _is_shipped(other) and kebab(other.__name__) == kebab(kind.__name__):
+                raise UserError(
+                    f"{other.__module__}.{other.__name__} and a class of your own are both named "
+                    f"{other.__name__}; rename your own"
+                )
+
+
+def _is_shipped(kind: type) -> bool:
+    return kind.__module__.startswith("attnjax.")
 
 
 def _kinds(hint: Any) -> list[type]:
@@ -59,7 +85,16 @@ def _kinds(hint: Any) -> list[type]:
         for base, _ in alternatives(hint)
         if isinstance(base, type) and dataclasses.is_dataclass(base)
         for kind in _below(base)
+        if not _holds_array(kind)
     ]
+
+
+def _holds_array(kind: type) -> bool:
+    """Whether a field of the class is an array."""
+    from jax import Array  # imported with the parts: naming no part, nobody waits for it
+
+    hints = field_types(kind).values()
+    return any(one is Array for hint in hints for one, _ in alternatives(hint))
 
 
 def first_line(kind: type | None) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
+from attnjax.config.parts import check_names
 from attnjax.errors import UserError, first_line, message
 from attnjax.experiment.ablation import Ablation
 from attnjax.experiment.experiment import Experiment
@@ -69,13 +70,20 @@ def load(path: Path) -> ExperimentFile:
     """Execute an experiment file, and take its `ablation`, or else its `experiment`.
 
     Raises:
-        UserError: the file cannot be read, is not Python, fails, or defines neither name.
+        UserError: the file cannot be read, is not Python, fails, defines neither name, or defines
+            a part that has a shipped part's name.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"the experiment file {path} cannot be read: {error}") from error
-    return load_text(text, name=path.stem, path=path, folder=path.resolve().parent)
+    loaded = load_text(text, name=path.stem, path=path, folder=path.resolve().parent)
+    # not for a run's record: its part may be older than the shipped one
+    try:
+        check_names(loaded.own.values())
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error
+    return loaded
 
 
 def load_text(text: str, *, name: str, path: Path, folder: Path | None = None) -> ExperimentFile:

@@ -51,7 +51,7 @@ class LayerNorm(Norm):
 
     def setup(self) -> None:
         """Take Flax's layer norm, whose parameters are this part's own."""
-        self.formula = nn.LayerNorm(epsilon=self.epsilon)
+        self.formula = nn.LayerNorm(epsilon=self.epsilon, use_fast_variance=False)
         nn.share_scope(self, self.formula)
 
     def __call__(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
@@ -141,12 +141,17 @@ def batch_moments(x: jax.Array, counted: jax.Array) -> Moments:
         x: float32 or wider.
         counted: booleans [...].
     """
-    rows = jnp.where(counted[..., None], x, 0).reshape(-1, x.shape[-1])
-    number = counted.astype(x.dtype).sum()
-    total, squares, number = _sum_over_devices((rows.sum(0), (rows**2).sum(0), number))
+    rows, counted = x.reshape(-1, x.shape[-1]), counted.reshape(-1, 1)
+    total = jnp.where(counted, rows, 0).sum(0)
+    total, number = _sum_over_devices((total, counted.astype(x.dtype).sum()))
     number = jnp.maximum(number, 1)
+    # Around 0 the squares of a large mean would swallow the variance. No gradient flows to the
+    # point around which the moments are taken: it moves neither of them.
+    center = jax.lax.stop_gradient(total / number)
+    rows = jnp.where(counted, rows - center[None], 0)
+    total, squares = _sum_over_devices((rows.sum(0), (rows**2).sum(0)))
     mean = total / number
-    return Moments(mean, jnp.maximum(squares / number - mean**2, 0))
+    return Moments(center + mean, jnp.maximum(squares / number - mean**2, 0))
 
 
 def _sum_over_devices[T](sums: T) -> T:

@@ -62,6 +62,15 @@ def test_keys_are_drawn_with_the_probabilities_of_the_softmax():
         assert (np.abs(drawn.mean(axes) - expected) <= deviation).all()
 
 
+@pytest.mark.parametrize("align", [hard, straight_through])
+def test_draws_of_half_precision_are_as_fair(align):
+    """Added to a bfloat16 of 200 a draw would be rounded to whole numbers, the first of equals."""
+    drawn = align(jnp.full((5_000, 1, S), 200.0, jnp.bfloat16), None, KEY)
+    assert drawn.dtype == jnp.bfloat16
+    deviation = 5 * (3 / 16 / 5_000) ** 0.5
+    np.testing.assert_allclose(np.asarray(drawn, np.float32).mean((0, 1)), 1 / 4, atol=deviation)
+
+
 def test_the_draw_depends_on_the_example_and_not_on_the_batch():
     logits = jnp.zeros((8, 16, S))
     whole = hard(logits, None, KEY)

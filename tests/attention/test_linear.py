@@ -97,6 +97,28 @@ def test_equals_the_oracle_with_gradients(feature_map, causal, float64, monkeypa
     chex.assert_trees_all_close(found_slopes, slopes, rtol=0, atol=1e-12)
 
 
+FORMS = ("all keys", "chunks", "positions", "steps")
+
+
+def form(name: str, attention: LinearAttention, variables: Any, inputs: Any) -> Any:
+    """The context in one of the forms; but for the first all are causal."""
+    call: Any = partial(attention.apply, variables)
+    if name != "steps":
+        mask = None if name == "all keys" else Causal()
+        steps = jnp.arange(inputs[0].shape[1])[None] if name == "positions" else None
+        return call(*inputs, mask, positions=Positions(steps), deterministic=True)
+
+    def step(state, word):
+        query, key, value = (x[:, None] for x in word)
+        memory = call(key, value, method="prepare")
+        context, state = call(query, memory, state, method="step")
+        return state, context[:, 0]
+
+    state = call(call(*inputs[1:], method="prepare"), method="start")
+    _, context = jax.lax.scan(step, state, [jnp.moveaxis(x, 1, 0) for x in inputs])
+    return jnp.moveaxis(context, 0, 1)
+
+
 @pytest.mark.parametrize("feature_map", MAPS, ids=named)
 def test_chunks_steps_and_all_pairs_are_one_with_gradients(feature_map, float64):
     """130 keys are two chunks and a rest."""
@@ -104,38 +126,55 @@ def test_chunks_steps_and_all_pairs_are_one_with_gradients(feature_map, float64)
     *inputs, direction = arrays(2 * linear.CHUNK + 2)
     variables = variables_of(attention, inputs)
 
-    def chunks(*inputs):
-        return attention.apply(variables, *inputs, Causal(), deterministic=True)
-
-    def pairs(*inputs):
-        positions = Positions(jnp.arange(inputs[0].shape[1])[None])
-        return attention.apply(
-            variables, *inputs, Causal(), positions=positions, deterministic=True
-        )
-
-    def steps(*inputs):
-        def step(state, word):
-            query, key, value = (x[:, None] for x in word)
-            memory = attention.apply(variables, key, value, method="prepare")
-            context, state = attention.apply(variables, query, memory, state, method="step")
-            return state, context[:, 0]
-
-        first = attention.apply(variables, *inputs[1:], method="prepare")
-        state = attention.apply(variables, first, method="start")
-        _, context = jax.lax.scan(step, state, [jnp.moveaxis(x, 1, 0) for x in inputs])
-        return jnp.moveaxis(context, 0, 1)
-
-    def read(form):
+    def read(name):
         def total(*inputs):
-            context = form(*inputs)
+            context = form(name, attention, variables, inputs)
             return (context * direction).sum(), context
 
         (_, context), slopes = jax.jit(jax.value_and_grad(total, (0, 1, 2), has_aux=True))(*inputs)
         return context, slopes
 
-    expected = read(pairs)
-    chex.assert_trees_all_close(read(chunks), expected, rtol=1e-11, atol=1e-12)
-    chex.assert_trees_all_close(read(steps), expected, rtol=1e-11, atol=1e-12)
+    expected = read("positions")
+    chex.assert_trees_all_close(read("chunks"), expected, rtol=1e-11, atol=1e-12)
+    chex.assert_trees_all_close(read("steps"), expected, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_query_that_fits_every_key_badly_attends_all_the_same(name):
+    """Features of query and key that are large at different places: no product reaches exp(-87)."""
+    attention = LinearAttention(feature_map=PositiveRandomFeatures(features=64))
+    draw = np.random.default_rng(0).normal
+    query, key = (jnp.asarray(10 * draw(size=(1, 70, 64)), jnp.float32) for _ in range(2))
+    value, direction = (jnp.asarray(draw(size=(1, 70, V)), jnp.float32) for _ in range(2))
+    variables = variables_of(attention, (query, key, value))
+    rows = np.float64(variables["params"]["feature_map"]["constant_projection"])
+
+    def log_phi(x):
+        y = np.float64(x[0]) / 64**0.25
+        return y @ rows.T - (y**2).sum(-1, keepdims=True) / 2
+
+    logs = log_phi(query)[:, None] + log_phi(key)[None]
+    allowed = np.tril(np.ones((70, 70), bool)) | (name == "all keys")
+    own = [log_phi(x) - log_phi(x).max(-1, keepdims=True) for x in (query, key)]
+    assert (own[0][0] + own[1][0]).max() < -20, "scaled by their own largest, products are tiny"
+    logs = np.where(allowed[..., None], logs, -np.inf)
+    weights = np.exp(logs - logs.max((1, 2), keepdims=True)).sum(-1)
+    weights /= weights.sum(-1, keepdims=True)
+
+    @jax.jit
+    def read(*inputs):
+        def total(*inputs):
+            context = form(name, attention, variables, inputs)
+            return (context * direction).sum(), context
+
+        return jax.value_and_grad(total, (0, 1, 2), has_aux=True)(*inputs)
+
+    (_, found), slopes = read(query, key, value)
+    np.testing.assert_allclose(found[0], weights @ np.float64(value[0]), rtol=0, atol=2e-3)
+    assert all(np.isfinite(slope).all() for slope in slopes)
+    np.testing.assert_allclose(slopes[2][0], weights.T @ np.float64(direction[0]), atol=5e-3)
+    if name != "all keys":
+        np.testing.assert_allclose(found[0, 0], value[0, 0], rtol=1e-6)  # one key has the weight 1
 
 
 def test_all_keys_at_once_are_the_last_causal_query(float64):
@@ -167,6 +206,20 @@ def test_a_key_far_larger_than_those_before_it_does_not_hide_them():
     np.testing.assert_allclose(together[:, 0], value[:, 0], rtol=1e-5)
     alone = attend(query[:, :3], key[:, :3], value[:, :3])
     np.testing.assert_allclose(together[:, :3], alone, rtol=1e-5, atol=1e-6)
+
+
+def test_a_hidden_key_far_larger_than_the_others_does_not_hide_them():
+    """The scale of the features is that of the keys that are seen."""
+    attention = LinearAttention(feature_map=PositiveRandomFeatures(features=4))
+    query, key, value, _ = arrays(4, dtype=np.float32)
+    variables = variables_of(attention, (query, key, value))
+    key = key.at[:, :2].multiply(40.0)
+    present = jnp.broadcast_to(jnp.arange(4) < 2, (B, 4))
+    attend: Any = jax.jit(partial(attention.apply, variables, deterministic=True))
+    found = attend(query, key, value, Padding(present))
+    alone = attend(query, key[:, :2], value[:, :2])
+    np.testing.assert_allclose(found, alone, rtol=1e-6)
+    assert alone.any(-1).all()
 
 
 # several heads have the single one within

@@ -11,8 +11,9 @@ from attnjax.attention.attention import Attention
 from attnjax.attention.mask import Causal, DenseMask, ExcludeSelf, Mask, Padding, Window
 from attnjax.attention.multihead import MultiHead
 from attnjax.config.override import override, split
+from attnjax.config.parts import parts
 from attnjax.config.serialize import from_json, to_json
-from attnjax.config.vary import vary
+from attnjax.config.vary import field_at, vary
 from attnjax.errors import UserError
 from attnjax.models.rnn_decoders import LuongDecoder
 from attnjax.models.rnn_encoder import Encoder
@@ -104,3 +105,14 @@ def test_it_is_chosen_and_recorded_like_any_part():
 def test_a_mask_with_an_array_is_no_field():
     with pytest.raises(UserError, match="wants a rule without arrays, such as Window; got Padding"):
         Attention(mask=Padding(np.ones((1, T), bool))).bind({}).prepare(X, X)
+
+
+def test_every_mask_that_is_listed_can_be_chosen():
+    path = "encoder_layer.self_attention.head.mask"
+    hint, _ = field_at(Transformer(), path)
+    assert {"causal", "window", "exclude-self", "and"} <= set(parts(hint))
+    for name in parts(hint):
+        model = override(Transformer(), split([f"{path}:{name}"])[1])
+        model.encoder_layer.self_attention.head.bind({}).prepare(X, X)
+    with pytest.raises(UserError, match="unknown part .*: 'padding'"):
+        override(Transformer(), split([f"{path}:padding"])[1])

@@ -69,6 +69,17 @@ def test_without_vectors_it_is_the_weighted_sum():
     assert found.dtype == jnp.bfloat16
 
 
+def test_many_small_weights_of_one_distance_add_up_in_half_precision():
+    """In bfloat16 a sum of 1 / 1,024 stops growing at 1 / 4."""
+    keys = 1_024
+    weights = jnp.full((1, 1, keys), 1 / keys, jnp.bfloat16)
+    at = Positions(jnp.full((1, 1), keys), jnp.arange(keys)[None])
+    vectors = {"params": {"by_distance": jnp.ones((3, V))}}
+    value = jnp.zeros((1, keys, V), jnp.bfloat16)
+    found = RelativeSum(max_distance=1).apply(vectors, weights, value, at)
+    np.testing.assert_array_equal(found, jnp.ones((1, 1, V)))
+
+
 def test_packed_sentences_are_each_alone_in_every_head():
     x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 7, 8)), jnp.float32)
     places, rows = jnp.asarray([[0, 1, 2, 0, 1, 2, 3]]), jnp.asarray([[0, 0, 0, 1, 1, 1, 1]])

@@ -87,6 +87,21 @@ def test_many_keys_of_one_logit_share_evenly(name):
     np.testing.assert_allclose(weights.sum(), 1, rtol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("spread", [0.3, 2.0])
+@each_projection
+def test_many_keys_in_half_precision_are_computed_in_float32(name, spread, dtype):
+    """In bfloat16 no count passes 256 and no running sum of small numbers goes on."""
+    logits = jnp.asarray(np.random.default_rng(0).normal(size=(2, 2_000)) * spread, dtype)
+    weights = PROJECTIONS[name](logits)
+    assert weights.dtype == dtype
+    found = np.asarray(weights, np.float64)
+    expected = getattr(oracle, name)(np.asarray(logits, np.float64), np.ones(logits.shape, bool))
+    rounding = float(jnp.finfo(dtype).eps)
+    np.testing.assert_allclose(found, expected, rtol=rounding, atol=1e-6)
+    np.testing.assert_allclose(found.sum(-1), 1, rtol=rounding)
+
+
 @each_projection
 def test_a_logit_far_below_or_infinite_has_no_weight(name):
     logits = jnp.array([[3.0, -jnp.inf, 2.5, -1e30]])

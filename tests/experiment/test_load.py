@@ -1,15 +1,17 @@
-"""The experiments that come along, in the settings that nobody runs in a test."""
+"""Loading: the shipped experiments in settings that nobody runs in a test, and names of parts."""
 
 import functools
 from dataclasses import replace
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import pytest
 
+from attnjax.errors import UserError
 from attnjax.evaluation.bleu import Bleu
 from attnjax.evaluation.metric import ExactMatch
-from attnjax.experiment.load import load
+from attnjax.experiment.load import load, load_text
 from attnjax.models.captioner import Captioner
 from attnjax.runs.trust import shipped_folder
 
@@ -46,3 +48,35 @@ def test_each_other_setting_is_whole(path, setting):
         target = ids[:, :1] if getattr(model, "predicts_label", False) else ids
         start = functools.partial(model.with_vocabularies(size, 9).init, deterministic=True)
         assert jax.eval_shape(start, jax.random.key(0), source, target), name
+
+
+OWN = """
+
+from attnjax.attention.align import Align
+from attnjax.attention.position import Position
+from attnjax.attention.{module} import {name} as Shipped
+
+
+class {name}({base}):
+    def __call__(self, *arguments):
+        return arguments[0]
+"""
+
+
+@pytest.mark.parametrize("base", ["Align", "Shipped"])
+def test_an_own_part_with_the_name_of_a_shipped_one_is_refused(base, tmp_path):
+    path, text = tmp_path / "mine.py", (Path(__file__).parents[1] / "tiny.py").read_text()
+    path.write_text(text + OWN.format(module="sparse_align", name="TopK", base=base))
+    with pytest.raises(UserError) as refused:
+        load(path)
+    assert str(refused.value) == (
+        f"{path}: attnjax.attention.sparse_align.TopK and a class of your own are both named TopK; "
+        "rename your own"
+    )
+    load_text(path.read_text(), name="mine", path=path)  # what a run has recorded goes on
+
+
+def test_the_name_of_a_part_of_another_kind_is_free(tmp_path):
+    path, text = tmp_path / "mine.py", (Path(__file__).parents[1] / "tiny.py").read_text()
+    path.write_text(text + OWN.format(module="sparse_align", name="TopK", base="Position"))
+    assert "TopK" in load(path).own

@@ -9,7 +9,7 @@ import optax
 import pytest
 
 from attnjax.nn.initializers import UniformInit, draw_parameters
-from attnjax.nn.norm import BatchNorm, move_running, without_running
+from attnjax.nn.norm import BatchNorm, batch_moments, move_running, without_running
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(1.0, 2.0, (3, 4, 5))
@@ -56,6 +56,20 @@ def test_padding_changes_nothing(float64):
     huge = np.where(COUNTED[..., None], X, 1e6)
     one, other = (apply(jnp.asarray(x), jnp.asarray(COUNTED)) for x in (X, huge))
     np.testing.assert_array_equal(one[COUNTED], other[COUNTED])
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e4, 1e6])
+def test_an_offset_costs_no_accuracy(offset):
+    """E[x^2] - E[x]^2 would be wrong by a fifth at 1,000, and 0 at 10,000."""
+    x = np.float32(offset + np.random.default_rng(0).normal(size=(64, 5)))
+    rows, counted = jnp.asarray(x), np.arange(64) < 60
+    found = batch_moments(rows, jnp.asarray(counted))
+    on_devices = jax.vmap(batch_moments, out_axes=None, axis_name="data")
+    divided = on_devices(rows.reshape(4, 16, 5), jnp.asarray(counted.reshape(4, 16)))
+    mean, variance = moments(np.float64(x), counted)
+    for moment in (found, divided):
+        np.testing.assert_allclose(moment.mean, mean, rtol=2e-7)
+        np.testing.assert_allclose(moment.variance, variance, rtol=1e-5)
 
 
 def test_evaluation_takes_the_running_moments_row_by_row(float64):

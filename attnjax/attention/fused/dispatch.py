@@ -21,6 +21,7 @@ from attnjax.attention.align import Align, softmax
 from attnjax.attention.fused.blockwise import blockwise
 from attnjax.attention.fused.cudnn import cudnn, cudnn_refuses
 from attnjax.attention.fused.inputs import Inputs
+from attnjax.attention.fused.layout import AxisLayout, check_shapes, heads_first
 from attnjax.attention.fused.splash import splash, splash_refuses
 from attnjax.attention.mask import Mask, MaskLike, as_mask, join
 from attnjax.attention.pool import Pool, weighted_sum
@@ -84,18 +85,19 @@ def fused(
     bias: Callable[..., jax.Array] | None = None,
     scale: float | None = None,
     implementation: Fused = "auto",
+    layout: AxisLayout = "BNTH",
 ) -> jax.Array:
     """context[t] = sum over allowed s of softmax_s(scale query[t] . key[s] + bias[t, s]) value[s].
 
-    It computes what `jax.nn.dot_product_attention` does, with two differences: heads are a leading
-    axis, [B, H, T, K], where that function has [B, T, H, K]; and a row that may attend to nothing
-    gives 0, where that function gives the mean of the values.
+    With layout "BTNH" it computes what `jax.nn.dot_product_attention` does, but for a row that may
+    attend to nothing: it gives 0, where that function gives the mean of the values.
 
     Args:
         query: [..., T, K].
         key: [..., S, K].
         value: [..., S, V].
-        mask: a mask, or booleans [..., T, S], True = attend; None allows everything.
+        mask: a mask, or booleans [..., T, S], True = attend; None allows everything. Its axes, like
+            those of positions and bias, are in the order [B, N, T, S] with either layout.
         positions: absolute, integers that broadcast to [..., T] and [..., S]. None means 0, 1, ...:
             then tiles that the mask empties are left out of the program.
         bias: a function of queries and positions (see `Inputs`).
@@ -104,21 +106,27 @@ def fused(
             platform and they can compute the inputs, else blockwise. XLA cannot divide splash among
             devices, so auto takes it in the program of one device only: with one TPU, or in a
             training step, where each device has a program for its own rows.
+        layout: BNTH: heads are a leading axis, [B, N, T, H]. BTNH: queries, keys, values and
+            context are [B, T, N, H], as in JAX. Keys and values have N heads, or one that all
+            queries share.
 
     Returns:
         [..., T, V] in the value's dtype; 0 where a query may attend to nothing.
 
     Raises:
         UserError: the kernel cannot compute the inputs, or needs a platform that JAX does not have
-            here; the mask is an array of another dtype or rank.
+            here; the mask is an array of another dtype or rank; shapes do not fit each other, as
+            where the layout is another, unless T = S and no mask or position has an array.
 
     Source: Vaswani et al. 2017, eq. 1; Rabe and Staats 2021; Dao et al. 2022.
     """
+    query, key, value = (heads_first(x, layout) for x in (query, key, value))
     factor = query.shape[-1] ** -0.5 if scale is None else scale
     inputs = Inputs(query, key, value, as_mask(mask, query), positions, bias, factor)
-    if implementation == "auto":
-        return _by_platform(inputs, _best_fused)
-    return _run(implementation, inputs)
+    check_shapes(inputs, layout)
+    auto = implementation == "auto"
+    context = _by_platform(inputs, _best_fused) if auto else _run(implementation, inputs)
+    return context if layout == "BNTH" else context.swapaxes(-2, -3)
 
 
 def choose(

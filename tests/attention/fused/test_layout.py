@@ -1,0 +1,65 @@
+"""The layout of `fused`: JAX's own function in float64, and shapes that tell another layout."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.attention.fused import fused
+from attnjax.attention.mask import Causal, Padding
+from attnjax.attention.position import Positions
+from attnjax.errors import UserError
+
+B, T, S, N, H, V = 2, 5, 7, 3, 4, 6
+DRAW = np.random.default_rng(0).normal
+QUERY, KEY, VALUE = (DRAW(size=(B, *shape)) for shape in ((T, N, H), (S, N, H), (S, N, V)))
+ALLOWED = np.random.default_rng(1).random((B, 1, T, S)) < 0.7
+
+
+def expected(query, key, value, allowed):
+    """The first line of `jax.nn.dot_product_attention`, in NumPy; [B, T, N, H]."""
+    logits = np.einsum("btnh,bsnh->bnts", query, np.broadcast_to(key, (B, S, N, H))) / H**0.5
+    weights = np.where(allowed, np.exp(logits), 0)
+    weights /= weights.sum(-1, keepdims=True)
+    return np.einsum("bnts,bsnv->btnv", weights, np.broadcast_to(value, (B, S, N, V)))
+
+
+@pytest.mark.parametrize("heads", [N, 1])
+def test_heads_behind_words_are_those_of_jax(heads, float64):
+    key, value = KEY[:, :, :heads], VALUE[:, :, :heads]
+    found = fused(QUERY, key, value, jnp.asarray(ALLOWED), layout="BTNH")
+    np.testing.assert_allclose(found, expected(QUERY, key, value, ALLOWED), rtol=0, atol=1e-12)
+    narrow = value[..., :H]  # as wide as keys; the weights are float32
+    jaxs = jax.nn.dot_product_attention(QUERY, key, narrow, mask=jnp.asarray(ALLOWED))
+    np.testing.assert_allclose(found[..., :H], jaxs, rtol=0, atol=1e-6)
+    first = (jnp.swapaxes(x, 1, 2) for x in (QUERY, key, value))
+    np.testing.assert_array_equal(fused(*first, jnp.asarray(ALLOWED)).swapaxes(1, 2), found)
+
+
+PRESENT = Padding(jnp.ones((B, 1, T), bool)) & Causal()
+
+
+@pytest.mark.parametrize(
+    ("arrays", "given"),
+    [
+        ((QUERY, KEY, VALUE), {}),
+        ((QUERY, QUERY, QUERY), {"mask": PRESENT}),
+        ((QUERY, QUERY, QUERY), {"mask": jnp.ones((B, 1, T, T), bool)}),
+        ((QUERY, QUERY, QUERY), {"positions": Positions(jnp.arange(T))}),
+        ((QUERY, QUERY[..., :3], QUERY), {}),
+    ],
+    ids=["lengths", "padding", "array", "positions", "widths"],
+)
+def test_shapes_that_tell_another_layout_are_refused(arrays, given):
+    with pytest.raises(UserError, match=r"layout BNTH wants.* is the layout BTNH \(that of JAX\)"):
+        fused(*arrays, **given)
+    first = [np.swapaxes(x, 1, 2) for x in arrays]
+    with pytest.raises(UserError, match=r"layout BTNH wants.*: is the layout BNTH\?"):
+        fused(*first, **given, layout="BTNH")
+
+
+def test_other_names_and_other_axes_are_refused():
+    with pytest.raises(UserError, match="the layout of fused is BNTH or BTNH; got BHTK"):
+        fused(QUERY, KEY, VALUE, layout="BHTK")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(UserError, match=r"BTNH wants arrays with four axes; got \[5, 3, 4\]"):
+        fused(QUERY[0], KEY[0], VALUE[0], layout="BTNH")
