@@ -16,7 +16,7 @@ from flax import traverse_util
 
 from attnjax.config.constraints import PositiveFloat, PositiveInt, SetByOwner
 from attnjax.errors import UserError
-from attnjax.nn.norm import is_running
+from attnjax.nn.parameter_kinds import kind_of
 
 ADDED = ".out.kernel"
 """The end of the name of a linear map whose result a sub-layer adds to its input."""
@@ -178,11 +178,6 @@ class InitByName(Initializer):
         return default
 
 
-CONSTANT = "constant_"
-"""How the name begins of a parameter that is stored with the others and never trained: its part
-draws it and stops its gradient."""
-
-
 def draw_parameters(initializer: Initializer, key: jax.Array, params: Any) -> Any:
     """Draw a model's parameters anew, each with a key of its own.
 
@@ -195,12 +190,7 @@ def draw_parameters(initializer: Initializer, key: jax.Array, params: Any) -> An
     initializer = initializer.fit([*defaults])
     keys = jax.random.split(key, len(defaults))
     drawn = {
-        name: default if _stays(name) else initializer.draw(own, name, default)
+        name: initializer.draw(own, name, default) if kind_of(name).trained else default
         for own, (name, default) in zip(keys, defaults.items(), strict=True)
     }
     return traverse_util.unflatten_dict(drawn, sep=".")
-
-
-def _stays(name: str) -> bool:
-    """Whether a parameter, by its path with dots, is a constant or a running statistic."""
-    return is_running(name) or name.rsplit(".", 1)[-1].startswith(CONSTANT)
