@@ -14,6 +14,9 @@ from flax import linen as nn
 
 from attnjax.attention.position import Positions
 from attnjax.config.constraints import PositiveFloat
+from attnjax.nn.parameter_kinds import Kind, declare
+
+declare(Kind.UNDECAYED, "log_scale")
 
 
 def softmax(logits: jax.Array, mask: jax.Array | None = None) -> jax.Array:

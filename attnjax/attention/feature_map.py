@@ -13,7 +13,9 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.config.constraints import PositiveInt
-from attnjax.nn.initializers import CONSTANT
+from attnjax.nn.parameter_kinds import Kind, declare
+
+declare(Kind.CONSTANT, "constant_projection")
 
 
 class FeatureMap(nn.Module, ABC):
@@ -43,8 +45,8 @@ class PositiveRandomFeatures(FeatureMap):
     attention. Each row of W is N(0, I); of K rows in a row any two are orthogonal, which makes the
     variance smaller.
 
-    W is drawn with the parameters and stored with them, as "constant_projection", but its gradient
-    is 0 and no initializer of a model draws it anew.
+    W is drawn and stored with the parameters, as "constant_projection", but it is not trained, and
+    no initializer of a model draws it anew.
 
     Attributes:
         features: F.
@@ -59,7 +61,7 @@ class PositiveRandomFeatures(FeatureMap):
         """Return log phi, [..., S, F]."""
         y = _widen(x) / x.shape[-1] ** 0.25
         projection = self.param(
-            f"{CONSTANT}projection", orthogonal_rows, (self.features, x.shape[-1])
+            "constant_projection", orthogonal_rows, (self.features, x.shape[-1])
         )
         projection = jax.lax.stop_gradient(projection).astype(y.dtype)
         offset = ((y**2).sum(-1, keepdims=True) + log(self.features)) / 2

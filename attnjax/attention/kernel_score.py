@@ -16,6 +16,9 @@ from attnjax.attention.position import Positions
 from attnjax.attention.score import Score, check_widths
 from attnjax.config.constraints import PositiveFloat
 from attnjax.errors import UserError
+from attnjax.nn.parameter_kinds import Kind, declare
+
+declare(Kind.UNDECAYED, "log_bandwidth")
 
 
 def squared_distance(query: jax.Array, key: jax.Array) -> jax.Array:

@@ -88,6 +88,8 @@ def _from_json(data: Any, own: Mapping[str, type]) -> Any:
             raise UserError(f"the record is damaged: {data} is no number") from error
     kind = _find(data.get(TYPE), own)
     values = {name: _from_json(item, own) for name, item in data.items() if name != TYPE}
+    # fields that a record of an earlier version lacks had other values than today's defaults
+    values = {**getattr(kind, "in_older_records", {}), **values}
     try:
         return kind(**values)
     except TypeError as error:

@@ -19,6 +19,9 @@ from attnjax.models.sown_attention import sown
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.linear import Dense
 from attnjax.nn.norm import LayerNorm
+from attnjax.nn.parameter_kinds import Kind, declare
+
+declare(Kind.UNDECAYED, "word_bias")
 
 
 class BertClassifier(BertModel):

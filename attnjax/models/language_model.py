@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Any, Self
+from typing import Any, ClassVar, Literal, Self
 
 import jax
 import jax.numpy as jnp
@@ -31,6 +31,7 @@ from attnjax.models.sown_attention import LayerAttention, layer_attentions
 from attnjax.models.transformer_layers import DecoderLayer, PreNorm, Residual
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.embedding import lookup
+from attnjax.nn.initializers import GPTInit, Initializer
 from attnjax.nn.lift import clone_template, inherit
 
 
@@ -55,8 +56,8 @@ class LanguageModel(SequenceModel):
     has at least one word. Its last word predicts the target's first, so the START in the input of
     the decoder is not read. Nothing is predicted of the source itself.
 
-    One embedding is input and output. It is multiplied by sqrt(D) in the input. Dropout falls on
-    the sum of embedding and position, and on what each sub-layer adds.
+    One embedding is input and output. Dropout falls on the sum of embedding and position, and on
+    what each sub-layer adds.
 
     Attributes:
         vocabulary: the number of words; None until the data is read.
@@ -66,6 +67,8 @@ class LanguageModel(SequenceModel):
         position: added to the embeddings.
         residual: where the norm stands.
         dropout: the rate.
+        input_scale: what embeddings are multiplied by in the input: 1 as in GPT, or sqrt(D) as in
+            Vaswani et al. 2017, section 3.4.
 
     Source: Radford et al. 2018, section 3.1 (GPT); Radford et al. 2019, section 2.3 (pre-norm).
     """
@@ -77,6 +80,10 @@ class LanguageModel(SequenceModel):
     position: Position = field(default_factory=Learned)
     residual: Residual = field(default_factory=PreNorm)
     dropout: DropoutRate = 0.1
+    input_scale: Literal["one", "sqrt_width"] = "one"
+    initializer: Initializer | None = field(default_factory=GPTInit)
+
+    in_older_records: ClassVar = {"input_scale": "sqrt_width"}
 
     @nn.nowrap
     def with_vocabularies(self, source: int | None, target: int | None) -> Self:
@@ -144,9 +151,9 @@ class LanguageModel(SequenceModel):
 
     def _embed(self, words: jax.Array, position: jax.Array, *, deterministic: bool) -> jax.Array:
         """Words [B, T] at positions [1 or B, T] -> [B, T, D]."""
-        embedded = lookup(self.embedding, words) * jnp.asarray(
-            self.width**0.5, self.embedding.dtype
-        )
+        embedded = lookup(self.embedding, words)
+        if self.input_scale == "sqrt_width":
+            embedded = embedded * jnp.asarray(self.width**0.5, embedded.dtype)
         return self.drop(self.where(embedded, position), deterministic=deterministic)
 
     @nn.nowrap

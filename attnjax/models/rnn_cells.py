@@ -16,6 +16,9 @@ from flax import linen as nn
 
 from attnjax.config.constraints import PositiveInt, SetByOwner
 from attnjax.nn.linear import Dense
+from attnjax.nn.parameter_kinds import Kind, declare
+
+declare(Kind.UNDECAYED, "candidate_bias")
 
 GLOROT = nn.initializers.glorot_uniform()
 

@@ -3,6 +3,7 @@
 from attnjax.nn.dropout import Dropout, dropout
 from attnjax.nn.embedding import lookup
 from attnjax.nn.initializers import (
+    GPTInit,
     InitByName,
     Initializer,
     InitRule,
@@ -29,6 +30,7 @@ __all__ = [
     "BatchNorm",
     "Dense",
     "Dropout",
+    "GPTInit",
     "InitByName",
     "InitRule",
     "Initializer",

@@ -6,17 +6,20 @@ matrix.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
 from flax import traverse_util
 
-from attnjax.config.constraints import PositiveFloat
+from attnjax.config.constraints import PositiveFloat, PositiveInt, SetByOwner
 from attnjax.errors import UserError
-from attnjax.nn.norm import is_running
+from attnjax.nn.parameter_kinds import kind_of
+
+ADDED = ".out.kernel"
+"""The end of the name of a linear map whose result a sub-layer adds to its input."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,13 +36,14 @@ class Initializer(ABC):
             default: the value that the part itself has drawn, with the wanted shape and dtype.
         """
 
-    def check(self, names: list[str]) -> None:
-        """Refuse an initializer that does not fit a model with parameters of these names.
+    def fit(self, names: list[str]) -> "Initializer":
+        """The initializer for a model with parameters of these names; by default itself.
 
         Raises:
             UserError: the initializer names parameters that the model does not have.
         """
         del names
+        return self
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +104,34 @@ class ZerosInit(Initializer):
 
 
 @dataclass(frozen=True, kw_only=True)
+class GPTInit(Initializer):
+    """GPT-2's: N(0, std^2) for embeddings, positions and linear maps.
+
+    A linear map "out", whose result a sub-layer adds to its input, is N(0, std^2 / N) where the
+    model has N of them, two in a layer. All other parameters keep the values that their parts draw:
+    0 for biases, 1 for the scales of norms.
+
+    Attributes:
+        std: the standard deviation.
+        sublayers: N, counted in the model.
+
+    Source: Radford et al. 2019, section 2.3; Radford et al. 2018, section 4.1: 0.02.
+    """
+
+    std: PositiveFloat = 0.02
+    sublayers: Annotated[PositiveInt | None, SetByOwner()] = None
+
+    def fit(self, names: list[str]) -> Initializer:
+        return replace(self, sublayers=sum(name.endswith(ADDED) for name in names) or None)
+
+    def draw(self, key: jax.Array, name: str, default: jax.Array) -> jax.Array:
+        if not name.endswith(("embedding", "kernel")):
+            return default
+        shrink = (self.sublayers or 1) ** 0.5 if name.endswith(ADDED) else 1
+        return NormalInit(std=self.std / shrink).draw(key, name, default)
+
+
+@dataclass(frozen=True, kw_only=True)
 class InitRule:
     """An initializer for the parameters whose names match a pattern.
 
@@ -127,23 +159,23 @@ class InitByName(Initializer):
 
     rules: tuple[InitRule, ...]
 
-    def check(self, names: list[str]) -> None:
+    def fit(self, names: list[str]) -> Initializer:
         for rule in self.rules:
             if not any(fnmatchcase(name, rule.parameters) for name in names):
                 raise UserError(
                     f"no parameter matches {rule.parameters!r}; the model has {', '.join(names)}"
                 )
+        return InitByName(
+            rules=tuple(
+                replace(rule, initializer=rule.initializer.fit(names)) for rule in self.rules
+            )
+        )
 
     def draw(self, key: jax.Array, name: str, default: jax.Array) -> jax.Array:
         for rule in self.rules:
             if fnmatchcase(name, rule.parameters):
                 return rule.initializer.draw(key, name, default)
         return default
-
-
-CONSTANT = "constant_"
-"""How the name begins of a parameter that is stored with the others and never trained: its part
-draws it and stops its gradient."""
 
 
 def draw_parameters(initializer: Initializer, key: jax.Array, params: Any) -> Any:
@@ -155,15 +187,10 @@ def draw_parameters(initializer: Initializer, key: jax.Array, params: Any) -> An
         UserError: the initializer does not fit the model.
     """
     defaults = traverse_util.flatten_dict(params, sep=".")
-    initializer.check([*defaults])
+    initializer = initializer.fit([*defaults])
     keys = jax.random.split(key, len(defaults))
     drawn = {
-        name: default if _stays(name) else initializer.draw(own, name, default)
+        name: initializer.draw(own, name, default) if kind_of(name).trained else default
         for own, (name, default) in zip(keys, defaults.items(), strict=True)
     }
     return traverse_util.unflatten_dict(drawn, sep=".")
-
-
-def _stays(name: str) -> bool:
-    """Whether a parameter, by its path with dots, is a constant or a running statistic."""
-    return is_running(name) or name.rsplit(".", 1)[-1].startswith(CONSTANT)

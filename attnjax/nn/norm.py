@@ -1,13 +1,11 @@
 """Normalizations as parts: layer norm, RMS norm, batch norm, none.
 
-A batch norm has running statistics. They are parameters, so that a checkpoint, an average of
-checkpoints, evaluation and search have them without further ado; but training does not descend
-along a gradient to them. What `jax.grad` gives for a running statistic is the step of its moving
-average, and `move_running` takes that step.
+A batch norm has running statistics. They are parameters to which training does not descend along a
+gradient. What `jax.grad` gives for a running statistic is the step of its moving average, and
+`parameter_kinds.keep_untrained` takes that step.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -16,9 +14,9 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.config.constraints import DropoutRate, PositiveFloat
+from attnjax.nn.parameter_kinds import Kind, declare
 
-RUNNING = ("running_mean", "running_variance")
-"""The names of parameters that are running statistics."""
+declare(Kind.RUNNING, "running_mean", "running_variance")
 
 
 class Norm(nn.Module, ABC):
@@ -185,46 +183,6 @@ def _step(rate: float, moments: Any, gradient: Moments) -> tuple[Moments, Moment
 
 
 _observed.defvjp(_observe, _step)
-
-
-def is_running(name: str) -> bool:
-    """Whether a parameter is a running statistic, by its name: "encoder.norm.running_mean"."""
-    return name.split(".")[-1] in RUNNING
-
-
-def map_not_running(function: Callable[[Any], Any], params: Any) -> Any:
-    """The parameters after a function of each that is no running statistic."""
-    return jax.tree.map_with_path(
-        lambda path, leaf: leaf if _names_running(path) else function(leaf), params
-    )
-
-
-def without_running(gradients: Any) -> Any:
-    """Gradients, with 0 for the running statistics among the parameters."""
-    return jax.tree.map_with_path(
-        lambda path, gradient: jnp.zeros_like(gradient) if _names_running(path) else gradient,
-        gradients,
-    )
-
-
-def move_running(updated: Any, params: Any, gradients: Any) -> Any:
-    """Updated parameters, in which each running statistic has moved by one step of its average.
-
-    Args:
-        updated: the parameters after the optimizer's update.
-        params: the parameters before it.
-        gradients: of the loss with respect to `params`, summed up over devices.
-    """
-    return jax.tree.map_with_path(
-        lambda path, new, old, step: old - step if _names_running(path) else new,
-        updated,
-        params,
-        gradients,
-    )
-
-
-def _names_running(path: tuple[Any, ...]) -> bool:
-    return bool(path) and is_running(str(getattr(path[-1], "key", "")))
 
 
 class NoNorm(Norm):

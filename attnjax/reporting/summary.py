@@ -39,7 +39,7 @@ class Row:
         variant: the name of the variant.
         seeds: the seeds of its finished runs.
         columns: the measured metrics.
-        parameters: the number of parameters.
+        parameters: the number of trained parameters.
         seconds: the training time of all seeds together.
         test_set: a digest of the test split; None: unknown. Scores compare only where it is equal.
         runs: the runs' folders, relative to the experiment's, in the order of the seeds.

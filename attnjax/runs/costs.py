@@ -9,6 +9,7 @@ import numpy as np
 from attnjax.data.batching import Batch, BatchPlan
 from attnjax.data.corpus import Corpus
 from attnjax.experiment import Experiment
+from attnjax.nn.parameter_kinds import number_trained
 from attnjax.training.flops import product_flops
 from attnjax.training.step import initial_state, on_one_device, train_step
 
@@ -17,7 +18,7 @@ class Costs(NamedTuple):
     """The costs of a training.
 
     Attributes:
-        parameters: the number of parameters.
+        parameters: the number of trained parameters.
         flops: the FLOPs of a training step on the largest batch, in matrix products.
         shape: B, S and T of that batch.
         tokens: the mean number of target symbols of a step.
@@ -35,7 +36,7 @@ def costs(experiment: Experiment, corpus: Corpus) -> Costs:
     batch = largest_batch(plan)
     initial = partial(initial_state, recipe=experiment.recipe)
     state = jax.eval_shape(initial, jax.random.key(0), batch)
-    parameters = sum(leaf.size for leaf in jax.tree.leaves(state.params))
+    parameters = number_trained(state.params)
     step = partial(train_step, recipe=experiment.recipe, over_devices=on_one_device)
     symbols = sum(len(example.target) for example in corpus.splits["train"])
     shape = batch.target.shape[0], batch.source.shape[1], batch.target.shape[1]

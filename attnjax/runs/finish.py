@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
-
 from attnjax.config.serialize import to_json
 from attnjax.data.corpus import Corpus
 from attnjax.evaluation.measurement import Measurement
@@ -14,6 +12,7 @@ from attnjax.evaluation.measures.base import SPLIT, EvalInputs
 from attnjax.evaluation.sentence_stats import Sentences, sentences
 from attnjax.evaluation.unknown_words import before_replacement
 from attnjax.experiment import Experiment
+from attnjax.nn.parameter_kinds import number_trained
 from attnjax.runs.run_folder import ATTENTION, HYPOTHESES
 from attnjax.runs.sealed import write_json
 from attnjax.runs.versions import device, versions
@@ -63,7 +62,7 @@ def finish(
         "notes": list(corpus.notes),
         "test_set": corpus.digest(SPLIT),
         "seconds": outcome.seconds,
-        "parameters": sum(leaf.size for leaf in jax.tree.leaves(outcome.params)),
+        "parameters": number_trained(outcome.params),
         "step": outcome.step,
         "averaged": outcome.averaged,
         "epochs": outcome.epochs,

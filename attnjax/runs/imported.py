@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from attnjax.nn.parameter_kinds import number_trained
 from attnjax.runs.run_folder import write_result
 from attnjax.runs.versions import device, versions
 from attnjax.training.checkpoint import Checkpoints
@@ -37,7 +38,7 @@ def write_imported(run: Path, params: Any, *, variant: str, seed: int, step: int
         "seed": seed,
         "metrics": [],
         "seconds": 0.0,
-        "parameters": sum(leaf.size for leaf in jax.tree.leaves(params)),
+        "parameters": number_trained(params),
         "step": step,
         "averaged": [step],
         "epochs": 0.0,

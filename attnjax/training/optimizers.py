@@ -8,6 +8,7 @@ import jax
 import optax
 
 from attnjax.config.constraints import DropoutRate, NonNegativeFloat, PositiveFloat
+from attnjax.nn.parameter_kinds import Kind, map_by_kind
 from attnjax.training.schedules import Constant, Noam, Schedule
 
 
@@ -53,7 +54,7 @@ class Adam(Optimizer):
         b2: beta_2.
         epsilon: added to the root of the second moment.
         weight_decay: lambda of AdamW: each update also takes rate * lambda * parameter away, from
-            all parameters but biases and the scales of norms.
+            all weights, see `attnjax.nn.parameter_kinds`: biases and scales do not decay.
 
     Source: Kingma and Ba 2015, algorithm 1; Loshchilov and Hutter 2019, algorithm 2.
     """
@@ -71,10 +72,8 @@ class Adam(Optimizer):
 
 
 def decayed(params: Any) -> Any:
-    """For each parameter, in a tree alike, whether it decays: biases and scales do not."""
-    return jax.tree_util.tree_map_with_path(
-        lambda path, _: path[-1].key not in ("bias", "scale"), params
-    )
+    """For each parameter, in a tree alike, whether it decays: whether it is a weight."""
+    return map_by_kind(lambda kind, _: kind is Kind.WEIGHT, params)
 
 
 @dataclass(frozen=True, kw_only=True)

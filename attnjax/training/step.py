@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import optax
 from flax import struct, traverse_util
 
-from attnjax.nn.norm import map_not_running, move_running, without_running
+from attnjax.nn.parameter_kinds import keep_untrained, map_by_kind, trained_only
 from attnjax.training.accumulation import accumulate
 from attnjax.training.not_finite import skip_unless_finite
 from attnjax.training.objectives.base import Totals
@@ -85,7 +85,7 @@ def train_step(
     `attnjax.training.accumulation`) and of all devices are added up, and are then divided by the
     count: a mean of means would weigh the tokens of short sentences more. The learning rate is
     `rate`; None: that of the optimizer's schedule. The running statistics of batch norms take a
-    step of their own, see `attnjax.nn.norm`.
+    step of their own, and constants stay, see `attnjax.nn.parameter_kinds`.
     """
     key = jax.random.fold_in(state.key, state.step)
 
@@ -100,10 +100,10 @@ def train_step(
 
     sums, totals = over_devices(gradient, (state.params, state.objective, key), batch)
     count = totals["loss"][1]
-    gradients = jax.tree.map(lambda x: x / count.astype(x.dtype), without_running(sums))
+    gradients = jax.tree.map(lambda x: x / count.astype(x.dtype), trained_only(sums))
     transform = recipe.optimizer.make(rate)
     updates, optimizer = transform.update(gradients, state.optimizer, state.params)
-    params = move_running(optax.apply_updates(state.params, updates), state.params, sums)
+    params = keep_untrained(optax.apply_updates(state.params, updates), state.params, sums)
     metrics = {name: total / number for name, (total, number) in totals.items()}
     metrics["tokens"] = count
     metrics["gradient_norm"] = optax.tree.norm(gradients)
@@ -139,9 +139,9 @@ def evaluation_step(
 def cast(params: Any, precision: Precision) -> Any:
     """A copy of the parameters in the precision of the computation; updates use the original.
 
-    The running statistics of norms are not rounded: a step of their average is a small part of
-    them.
+    Running statistics and constants are not rounded: a step of such an average is a small part of
+    it, and the rows of a random projection stay orthogonal.
     """
     if precision == "float32":
         return params
-    return map_not_running(lambda leaf: leaf.astype(precision), params)
+    return map_by_kind(lambda kind, leaf: leaf.astype(precision) if kind.trained else leaf, params)

@@ -29,14 +29,17 @@ def sinusoidal(length, width):
     return table
 
 
-def embed(parameters, words):
-    """Words [T] -> [T, D], with sines and cosines, or with learned positions if there are any."""
+def embed(parameters, words, scale=None):
+    """Words [T] -> [T, D], with sines and cosines, or with learned positions if there are any.
+
+    Embeddings are multiplied by `scale`, or by sqrt(D) if it is None.
+    """
     table = parameters["embedding"]
     if "where" in parameters:
         place = parameters["where"]["embedding"][: len(words)]
     else:
         place = sinusoidal(len(words), table.shape[1])
-    return table[words] * np.sqrt(table.shape[1]) + place
+    return table[words] * (scale or np.sqrt(table.shape[1])) + place
 
 
 def causal(length):
@@ -90,11 +93,11 @@ def transformer(parameters, source, given, *, score: str, pre_norm: bool):
     return hidden @ parameters["embedding"].T
 
 
-def language_model(parameters, words, *, score: str, pre_norm: bool):
+def language_model(parameters, words, *, score: str, pre_norm: bool, scale: float | None):
     """Logits [T, V] of the word after each word of a text: Radford et al. 2018, eq. 2."""
     mask = causal(len(words))
     attend = {"self_attention": lambda own, x: multi_head(score, own, x, x, x, mask)}
-    hidden = stack(parameters, embed(parameters, words), attend, pre_norm=pre_norm)
+    hidden = stack(parameters, embed(parameters, words, scale), attend, pre_norm=pre_norm)
     if pre_norm:
         hidden = layer_norm(hidden, parameters["last_residual"]["norm"])
     return hidden @ parameters["embedding"].T

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import traverse_util
 
 from attnjax.attention.align import Align, Softmax
 from attnjax.attention.attention import Attention, AttentionBase
@@ -14,6 +15,7 @@ from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Learned, NoPosition, Position, Sinusoidal
 from attnjax.attention.position_score import Relative, Rotary
 from attnjax.attention.score import Location, ScaledDot, Score
+from attnjax.config.serialize import from_json, to_json
 from attnjax.data.corpus import Encoded
 from attnjax.data.generated.sequences import Copy
 from attnjax.data.special_tokens import END, PAD, START
@@ -69,17 +71,22 @@ def cut(text: np.ndarray, place: int) -> tuple[jax.Array, jax.Array]:
 
 
 @pytest.mark.parametrize(
-    "position, residual, tolerance",
-    [(Learned(max_length=7), PreNorm(), 1e-11), (Sinusoidal(), PostNorm(), 1e-5)],
+    "position, residual, scale, tolerance",
+    [(Learned(max_length=7), PreNorm(), 1, 1e-11), (Sinusoidal(), PostNorm(), None, 1e-5)],
     ids=["learned-pre-norm", "waves-post-norm"],
 )
-def test_equals_the_oracle_wherever_the_text_is_cut(position, residual, tolerance, float64):
+def test_equals_the_oracle_wherever_the_text_is_cut(position, residual, scale, tolerance, float64):
+    """Without a factor of the embeddings, as in GPT, and with sqrt(D)."""
     model = small(position=position, residual=residual)
+    if scale is None:
+        model = model.clone(input_scale="sqrt_width")
     parameters = initial(model)
     call = jax.jit(functools.partial(model.apply, deterministic=True))
     tree = jax.tree.map(np.asarray, parameters)
     pre_norm = isinstance(residual, PreNorm)
-    wanted = oracle.language_model(tree, TEXT[0, :-1], score="ScaledDot", pre_norm=pre_norm)
+    wanted = oracle.language_model(
+        tree, TEXT[0, :-1], score="ScaledDot", pre_norm=pre_norm, scale=scale
+    )
     for place in (1, 3, 6):
         source, given = cut(TEXT, place)
         # a place of padding after the source, as a longer neighbor would make
@@ -220,6 +227,29 @@ def test_default_layers_are_gpts():
     count = sum(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(shapes))
     layer = 4 * D * D + 4 * D + 2 * D * 2048 + 2048 + D + 2 * 2 * D
     assert count == V * D + 512 * D + N * layer + 2 * D
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_initial_values_are_gpts(layers):
+    """Radford et al. 2019, section 2.3: what is added is smaller, by the root of its number."""
+    model = LanguageModel(vocabulary=200, width=64, num_layers=layers)
+    params = jax.jit(functools.partial(model.init, deterministic=True, mutable=["params"]))(
+        jax.random.key(0), SOURCE, GIVEN
+    )["params"]
+    for name, x in traverse_util.flatten_dict(params, sep=".").items():
+        if name.endswith(("scale", "bias")):
+            assert (x == float(name.endswith("scale"))).all(), name
+        else:
+            std = 0.02 / (2 * layers) ** 0.5 if name.endswith("out.kernel") else 0.02
+            assert x.std() == pytest.approx(std, rel=0.05), name
+            assert abs(x.mean()) < 0.05 * std, name
+
+
+def test_a_record_without_the_input_scale_is_of_a_model_with_the_transformers():
+    record = to_json(LanguageModel())
+    assert from_json(record).input_scale == "one"
+    del record["input_scale"]
+    assert from_json(record).input_scale == "sqrt_width"
 
 
 def test_what_a_language_model_cannot_take_is_refused():

@@ -9,7 +9,8 @@ import optax
 import pytest
 
 from attnjax.nn.initializers import UniformInit, draw_parameters
-from attnjax.nn.norm import BatchNorm, batch_moments, move_running, without_running
+from attnjax.nn.norm import BatchNorm, batch_moments
+from attnjax.nn.parameter_kinds import keep_untrained, trained_only
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(1.0, 2.0, (3, 4, 5))
@@ -90,9 +91,9 @@ def test_an_update_moves_the_running_moments_to_the_batchs(optimizer, float64):
 
     params = jax.tree.map(jnp.asarray, PARAMETERS)
     sums = jax.grad(loss)(params)
-    gradients = without_running(sums)
+    gradients = trained_only(sums)
     updates, _ = optimizer.update(gradients, optimizer.init(params), params)
-    after = move_running(optax.apply_updates(params, updates), params, sums)
+    after = keep_untrained(optax.apply_updates(params, updates), params, sums)
     for name, batch in zip(("mean", "variance"), moments(X, COUNTED), strict=True):
         assert not gradients[f"running_{name}"].any()
         expected = 0.8 * PARAMETERS[f"running_{name}"] + 0.2 * batch

@@ -153,9 +153,9 @@ def test_gradients_parameters_and_metrics_are_float32(name):
     assert {leaf.dtype for leaf in jax.tree.leaves(metrics)} == {jnp.dtype("float32")}
 
 
-def test_running_statistics_are_not_rounded():
-    """They move by small steps, which bfloat16 would lose."""
-    params = {"norm": {"running_mean": np.float32([1 / 3]), "scale": np.float32([1 / 3])}}
-    norm = cast(params, "bfloat16")["norm"]
-    assert norm["running_mean"] == np.float32(1 / 3)
+def test_running_statistics_and_constants_are_not_rounded():
+    """They move by small steps, which bfloat16 would lose, or not at all."""
+    names = ("running_mean", "constant_projection", "scale")
+    norm = cast({"norm": {name: np.float32([1 / 3]) for name in names}}, "bfloat16")["norm"]
+    assert norm["running_mean"] == norm["constant_projection"] == np.float32(1 / 3)
     assert norm["scale"].dtype == jnp.bfloat16

@@ -1,0 +1,94 @@
+"""Kinds of parameters: what training does with each array of a model's parameters.
+
+All arrays of a model are its parameters, so that a checkpoint, an average of checkpoints,
+evaluation and search have them without further ado. A part whose array is no weight declares the
+kind of that name, beside the part. A name has one kind in all parts.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+
+class Kind(Enum):
+    """What training does with a parameter."""
+
+    WEIGHT = "trained, and shrunk by weight decay"
+    UNDECAYED = "trained without weight decay: a bias or a scale"
+    RUNNING = "a running statistic: moved by a step of its own"
+    CONSTANT = "never changed, as the part has drawn it"
+
+    @property
+    def trained(self) -> bool:
+        """Whether the optimizer changes such a parameter."""
+        return self in (Kind.WEIGHT, Kind.UNDECAYED)
+
+
+_DECLARED: dict[str, Kind] = {}
+
+
+def declare(kind: Kind, *names: str) -> None:
+    """Declare the kind of all parameters of these names; a name that nobody declares is a WEIGHT.
+
+    Raises:
+        ValueError: a name has another kind already.
+    """
+    for name in names:
+        if _DECLARED.setdefault(name, kind) is not kind:
+            raise ValueError(
+                f"the parameter {name!r} is declared as {_DECLARED[name].name}, not {kind.name}; "
+                "choose another name"
+            )
+
+
+declare(Kind.UNDECAYED, "bias", "scale")  # the names in Flax's own layers
+
+
+def kind_of(name: str) -> Kind:
+    """The kind of a parameter, by its path with dots: "encoder.norm.running_mean"."""
+    return _DECLARED.get(name.rsplit(".", 1)[-1], Kind.WEIGHT)
+
+
+def map_by_kind(function: Callable[..., Any], params: Any, *more: Any) -> Any:
+    """function(kind, leaf, ...) of each parameter, in a tree alike; `more` are trees alike."""
+    return jax.tree.map_with_path(
+        lambda path, *leaves: function(
+            kind_of(str(getattr(path[-1], "key", ""))) if path else Kind.WEIGHT, *leaves
+        ),
+        params,
+        *more,
+    )
+
+
+def number_trained(params: Any) -> int:
+    """The number of trained parameters: running statistics and constants do not count."""
+    sizes = map_by_kind(lambda kind, leaf: leaf.size if kind.trained else 0, params)
+    return sum(jax.tree.leaves(sizes))
+
+
+def trained_only(gradients: Any) -> Any:
+    """Gradients, with 0 for what is not trained."""
+    return map_by_kind(
+        lambda kind, gradient: gradient if kind.trained else jnp.zeros_like(gradient), gradients
+    )
+
+
+def keep_untrained(updated: Any, params: Any, gradients: Any) -> Any:
+    """Updated parameters, but constants as they were, and running statistics one step further.
+
+    Args:
+        updated: the parameters after the optimizer's update.
+        params: the parameters before it.
+        gradients: of the loss with respect to `params`, summed up over devices; for a running
+            statistic, the step of its average.
+    """
+
+    def after(kind: Kind, new: Any, old: Any, step: Any) -> Any:
+        if kind is Kind.RUNNING:
+            return old - step
+        return new if kind.trained else old
+
+    return map_by_kind(after, updated, params, gradients)
