@@ -24,7 +24,8 @@ class LabeledFile(Labeled):
     Attributes:
         folder: the folder of the files, as given, or else relative to the folder ATTNJAX_DATA.
         train: the training file, or a part of it: "reviews.csv[:900]".
-        test: the test file, or a part of it; it must share no example with train.
+        test: the test file, or a part of it, which must not overlap a part of the same file in
+            train. Equal sentences in both are counted before training.
         text: the column of the text: its name in the first row; or its number, counted from 1, if
             the file has no row of names.
         label: the column of the label, given in the same way.
