@@ -115,7 +115,7 @@ def read(folder: Path, own: Mapping[str, type] | None = None) -> Sentences | Non
         statistics = found.statistics
         if statistics.ndim != 2 or statistics.dtype.kind not in "iuf":
             raise ValueError("its statistics are no rows of numbers")
-        if lengths is not None and found.lengths.shape != statistics.shape[:1]:
+        if found.lengths is not None and found.lengths.shape != statistics.shape[:1]:
             raise ValueError("it has another number of lengths than of sentences")
         found.value()  # the metric takes as many statistics
         return found

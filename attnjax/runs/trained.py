@@ -13,7 +13,7 @@ from attnjax.experiment import Experiment
 from attnjax.runs.manifest import CONFIG, Manifest, load_copy, read, warn_of_text
 from attnjax.runs.result import read_result
 from attnjax.runs.run_folder import VOCABULARY, damaged_files
-from attnjax.training.checkpoint import average, average_of
+from attnjax.training.checkpoint import average, average_of, latest_step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,8 +83,9 @@ def result_params(folder: Path, found: Manifest) -> Any:
         UserError: a checkpoint of the result is missing or corrupt, or there is none yet.
     """
     done = read_result(folder)
-    if done is not None and done.averaged:
-        return average_of(folder, done.averaged)
+    if done is not None and (done.averaged or latest_step(folder) < done.step):
+        # an earlier version of attnjax named the last step alone
+        return average_of(folder, done.averaged or [done.step])
     return average(folder, found.training("average"), found.training("result"))
 
 

@@ -153,6 +153,8 @@ class Checkpoints:
                     rest=ocp.args.StandardRestore(wanted.rest),
                 ),
             )
+            if int(read["rest"]["step"]) != step:
+                raise UserError(f"{self.folder / str(step)} is the checkpoint of another step")
         return state_of(read["params"], read["rest"])
 
     def _check_shapes(self, step: int, wanted: Snapshot) -> None:

@@ -193,6 +193,8 @@ def test_a_result_names_the_checkpoints_that_it_is_made_of(run, tmp_path, capsys
     # an earlier version did not write the steps
     resealed(copy / "result.json", averaged=...)
     assert same(open_trained(copy, trust=True).params, open_trained(run, trust=True).params)
+    shutil.rmtree(copy / "checkpoints" / str(steps))
+    assert f"lacks the checkpoint of step {steps}" in sentence(capsys, "evaluate", str(copy))
 
 
 def test_the_digest_is_of_names_and_numbers():

@@ -10,6 +10,7 @@ from flax import linen as nn
 
 from attnjax.data.batching import Batching
 from attnjax.errors import Interrupted, UserError
+from attnjax.training import corruption
 from tests.training.looping import go, interrupt, same
 from tests.training.toy import Toy
 
@@ -41,6 +42,16 @@ def cut(folder: Path, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> None:
         interrupt(patched, STEP)
         with pytest.raises(Interrupted, match=f"step {STEP}"):
             go(folder, 0, **SETTINGS | settings)
+
+
+def test_a_checkpoint_renamed_to_another_step_is_refused(tmp_path, monkeypatch):
+    """Its state holds the step, also if the digest, of an earlier version, does not."""
+    cut(tmp_path, monkeypatch)
+    (saved,) = (tmp_path / "0" / "checkpoints").glob(f"{STEP}")
+    (saved / "digest").write_text(corruption._digest(saved))
+    saved.rename(saved.with_name("7"))
+    with pytest.raises(UserError, match="checkpoints/7 is the checkpoint of another step"):
+        go(tmp_path, 0, **SETTINGS)
 
 
 @pytest.mark.parametrize(
