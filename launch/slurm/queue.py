@@ -4,12 +4,17 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
+
+from annotated_types import Predicate
 
 from attnjax.errors import UserError
 from attnjax.runs import failures
 from attnjax.runs.run_folder import RESULT
+from attnjax.runs.trust import sign, signed
 from launch.plan import LaunchedRun
 from launch.programs import call
+from launch.site import from_keys
 
 FOLDER = "slurm"
 """The folder of records and outputs, in an experiment's folder."""
@@ -26,16 +31,47 @@ class Submission:
         job: the number of the array.
         words: the arguments of `python -m launch.slurm` that submit it again.
         runs: the folders of each task's runs, below the experiment's folder.
+        signature: the user's, of the words, which name a file that is executed.
     """
 
-    job: str
-    words: Sequence[str]
-    runs: Sequence[Sequence[str]]
+    job: Annotated[str, Predicate(str.isdecimal)]
+    words: tuple[str, ...]
+    runs: tuple[tuple[str, ...], ...]
+    signature: str = ""
+
+    @classmethod
+    def read(cls, path: Path) -> "Submission":
+        """Read a record.
+
+        Raises:
+            UserError: the file is no record.
+        """
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise UserError(f"the record {path} cannot be read: {error}") from error
+        if not isinstance(content, dict):
+            raise UserError(f"{path}: wanted an object; got {type(content).__name__}")
+        return from_keys(content, cls, path)
 
     def write(self, experiment: Path) -> None:
-        """Keep the record in the experiment's folder."""
+        """Sign the record, and keep it in the experiment's folder."""
+        content = asdict(self) | {"signature": sign(*self.words)}
         path = experiment / FOLDER / f"{self.job}.json"
-        path.write_text(json.dumps(asdict(self), indent=2), encoding="utf-8")
+        path.write_text(json.dumps(content, indent=2), encoding="utf-8")
+
+    def words_of_the_user(self, experiment: Path) -> list[str]:
+        """The words, if the user has submitted the array.
+
+        Raises:
+            UserError: somebody else may have written the record.
+        """
+        if not signed(self.signature, *self.words):
+            raise UserError(
+                f"the record {experiment / FOLDER / self.job}.json is not one of yours: submit the "
+                "experiment yourself, by python -m launch.slurm EXPERIMENT"
+            )
+        return [*self.words]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,23 +101,20 @@ def submissions(experiment: Path) -> list[Submission]:
     """The arrays of an experiment, oldest first.
 
     Raises:
-        UserError: nothing was submitted.
+        UserError: nothing was submitted, or a file is no record.
     """
-    found = [
-        Submission(**json.loads(path.read_text(encoding="utf-8")))
-        for path in (experiment / FOLDER).glob("*.json")
-    ]
-    if not found:
+    records = [Submission.read(path) for path in (experiment / FOLDER).glob("*.json")]
+    if not records:
         raise UserError(f"no runs of {experiment} were submitted to SLURM")
-    return sorted(found, key=lambda one: int(one.job))
+    return sorted(records, key=lambda record: int(record.job))
 
 
 def states(experiment: Path) -> Iterator[TaskState]:
     """Every run that was submitted, by its latest task."""
     tasks = {
-        run: f"{one.job}_{number}"
-        for one in submissions(experiment)
-        for number, runs in enumerate(one.runs)
+        run: f"{record.job}_{number}"
+        for record in submissions(experiment)
+        for number, runs in enumerate(record.runs)
         for run in runs
     }
     queued = _queued()

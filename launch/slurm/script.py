@@ -4,11 +4,10 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from attnjax.cli.requeue import REQUEUE
+from attnjax.errors import UserError
 from launch.plan import LaunchedRun
-from launch.slurm.site import SlurmSite
-
-REQUEUE = 75
-"""The exit code of `attnjax run` that asks to be queued again; everything is saved."""
+from launch.slurm.site import CONTROL, SlurmSite
 
 REPORT_TIME = "00:30:00"
 """The limit of the job that makes the report."""
@@ -51,6 +50,8 @@ def run_script(
         name,
         options,
         [
+            # without it JAX would train on the CPU where it does not see the GPUs
+            *(["export JAX_PLATFORMS=cuda"] if site.gpus else []),
             *_environment(site),
             "case $SLURM_ARRAY_TASK_ID in",
             *tasks,
@@ -86,8 +87,14 @@ def report_script(site: SlurmSite, name: str, folder: Path, logs: Path) -> str:
 
 
 def _script(name: str, options: Sequence[str], body: Sequence[str]) -> str:
-    heads = [f"--job-name={name}", *options]
-    return "\n".join(["#!/bin/bash", *(f"#SBATCH {shlex.quote(one)}" for one in heads), *body, ""])
+    heads = [f"#SBATCH {shlex.quote(option)}" for option in (f"--job-name={name}", *options)]
+    for line in (*heads, *body):
+        if CONTROL.search(line):
+            raise UserError(
+                "a job's script: wanted no line break or other control character in a name, "
+                f"a folder or an override; got {line!a}"
+            )
+    return "\n".join(["#!/bin/bash", *heads, *body, ""])
 
 
 def _place(site: SlurmSite, partition: str | None) -> Iterator[str]:

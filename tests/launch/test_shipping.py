@@ -44,6 +44,18 @@ def test_the_patch_makes_the_same_code_of_the_commit(checkout, tmp_path):
     assert git(checkout, "diff", "--cached") == "", "the user's index is not touched"
 
 
+def test_a_new_file_that_is_no_code_is_not_recorded(checkout):
+    sites = checkout / "launch" / "sites"
+    sites.mkdir(parents=True)
+    for path in (sites / "mine.toml", checkout / "attnjax" / ".env", checkout / "attnjax" / "key"):
+        path.write_text("lines = ['export KEY=aaa1']\n")
+    assert changes(checkout).count("\n") == 1
+    git(checkout, "add", "--force", ".")
+    git(checkout, "commit", "-qm", "sites")
+    (sites / "mine.toml").write_text("lines = ['export KEY=aaa2']\n")
+    assert "aaa" not in changes(checkout)
+
+
 def test_without_changes_the_commit_alone_is_recorded(checkout, tmp_path):
     patch = changes(checkout)
     assert patch.count("\n") == 1
