@@ -3,12 +3,14 @@
 .PHONY: setup ablation test test-all test-slurm lint bench-gpu constraints
 
 BIN := .venv/bin
-READY := .venv/.ready
+# `make setup EXTRA=cuda` installs JAX for GPUs, EXTRA=tpu for TPUs; later calls stay with it.
+EXTRA ?= $(patsubst .venv/.ready-%,%,$(wildcard .venv/.ready-*))
+READY := .venv/.ready-$(EXTRA)
 
 setup: $(READY)
 
 $(READY): pyproject.toml constraints.txt
-	sh launch/setup.sh
+	sh launch/setup.sh "$(EXTRA)"
 	@touch $@
 
 ablation: $(READY)
