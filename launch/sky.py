@@ -182,14 +182,14 @@ def launch(
     if site is None:
         raise UserError("--site FILE is missing; launch/sites/tpu.toml is one to copy")
     place = read_site(site, SkySite)
-    wanted = Wanted.of(**given)
+    wanted = Wanted(**given)
     loaded = wanted.load()
     plan = wanted.sweep(loaded)
     plan.chosen()
     folder = plan.folder / "sky"
     code, task = folder / "code", folder / "job.yaml"
     file = f"launched/{loaded.name}.py"
-    words = [*wanted.words(file, RUNS), *wanted.chosen]
+    words = [*wanted.words(file, RUNS), *wanted.variants]
     content = job(place, plan.folder.name, words, code)
     text = yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True)
     hosts = place.topology.hosts * place.hosts if place.topology else place.hosts
@@ -224,7 +224,7 @@ def _rehearsals(wanted: Wanted, chips: str) -> list[list[str]]:
     """The commands that compile the training step of each variant, of the base if none is named."""
     rehearse = [sys.executable, "-m", "attnjax", "rehearse", wanted.experiment, *wanted.changed]
     rehearse += ["--on", chips]
-    return [[*rehearse, "--variant", name] for name in wanted.variants] or [rehearse]
+    return [[*rehearse, "--variant", name] for name in wanted.variant] or [rehearse]
 
 
 COMMANDS = (command(launch, "--site", "--no-rehearsal", "--dry-run", "--yes", launches=True),)

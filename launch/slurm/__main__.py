@@ -28,13 +28,13 @@ from launch.slurm.site import SlurmSite
 def submit(*, site: Path | None, dry_run: bool, yes: bool, **given: Any) -> None:
     """Submit the runs that are not finished as a job array; the word may be left out."""
     cluster = SlurmSite() if site is None else read_site(site, SlurmSite)
-    wanted = Wanted.of(**given)
+    wanted = Wanted(**given)
     loaded = wanted.load()
     plan = wanted.sweep(loaded)
     left = launched(plan)
     logs = plan.folder / queue.FOLDER
     file = copy_for(loaded.text, loaded.name, logs)
-    words = wanted.words(str(file), str(plan.above))
+    words = wanted.words(file, plan.above)
     shown = cluster.without_secrets() if dry_run else cluster
     arrays = [
         (stage, run_script(shown, plan.folder.name, words, stage, logs)) for stage in stages(left)

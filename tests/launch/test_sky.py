@@ -56,8 +56,8 @@ def test_a_dry_run_prints_the_job_and_does_nothing(recorder, tmp_path, capsys, s
     (command,) = {line for line in task["run"].splitlines() if "timeout" in line}
     words = shlex.split(command)
     assert words[words.index("attnjax") + 1 :] == [
-        *("run", "launched/tiny.py", "--runs", "/runs", "--training.steps", "9"),
-        *("--variant", "cosine", "--seeds", "3"),
+        *("run", "launched/tiny.py", "--runs", "/runs", "--seeds", "3"),
+        *("--training.steps", "9", "--variant", "cosine"),
     ]
 
 
