@@ -42,10 +42,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
 def command(call: Callable[..., int | None], *options: str, launches: bool = False) -> Command:
     """A command that has the name and the first line of the function that it calls.
 
-    Args:
-        call: the function.
-        options: its arguments, out of `OPTIONS`.
-        launches: whether it also takes an experiment, as `attnjax run` does.
+    Its options are out of `OPTIONS`; if it launches, it takes an experiment as `attnjax run` does.
     """
 
     def arguments(parser: Parser) -> None:
@@ -68,14 +65,7 @@ def command(call: Callable[..., int | None], *options: str, launches: bool = Fal
 def run_program(
     name: str, description: str, commands: Sequence[Command], words: Sequence[str]
 ) -> int:
-    """Run a command as `attnjax` runs its own; returns the exit code.
-
-    Args:
-        name: what is typed to start the program.
-        description: a sentence.
-        commands: its commands; the first one may go without its name.
-        words: the arguments.
-    """
+    """Run a command, the first one if none is named, as `attnjax` does; returns the exit code."""
     names = [each.name for each in commands]
     if words and words[0] not in (*names, "--help", "-h", "--version"):
         words = [names[0], *words]

@@ -27,11 +27,7 @@ def need(program: str) -> None:
 
 
 def call(words: Sequence[str], *, text: str | None = None) -> str:
-    """Call a program; returns what it prints.
-
-    Args:
-        words: the program and its arguments.
-        text: its standard input.
+    """Call a program with this standard input; returns what it prints.
 
     Raises:
         UserError: the program is missing, or it refuses, in its own words.

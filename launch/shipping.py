@@ -26,11 +26,6 @@ def copy_for(text: str, name: str, folder: Path) -> Path:
     """Where the copy of an experiment file belongs.
 
     Each text has a folder of its own: jobs that wait in a queue run the text that was submitted.
-
-    Args:
-        text: the text of the experiment file.
-        name: the name of the experiment, which the copy keeps.
-        folder: the folder of copies.
     """
     return folder / hashlib.sha256(text.encode()).hexdigest()[:12] / f"{name}.py"
 

@@ -12,11 +12,7 @@ from attnjax.errors import UserError, unknown
 
 
 def read_site[Site](path: Path, kind: type[Site]) -> Site:
-    """Read a site from a TOML file.
-
-    Args:
-        path: the file.
-        kind: the dataclass of the site; its fields are the keys of the file.
+    """Read a site from a TOML file, whose keys are the fields of the dataclass.
 
     Raises:
         UserError: the file cannot be read or is not TOML, or as `from_keys`.
@@ -33,12 +29,7 @@ def read_site[Site](path: Path, kind: type[Site]) -> Site:
 
 
 def from_keys[T](content: Mapping[str, Any], kind: type[T], path: Path) -> T:
-    """A dataclass from the content of a file, whose keys are its fields.
-
-    Args:
-        content: the keys and values.
-        kind: the dataclass.
-        path: the file, which every error names.
+    """A dataclass from the content of a file, which every error names.
 
     Raises:
         UserError: a key is unknown (the nearest is named) or missing, or a value does not fit.

@@ -22,8 +22,7 @@ from attnjax.cli.requeue import REQUEUE
 from attnjax.config.constraints import NonNegativeFloat, NonNegativeInt, PositiveInt
 from attnjax.errors import UserError
 from attnjax.rehearsal import Topology
-from launch.consent import consent, cost
-from launch.duration import seconds
+from launch.cost import consent, cost, seconds
 from launch.plan import Wanted
 from launch.program import command, run_program
 from launch.programs import need
@@ -110,19 +109,14 @@ class SkySite:
         """JAX's word for the devices, and the extra that installs JAX for them."""
         if self.topology is not None:
             return self.topology.chip.platform
-        return "cuda" if "accelerators" in self.resources else "cpu"
+        accelerators = str(self.resources.get("accelerators", "")).lower()
+        return "tpu" if "tpu" in accelerators else "cuda" if accelerators else "cpu"
 
 
 def job(site: SkySite, name: str, words: Sequence[str], code: Path) -> dict[str, Any]:
     """The job, in the form of SkyPilot's YAML.
 
     https://docs.skypilot.co/en/latest/reference/yaml-spec.html
-
-    Args:
-        site: what the job asks for.
-        name: the name of the experiment's folder.
-        words: the arguments of `attnjax run`.
-        code: the folder that goes with the job.
     """
     package = "." if site.platform == "cpu" else f".[{site.platform}]"
     kept: dict[str, Any] = {}
@@ -193,7 +187,7 @@ def launch(
     content = job(place, plan.folder.name, words, code)
     text = yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True)
     hosts = place.topology.hosts * place.hosts if place.topology else place.hosts
-    price = cost({"host": hosts}, seconds(place.time), place.price, place.currency)
+    price = cost(1, hosts, place.time, place.price, place.currency)
     rehearsals = [] if no_rehearsal or not place.chips else _rehearsals(wanted, place.chips)
     if dry_run:
         say(text.rstrip())

@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from attnjax.cli.output import out, say
-from launch.consent import consent, cost
-from launch.duration import seconds as in_seconds
+from attnjax.errors import UserError
+from launch.cost import consent, cost
 from launch.plan import Wanted, launched, stages
 from launch.program import command, run_program
 from launch.programs import call, need
@@ -40,8 +40,7 @@ def submit(*, site: Path | None, dry_run: bool, yes: bool, **given: Any) -> None
         (stage, run_script(shown, plan.folder.name, words, stage, logs)) for stage in stages(left)
     ]
     report = report_script(shown, f"{plan.folder.name}-report", plan.folder, logs)
-    counts = {"run": len(left), "host": cluster.hosts}
-    price = cost(counts, in_seconds(cluster.time), cluster.price, cluster.currency)
+    price = cost(len(left), cluster.hosts, cluster.time, cluster.price, cluster.currency)
     if dry_run:
         for script in (*(script for _, script in arrays), report):
             say(script)
@@ -60,8 +59,9 @@ def submit(*, site: Path | None, dry_run: bool, yes: bool, **given: Any) -> None
     jobs: list[str] = []
     for stage, script in arrays:
         jobs.append(queue.submit(script, after=jobs[-1:]))
-        tasks = [[str(folder.relative_to(plan.folder)) for folder in run.folders] for run in stage]
-        runs = tuple(map(tuple, tasks))
+        runs = tuple(
+            tuple(str(folder.relative_to(plan.folder)) for folder in run.folders) for run in stage
+        )
         queue.Submission(job=jobs[-1], words=again, runs=runs).write(plan.folder)
         say(f"job {jobs[-1]}: {len(stage)} runs; their output is {logs}/{jobs[-1]}_*.txt")
     last = queue.submit(report, after=jobs)
@@ -70,21 +70,21 @@ def submit(*, site: Path | None, dry_run: bool, yes: bool, **given: Any) -> None
 
 def status(*, folder: Path) -> None:
     """Print the state of every run that was submitted."""
-    found = list(queue.states(folder))
-    drawn = Table(
+    runs = list(queue.states(folder))
+    table = Table(
         "run", "state", "task", "why it waits, or the last line", box=None, pad_edge=False
     )
-    for one in found:
-        drawn.add_row(*map(Text, (one.run, one.state, one.task, one.said)))
-    out().print(drawn)
-    say(f"{sum(one.state == queue.DONE for one in found)} of {len(found)} runs are done")
-    if any(one.state == queue.ENDED for one in found):
+    for run in runs:
+        table.add_row(*map(Text, (run.run, run.state, run.task, run.reason)))
+    out().print(table)
+    say(f"{sum(run.state == queue.DONE for run in runs)} of {len(runs)} runs are done")
+    if any(run.state == queue.ENDED for run in runs):
         say(f"python -m launch.slurm retry {folder} submits those that ended again")
 
 
 def cancel(*, folder: Path, yes: bool) -> None:
-    """End the runs that wait or run. What is saved stays."""
-    tasks = sorted({one.task for one in queue.states(folder) if one.queued})
+    """End the runs that wait or run; what is saved stays."""
+    tasks = sorted({run.task for run in queue.states(folder, own=True) if run.queued})
     if not tasks:
         say(f"no run of {folder} is in the queue")
         return
@@ -94,9 +94,19 @@ def cancel(*, folder: Path, yes: bool) -> None:
 
 
 def retry(*, folder: Path, dry_run: bool, yes: bool) -> int:
-    """Submit the runs that ended before they were done, as they were submitted before."""
+    """Submit the runs that ended before they were done, as they were submitted before.
+
+    Raises:
+        UserError: somebody else may have written the record, which names a file to execute.
+    """
+    last = queue.submissions(folder)[-1]
+    if not last.own:
+        raise UserError(
+            f"the record {folder / queue.FOLDER / last.job}.json is not one of yours: submit the "
+            "experiment yourself, by python -m launch.slurm EXPERIMENT"
+        )
     options = [*(["--dry-run"] if dry_run else []), *(["--yes"] if yes else [])]
-    return program([*queue.submissions(folder)[-1].words_of_the_user(folder), *options])
+    return program([*last.words, *options])
 
 
 COMMANDS = (

@@ -60,18 +60,10 @@ class Submission:
         path = experiment / FOLDER / f"{self.job}.json"
         path.write_text(json.dumps(content, indent=2), encoding="utf-8")
 
-    def words_of_the_user(self, experiment: Path) -> list[str]:
-        """The words, if the user has submitted the array.
-
-        Raises:
-            UserError: somebody else may have written the record.
-        """
-        if not signed(self.signature, *self.words):
-            raise UserError(
-                f"the record {experiment / FOLDER / self.job}.json is not one of yours: submit the "
-                "experiment yourself, by python -m launch.slurm EXPERIMENT"
-            )
-        return [*self.words]
+    @property
+    def own(self) -> bool:
+        """Whether the user has submitted the array."""
+        return signed(self.signature, *self.words)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,14 +74,13 @@ class TaskState:
         run: its folder, below the experiment's folder.
         task: its latest task, such as 12_3.
         state: SLURM's word for a task that is in the queue, `DONE` or `ENDED`.
-        said: why the task waits; of a run that ended before it was done, why it failed, or the last
-            line of its output.
+        reason: why the task waits or the run failed, or the last line of its output.
     """
 
     run: str
     task: str
     state: str
-    said: str
+    reason: str
 
     @property
     def queued(self) -> bool:
@@ -109,27 +100,28 @@ def submissions(experiment: Path) -> list[Submission]:
     return sorted(records, key=lambda record: int(record.job))
 
 
-def states(experiment: Path) -> Iterator[TaskState]:
-    """Every run that was submitted, by its latest task."""
+def states(experiment: Path, *, own: bool = False) -> Iterator[TaskState]:
+    """Every run that was submitted, or that the user has submitted, by its latest task."""
     tasks = {
         run: f"{record.job}_{number}"
         for record in submissions(experiment)
+        if record.own or not own
         for number, runs in enumerate(record.runs)
         for run in runs
     }
     queued = _queued()
     for run, task in sorted(tasks.items()):
         if task in queued:
-            state, said = queued[task]
+            state, reason = queued[task]
         elif (experiment / run / RESULT).exists():
-            state, said = DONE, ""
+            state, reason = DONE, ""
         else:
             last = _last_line(experiment / FOLDER / f"{task}.txt")
-            state, said = ENDED, failures.reason(experiment / run) or last
-        yield TaskState(run=run, task=task, state=state, said=said)
+            state, reason = ENDED, failures.reason(experiment / run) or last
+        yield TaskState(run=run, task=task, state=state, reason=reason)
 
 
-def refuse_queued(experiment: Path, runs: Sequence[LaunchedRun]) -> None:
+def refuse_queued(experiment: Path, jobs: Sequence[LaunchedRun]) -> None:
     """Refuse runs that are in the queue already.
 
     Raises:
@@ -137,36 +129,28 @@ def refuse_queued(experiment: Path, runs: Sequence[LaunchedRun]) -> None:
     """
     if not list((experiment / FOLDER).glob("*.json")):
         return
-    wanted = {str(folder.relative_to(experiment)) for one in runs for folder in one.folders}
-    for one in states(experiment):
-        if one.queued and one.run in wanted:
+    wanted = {str(folder.relative_to(experiment)) for job in jobs for folder in job.folders}
+    for run in states(experiment):
+        if run.queued and run.run in wanted:
             raise UserError(
-                f"{one.run} is in the queue already, as task {one.task} ({one.state}): wait for "
+                f"{run.run} is in the queue already, as task {run.task} ({run.state}): wait for "
                 f"it, or end it by python -m launch.slurm cancel {experiment}"
             )
 
 
 def submit(script: str, after: Sequence[str] = ()) -> str:
-    """Give a script to SLURM; returns the number of the job.
-
-    Args:
-        script: the script.
-        after: the numbers of jobs that end before, in whatever way.
-
-    Raises:
-        UserError: SLURM refuses it, in its own words.
-    """
+    """Give a script to SLURM, to run after other jobs; returns the number of the job."""
     dependency = [f"--dependency=afterany:{':'.join(after)}"] if after else []
     return call(["sbatch", "--parsable", *dependency], text=script).strip().partition(";")[0]
 
 
 def _queued() -> dict[str, tuple[str, str]]:
     """Our tasks in SLURM's queue: the state of each, and why it waits."""
-    found = {}
+    tasks = {}
     for line in call(["squeue", "--me", "--noheader", "--array", "--format=%i|%T|%r"]).splitlines():
         task, state, reason = line.strip().split("|", 2)
-        found[task] = (state.lower(), "" if reason == "None" else reason)
-    return found
+        tasks[task] = (state.lower(), "" if reason == "None" else reason)
+    return tasks
 
 
 def _last_line(log: Path) -> str:

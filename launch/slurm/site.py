@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from attnjax.config.constraints import NonNegativeFloat, NonNegativeInt, PositiveInt
 from attnjax.errors import UserError
-from launch.duration import seconds
+from launch.cost import seconds
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 """Line breaks and other control characters: in a script each value stays in its line."""

@@ -50,7 +50,7 @@ def test_a_dry_run_prints_the_job_and_does_nothing(recorder, tmp_path, capsys, s
     task = yaml.safe_load(printed.out)
     assert task["num_nodes"] == 2
     assert task["name"] == "attnjax-tiny"
-    assert printed.err.startswith("2 hosts x 2 h = 4 host-hours = 14.00 USD at most")
+    assert printed.err.startswith("1 job x 2 hosts x 2 h = 4 host-hours = 14.00 USD at most")
     assert not recorder.calls
     assert not (tmp_path / "runs").exists()
     (command,) = {line for line in task["run"].splitlines() if "timeout" in line}
@@ -114,7 +114,7 @@ def test_chips_are_rehearsed_before_they_are_asked_for(
     if fits:
         assert rehearsals == expected
         assert last[:3] == ["sky", "jobs", "launch"]
-        assert "4 hosts x 10 h = 40 host-hours = 192.00 USD" in printed.out
+        assert "1 job x 4 hosts x 10 h = 40 host-hours = 192.00 USD" in printed.out
     else:
         assert last == expected[0]
         assert "the training step cannot run on v5e:4x4" in printed.err
@@ -203,6 +203,7 @@ def test_the_program_knows_the_command_that_it_renders():
     [
         ({}, "cpu", "."),
         ({"resources": {"accelerators": "L4:4"}}, "cuda", "'.[cuda]'"),
+        ({"resources": {"accelerators": "tpu-v5-lite-podslice:4"}}, "tpu", "'.[tpu]'"),
         ({"chips": "h100:8"}, "cuda", "'.[cuda]'"),
         ({"chips": "v6e:2x4"}, "tpu", "'.[tpu]'"),
     ],

@@ -44,7 +44,7 @@ def test_a_dry_run_prints_the_scripts_and_does_nothing(recorder, tmp_path, capsy
     assert slurm.program(words) == 0
     printed = capsys.readouterr()
     golden.same("slurm.txt", printed.out, runs=runs)
-    assert printed.err.startswith("4 runs x 1 host x 12 h = 48 host-hours = 57.60 EUR at most")
+    assert printed.err.startswith("4 jobs x 1 host x 12 h = 48 host-hours = 57.60 EUR at most")
     assert not recorder.calls
     assert not (tmp_path / "runs").exists()
 
@@ -134,6 +134,16 @@ def test_cancel_ends_what_waits_or_runs(submitted, recorder, capsys):
     assert slurm.program(["cancel", str(submitted), "--yes"]) == 0
     assert recorder.calls[-1].words[0] == "squeue"
     assert "no run of" in capsys.readouterr().out
+
+
+def test_cancel_leaves_tasks_alone_that_a_record_of_somebody_else_names(
+    submitted, recorder, capsys
+):
+    record = {"job": "77", "words": [], "runs": [["other/seed-0"]]}
+    (submitted / "slurm" / "77.json").write_text(json.dumps(record))
+    recorder.answer(*SQUEUE, out="12_0|RUNNING|None\n77_0|RUNNING|None\n")
+    assert slurm.program(["cancel", str(submitted), "--yes"]) == 0
+    assert recorder.calls[-1].words == ["scancel", "12_0"]
 
 
 def test_retry_submits_what_is_not_done(submitted, recorder, monkeypatch):

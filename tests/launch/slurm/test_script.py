@@ -107,6 +107,11 @@ def test_a_site_says_what_a_run_asks_for():
     assert "apptainer exec --nv 'a b.sif' python -m attnjax run tiny.py" in script
 
 
+def test_a_per_cent_sign_in_a_folder_is_no_pattern():
+    script = run_script(SlurmSite(), "tiny", [], RUNS, Path("/runs/50%j/slurm"))
+    assert "--output=/runs/50%%j/slurm/%A_%a.txt" in options(script)
+
+
 def test_without_gpus_the_platform_is_left_to_jax():
     assert "JAX_PLATFORMS" not in run_script(SlurmSite(), "tiny", [], RUNS, LOGS)
 
