@@ -1,14 +1,16 @@
 # `make ablation` and `make test` are the two to know; each sets the project up if it has to.
 
-.PHONY: setup ablation test test-all test-slurm lint bench-gpu constraints
+.PHONY: setup ablation test test-all test-slurm test-sky lint bench-gpu constraints
 
 BIN := .venv/bin
-READY := .venv/.ready
+# `make setup EXTRA=cuda` installs JAX for GPUs, EXTRA=tpu for TPUs; later calls stay with it.
+EXTRA ?= $(patsubst .venv/.ready-%,%,$(wildcard .venv/.ready-*))
+READY := .venv/.ready-$(EXTRA)
 
 setup: $(READY)
 
 $(READY): pyproject.toml constraints.txt
-	sh launch/setup.sh
+	sh launch/setup.sh "$(EXTRA)"
 	@touch $@
 
 ablation: $(READY)
@@ -25,6 +27,10 @@ test-all: lint
 test-slurm: $(READY)
 	sh tests/launch/slurm/install.sh
 	$(BIN)/pytest -q -m '' tests/launch/slurm/test_cluster.py
+
+# SkyPilot's own parser reads our jobs; SkyPilot is installed beside, in .venv/skypilot.
+test-sky: $(READY)
+	$(BIN)/pytest -q -m '' -rs tests/launch/test_skypilot.py
 
 lint: $(READY)
 	$(BIN)/ruff check

@@ -1,6 +1,6 @@
-"""Runs experiments on machines that one does not sit at: SLURM, TPU slices, Kubernetes.
+"""Runs experiments on machines that one does not sit at.
 
-Each engine is a program: `python -m launch.slurm`, `python -m launch.tpu`, `python -m
-launch.kubernetes`. All of them run `attnjax run` there, one run of the experiment a job, and leave
-queues, machines and files to the engine's own commands.
+`python -m launch.slurm` submits to SLURM; `python -m launch.sky` to every engine that SkyPilot
+knows. Both run `attnjax run` there, and leave queues, machines and files to the engine's own
+commands.
 """

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from attnjax.errors import UserError
 
+LOGIN_NODE = "run this on a machine that submits to SLURM, such as a cluster's login node"
 INSTALL = {
-    "gcloud": "install the Google Cloud CLI (https://cloud.google.com/sdk/docs/install) and log in",
-    "kubectl": "install it (https://kubernetes.io/docs/tasks/tools) and choose a cluster",
-    "sbatch": "run this on a machine that submits to SLURM, such as a cluster's login node",
+    "sbatch": LOGIN_NODE,
+    "squeue": LOGIN_NODE,
+    "scancel": LOGIN_NODE,
+    "sky": "uv tool install 'skypilot[gcp]' (or [aws], [kubernetes], ...), then sky check",
 }
-INSTALL |= dict.fromkeys(("squeue", "scancel"), INSTALL["sbatch"])
 """What to do if a program is missing."""
 
 
@@ -26,11 +27,7 @@ def need(program: str) -> None:
 
 
 def call(words: Sequence[str], *, text: str | None = None) -> str:
-    """Call a program; returns what it prints.
-
-    Args:
-        words: the program and its arguments.
-        text: its standard input.
+    """Call a program with this standard input; returns what it prints.
 
     Raises:
         UserError: the program is missing, or it refuses, in its own words.
@@ -38,6 +35,6 @@ def call(words: Sequence[str], *, text: str | None = None) -> str:
     need(words[0])
     done = subprocess.run(words, input=text, capture_output=True, text=True, check=False)
     if done.returncode:
-        said = "; ".join(line.strip() for line in done.stderr.splitlines() if line.strip())
-        raise UserError(f"{words[0]} refuses: {said or f'exit code {done.returncode}'}")
+        reason = "; ".join(line.strip() for line in done.stderr.splitlines() if line.strip())
+        raise UserError(f"{words[0]} refuses: {reason or f'exit code {done.returncode}'}")
     return done.stdout

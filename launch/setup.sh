@@ -1,7 +1,10 @@
 #!/bin/sh
 # Makes .venv with the first Python >= 3.12 that really works, and installs attnjax into it.
 # What is there already is kept: a working .venv is only brought up to date.
+#
+#   sh launch/setup.sh [EXTRA]      JAX for CPUs; with cuda for GPUs, with tpu for TPUs
 set -eu
+extra=${1:-}
 cd "$(dirname "$0")/.."
 
 # A pyenv shim can be on the path and fail, and Debian's python can lack ensurepip: so each is asked.
@@ -23,7 +26,10 @@ find_python() {
     fi
 }
 
-if ! works .venv/bin/python; then
+# JAX for one accelerator makes room for that of another. Each .ready-EXTRA is a file of make.
+others=$(find .venv -maxdepth 1 -name '.ready-?*' ! -name ".ready-$extra" 2>/dev/null || true)
+rm -f .venv/.ready-*
+if [ -n "$others" ] || ! works .venv/bin/python; then
     python=$(find_python)
     if [ -z "$python" ]; then
         echo "attnjax needs Python 3.12, 3.13 or 3.14 with its venv module: install one (https://www.python.org/downloads) and run this again." >&2
@@ -37,4 +43,4 @@ fi
 # is there, also where the environment forbids Python to write it (PYTHONDONTWRITEBYTECODE).
 .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt uv
 .venv/bin/python -m uv pip install --quiet --compile-bytecode --python .venv/bin/python \
-    -c constraints.txt -e '.[dev]'
+    -c constraints.txt -e ".[dev${extra:+,$extra}]"

@@ -1,21 +1,22 @@
-"""What a job needs of this checkout: the experiment file, and a record of uncommitted changes."""
+"""What a job needs of this checkout: the experiment file, the code, a record of changes."""
 
 import hashlib
 import os
+import shutil
 import subprocess
-import tarfile
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 """The checkout."""
 
-CODE = ("attnjax", "launch", "experiments", "pyproject.toml", "constraints.txt")
-"""What can change a result. Other files, such as one with keys, are left out."""
+FOLDERS, KINDS = ("attnjax", "experiments"), (".py", ".typed", ".jinja", ".css")
+FILES = ("pyproject.toml", "constraints.txt")
+"""What can change a result. No other file leaves the checkout: it may have keys."""
 
-PAPERS, SHIPPED = ("README.md", "LICENSE"), "shipped"
-"""What an installation wants besides, and where a packed checkout has the experiment file."""
+METADATA = ("README.md", "LICENSE")
+"""What an installation wants besides."""
 
 CHANGES = "changes.patch"
 """The name of the record, in a run's folder."""
@@ -25,11 +26,6 @@ def copy_for(text: str, name: str, folder: Path) -> Path:
     """Where the copy of an experiment file belongs.
 
     Each text has a folder of its own: jobs that wait in a queue run the text that was submitted.
-
-    Args:
-        text: the text of the experiment file.
-        name: the name of the experiment, which the copy keeps.
-        folder: the folder of copies.
     """
     return folder / hashlib.sha256(text.encode()).hexdigest()[:12] / f"{name}.py"
 
@@ -40,29 +36,22 @@ def ship(text: str, copy: Path) -> None:
     copy.write_text(text, encoding="utf-8")
 
 
-def pack(text: str, name: str, archive: Path, root: Path = ROOT) -> Path:
-    """Pack the checkout for a machine that has nothing: what `CODE` names, `PAPERS`, `SHIPPED`.
-
-    Args:
-        text: the text of the experiment file.
-        name: the name of the experiment.
-        archive: the .tar.gz to be written.
-        root: the checkout.
-    """
-    archive.parent.mkdir(parents=True, exist_ok=True)
-    ship(text, archive.parent / SHIPPED / f"{name}.py")
-    record(changes(root), [archive.parent])
-    with tarfile.open(archive, "w:gz") as packed:
-        for path in (*CODE, *PAPERS):
-            packed.add(root / path, path, filter=_no_caches)
-        for path in (SHIPPED, CHANGES):
-            if (archive.parent / path).exists():
-                packed.add(archive.parent / path, path)
-    return archive
+def ship_code(folder: Path, root: Path = ROOT) -> None:
+    """Copy the code of a checkout, for a machine that has nothing; what was there is deleted."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for path in (*_code(root), *METADATA):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(root / path, folder / path)
+    record(changes(root), [folder])
 
 
-def _no_caches(found: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    return None if Path(found.name).name == "__pycache__" else found
+def _code(root: Path) -> Iterator[str]:
+    """The files that can change a result."""
+    yield from FILES
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in KINDS:
+                yield str(path.relative_to(root))
 
 
 def changes(root: Path = ROOT) -> str:
@@ -70,20 +59,23 @@ def changes(root: Path = ROOT) -> str:
 
     "" if the package is not in a checkout of git, or git is missing.
     """
+    code = [f":(glob){folder}/**/*{kind}" for folder in FOLDERS for kind in KINDS]
     with tempfile.TemporaryDirectory() as scratch:
         # an index of our own: the user's is not touched
         environment = {**os.environ, "GIT_INDEX_FILE": f"{scratch}/index"}
 
-        def git(*words: str) -> str:
+        def git(*words: str, text: str = "") -> str:
             command = ["git", "-C", str(root), *words]
             return subprocess.run(
-                command, env=environment, capture_output=True, text=True, check=True
+                command, env=environment, input=text, capture_output=True, text=True, check=True
             ).stdout
 
         try:
             commit = git("rev-parse", "HEAD").strip()
             git("read-tree", "HEAD")
-            git("add", "--all", "--", *(name for name in CODE if (root / name).exists()))
+            kinds = ("--modified", "--deleted", "--others", "--exclude-standard")
+            changed = git("ls-files", "-z", *kinds, "--", *code, *FILES)
+            git("update-index", "-z", "--add", "--remove", "--stdin", text=changed)
             patch = git("diff", "--cached", "--binary", "HEAD")
         except (OSError, subprocess.CalledProcessError):
             return ""

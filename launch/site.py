@@ -12,15 +12,10 @@ from attnjax.errors import UserError, unknown
 
 
 def read_site[Site](path: Path, kind: type[Site]) -> Site:
-    """Read a site from a TOML file.
-
-    Args:
-        path: the file.
-        kind: the dataclass of the site; its fields are the keys of the file.
+    """Read a site from a TOML file, whose keys are the fields of the dataclass.
 
     Raises:
-        UserError: the file cannot be read, is not TOML, has an unknown key (the nearest is named),
-            lacks a key, or has a value of the wrong type.
+        UserError: the file cannot be read or is not TOML, or as `from_keys`.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -30,13 +25,17 @@ def read_site[Site](path: Path, kind: type[Site]) -> Site:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"the site file {path} is not TOML: {error}") from error
-    return site_of(content, kind, path)
+    return from_keys(content, kind, path)
 
 
-def site_of[Site](content: Mapping[str, Any], kind: type[Site], path: Path) -> Site:
-    """As `read_site`, for the content of the file."""
+def from_keys[T](content: Mapping[str, Any], kind: type[T], path: Path) -> T:
+    """A dataclass from the content of a file, which every error names.
+
+    Raises:
+        UserError: a key is unknown (the nearest is named) or missing, or a value does not fit.
+    """
     hints = field_types(kind)
-    values = {key: tuple(one) if isinstance(one, list) else one for key, one in content.items()}
+    values = {key: _tuples(value) for key, value in content.items()}
     for key, value in values.items():
         if key not in hints:
             raise UserError(f"{path}: {unknown('key', key, hints)}")
@@ -50,3 +49,7 @@ def site_of[Site](content: Mapping[str, Any], kind: type[Site], path: Path) -> S
         return kind(**values)
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

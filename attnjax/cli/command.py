@@ -111,6 +111,19 @@ def experiment(parser: Parser) -> None:
     )
 
 
+def chosen_variants(parser: Parser) -> None:
+    """Add the variants that are run, and the number of their runs."""
+    parser.add_argument(
+        "--variant", action="append", default=[], help="a variant to run; may be repeated"
+    )
+    parser.add_argument(
+        "--seeds",
+        type=whole_number(10_000),
+        metavar="N",
+        help="the number of runs of each variant; default: as the file says",
+    )
+
+
 def local_folder(text: str) -> Path:
     """Read an option's value: a folder of this machine, not one of a bucket."""
     if "://" in text:

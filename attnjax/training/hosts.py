@@ -50,10 +50,11 @@ def joined() -> Iterator[None]:
     Interrupted is no failure: all processes have agreed on it.
 
     Raises:
-        UserError: as `join`.
+        UserError: as `join`, or JAX has no device of the platform that the environment asks for.
         MachineError: another process has failed, or cannot be reached any more.
     """
     join()
+    _check_platform()
     if count() == 1:
         yield
         return
@@ -82,6 +83,21 @@ def joined() -> Iterator[None]:
         # JAX's own end would wait for the others, and abort when they do not come
         atexit.register(_exit, 2 if isinstance(error, UserError | MemoryError | OSError) else 1)
         raise
+
+
+def _check_platform() -> None:
+    """Refuse to begin where JAX_PLATFORMS asks for a device that is not here."""
+    if not jax.config.jax_platforms:
+        return
+    try:
+        jax.devices()
+    except (RuntimeError, AssertionError) as error:
+        # JAX asserts where the platform's plugin is not installed
+        reason = str(error).partition("\n")[0] or "JAX is not installed for it"
+        raise UserError(
+            f"JAX_PLATFORMS asks for {jax.config.jax_platforms}, and there is no such device: "
+            f"{reason}; make setup EXTRA=cuda, or EXTRA=tpu, installs JAX for it"
+        ) from error
 
 
 def _end_with_the_others(ended: threading.Event) -> None:

@@ -12,15 +12,12 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from attnjax.cli.command import EXPERIMENT, Command, Parser, Program, results_folder
 from attnjax.cli.output import out, say
-from launch import arguments
-from launch.consent import consent, cost
-from launch.duration import seconds as in_seconds
+from attnjax.errors import UserError
+from launch.cost import consent, cost
 from launch.plan import Wanted, launched, stages
-from launch.program import run_program
+from launch.program import command, run_program
 from launch.programs import call, need
-from launch.secret import masked
 from launch.shipping import changes, copy_for, record, ship
 from launch.site import read_site
 from launch.slurm import queue
@@ -28,35 +25,26 @@ from launch.slurm.script import report_script, run_script
 from launch.slurm.site import SlurmSite
 
 
-def submit_arguments(parser: Parser) -> None:
-    """Add the arguments of `submit`."""
-    arguments.wanted(parser)
-    results_folder(parser)
-    arguments.site(parser, "launch/sites/gpu.toml")
-    arguments.dry_run(parser)
-    arguments.yes(parser)
-
-
 def submit(*, site: Path | None, dry_run: bool, yes: bool, **given: Any) -> None:
-    """Submit the runs that are not finished as a job array, and a report after it."""
+    """Submit the runs that are not finished as a job array; the word may be left out."""
     cluster = SlurmSite() if site is None else read_site(site, SlurmSite)
-    wanted = Wanted.of(**given)
+    wanted = Wanted(**given)
     loaded = wanted.load()
     plan = wanted.sweep(loaded)
     left = launched(plan)
     logs = plan.folder / queue.FOLDER
     file = copy_for(loaded.text, loaded.name, logs)
-    words = wanted.words(str(file), str(plan.above))
+    words = wanted.words(file, plan.above)
+    shown = cluster.without_secrets() if dry_run else cluster
     arrays = [
-        (stage, run_script(cluster, plan.folder.name, words, stage, logs)) for stage in stages(left)
+        (stage, run_script(shown, plan.folder.name, words, stage, logs)) for stage in stages(left)
     ]
-    report = report_script(cluster, f"{plan.folder.name}-report", plan.folder, logs)
-    counts = {"run": len(left), "host": cluster.hosts}
-    price = cost(counts, in_seconds(cluster.time), cluster.price, cluster.currency)
+    report = report_script(shown, f"{plan.folder.name}-report", plan.folder, logs)
+    price = cost(len(left), cluster.hosts, cluster.time, cluster.price, cluster.currency)
     if dry_run:
         for script in (*(script for _, script in arrays), report):
-            say(masked(script))
-        say(price)
+            say(script)
+        print(price, file=sys.stderr)
         return
 
     need("sbatch")
@@ -65,13 +53,15 @@ def submit(*, site: Path | None, dry_run: bool, yes: bool, **given: Any) -> None
     consent(f"Submit {len(left)} runs of {plan.folder.name}?", yes=yes)
     ship(loaded.text, file)
     patch = changes()
-    for one in left:
-        record(patch, one.folders)
-    again = wanted.again(site)
+    for run in left:
+        record(patch, run.folders)
+    again = tuple(wanted.again(site))
     jobs: list[str] = []
     for stage, script in arrays:
         jobs.append(queue.submit(script, after=jobs[-1:]))
-        runs = [[str(folder.relative_to(plan.folder)) for folder in one.folders] for one in stage]
+        runs = tuple(
+            tuple(str(folder.relative_to(plan.folder)) for folder in run.folders) for run in stage
+        )
         queue.Submission(job=jobs[-1], words=again, runs=runs).write(plan.folder)
         say(f"job {jobs[-1]}: {len(stage)} runs; their output is {logs}/{jobs[-1]}_*.txt")
     last = queue.submit(report, after=jobs)
@@ -80,21 +70,21 @@ def submit(*, site: Path | None, dry_run: bool, yes: bool, **given: Any) -> None
 
 def status(*, folder: Path) -> None:
     """Print the state of every run that was submitted."""
-    found = list(queue.states(folder))
-    drawn = Table(
+    runs = list(queue.states(folder))
+    table = Table(
         "run", "state", "task", "why it waits, or the last line", box=None, pad_edge=False
     )
-    for one in found:
-        drawn.add_row(*map(Text, (one.run, one.state, one.task, one.said)))
-    out().print(drawn)
-    say(f"{sum(one.state == queue.DONE for one in found)} of {len(found)} runs are done")
-    if any(one.state == queue.ENDED for one in found):
+    for run in runs:
+        table.add_row(*map(Text, (run.run, run.state, run.task, run.reason)))
+    out().print(table)
+    say(f"{sum(run.state == queue.DONE for run in runs)} of {len(runs)} runs are done")
+    if any(run.state == queue.ENDED for run in runs):
         say(f"python -m launch.slurm retry {folder} submits those that ended again")
 
 
 def cancel(*, folder: Path, yes: bool) -> None:
-    """End the runs that wait or run. What is saved stays."""
-    tasks = sorted({one.task for one in queue.states(folder) if one.queued})
+    """End the runs that wait or run; what is saved stays."""
+    tasks = sorted({run.task for run in queue.states(folder, own=True) if run.queued})
     if not tasks:
         say(f"no run of {folder} is in the queue")
         return
@@ -104,68 +94,33 @@ def cancel(*, folder: Path, yes: bool) -> None:
 
 
 def retry(*, folder: Path, dry_run: bool, yes: bool) -> int:
-    """Submit the runs that ended before they were done, as they were submitted before."""
+    """Submit the runs that ended before they were done, as they were submitted before.
+
+    Raises:
+        UserError: somebody else may have written the record, which names a file to execute.
+    """
+    last = queue.submissions(folder)[-1]
+    if not last.own:
+        raise UserError(
+            f"the record {folder / queue.FOLDER / last.job}.json is not one of yours: submit the "
+            "experiment yourself, by python -m launch.slurm EXPERIMENT"
+        )
     options = [*(["--dry-run"] if dry_run else []), *(["--yes"] if yes else [])]
-    return program([*queue.submissions(folder)[-1].words, *options])
-
-
-def folder_arguments(parser: Parser) -> None:
-    """Add the arguments of `status`."""
-    arguments.launched_folder(parser)
-
-
-def cancel_arguments(parser: Parser) -> None:
-    """Add the arguments of `cancel`."""
-    arguments.launched_folder(parser)
-    arguments.yes(parser)
-
-
-def retry_arguments(parser: Parser) -> None:
-    """Add the arguments of `retry`."""
-    arguments.launched_folder(parser)
-    arguments.dry_run(parser)
-    arguments.yes(parser)
+    return program([*last.words, *options])
 
 
 COMMANDS = (
-    Command(
-        name="submit",
-        help="Submit the runs that are not finished as a job array; the word may be left out.",
-        arguments=submit_arguments,
-        call=submit,
-        overridden=EXPERIMENT,
-    ),
-    Command(
-        name="status",
-        help="Print the state of every run that was submitted.",
-        arguments=folder_arguments,
-        call=status,
-    ),
-    Command(
-        name="cancel",
-        help="End the runs that wait or run.",
-        arguments=cancel_arguments,
-        call=cancel,
-    ),
-    Command(
-        name="retry",
-        help="Submit the runs that ended before they were done again.",
-        arguments=retry_arguments,
-        call=retry,
-    ),
-)
-
-
-PROGRAM = Program(
-    name="python -m launch.slurm",
-    description="An experiment's runs as a SLURM job array.",
-    commands={one.name: one for one in COMMANDS},
+    command(submit, "--site", "--dry-run", "--yes", launches=True),
+    command(status, "folder"),
+    command(cancel, "folder", "--yes"),
+    command(retry, "folder", "--dry-run", "--yes"),
 )
 
 
 def program(words: Sequence[str]) -> int:
     """Run a command; returns the exit code."""
-    return run_program(PROGRAM, words)
+    description = "An experiment's runs as a SLURM job array."
+    return run_program("python -m launch.slurm", description, COMMANDS, words)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,17 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
+
+from annotated_types import Predicate
 
 from attnjax.errors import UserError
 from attnjax.runs import failures
 from attnjax.runs.run_folder import RESULT
+from attnjax.runs.trust import sign, signed
 from launch.plan import LaunchedRun
 from launch.programs import call
+from launch.site import from_keys
 
 FOLDER = "slurm"
 """The folder of records and outputs, in an experiment's folder."""
@@ -26,16 +31,39 @@ class Submission:
         job: the number of the array.
         words: the arguments of `python -m launch.slurm` that submit it again.
         runs: the folders of each task's runs, below the experiment's folder.
+        signature: the user's, of the words, which name a file that is executed.
     """
 
-    job: str
-    words: Sequence[str]
-    runs: Sequence[Sequence[str]]
+    job: Annotated[str, Predicate(str.isdecimal)]
+    words: tuple[str, ...]
+    runs: tuple[tuple[str, ...], ...]
+    signature: str = ""
+
+    @classmethod
+    def read(cls, path: Path) -> "Submission":
+        """Read a record.
+
+        Raises:
+            UserError: the file is no record.
+        """
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise UserError(f"the record {path} cannot be read: {error}") from error
+        if not isinstance(content, dict):
+            raise UserError(f"{path}: wanted an object; got {type(content).__name__}")
+        return from_keys(content, cls, path)
 
     def write(self, experiment: Path) -> None:
-        """Keep the record in the experiment's folder."""
+        """Sign the record, and keep it in the experiment's folder."""
+        content = asdict(self) | {"signature": sign(*self.words)}
         path = experiment / FOLDER / f"{self.job}.json"
-        path.write_text(json.dumps(asdict(self), indent=2), encoding="utf-8")
+        path.write_text(json.dumps(content, indent=2), encoding="utf-8")
+
+    @property
+    def own(self) -> bool:
+        """Whether the user has submitted the array."""
+        return signed(self.signature, *self.words)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,14 +74,13 @@ class TaskState:
         run: its folder, below the experiment's folder.
         task: its latest task, such as 12_3.
         state: SLURM's word for a task that is in the queue, `DONE` or `ENDED`.
-        said: why the task waits; of a run that ended before it was done, why it failed, or the last
-            line of its output.
+        reason: why the task waits or the run failed, or the last line of its output.
     """
 
     run: str
     task: str
     state: str
-    said: str
+    reason: str
 
     @property
     def queued(self) -> bool:
@@ -65,38 +92,36 @@ def submissions(experiment: Path) -> list[Submission]:
     """The arrays of an experiment, oldest first.
 
     Raises:
-        UserError: nothing was submitted.
+        UserError: nothing was submitted, or a file is no record.
     """
-    found = [
-        Submission(**json.loads(path.read_text(encoding="utf-8")))
-        for path in (experiment / FOLDER).glob("*.json")
-    ]
-    if not found:
+    records = [Submission.read(path) for path in (experiment / FOLDER).glob("*.json")]
+    if not records:
         raise UserError(f"no runs of {experiment} were submitted to SLURM")
-    return sorted(found, key=lambda one: int(one.job))
+    return sorted(records, key=lambda record: int(record.job))
 
 
-def states(experiment: Path) -> Iterator[TaskState]:
-    """Every run that was submitted, by its latest task."""
+def states(experiment: Path, *, own: bool = False) -> Iterator[TaskState]:
+    """Every run that was submitted, or that the user has submitted, by its latest task."""
     tasks = {
-        run: f"{one.job}_{number}"
-        for one in submissions(experiment)
-        for number, runs in enumerate(one.runs)
+        run: f"{record.job}_{number}"
+        for record in submissions(experiment)
+        if record.own or not own
+        for number, runs in enumerate(record.runs)
         for run in runs
     }
     queued = _queued()
     for run, task in sorted(tasks.items()):
         if task in queued:
-            state, said = queued[task]
+            state, reason = queued[task]
         elif (experiment / run / RESULT).exists():
-            state, said = DONE, ""
+            state, reason = DONE, ""
         else:
             last = _last_line(experiment / FOLDER / f"{task}.txt")
-            state, said = ENDED, failures.reason(experiment / run) or last
-        yield TaskState(run=run, task=task, state=state, said=said)
+            state, reason = ENDED, failures.reason(experiment / run) or last
+        yield TaskState(run=run, task=task, state=state, reason=reason)
 
 
-def refuse_queued(experiment: Path, runs: Sequence[LaunchedRun]) -> None:
+def refuse_queued(experiment: Path, jobs: Sequence[LaunchedRun]) -> None:
     """Refuse runs that are in the queue already.
 
     Raises:
@@ -104,36 +129,28 @@ def refuse_queued(experiment: Path, runs: Sequence[LaunchedRun]) -> None:
     """
     if not list((experiment / FOLDER).glob("*.json")):
         return
-    wanted = {str(folder.relative_to(experiment)) for one in runs for folder in one.folders}
-    for one in states(experiment):
-        if one.queued and one.run in wanted:
+    wanted = {str(folder.relative_to(experiment)) for job in jobs for folder in job.folders}
+    for run in states(experiment):
+        if run.queued and run.run in wanted:
             raise UserError(
-                f"{one.run} is in the queue already, as task {one.task} ({one.state}): wait for "
+                f"{run.run} is in the queue already, as task {run.task} ({run.state}): wait for "
                 f"it, or end it by python -m launch.slurm cancel {experiment}"
             )
 
 
 def submit(script: str, after: Sequence[str] = ()) -> str:
-    """Give a script to SLURM; returns the number of the job.
-
-    Args:
-        script: the script.
-        after: the numbers of jobs that end before, in whatever way.
-
-    Raises:
-        UserError: SLURM refuses it, in its own words.
-    """
+    """Give a script to SLURM, to run after other jobs; returns the number of the job."""
     dependency = [f"--dependency=afterany:{':'.join(after)}"] if after else []
     return call(["sbatch", "--parsable", *dependency], text=script).strip().partition(";")[0]
 
 
 def _queued() -> dict[str, tuple[str, str]]:
     """Our tasks in SLURM's queue: the state of each, and why it waits."""
-    found = {}
+    tasks = {}
     for line in call(["squeue", "--me", "--noheader", "--array", "--format=%i|%T|%r"]).splitlines():
         task, state, reason = line.strip().split("|", 2)
-        found[task] = (state.lower(), "" if reason == "None" else reason)
-    return found
+        tasks[task] = (state.lower(), "" if reason == "None" else reason)
+    return tasks
 
 
 def _last_line(log: Path) -> str:

@@ -4,11 +4,10 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from attnjax.cli.requeue import REQUEUE
+from attnjax.errors import UserError
 from launch.plan import LaunchedRun
-from launch.slurm.site import SlurmSite
-
-REQUEUE = 75
-"""The exit code of `attnjax run` that asks to be queued again; everything is saved."""
+from launch.slurm.site import CONTROL, SlurmSite
 
 REPORT_TIME = "00:30:00"
 """The limit of the job that makes the report."""
@@ -17,17 +16,10 @@ REPORT_TIME = "00:30:00"
 def run_script(
     site: SlurmSite, name: str, words: Sequence[str], runs: Sequence[LaunchedRun], logs: Path
 ) -> str:
-    """The script of an array: one run a task.
+    """The script of an array: one run a task, with the words that all runs share and its own.
 
     `USR1` reaches the processes of a run `site.grace` seconds before its limit. They save and end
     with `REQUEUE`, and the script puts its task into the queue again.
-
-    Args:
-        site: what each run asks for.
-        name: the name of the job.
-        words: the arguments of `attnjax run` that all runs share.
-        runs: the run of each task, by the task's number.
-        logs: the folder of the tasks' outputs.
     """
     at_once = f"%{site.at_once}" if site.at_once else ""
     options = [
@@ -41,16 +33,18 @@ def run_script(
         f"--signal=USR1@{site.grace}",
         "--requeue",
         "--open-mode=append",
-        f"--output={logs}/%A_%a.txt",
+        f"--output={_plain(logs)}/%A_%a.txt",
         *_place(site, site.partition),
         *site.options,
     ]
-    tasks = [f"    {number}) run=({shlex.join(one.words)}) ;;" for number, one in enumerate(runs)]
+    tasks = [f"    {number}) run=({shlex.join(run.words)}) ;;" for number, run in enumerate(runs)]
     command = shlex.join([*site.interpreter, "-m", "attnjax", "run", *words])
     return _script(
         name,
         options,
         [
+            # without it JAX would train on the CPU where it does not see the GPUs
+            *(["export JAX_PLATFORMS=cuda"] if site.gpus else []),
             *_environment(site),
             "case $SLURM_ARRAY_TASK_ID in",
             *tasks,
@@ -67,18 +61,11 @@ def run_script(
 
 
 def report_script(site: SlurmSite, name: str, folder: Path, logs: Path) -> str:
-    """The script of the last job: the table and the page of an experiment's finished runs.
-
-    Args:
-        site: the cluster.
-        name: the name of the job.
-        folder: the folder of the experiment.
-        logs: the folder of the jobs' outputs.
-    """
+    """The script of the last job: the table and the page of an experiment's finished runs."""
     options = [
         "--ntasks=1",
         f"--time={REPORT_TIME}",
-        f"--output={logs}/%j.txt",
+        f"--output={_plain(logs)}/%j.txt",
         *_place(site, site.report_partition or site.partition),
     ]
     command = shlex.join([*site.interpreter, "-m", "attnjax", "report", str(folder)])
@@ -86,8 +73,19 @@ def report_script(site: SlurmSite, name: str, folder: Path, logs: Path) -> str:
 
 
 def _script(name: str, options: Sequence[str], body: Sequence[str]) -> str:
-    heads = [f"--job-name={name}", *options]
-    return "\n".join(["#!/bin/bash", *(f"#SBATCH {shlex.quote(one)}" for one in heads), *body, ""])
+    heads = [f"#SBATCH {shlex.quote(option)}" for option in (f"--job-name={name}", *options)]
+    for line in (*heads, *body):
+        if CONTROL.search(line):
+            raise UserError(
+                "a job's script: wanted no line break or other control character in a name, "
+                f"a folder or an override; got {line!a}"
+            )
+    return "\n".join(["#!/bin/bash", *heads, *body, ""])
+
+
+def _plain(folder: Path) -> str:
+    """A folder in a pattern of file names."""
+    return str(folder).replace("%", "%%")
 
 
 def _place(site: SlurmSite, partition: str | None) -> Iterator[str]:

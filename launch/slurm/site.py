@@ -1,11 +1,15 @@
 """A SLURM cluster: what a run asks for, and how its programs are started."""
 
+import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from attnjax.config.constraints import NonNegativeFloat, NonNegativeInt, PositiveInt
 from attnjax.errors import UserError
-from launch.duration import seconds
+from launch.cost import seconds
+
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+"""Line breaks and other control characters: in a script each value stays in its line."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +64,12 @@ class SlurmSite:
         """Refuse what no job can have.
 
         Raises:
-            UserError: the GPUs, the processes or the time cannot be had.
+            UserError: the GPUs, the processes or the time cannot be had, or a value has a control
+                character.
         """
+        for key, value in vars(self).items():
+            if CONTROL.search("".join(value) if isinstance(value, tuple) else str(value)):
+                raise UserError(f"{key}: wanted no line break or other control character")
         if self.node_gpus is not None and self.gpus > self.node_gpus:
             raise UserError(f"gpus: a node has {self.node_gpus}; got {self.gpus}")
         if self.processes not in (1, self.gpus) and self.gpus:
@@ -78,3 +86,17 @@ class SlurmSite:
     def interpreter(self) -> list[str]:
         """The words that start Python in a job."""
         return [*self.container, self.python or sys.executable]
+
+    def without_secrets(self) -> "SlurmSite":
+        """The site as it is printed: no line, and no value of an environment variable."""
+        return replace(
+            self,
+            lines=tuple(f"# lines[{number}] of the site" for number in range(len(self.lines))),
+            options=tuple(map(_without_values, self.options)),
+            container=tuple(map(_without_values, self.container)),
+        )
+
+
+def _without_values(word: str) -> str:
+    """An option such as --export=ALL,KEY=value without the value."""
+    return re.sub(r"(?<![\w-])(\w+)=.*", r"\1=***", word)

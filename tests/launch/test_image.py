@@ -1,10 +1,8 @@
-"""The Dockerfile and SkyPilot's file name what is here."""
+"""The Dockerfile names what is here."""
 
 import fnmatch
 import tomllib
 from pathlib import Path
-
-import yaml
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text().splitlines()
@@ -31,13 +29,3 @@ def test_the_image_is_of_a_python_and_an_extra_that_there_is():
     assert built["requires-python"] == f">={base.removesuffix('-slim')}"
     extra = next(line.split("=")[1] for line in DOCKERFILE if line.startswith("ARG JAX"))
     assert {extra, "tpu"} <= built["optional-dependencies"].keys()
-
-
-def test_skypilot_runs_an_experiment_of_ours():
-    task = yaml.safe_load((ROOT / "launch" / "sky.yaml").read_text())
-    # https://docs.skypilot.co/en/latest/reference/yaml-spec.html
-    known = {"name", "resources", "workdir", "envs", "file_mounts", "setup", "run", "num_nodes"}
-    assert task.keys() <= known
-    assert (ROOT / "experiments" / f"{task['envs']['EXPERIMENT']}.py").exists()
-    assert "--constraints constraints.txt" in task["setup"]
-    assert 'attnjax run "$EXPERIMENT" --runs /runs' in task["run"]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from attnjax.cli.main import main
 from attnjax.config.override import split
 from attnjax.config.vary import vary
 from attnjax.errors import UserError
@@ -30,14 +31,8 @@ def test_a_job_is_a_run(tmp_path):
         for variant in ("scaled", "cosine")
         for seed in ("0", "1")
     ]
-    assert [one.name for one in runs] == [
-        "scaled/seed-0",
-        "scaled/seed-1",
-        "cosine/seed-0",
-        "cosine/seed-1",
-    ]
     assert runs[0].folders == (tmp_path / "tiny" / "scaled" / "seed-0",)
-    assert len(plan(tmp_path, variants=("cosine",), seeds=3)) == 3
+    assert len(plan(tmp_path, variant=("cosine",), seeds=3)) == 3
 
 
 def test_a_variant_that_is_tuned_first_is_one_job(tmp_path):
@@ -51,7 +46,6 @@ def test_a_variant_that_is_tuned_first_is_one_job(tmp_path):
     assert [one.words for one in runs] == [
         ["--variant", variant, "--seed", "0", "--seed", "1"] for variant in ("scaled", "cosine")
     ]
-    assert [run.name for run in runs] == ["scaled", "cosine"]
 
 
 def test_nothing_is_launched_where_all_runs_are_finished(tmp_path, monkeypatch):
@@ -68,12 +62,23 @@ def test_the_words_are_those_of_attnjax_run(tmp_path):
     ]
 
 
+def test_attnjax_run_knows_the_words_of_every_job(tmp_path, capsys):
+    """Also those of seeds that the file does not have by itself."""
+    one = wanted(tmp_path, seeds=3)
+    jobs = launched(one.sweep(one.load()))
+    assert len(jobs) == 6
+    for job in jobs:
+        words = [*one.words(str(TINY), str(tmp_path)), *job.words]
+        assert main(["run", *words, "--dry-run"]) == 0, capsys.readouterr().err
+        assert f"missing: {job.seeds[0]}" in capsys.readouterr().out
+
+
 def test_the_same_launch_can_be_made_from_any_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(TINY.parent)
-    one = Wanted(experiment="tiny.py", variants=("scaled",), seeds=4, runs=Path("runs"))
+    one = Wanted(experiment="tiny.py", variant=("scaled",), seeds=4, runs=Path("runs"))
     assert one.again(Path("site.toml")) == [
-        *(str(TINY), "--runs", str(TINY.parent / "runs"), "--variant", "scaled"),
-        *("--seeds", "4", "--site", str(TINY.parent / "site.toml")),
+        *(str(TINY), "--runs", str(TINY.parent / "runs"), "--seeds", "4"),
+        *("--variant", "scaled", "--site", str(TINY.parent / "site.toml")),
     ]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from launch.shipping import CHANGES, changes, copy_for, record, ship
+from launch.shipping import CHANGES, FOLDERS, METADATA, changes, copy_for, record, ship, ship_code
 
 
 def git(root: Path, *words: str) -> str:
@@ -42,6 +42,35 @@ def test_the_patch_makes_the_same_code_of_the_commit(checkout, tmp_path):
     assert (other / "attnjax" / "score.py").read_text() == "one = 2\n"
     assert (other / "attnjax" / "align.py").read_text() == "new = 3\n"
     assert git(checkout, "diff", "--cached") == "", "the user's index is not touched"
+
+
+def test_a_new_file_that_is_no_code_is_not_recorded(checkout):
+    sites = checkout / "launch" / "sites"
+    sites.mkdir(parents=True)
+    for path in (sites / "mine.toml", checkout / "attnjax" / ".env", checkout / "attnjax" / "key"):
+        path.write_text("lines = ['export KEY=aaa1']\n")
+    assert changes(checkout).count("\n") == 1
+    git(checkout, "add", "--force", ".")
+    git(checkout, "commit", "-qm", "sites")
+    (sites / "mine.toml").write_text("lines = ['export KEY=aaa2']\n")
+    assert "aaa" not in changes(checkout)
+
+
+def test_the_code_that_goes_with_a_job_is_all_that_git_has_and_nothing_else(tmp_path):
+    root = Path(__file__).parents[2]
+    if not (root / ".git").exists():
+        pytest.skip("needs a checkout of git")
+    (tmp_path / "code" / "old.py").mkdir(parents=True)
+    ship_code(tmp_path / "code")
+    shipped = {
+        str(path.relative_to(tmp_path / "code"))
+        for path in (tmp_path / "code").rglob("*")
+        if path.is_file()
+    }
+    known = git(root, "ls-files", *FOLDERS).splitlines()
+    assert {path for path in known if (root / path).exists()} <= shipped
+    assert {"pyproject.toml", "constraints.txt", *METADATA, CHANGES} <= shipped
+    assert not {path for path in shipped if path.startswith(("launch", "tests", ".", "old"))}
 
 
 def test_without_changes_the_commit_alone_is_recorded(checkout, tmp_path):

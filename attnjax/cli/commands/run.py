@@ -10,6 +10,7 @@ from attnjax.cli.command import (
     EXPERIMENT,
     Command,
     Parser,
+    chosen_variants,
     experiment,
     results_folder,
     whole_number,
@@ -23,15 +24,7 @@ from attnjax.errors import UserError
 def arguments(parser: Parser) -> None:
     """Add the arguments."""
     experiment(parser)
-    parser.add_argument(
-        "--variant", action="append", default=[], help="a variant to run; may be repeated"
-    )
-    parser.add_argument(
-        "--seeds",
-        type=whole_number(10_000),
-        metavar="N",
-        help="the number of runs of each variant; default: as the file says",
-    )
+    chosen_variants(parser)
     parser.add_argument(
         "--seed",
         type=whole_number(2**31 - 1, least=0),

@@ -1,5 +1,7 @@
 """`python -m launch.slurm`: what is submitted, followed, cancelled and submitted again."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -40,7 +42,9 @@ def test_a_dry_run_prints_the_scripts_and_does_nothing(recorder, tmp_path, capsy
     file, runs = golden.experiment(tmp_path), tmp_path / "runs"
     words = [file, "--site", SITE, "--runs", str(runs), "--training.steps", "9", "--dry-run"]
     assert slurm.program(words) == 0
-    golden.same("slurm.txt", capsys.readouterr().out, runs=runs)
+    printed = capsys.readouterr()
+    golden.same("slurm.txt", printed.out, runs=runs)
+    assert printed.err.startswith("4 jobs x 1 host x 12 h = 48 host-hours = 57.60 EUR at most")
     assert not recorder.calls
     assert not (tmp_path / "runs").exists()
 
@@ -132,6 +136,16 @@ def test_cancel_ends_what_waits_or_runs(submitted, recorder, capsys):
     assert "no run of" in capsys.readouterr().out
 
 
+def test_cancel_leaves_tasks_alone_that_a_record_of_somebody_else_names(
+    submitted, recorder, capsys
+):
+    record = {"job": "77", "words": [], "runs": [["other/seed-0"]]}
+    (submitted / "slurm" / "77.json").write_text(json.dumps(record))
+    recorder.answer(*SQUEUE, out="12_0|RUNNING|None\n77_0|RUNNING|None\n")
+    assert slurm.program(["cancel", str(submitted), "--yes"]) == 0
+    assert recorder.calls[-1].words == ["scancel", "12_0"]
+
+
 def test_retry_submits_what_is_not_done(submitted, recorder, monkeypatch):
     monkeypatch.setattr("launch.plan.unfinished_runs", lambda runs: dict([*runs.items()][1:]))
     assert slurm.program(["retry", str(submitted), "--yes"]) == 0
@@ -139,6 +153,73 @@ def test_retry_submits_what_is_not_done(submitted, recorder, monkeypatch):
     assert "#SBATCH --array=0-1\n" in array.text
     assert "0) run=(--variant scaled --seed 1) ;;" in array.text
     assert report.words[0] == "sbatch"
+
+
+@pytest.mark.parametrize("signature", [None, "", "0" * 64])
+def test_retry_refuses_a_record_of_somebody_else(submitted, recorder, capsys, signature):
+    """A record names a file, which retry would execute."""
+    record = json.loads((submitted / "slurm" / "12.json").read_text())
+    spy = submitted / "spy.py"
+    spy.write_text(f"open({str(submitted / 'executed')!r}, 'w')")
+    record = {**record, "job": "99", "words": [str(spy)], "signature": signature}
+    if signature is None:
+        del record["signature"]
+    (submitted / "slurm" / "99.json").write_text(json.dumps(record))
+    calls = len(recorder.calls)
+    message = refused(capsys, "retry", str(submitted), "--yes")
+    assert "99.json" in message
+    assert "is not one of yours" in message
+    assert not (submitted / "executed").exists()
+    assert len(recorder.calls) == calls
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"job": 12}, "job: wanted str"),
+        ({"job": "../12"}, "job: wanted"),
+        ({"runs": "scaled"}, "runs: wanted"),
+        ({"runs": [[1]]}, "runs[0][0]: wanted str"),
+        ({"words": {"a": 1}}, "words: wanted"),
+        ({"signatures": ""}, "unknown key 'signatures'; did you mean signature?"),
+        ({"runs": None}, "the key runs is missing"),
+        (None, "wanted an object"),
+        ("{", "cannot be read"),
+    ],
+)
+@pytest.mark.parametrize("command", ["status", "retry"])
+def test_a_record_that_is_none_is_refused_in_one_sentence(
+    tmp_path, capsys, command, change, message
+):
+    path = tmp_path / "slurm" / "12.json"
+    path.parent.mkdir()
+    record = {"job": "12", "words": [], "runs": [["scaled/seed-0"]]}
+    if isinstance(change, dict):
+        record = {key: value for key, value in {**record, **change}.items() if value is not None}
+    else:
+        record = [] if change is None else change
+    path.write_text(record if isinstance(record, str) else json.dumps(record))
+    sentence = refused(capsys, command, str(tmp_path))
+    assert str(path) in sentence
+    assert message in sentence
+
+
+def test_a_dry_run_prints_no_secret(nothing_installed, tmp_path, capsys):
+    site = tmp_path / "site.toml"
+    site.write_text(
+        """
+lines = ["export DB_PASS=aaa1 GITHUB_PAT='aaa2 x'", "AUTH=aaa3 login --password aaa4", "a aaa5"]
+options = ["--qos=normal", "--export=ALL,DB_PASS=aaa6"]
+container = ["run", "--env", "KEY=aaa7", "--bind=/aaa", "a.sif"]
+"""
+    )
+    words = [TINY, "--runs", str(tmp_path), "--site", str(site), "--dry-run"]
+    assert slurm.program([*words, "--training.batching.max_tokens", "81"]) == 0
+    script = capsys.readouterr().out
+    assert not re.findall(r"aaa\d", script)
+    assert "--training.batching.max_tokens 81" in script, "the experiment's words are no secrets"
+    for shown in ("--qos=normal", "--bind=/aaa", "--export=ALL,DB_PASS=***", "KEY=***"):
+        assert shown in script
 
 
 def test_a_folder_that_was_never_submitted_is_refused(tmp_path, capsys):

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis.strategies import lists, text
+from hypothesis.strategies import characters, lists, text
 
+from attnjax.errors import UserError
 from launch.plan import LaunchedRun
 from launch.slurm.script import report_script, run_script
 from launch.slurm.site import SlurmSite
@@ -33,10 +34,9 @@ def bash(script: str, task: int) -> int:
     return done.returncode
 
 
-@given(lists(text(min_size=1).filter(lambda word: "\0" not in word), max_size=4))
+@given(lists(text(characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1), max_size=4))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=8)
 def test_the_arguments_arrive_as_they_were_given(recorder, words):
-    words = [word.encode("utf-8", "ignore").decode() for word in words]
     recorder.stand_in("srun", "scontrol")
     assert bash(run_script(SlurmSite(), "tiny", words, RUNS, LOGS), task=3) == 0
     called = recorder.calls[-1].words
@@ -44,6 +44,23 @@ def test_the_arguments_arrive_as_they_were_given(recorder, words):
         *(sys.executable, "-m", "attnjax", "run", *words),
         *("--variant", "it's", "--seed", "1"),
     ]
+
+
+@pytest.mark.parametrize("mark", ["\n", "\r", "\x1b", "\x7f"])
+def test_a_control_character_never_becomes_a_line_of_the_script(mark):
+    word = f"tiny{mark}#SBATCH --account=yours"
+    scripts = (
+        lambda: run_script(SlurmSite(), word, [], RUNS, LOGS),
+        lambda: run_script(SlurmSite(), "tiny", [word], RUNS, LOGS),
+        lambda: run_script(SlurmSite(), "tiny", [], RUNS, LOGS / word),
+        lambda: run_script(SlurmSite(partition=word), "tiny", [], RUNS, LOGS),
+        lambda: run_script(SlurmSite(lines=(word,)), "tiny", [], RUNS, LOGS),
+        lambda: report_script(SlurmSite(), "tiny", LOGS / word, LOGS),
+    )
+    for script in scripts:
+        with pytest.raises(UserError, match="wanted no line break") as caught:
+            script()
+        assert mark not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -84,8 +101,19 @@ def test_a_site_says_what_a_run_asks_for():
     asked |= {"--cpus-per-task=8", "--mem=64G", "--time=01:00:00", "--signal=USR1@60", "--qos=long"}
     asked |= {"--partition=gpu", "--account=me", "--requeue", "--open-mode=append"}
     assert asked <= set(options(script))
-    assert "module load cuda/12\nexport ATTNJAX_DATA=$HOME/data\n" in script
+    assert (
+        "export JAX_PLATFORMS=cuda\nmodule load cuda/12\nexport ATTNJAX_DATA=$HOME/data\n" in script
+    )
     assert "apptainer exec --nv 'a b.sif' python -m attnjax run tiny.py" in script
+
+
+def test_a_per_cent_sign_in_a_folder_is_no_pattern():
+    script = run_script(SlurmSite(), "tiny", [], RUNS, Path("/runs/50%j/slurm"))
+    assert "--output=/runs/50%%j/slurm/%A_%a.txt" in options(script)
+
+
+def test_without_gpus_the_platform_is_left_to_jax():
+    assert "JAX_PLATFORMS" not in run_script(SlurmSite(), "tiny", [], RUNS, LOGS)
 
 
 def test_the_report_needs_no_gpu():
@@ -93,4 +121,6 @@ def test_the_report_needs_no_gpu():
     script = report_script(site, "tiny-report", Path("/runs/tiny"), LOGS)
     assert "--partition=cpu" in options(script)
     assert not [option for option in options(script) if "gpu" in option]
+    assert "JAX_PLATFORMS=cpu" in script
+    assert "JAX_PLATFORMS=cuda" not in script
     assert script.endswith(f"{sys.executable} -m attnjax report /runs/tiny\n")

@@ -1,1 +1,0 @@
-"""Cloud TPU: the runs of an experiment, one after the other, on a slice of its own."""
