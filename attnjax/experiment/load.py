@@ -124,9 +124,10 @@ def _module(text: str, path: Path, folder: Path | None) -> tuple[ModuleType, Own
     Equal texts that import equal modules give the same module, so that their classes are equal.
     """
     name = f"experiment_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    if name in sys.modules and _imported[name].current(folder):
-        use(_imported[name])
-        return sys.modules[name], _imported[name]
+    known = _imported.get(name)
+    if known is not None and name in sys.modules and known.current(folder):
+        use(known)
+        return sys.modules[name], known
     try:
         code = compile(text, str(path), "exec")
     except SyntaxError as error:

@@ -63,8 +63,6 @@ def sweep(plan: Sweep, console: Console) -> dict[str, str]:
         Exception: the only group to be run failed.
     """
     chosen, work = plan.chosen(), _Work(plan, console)
-    for sentence in plan.chosen_parts():
-        work.say(sentence)
     for path in plan.loaded.ablation.tune:
         if path not in plan.grid:
             work.say(f"{path} is not tuned: the command line sets it")
@@ -84,6 +82,8 @@ def sweep(plan: Sweep, console: Console) -> dict[str, str]:
             waiting[variant] = tuner
         else:
             console.print(f"{variant}: {len(runs)} of {len(runs)} runs are there already")
+    for sentence in plan.chosen_parts():
+        work.say(sentence)
     untuned = [tuner for tuner in waiting.values() if tuner.tuned() is None]
     if untuned:
         count = "1 variant" if len(untuned) == 1 else f"{len(untuned)} variants"
