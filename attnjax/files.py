@@ -24,6 +24,9 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
     try:
         yield beside
         beside.replace(path)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a full disk names no file
+        raise
     finally:
         beside.unlink(missing_ok=True)
 

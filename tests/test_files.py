@@ -53,10 +53,11 @@ def test_after_a_failure_the_file_of_before_stays_alone(tmp_path):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
     try:
-        with pytest.raises(OSError, match="File too large"):
+        with pytest.raises(OSError, match="File too large") as caught:
             write_atomically(tmp_path / "file", bytes(1000))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert caught.value.filename == str(tmp_path / "file"), "the sentence names it"
     with pytest.raises(ZeroDivisionError), replacing(tmp_path / "file") as beside:
         beside.write_text(f"half {1 / 0}")
     assert (tmp_path / "file").read_text() == "before"

@@ -10,6 +10,7 @@ several machines, may work on one sweep: each takes the next free group (`attnja
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -39,6 +40,7 @@ from attnjax.runs.run_folder import claim_folder, has_progress, supersede, write
 from attnjax.runs.seed_groups import Group, seed_groups
 from attnjax.runs.sweep import Sweep, check_corpus, check_folders, unfinished_runs
 from attnjax.runs.tune import Tuner
+from attnjax.training.disk import writable
 from attnjax.training.memory import free_memory, seed_memory
 from attnjax.training.run_state import Run
 from attnjax.training.train import train
@@ -172,7 +174,7 @@ class _Work:
         except NOT_OF_A_RUN:
             raise
         except Exception as error:
-            self._fail(tuner.folder, error)
+            self._fail({tuner.folder: error}, said=not only)
             if only:
                 raise
             return {}
@@ -192,7 +194,7 @@ class _Work:
                 taken |= dict.fromkeys(group, before[min(needed)])
                 continue
             try:
-                with leased(group) as leases:
+                with writable(next(iter(group))), leased(group) as leases:
                     # another process may have worked on the group before it was leased
                     if self._next_group(tuner.variant, runs, taken) == group:
                         resolved = experiment.resolve(data)
@@ -205,10 +207,10 @@ class _Work:
             except Exception as error:
                 if self._smaller_groups(tuner.variant, group, error):
                     continue
-                each = error.errors if isinstance(error, Diverged) else {}
-                for folder in each or group:
-                    self._fail(folder, each.get(folder, error))
-                if only and left.keys() == (each or group).keys():
+                each = error.errors if isinstance(error, Diverged) else dict.fromkeys(group, error)
+                alone = only and left.keys() == each.keys()
+                self._fail(each, said=not alone)
+                if alone:
                     raise
         return taken
 
@@ -318,10 +320,14 @@ class _Work:
             self.failed[folder] = failures.reason(folder) or ""
         return folder in self.failed
 
-    def _fail(self, folder: Path, error: Exception) -> None:
-        """Record a failure, and say it."""
-        self.failed[folder] = failures.record(folder, error)
-        self.say(f"{folder.relative_to(self._plan.folder)} failed: {self.failed[folder]}")
+    def _fail(self, errors: Mapping[Path, Exception], *, said: bool) -> None:
+        """Record why runs, or a tuning, failed, and say each reason once if it is to be said."""
+        names = defaultdict[str, list[str]](list)
+        for folder, error in errors.items():
+            self.failed[folder] = failures.record(folder, error)
+            names[self.failed[folder]].append(str(folder.relative_to(self._plan.folder)))
+        for why, failed in names.items() if said else ():
+            self.say(f"{', '.join(failed)} failed: {why}")
 
 
 def _stacked(group: Group) -> bool:

@@ -38,6 +38,7 @@ from attnjax.runs.run_folder import (
     write_result,
 )
 from attnjax.runs.versions import device, versions
+from attnjax.training.disk import writable
 from attnjax.training.run_state import Run, TrainResult
 from attnjax.training.train import train
 from attnjax.training.train_setup import TrainSetup
@@ -186,7 +187,7 @@ class Tuner:
             if not unfinished:
                 continue
             try:
-                with leased(folders) as leases:
+                with writable(folders[0]), leased(folders) as leases:
                     for folder in unfinished:
                         claim_folder(folder, wanted[folder], self.loaded, corpus.vocabularies)
                     longer = {folder: wanted[folder] for folder in unfinished}

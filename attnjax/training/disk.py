@@ -15,12 +15,20 @@ SPARE = 2**24
 
 
 def check_space(folder: Path, size: int) -> None:
-    """Raise the system's error for a full disk unless `size` bytes and some more are free.
+    """Refuse to save `size` bytes unless these and some more are free.
 
     Orbax's threads would print their tracebacks if the disk became full while they save.
+
+    Raises:
+        MachineError: there is less.
     """
-    if shutil.disk_usage(folder).free < size + SPARE:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    free, wanted = shutil.disk_usage(folder).free, size + SPARE
+    if free < wanted:
+        raise MachineError(
+            f"the disk of {folder} has {free / 1e6:.1f} MB free; a checkpoint of {size / 1e6:.1f} "
+            f"MB wants {wanted / 1e6:.1f} MB: what was saved before is whole; make room and repeat "
+            "the command to go on from there"
+        )
 
 
 @contextmanager

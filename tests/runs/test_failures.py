@@ -1,12 +1,14 @@
 """A variant that fails is recorded, does not stop the others, and is tried again."""
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from attnjax.cli.main import main
-from attnjax.errors import MachineError
+from attnjax.errors import MachineError, UserError
 from attnjax.runs import failures, run_ablation
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
@@ -63,6 +65,30 @@ def test_the_only_variant_raises_its_own_error(words, tmp_path, monkeypatch):
     with pytest.raises(RuntimeError, match="a bug"):
         main([*words, "--variant", "scaled"])
     assert failures.reason(tmp_path / "tiny" / "scaled") == "RuntimeError: a bug"
+
+
+@pytest.mark.parametrize("only", [True, False])
+def test_one_mistake_is_one_line(words, monkeypatch, capsys, only):
+    monkeypatch.setattr(run_ablation, "train", broken(UserError("no such thing"), "scaled"))
+    assert main([*words, "--seeds", "2", *(["--variant", "scaled"] if only else [])]) == 2
+    said = capsys.readouterr().err
+    assert said.count("no such thing") == 1
+    if only:
+        assert said == "attnjax: no such thing\n"
+    else:
+        assert "scaled/seed-0, scaled/seed-1 failed: no such thing\n" in said
+
+
+def test_a_disk_that_is_full_after_the_training_is_named(words, tmp_path, monkeypatch, capsys):
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(run_ablation, "finish", full)
+    assert main([*words, "--variant", "scaled"]) == 2
+    assert capsys.readouterr().err.endswith(
+        f"\nattnjax: the disk of {tmp_path}/tiny/scaled/seed-0 is full: what was saved before is "
+        "whole; make room and repeat the command to go on from there\n"
+    )
 
 
 def test_a_full_disk_stops_all_and_is_no_failure_of_the_variant(

@@ -77,8 +77,11 @@ def test_a_disk_that_fills_up(tmp_path, disk, monkeypatch, noticed, record_prope
         fill(disk, left)
 
     during(monkeypatch, 2 * PER_EPOCH - 1, harm)
-    with pytest.raises(MachineError, match=rf"the disk of {disk}/0\S* is full: what was saved"):
+    little = r"has 4\.2 MB free; a checkpoint of \d\.\d MB wants 1\d\.\d MB: what was saved"
+    state = {"before": little, "while": "is full: what was saved"}[noticed]
+    with pytest.raises(MachineError, match=rf"the disk of {disk}/0\S* {state}"):
         go(disk, 0, **SETTINGS)
+    assert not [*disk.rglob("*.tmp")]
     (disk / "filler").unlink()
     (resumed,) = go(disk, 0, **SETTINGS)
     assert same(resumed.params, whole.params)
