@@ -1,6 +1,6 @@
 # `make ablation` and `make test` are the two to know; each sets the project up if it has to.
 
-.PHONY: setup ablation test test-all test-slurm test-sky lint bench-gpu constraints
+.PHONY: setup ablation test test-all test-slurm test-sky lint docs bench-gpu constraints
 
 BIN := .venv/bin
 # `make setup EXTRA=cuda` installs JAX for GPUs, EXTRA=tpu for TPUs; later calls stay with it.
@@ -37,6 +37,12 @@ lint: $(READY)
 	$(BIN)/ruff format --check
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pyright
 
+# The site of docs/, in site/; a dead link fails.
+docs: $(READY)
+	$(BIN)/python docs/programs/equations.py > docs/equations.md.tmp
+	mv docs/equations.md.tmp docs/equations.md
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 # On a machine with a GPU; PYTHON may be any that has JAX for it, PEER one that has PyTorch.
 PYTHON := $(BIN)/python
 bench-gpu:
@@ -45,5 +51,5 @@ bench-gpu:
 
 # Newest versions that fit together, on every system; installed by the next `make setup`.
 constraints: $(READY)
-	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.12 --extra dev \
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.12 --extra dev --extra docs \
 		--no-header --no-annotate --output-file constraints.txt pyproject.toml

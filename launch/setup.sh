@@ -43,4 +43,4 @@ fi
 # is there, also where the environment forbids Python to write it (PYTHONDONTWRITEBYTECODE).
 .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt uv
 .venv/bin/python -m uv pip install --quiet --compile-bytecode --python .venv/bin/python \
-    -c constraints.txt -e ".[dev${extra:+,$extra}]"
+    -c constraints.txt -e ".[dev,docs${extra:+,$extra}]"

@@ -1,7 +1,10 @@
 """What the documentation says can be done as it says."""
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +44,38 @@ def test_every_file_that_a_page_names_is_there(page: Path):
     links = re.findall(r"\]\((?!http|#)([^)#]+)\)", page.read_text())
     missing = [link for link in links if not (page.parent / link).exists()]
     assert not missing
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: page.stem)
+def test_every_section_that_a_page_names_is_there(page: Path):
+    for name, anchor in re.findall(r"\]\((?!http)([^)#]*)#([^)]+)\)", page.read_text()):
+        text = (page.parent / name if name else page).read_text()
+        titles = re.findall(r"^#+ (.*)", text, re.MULTILINE)
+        slugs = [re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles]
+        assert anchor in slugs
+
+
+def test_the_equations_are_those_of_the_docstrings():
+    program = ROOT / "docs" / "programs" / "equations.py"
+    result = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True)
+    assert (ROOT / "docs" / "equations.md").read_text() == result.stdout, "run `make docs`"
+
+
+@pytest.mark.long
+def test_the_site_is_built_without_a_dead_link(tmp_path: Path):
+    """Every page is in its navigation; a source file that a page links to is a page of the site."""
+    result = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path],
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stderr
+    score = tmp_path / "source" / "attnjax" / "attention" / "score.py" / "index.html"
+    assert "scaled_dot" in score.read_text()
+    assert "programs" not in {path.name for path in tmp_path.iterdir()}
 
 
 def commands() -> list[str]:

@@ -1,7 +1,10 @@
-"""What the README prints can be typed."""
+"""What the README and the page of the command line print can be typed."""
 
+import io
+import os
 import re
 import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +18,46 @@ from attnjax.data.special_tokens import END
 from attnjax.experiment import Experiment, load
 from attnjax.experiment.load import load_text
 
-README = Path(__file__).parents[1] / "README.md"
-TINY = Path(__file__).parent / "tiny.py"
+ROOT = Path(__file__).parents[1]
+README, COMMAND_LINE = ROOT / "README.md", ROOT / "docs" / "command-line.md"
 
 
 def snippets() -> list[str]:
     return re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
 
 
-def commands() -> list[str]:
-    """The command lines, continued lines joined, without what is said of them."""
-    text = README.read_text().replace("\\\n", " ")
-    found = re.findall(r"^    (attnjax .*?)(?:  +#.*)?$", text, re.MULTILINE)
-    return [" ".join(line.split()) for line in found]
+def commands(page: Path) -> list[str]:
+    """The command lines, continued lines joined, without their remarks and standard input."""
+    text = page.read_text().replace("\\\n", " ")
+    lines = re.findall(r"^    (?:echo .* \| )?(attnjax .*?)(?:  +#.*)?$", text, re.MULTILINE)
+    return [" ".join(line.split()) for line in lines]
 
 
-def forms() -> list[str]:
-    return [line for line in commands() if re.search(r"[\[<]|\b[A-Z]{2,}\b(?!/)", line)]
+def is_form(line: str) -> bool:
+    """Whether something has to be put in for a word of the line."""
+    return bool(re.search(r"[\[<]|\b[A-Z]{2,}\b(?!/)", line))
+
+
+def test_it_is_short_and_the_two_commands_come_first():
+    lines = README.read_text().splitlines()
+    assert len(lines) <= 200
+    beginning = [" ".join(line.split()[:2]) for line in lines[:25] if line.startswith("    make")]
+    assert beginning == ["make ablation", "make test"]
+
+
+def test_the_verdicts_are_counted():
+    """As many as the claims of all experiments on the page of results."""
+    results = (ROOT / "docs" / "results.md").read_text()
+    counts = dict.fromkeys("✓✗?", 0)
+    for claims in re.findall(r"^- \*\*Claims\*\*: ([^,;]*(?:, \d+ ✗)?)", results, re.MULTILINE):
+        for number, verdict in re.findall(r"(\d*) ?([✓✗?])", claims):
+            counts[verdict] += int(number or 1)
+    text = " ".join(README.read_text().split())
+    told = re.search(
+        r"Of (\d+) claims (\d+) are reproduced, (\d+) are not, and (\d+) are und", text
+    )
+    assert told, "README counts the verdicts"
+    assert [*map(int, told.groups())] == [sum(counts.values()), *counts.values()]
 
 
 def test_as_a_library():
@@ -43,8 +69,10 @@ def test_as_a_library():
 
 
 def test_the_variant_of_your_own_is_one():
-    _, text = snippets()
-    ablation = load_text(text, name="cosine", path=Path("cosine.py")).ablation
+    """And the claim that completes its file is one, too."""
+    _, variant, claim = snippets()
+    ablation = load_text(variant + claim, name="cosine", path=Path("cosine.py")).ablation
+    assert [claim.text for claim in ablation.claims] == ["the angle is better"]
     assert ablation.base == load(find("scaling_and_heads")).ablation.base
     found = differences(ablation.base, ablation.variants["cosine"])
     assert len(found) == 3
@@ -54,7 +82,8 @@ def test_the_variant_of_your_own_is_one():
 def test_the_forms_of_the_commands_are_those_of_the_command_line():
     """Each command has its line, and each option on it is the command's."""
     _, choices = parser()
-    lines = ["attnjax list", *forms()[: len(choices) - 1]]
+    forms = [line for line in commands(COMMAND_LINE) if is_form(line)]
+    lines = ["attnjax list", *forms[: len(choices) - 1]]
     shown = {line.split()[1]: set(re.findall(r"--[a-z-]+", line)) for line in lines}
     assert shown.keys() == choices.keys()
     for name, options in shown.items():
@@ -62,16 +91,20 @@ def test_the_forms_of_the_commands_are_those_of_the_command_line():
         assert options <= known
 
 
-COMMANDS = [line for line in commands() if line not in forms()]
+COMMANDS = sorted(
+    {line for page in (README, COMMAND_LINE) for line in commands(page) if not is_form(line)}
+)
 QUICK = (
     "attnjax list",
     "attnjax parts model.encoder_layer.self_attention.head.score",
+    "attnjax parts model.decoder.attention.score luong2015",
 )
 
 
 def test_the_commands_are_found():
-    assert len(COMMANDS) >= 8
+    assert len(COMMANDS) >= 14
     assert "attnjax run multi30k --variant luong --variant fixed_vector" in COMMANDS
+    assert "attnjax predict runs/scaling_and_heads/one_head/seed-5" in COMMANDS
     assert {*QUICK} <= {*COMMANDS}
 
 
@@ -85,12 +118,39 @@ def test_a_command_is_as_printed(
     """Two steps of a training are enough, one seed, and empty answers."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Experiment, "answers", lambda self, params, sources: [[END]] * len(sources))
-    (tmp_path / "cosine.py").write_text(snippets()[1])
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"May 3, 1999\n")))
+    few = ["--training.steps", "2", "--seeds", "1"]
+    if "runs/scaling_and_heads" in line:
+        assert main(["run", "scaling_and_heads", "--variant", "one_head", *few]) == 0
+        capsys.readouterr()
     words = shlex.split(line)[1:]
-    if words[0] == "run":
-        words += ["--training.steps", "2", "--seeds", "1"]
-    code = main(words)
-    said = capsys.readouterr().err
-    if code == 2 and "ATTNJAX_DATA" in said:
+    code = main([*words, *few] if words[0] == "run" else words)
+    message = capsys.readouterr().err
+    if code == 2 and "ATTNJAX_DATA" in message:
         pytest.skip("needs real corpora: set ATTNJAX_DATA to the folder that holds them")
-    assert code == 0, said
+    assert code == 0, message
+
+
+def test_the_commands_work_in_the_shell_that_ran_make():
+    """Its path lacks .venv/bin; the first line of the block puts it there, once."""
+    block = re.search(r"^    source .*\n(?:    .*\n)+", README.read_text(), re.MULTILINE)
+    assert block
+    assert block[0].count("source") == 1
+    activate, *lines = (line.strip() for line in block[0].splitlines())
+    if not (ROOT / activate.split()[1]).exists():
+        pytest.skip("needs the .venv of `make setup`")
+    (listing,) = (line for line in lines if line.startswith("attnjax list"))
+    path = os.pathsep.join(
+        folder for folder in os.environ["PATH"].split(os.pathsep) if ".venv" not in folder
+    )
+    environment = {name: text for name, text in os.environ.items() if name != "VIRTUAL_ENV"}
+    result = subprocess.run(
+        ["bash", "-ec", f"{activate}\n{listing}"],
+        cwd=ROOT,
+        env=environment | {"PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stderr
+    assert "scaling_and_heads" in result.stdout

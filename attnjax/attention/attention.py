@@ -134,6 +134,8 @@ class Attention(AttentionBase):
     Raises:
         UserError: a fused kernel was chosen and cannot compute what is asked; parts do not fit each
             other (see `check_parts`).
+
+    Source: Bahdanau et al. 2015, eq. 5 and 6; Vaswani et al. 2017, eq. 1.
     """
 
     score: Score = field(default_factory=ScaledDot)

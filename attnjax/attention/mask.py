@@ -212,6 +212,8 @@ class Window(Mask):
 
     Raises:
         UserError: a number is negative.
+
+    Source: Vaswani et al. 2017, section 4 (restricted self-attention).
     """
 
     before: NonNegativeInt = field(default=10, metadata={"static": True})

@@ -18,7 +18,9 @@ from attnjax.errors import UserError
 def sparsemax(logits: jax.Array, mask: jax.Array | None = None) -> jax.Array:
     """Sparsemax: weights[t] is the point of the simplex with the least distance to logits[t].
 
-    weights[t, s] = max(logits[t, s] - threshold[t], 0). Rows sum to 1.
+        weights[t, s] = max(logits[t, s] - threshold[t], 0)
+
+    Rows sum to 1.
 
     Args:
         logits: [..., T, S].
@@ -35,9 +37,10 @@ def sparsemax(logits: jax.Array, mask: jax.Array | None = None) -> jax.Array:
 def entmax15(logits: jax.Array, mask: jax.Array | None = None) -> jax.Array:
     """1.5-entmax, between softmax and sparsemax: sparse, with weights that fall off smoothly.
 
-    weights[t, s] = max(logits[t, s] / 2 - threshold[t], 0)^2. These are the weights w of the
-    simplex with the largest w . logits[t] + 4/3 (1 - sum over s of w[s]^1.5). Rows sum to 1. Shapes
-    as in `sparsemax`.
+        weights[t, s] = max(logits[t, s] / 2 - threshold[t], 0)^2
+
+    These are the weights w of the simplex with the largest w . logits[t] + 4/3 (1 - sum over s of
+    w[s]^1.5). Rows sum to 1. Shapes as in `sparsemax`.
 
     Source: Peters et al. 2019, section 3 and algorithm 2.
     """

@@ -29,7 +29,9 @@ type Carry = tuple[jax.Array, ...]
 def lstm(carry: Carry, projected: jax.Array, recurrent: jax.Array) -> Carry:
     """Long short-term memory: c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c').
 
-    [i, f, g, o] = x W + b + h U: input gate, forget gate, candidate, output gate, in this order.
+        [i, f, g, o] = x W + b + h U
+
+    are input gate, forget gate, candidate and output gate, in this order.
 
     Args:
         carry: the cell c and the state h, [B, W] each.

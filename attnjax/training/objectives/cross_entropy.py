@@ -48,7 +48,8 @@ def cross_entropy(
 ) -> Sums:
     """Sums of the label-smoothed cross entropy of softmax(hidden @ table.T).
 
-    loss = (1 - smoothing) * -log p(target) + smoothing * mean over the vocabulary of -log p(word)
+        loss = (1 - smoothing) * -log p(target)
+               + smoothing * mean over the vocabulary of -log p(word)
 
     Memory is O(chunk * V): the logits of a chunk of tokens exist only while its loss and gradients
     are computed. The gradients are computed in the forward pass: the loss is a sum, so that its
