@@ -4,8 +4,28 @@ from dataclasses import replace
 
 import numpy as np
 
+from attnjax.training.group import Group
+from attnjax.training.hook import Hook
 from attnjax.training.run_progress import RunProgress
 from attnjax.training.settings import Training
+
+
+class EarlyStopping(Hook):
+    """Marks the runs that stop after an epoch."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+
+    def epoch(self, values: dict[str, np.ndarray]) -> None:
+        group = self._group
+        for index, run in enumerate(group.runs):
+            run.progress = after_epoch(
+                run.progress,
+                float(values["loss"][index]) if values else None,
+                step=group.step,
+                per_epoch=group.setup.plan.per_epoch,
+                training=group.setup.recipe.training,
+            )
 
 
 def after_epoch(

@@ -1,23 +1,10 @@
-"""Losses and gradients that are not finite: the update is skipped, and its batch is kept."""
+"""An update whose loss or gradient is not finite is skipped."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-
-from attnjax.data.batching import Batch
-
-FOLDER = "not_finite"
-"""The folder of kept batches, in the run's folder: `step-<n>.npz`, for `attnjax replay RUN <n>`."""
-
-MOST_IN_A_ROW = 10
-"""The number of skipped updates in a row after which a run stops."""
-
-MOST_KEPT = 20
-"""The number of batches that are kept of a run."""
 
 
 def skip_unless_finite(before: Any, after: Any, metrics: Mapping[str, jax.Array]) -> Any:
@@ -36,20 +23,3 @@ def skip_unless_finite(before: Any, after: Any, metrics: Mapping[str, jax.Array]
         return jnp.where(finite, new, old) if is_value else new
 
     return jax.tree.map(keep, after, before), 1.0 - finite.astype(jnp.float32)
-
-
-def keep_batch(folder: Path, step: int, batch: Batch) -> None:
-    """Keep the batch of an update in the run's folder, unless many are there already."""
-    kept = folder / FOLDER
-    kept.mkdir(exist_ok=True)
-    if len(list(kept.iterdir())) < MOST_KEPT:
-        np.savez(kept / f"step-{step}.npz", **batch._asdict())
-
-
-def kept_batch(folder: Path, step: int) -> Batch | None:
-    """The batch of an update that was kept; None: it was not."""
-    path = folder / FOLDER / f"step-{step}.npz"
-    if not path.exists():
-        return None
-    with np.load(path) as arrays:
-        return Batch(**arrays)

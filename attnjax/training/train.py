@@ -12,13 +12,18 @@ from attnjax.errors import Diverged, Interrupted
 from attnjax.training import hosts, sharding
 from attnjax.training.console import display
 from attnjax.training.disk import writable
+from attnjax.training.early_stopping import EarlyStopping
+from attnjax.training.finite_check import FiniteCheck
+from attnjax.training.group import Group
 from attnjax.training.interruption import interruption
 from attnjax.training.profile import Profile
 from attnjax.training.requests import Requests
 from attnjax.training.run_progress import RunProgress
 from attnjax.training.run_state import FollowedRun, Run, RunState, TrainResult, open_runs
+from attnjax.training.saving import Saving
 from attnjax.training.settings import Training
 from attnjax.training.stalls import stalls
+from attnjax.training.train_log import TrainLog
 from attnjax.training.train_setup import TrainSetup
 from attnjax.training.trainer import Trainer
 
@@ -77,9 +82,15 @@ def train(
         watched = opened.enter_context(stalls(say))
         shown = opened.enter_context(display(console, title=title, steps=training.steps))
         for group in _groups(states):
-            profile = Profile(group[0].run.folder, profiled_steps)
-            opened.callback(profile.stop)
-            Trainer(setup, group, devices, shown, requests, watched, profile, before_save).fit()
+            together = Group(setup, group, devices, watched.waiting_for)
+            hooks = (
+                Profile(group[0].run.folder, profiled_steps),
+                FiniteCheck(together),
+                EarlyStopping(together),
+                TrainLog(together, shown),
+                Saving(together, requests, before_save),
+            )
+            Trainer(together, requests, hooks).fit()
         if failed := {one.run.folder: one.failure for one in states if one.failure is not None}:
             raise Diverged(failed)
         results = _results(states, setup) if hosts.is_first() else []
