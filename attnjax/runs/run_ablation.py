@@ -23,7 +23,7 @@ from attnjax.experiment import Experiment
 from attnjax.experiment.tuning import describe
 from attnjax.reporting.number import number
 from attnjax.runs import failures
-from attnjax.runs.finish import finish
+from attnjax.runs.finish import finish, validation_score
 from attnjax.runs.initial_parameters import (
     check_initial_parameters,
     source_of,
@@ -244,6 +244,7 @@ class _Work:
                 stacked=stacked,
                 before_save=leases.check,
                 profiled_steps=self._plan.profiled_steps,
+                score=validation_score(experiment, data),
             )
         for (folder, wanted), outcome in zip(group.items(), outcomes, strict=True):
             initial = setup.initial_state(wanted.seed).params if experiment.measures else None

@@ -15,6 +15,7 @@ from attnjax.training.disk import writable
 from attnjax.training.early_stopping import EarlyStopping
 from attnjax.training.finite_check import FiniteCheck
 from attnjax.training.group import Group
+from attnjax.training.hook import Hook
 from attnjax.training.interruption import interruption
 from attnjax.training.profile import Profile
 from attnjax.training.requests import Requests
@@ -26,6 +27,7 @@ from attnjax.training.stalls import stalls
 from attnjax.training.train_log import TrainLog
 from attnjax.training.train_setup import TrainSetup
 from attnjax.training.trainer import Trainer
+from attnjax.training.validation_score import ScoreValidation, ValidationScore
 
 
 def train(
@@ -37,6 +39,7 @@ def train(
     stacked: bool | None = None,
     before_save: Callable[[], None] = lambda: None,
     profiled_steps: int = 0,
+    score: ValidationScore | None = None,
 ) -> list[TrainResult]:
     """Train runs that differ only in their seed and learning rate, together in one program.
 
@@ -55,6 +58,7 @@ def train(
             None: if there are several runs.
         before_save: is called before anything is saved; its errors end the training.
         profiled_steps: the number of steps of which a trace is written.
+        score: the score of the validation split, if `Training.scoring` wants it.
 
     Raises:
         Diverged: a loss or a gradient is not finite. The other runs are trained to their ends.
@@ -83,14 +87,10 @@ def train(
         shown = opened.enter_context(display(console, title=title, steps=training.steps))
         for group in _groups(states):
             together = Group(setup, group, devices, watched.waiting_for)
-            hooks = (
-                Profile(group[0].run.folder, profiled_steps),
-                FiniteCheck(together),
-                EarlyStopping(together),
-                TrainLog(together, shown),
-                Saving(together, requests, before_save),
-            )
-            Trainer(together, requests, hooks).fit()
+            profile = Profile(group[0].run.folder, profiled_steps)
+            saving = Saving(together, requests, before_save)
+            hooks = [profile, FiniteCheck(together), *_decided(together, score)]
+            Trainer(together, requests, [*hooks, TrainLog(together, shown), saving]).fit()
         if failed := {one.run.folder: one.failure for one in states if one.failure is not None}:
             raise Diverged(failed)
         results = _results(states, setup) if hosts.is_first() else []
@@ -111,6 +111,15 @@ def _opened(runs: Sequence[Run], training: Training, opened: ExitStack) -> list[
         FollowedRun(run, step, RunProgress.read(progress))
         for run, (step, progress) in zip(runs, places, strict=True)
     ]
+
+
+def _decided(group: Group, score: ValidationScore | None) -> Iterator[Hook]:
+    """The hooks that decide when a run stops."""
+    scoring = group.setup.recipe.training.scoring
+    if score is not None and scoring is not None:
+        yield ScoreValidation(group, scoring, score)
+    scores_decide = scoring is not None and scoring.decides == "score"
+    yield EarlyStopping(group, score if scores_decide else None)
 
 
 def _results(states: Sequence[RunState], setup: TrainSetup) -> list[TrainResult]:
