@@ -84,6 +84,11 @@ class Experiment:
                 f"the metric {type(self.metric).__name__} scores answers, and nothing of "
                 f"{type(self.task).__name__} is decoded: remove the metric, and give a measure"
             )
+        if self.training.scoring is not None and self.task.answers is None:
+            raise UserError(
+                "training.scoring scores answers, and nothing of "
+                f"{type(self.task).__name__} is decoded: remove it"
+            )
         text: list[Side] = [
             side for side in SIDES if getattr(corpus.vocabularies, side) is not None
         ]

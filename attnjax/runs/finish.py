@@ -17,6 +17,7 @@ from attnjax.runs.run_folder import ATTENTION, HYPOTHESES
 from attnjax.runs.sealed import write_json
 from attnjax.runs.versions import device, versions
 from attnjax.training.run_state import TrainResult
+from attnjax.training.validation_score import ValidationScore
 
 
 def finish(
@@ -67,11 +68,44 @@ def finish(
         "averaged": outcome.averaged,
         "epochs": outcome.epochs,
         "stopped": outcome.stopped,
-        "best_validation_loss": outcome.best,
+        **best(experiment, outcome),
         "device": device(),
         "versions": versions(),
         "date": datetime.date.today().isoformat(),
     }
+
+
+def best(experiment: Experiment, outcome: TrainResult) -> dict[str, float | None]:
+    """The best value on the validation split, of what decided: the loss or the score."""
+    scoring, metric = experiment.training.scoring, experiment.metric
+    if scoring is None or scoring.decides == "loss" or metric is None or outcome.best is None:
+        return {"best_validation_loss": outcome.best}
+    sign = 1 if metric.better == "lower" else -1
+    return {"best_validation_loss": None, f"best_validation_{metric.name}": sign * outcome.best}
+
+
+def validation_score(experiment: Experiment, corpus: Corpus) -> ValidationScore | None:
+    """The score of the validation split during the training; None: the experiment wants none.
+
+    Args:
+        experiment: the resolved experiment.
+        corpus: the data of its task.
+    """
+    metric, scoring = experiment.metric, experiment.training.scoring
+    if metric is None or scoring is None:
+        return None
+    sources = [example.source for example in corpus.splits["valid"][: scoring.sentences]]
+    written = corpus.sources.get("valid", [])[: scoring.sentences]
+    references = corpus.references["valid"][: scoring.sentences]
+
+    def score(params: Any) -> float:
+        answers = experiment.answers(params, sources)
+        texts = experiment.texts(params, corpus.vocabularies, written, sources, answers)
+        return metric.score(texts, references)
+
+    return ValidationScore(
+        name=metric.name, sign=1 if metric.better == "higher" else -1, score=score
+    )
 
 
 class _Answered(NamedTuple):

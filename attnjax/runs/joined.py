@@ -17,6 +17,7 @@ from attnjax.data.corpus import Corpus, Task
 from attnjax.errors import Interrupted, MachineError, first_line
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile
+from attnjax.runs.finish import validation_score
 from attnjax.training import hosts
 from attnjax.training.run_state import Run
 from attnjax.training.train import train
@@ -108,7 +109,8 @@ def _train(found: dict[str, Any], loaded: ExperimentFile, corpora: dict[Task, Co
         for run in found["runs"]
     ]
     setup = TrainSetup.of(experiment.recipe, corpus)
-    train(runs, setup, console=Console(quiet=True), stacked=found["stacked"])
+    score = validation_score(experiment, corpus)
+    train(runs, setup, console=Console(quiet=True), stacked=found["stacked"], score=score)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from attnjax.runs.trained import begun
 from attnjax.training import sharding
 from attnjax.training.checkpoint import Checkpoints, has_checkpoints
 from attnjax.training.diagnosis import Diagnosis, diagnose
-from attnjax.training.not_finite import kept_batch
+from attnjax.training.finite_check import kept_batch
 from attnjax.training.run_state import Run
 from attnjax.training.step import State, train_step
 from attnjax.training.train_setup import TrainSetup

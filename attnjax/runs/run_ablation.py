@@ -27,7 +27,7 @@ from attnjax.experiment import Experiment
 from attnjax.experiment.tuning import describe
 from attnjax.reporting.number import number
 from attnjax.runs import failures
-from attnjax.runs.finish import finish
+from attnjax.runs.finish import finish, validation_score
 from attnjax.runs.initial_parameters import (
     check_initial_parameters,
     source_of,
@@ -256,6 +256,7 @@ class _Work:
                 before_save=leases.check,
                 after_save=lengthen,
                 profiled_steps=self._plan.profiled_steps,
+                score=validation_score(experiment, data),
             )
         leases.check()
         lengthen()  # a run whose patience has ended has saved nothing

@@ -137,6 +137,12 @@ class Tuner:
                 f"{self.variant} cannot be tuned: tuning chooses by the validation loss, and the "
                 "corpus has no validation examples"
             )
+        scoring = self.experiment.training.scoring
+        if self.grid and scoring is not None and scoring.decides == "score":
+            raise UserError(
+                f"{self.variant} cannot be tuned: tuning chooses by the validation loss, and "
+                "training.scoring.decides is score"
+            )
         given = self.experiment.initial_parameters_from
         source = source_of(self.experiment, self.seed, self.folder.parent.parent)
         if self.grid and given is not None and source.name == f"seed-{self.seed}":

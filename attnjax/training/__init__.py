@@ -24,7 +24,7 @@ from attnjax.training.schedules import (
     Noam,
     Schedule,
 )
-from attnjax.training.settings import Recipe, Training
+from attnjax.training.settings import Recipe, Scoring, Training
 from attnjax.training.step import State, evaluation_step, initial_state, train_step
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "RedundancyPenalty",
     "Reinforce",
     "Schedule",
+    "Scoring",
     "SquaredError",
     "State",
     "TeacherForcing",

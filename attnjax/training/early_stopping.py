@@ -1,11 +1,35 @@
-"""When a run stops: after its last step, or when its validation loss no longer falls."""
+"""When a run stops: after its last step, or when its validation no longer gets better."""
 
 from dataclasses import replace
 
 import numpy as np
 
+from attnjax.training.group import Group
+from attnjax.training.hook import Hook
 from attnjax.training.run_progress import RunProgress
 from attnjax.training.settings import Training
+from attnjax.training.validation_score import ValidationScore
+
+
+class EarlyStopping(Hook):
+    """Marks the runs that stop after an epoch, by the validation loss or by a score."""
+
+    def __init__(self, group: Group, by: ValidationScore | None) -> None:
+        """Go by the loss, or by a score if there is one."""
+        self._group, self._by = group, by
+
+    def epoch(self, values: dict[str, np.ndarray]) -> None:
+        group, by = self._group, self._by
+        if values:
+            costs = values["loss"] if by is None else -by.sign * values[by.name]
+        for index, run in enumerate(group.runs):
+            run.progress = after_epoch(
+                run.progress,
+                float(costs[index]) if values else None,
+                step=group.step,
+                per_epoch=group.setup.plan.per_epoch,
+                training=group.setup.recipe.training,
+            )
 
 
 def after_epoch(
@@ -18,7 +42,8 @@ def after_epoch(
 
     Args:
         progress: the progress before.
-        loss: the validation loss; None: there are no validation examples.
+        loss: what decides, the lower the better: the validation loss, or a score with its sign
+            turned; None: there are no validation examples.
         step: the number of updates so far.
         per_epoch: the number of updates of a whole epoch.
         training: how long the training lasts.

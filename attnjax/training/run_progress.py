@@ -10,11 +10,12 @@ class RunProgress:
     """The progress of a run at a checkpoint: everything but its state.
 
     Attributes:
-        best: the lowest validation loss at the end of an epoch, or infinity if the loss of an epoch
-            was not finite; None: no epoch has ended.
+        best: the lowest `loss` at the end of an epoch, or infinity if that of an epoch was not
+            finite; None: no epoch has ended.
         waited: the number of epochs since that loss.
         epochs: the number of passes over the data.
-        loss: the validation loss of this step; None: there is none, because the step is within an
+        loss: the validation loss of this step, or, if scores decide, the score with its sign
+            turned, so that lower is better; None: there is none, because the step is within an
             epoch, or because there are no validation examples.
         seconds: the training time over all resumes, see `TrainResult`.
         epoch_end: whether an epoch has ended at this step, and was validated.

@@ -49,8 +49,8 @@ class TrainResult:
         epochs: the number of passes over the data.
         seconds: the training time over all resumes; runs that train together share it equally.
         stopped: why training ended, "steps" or "patience".
-        best: the lowest validation loss, or infinity if the run diverged; None without validation
-            examples.
+        best: the lowest `RunProgress.loss`, or infinity if the run diverged; None without
+            validation examples.
     """
 
     params: Any

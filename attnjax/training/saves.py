@@ -1,4 +1,4 @@
-"""When runs that train together are saved, and the thread that writes their checkpoints."""
+"""Checkpoints that are written while the training goes on: when, and by which thread."""
 
 import time
 from collections.abc import Callable, Sequence

@@ -18,6 +18,28 @@ type EpochOrder = Literal["last", "best"]
 
 
 @dataclass(frozen=True, kw_only=True)
+class Scoring:
+    """Decoding and scoring of the validation split during a training, by the experiment's metric.
+
+    Attributes:
+        every: the number of epochs from one score to the next; the last epoch is always scored.
+        sentences: the number of examples, from the first of the split, that are decoded.
+        decides: what `patience`, `result` and `keep_best` go by: the validation loss or the score.
+    """
+
+    every: PositiveInt = 1
+    sentences: PositiveInt = 200
+    decides: Literal["loss", "score"] = "loss"
+
+    def __post_init__(self) -> None:
+        if self.decides == "score" and self.every > 1:
+            raise UserError(
+                "a score that decides wants every epoch scored: training.scoring.every must be 1; "
+                f"got {self.every}"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Training:
     """How long, on which batches, and in which precision a model is trained.
 
@@ -38,6 +60,8 @@ class Training:
             all devices together.
         not_finite: what happens if a loss or a gradient is not finite: "stop" ends the run, "skip"
             leaves the update out; after 10 of them in a row the run ends.
+        scoring: how answers to the validation split are scored during the training; None: the loss
+            alone is computed.
         device_tokens: the largest size of what a device computes at once, padding counted. A device
             whose share of a batch is larger computes micro-batches one after the other and adds up
             their gradients: memory is saved, and no result changes. None: its whole share.
@@ -54,6 +78,7 @@ class Training:
     batching: Batching = field(default_factory=Batching)
     device_tokens: PositiveInt | None = None
     not_finite: Literal["stop", "skip"] = "stop"
+    scoring: Scoring | None = None
 
     @property
     def needs_every_epoch(self) -> bool:
@@ -75,6 +100,7 @@ class Training:
             "patience": self.patience is not None,
             "result best": self.result == "best",
             "keep_best": self.keep_best > 0,
+            "scoring": self.scoring is not None,
         }
         for name, wanted in validated.items():
             if wanted and not valid:

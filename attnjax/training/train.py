@@ -13,16 +13,22 @@ from attnjax.errors import Diverged, Interrupted
 from attnjax.training import hosts, sharding
 from attnjax.training.console import display
 from attnjax.training.disk import writable
+from attnjax.training.early_stopping import EarlyStopping
+from attnjax.training.finite_check import FiniteCheck
+from attnjax.training.group import Group
+from attnjax.training.hook import Hook
 from attnjax.training.interruption import interruption
 from attnjax.training.profile import Profile
 from attnjax.training.requests import Requests
 from attnjax.training.run_progress import RunProgress
 from attnjax.training.run_state import FollowedRun, Run, RunState, TrainResult, open_runs
-from attnjax.training.saves import Saves
+from attnjax.training.saving import Saving
 from attnjax.training.settings import Training
 from attnjax.training.stalls import stalls
+from attnjax.training.train_log import TrainLog
 from attnjax.training.train_setup import TrainSetup
 from attnjax.training.trainer import Trainer
+from attnjax.training.validation_score import ScoreValidation, ValidationScore
 
 
 def train(
@@ -35,6 +41,7 @@ def train(
     before_save: Callable[[], None] = lambda: None,
     after_save: Callable[[], None] = lambda: None,
     profiled_steps: int = 0,
+    score: ValidationScore | None = None,
 ) -> list[TrainResult]:
     """Train runs that differ only in their seed and learning rate, together in one program.
 
@@ -54,6 +61,7 @@ def train(
         before_save: is called before anything is saved; its errors end the training.
         after_save: is called when all runs are saved, before earlier checkpoints are deleted.
         profiled_steps: the number of steps of which a trace is written.
+        score: the score of the validation split, if `Training.scoring` wants it.
 
     Raises:
         Diverged: a loss or a gradient is not finite. The other runs are trained to their ends.
@@ -81,10 +89,11 @@ def train(
         watched = opened.enter_context(stalls(say))
         shown = opened.enter_context(display(console, title=title, steps=training.steps))
         for group in _groups(states):
+            together = Group(setup, group, devices, watched.waiting_for)
             profile = Profile(group[0].run.folder, profiled_steps)
-            opened.callback(profile.stop)
-            saves = Saves(training, before_save, after_save)
-            Trainer(setup, group, devices, shown, requests, watched, profile, saves).fit()
+            saving = Saving(together, requests, before_save, after_save)
+            hooks = [profile, FiniteCheck(together), *_decided(together, score)]
+            Trainer(together, requests, [*hooks, TrainLog(together, shown), saving]).fit()
         if failed := {one.run.folder: one.failure for one in states if one.failure is not None}:
             raise Diverged(failed)
         results = _results(states, setup) if hosts.is_first() else []
@@ -105,6 +114,15 @@ def _opened(runs: Sequence[Run], training: Training, opened: ExitStack) -> list[
         FollowedRun(run, step, read_record(progress, RunProgress, "process 0"))
         for run, (step, progress) in zip(runs, places, strict=True)
     ]
+
+
+def _decided(group: Group, score: ValidationScore | None) -> Iterator[Hook]:
+    """The hooks that decide when a run stops."""
+    scoring = group.setup.recipe.training.scoring
+    if score is not None and scoring is not None:
+        yield ScoreValidation(group, scoring, score)
+    scores_decide = scoring is not None and scoring.decides == "score"
+    yield EarlyStopping(group, score if scores_decide else None)
 
 
 def _results(states: Sequence[RunState], setup: TrainSetup) -> list[TrainResult]:

@@ -1,22 +1,19 @@
 """The log of runs that train together: when a row is due, what stands in it, the console."""
 
-import time
-from collections.abc import Sequence
-
 import numpy as np
 
 from attnjax.training import hosts
 from attnjax.training.console import Display
+from attnjax.training.group import Group
+from attnjax.training.hook import Hook
 from attnjax.training.memory import peak_memory
 from attnjax.training.metrics_log import RunningMean
-from attnjax.training.run_state import RunState
-from attnjax.training.train_setup import TrainSetup
 
 ROWS_AN_EPOCH, FEWEST_STEPS_A_ROW, MOST_STEPS_A_ROW = 20, 10, 50
 """The training rows of metrics.jsonl: about so many per epoch, each for so many steps."""
 
 
-class TrainLog:
+class TrainLog(Hook):
     """Writes rows to every run's metrics.jsonl, and shows the progress on the console.
 
     metrics.jsonl has an object a line: "step", "epoch" (from 1), "split" ("train" or "valid"),
@@ -27,25 +24,17 @@ class TrainLog:
     so far in bytes: "host_memory", and "device_memory" of the fullest device, where it tells.
     """
 
-    def __init__(self, runs: Sequence[RunState], setup: TrainSetup, shown: Display) -> None:
-        self.runs, self.shown = runs, shown
-        self._steps, self._per_epoch = setup.recipe.training.steps, setup.plan.per_epoch
-        self._schedule = setup.recipe.optimizer.schedule
-        self._seconds, self._began = [run.progress.seconds for run in runs], time.monotonic()
-        self.begin_epoch()
+    def __init__(self, group: Group, shown: Display) -> None:
+        self._group, self._shown, self._epoch_ended = group, shown, True
+        self._steps, self._per_epoch = group.setup.recipe.training.steps, group.setup.plan.per_epoch
 
-    @property
-    def seconds(self) -> list[float]:
-        """The training time of each run; runs that train together share the time equally."""
-        share = (time.monotonic() - self._began) / len(self.runs)
-        return [before + share for before in self._seconds]
+    def before(self, step: int) -> None:
+        if self._epoch_ended:  # the time of a validation and of a save counts to no row
+            self._row, self._epoch, self._skipped = RunningMean(), RunningMean(), np.zeros(())
+            self._epoch_ended = False
 
-    def begin_epoch(self) -> None:
-        """Forget the means so far."""
-        self._row, self._epoch, self._skipped = RunningMean(), RunningMean(), np.zeros(())
-
-    def step(self, step: int, metrics: dict[str, np.ndarray]) -> None:
-        """Add a step's metrics, a value for each run, and write a row if one is due."""
+    def after(self, step: int, metrics: dict[str, np.ndarray]) -> None:
+        """Add a step's metrics, and write a row if one is due."""
         counted = metrics
         if "skipped" in metrics:
             skipped = metrics["skipped"]
@@ -54,36 +43,33 @@ class TrainLog:
             del counted["skipped"]
         self._row.add(counted)
         self._epoch.add(counted)
-        self.shown.step(step, self._of_going(metrics)["loss"])
+        self._shown.step(step, self._of_going(metrics)["loss"])
         if not self._row_is_due(step):
             return
         means = self._row.means()
-        schedules = (run.run.schedule or self._schedule for run in self.runs)
+        recipe, runs = self._group.setup.recipe, self._group.runs
+        schedules = (run.run.schedule or recipe.optimizer.schedule for run in runs)
         means["learning_rate"] = np.array([float(one.rate(step)) for one in schedules])
         if "skipped" in metrics:
             means["skipped"] = self._skipped
         for name, size in peak_memory().items():
-            means[name] = np.full(len(self.runs), size)
+            means[name] = np.full(len(runs), size)
         self._write(step, "train", means)
-        self.shown.speed(float(self._of_going(means)["tokens_per_second"].sum()))
+        self._shown.speed(float(self._of_going(means)["tokens_per_second"].sum()))
         self._row, self._skipped = RunningMean(), np.zeros(())
 
-    def end_epoch(self, step: int, valid: dict[str, np.ndarray]) -> None:
-        """Write the validation means, a value for each run, if there are any; show the epoch."""
-        if valid:
-            self._write(step, "valid", valid)
-        means = self._of_going(self._epoch.means())
-        self.shown.epoch(self._number(step), step, means, self._of_going(valid))
-
-    def keep(self, staying: Sequence[int]) -> None:
-        """Go on with some of the runs, given by their indices."""
-        seconds = self.seconds
-        self.runs = [self.runs[index] for index in staying]
-        self._seconds, self._began = [seconds[index] for index in staying], time.monotonic()
+    def epoch(self, values: dict[str, np.ndarray]) -> None:
+        """Write the validation means, if there are any, and show the epoch."""
+        step = self._group.step
+        if values:
+            self._write(step, "valid", values)
+        means = {} if self._epoch_ended else self._of_going(self._epoch.means())
+        self._shown.epoch(self._number(step), step, means, self._of_going(values))
+        self._epoch_ended = True
 
     def _of_going(self, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The values of the runs that have not diverged."""
-        going = [run.failure is None for run in self.runs]
+        going = [run.failure is None for run in self._group.runs]
         return {name: value[going] for name, value in values.items()}
 
     def _row_is_due(self, step: int) -> bool:
@@ -96,9 +82,10 @@ class TrainLog:
 
     def _write(self, step: int, split: str, values: dict[str, np.ndarray]) -> None:
         """Add a row to the metrics.jsonl of every run that has not diverged."""
+        group = self._group
         if not hosts.is_first():
             return
-        for index, (run, seconds) in enumerate(zip(self.runs, self.seconds, strict=True)):
+        for index, (run, seconds) in enumerate(zip(group.runs, group.seconds, strict=True)):
             if run.failure is not None:
                 continue
             row = {name: float(value[index]) for name, value in values.items()}

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from attnjax.errors import Diverged
 from attnjax.training import metrics_log
-from attnjax.training.not_finite import MOST_IN_A_ROW, kept_batch
+from attnjax.training.finite_check import MOST_IN_A_ROW, kept_batch
 from attnjax.training.objectives.base import CrossEntropy, Totals
 from attnjax.training.optimizers import Adam
 from attnjax.training.run_state import Run, TrainResult

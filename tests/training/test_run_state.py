@@ -13,7 +13,7 @@ import pytest
 from attnjax.data.batching import Batching
 from attnjax.data.special_tokens import START
 from attnjax.errors import Interrupted
-from attnjax.training import metrics_log, train_log, trainer
+from attnjax.training import group, metrics_log, trainer
 from attnjax.training.checkpoint import Checkpoints
 from attnjax.training.schedules import Constant, InverseSquareRoot
 from attnjax.training.settings import Training
@@ -28,7 +28,7 @@ def test_a_seed_that_stops_leaves_the_others_to_go_on(tmp_path, monkeypatch):
     settings: dict[str, Any] = {"steps": 40 * PER_EPOCH, "patience": 1}
     schedule, clock = Constant(value=0.1), itertools.count()
     with monkeypatch.context() as patched:
-        patched.setattr(train_log, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+        patched.setattr(group, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
         soon, late = go(tmp_path / "together", 0, 3, schedule=schedule, **settings)
     assert soon.seconds < late.seconds
     passed = next(clock)
@@ -95,8 +95,8 @@ def test_compiles_once_a_shape(tmp_path, monkeypatch):
     batching = Batching(max_tokens=48, shapes=2, batch_size_multiple=1)
     assert len(set(batching.plan(CORPUS.splits["train"]).shapes)) == 2
     for name in ("train_step", "evaluation_step"):
-        traced_twice = chex.assert_max_traces(getattr(trainer, name), n=2)
-        monkeypatch.setattr(trainer, name, traced_twice)
+        traced_twice = chex.assert_max_traces(getattr(group, name), n=2)
+        monkeypatch.setattr(group, name, traced_twice)
     go(tmp_path, 0, 1, batching=batching)
 
 
@@ -138,13 +138,13 @@ def test_a_kill_between_the_saves_of_a_group_changes_no_bit(tmp_path, monkeypatc
         with pytest.raises(RuntimeError, match="killed"):
             go(tmp_path / "cut", *seeds, **settings)
     grouped = []
-    init = trainer.Trainer.__init__
+    init = group.Group.__init__
 
     def spy(self: Any, setup: Any, runs: Any, *given: Any) -> None:
         grouped.append([(run.run.seed, run.step) for run in runs])
         init(self, setup, runs, *given)
 
-    monkeypatch.setattr(trainer.Trainer, "__init__", spy)
+    monkeypatch.setattr(group.Group, "__init__", spy)
     resumed = go(tmp_path / "cut", *seeds, **settings)
     at = {"first": 0, "later": PER_EPOCH, "last": 2 * PER_EPOCH}[when]
     assert grouped == [[(seed, at) for seed in seeds]], "together, from the last whole save"

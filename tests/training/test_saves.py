@@ -67,7 +67,7 @@ def test_a_signal_during_the_validation_is_noticed(tmp_path, monkeypatch, epoch)
     validate, calls = Trainer._validate, []
 
     def interrupted(trainer: Trainer) -> Any:
-        calls.append(trainer.step)
+        calls.append(trainer.group.step)
         if len(calls) == epoch:
             signal.raise_signal(signal.SIGTERM)
         return validate(trainer)

@@ -19,7 +19,7 @@ import pytest
 
 from attnjax.data.batching import BatchPlan
 from attnjax.errors import Interrupted, UserError
-from attnjax.training import checkpoint, console, corruption, metrics_log, saves, trainer
+from attnjax.training import checkpoint, console, corruption, group, metrics_log, saves
 from attnjax.training.run_state import RunState
 from attnjax.training.schedules import Schedule
 from tests.training.looping import PER_EPOCH, go, interrupt, same
@@ -105,7 +105,7 @@ def test_ctrl_c_loses_nothing(tmp_path, monkeypatch, when):
         row["loss"] for row in theirs if row["split"] == "valid"
     ]
     # a finished run is not trained again
-    monkeypatch.setattr(trainer, "train_step", None)
+    monkeypatch.setattr(group, "train_step", None)
     assert same(go(tmp_path / "cut", 0, 1, average=3)[1].params, whole[1].params)
 
 
