@@ -5,36 +5,30 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attnjax.cli.catalog import find
-from attnjax.config.override import Override
+from attnjax.cli.chosen import ChosenExperiment, Seeds, Variants
+from attnjax.cli.command import RunsFolder
 from attnjax.errors import UserError
-from attnjax.experiment.load import ExperimentFile, load
+from attnjax.experiment.load import ExperimentFile
 from attnjax.runs.initial_parameters import source_of
 from attnjax.runs.sweep import Sweep, unfinished_runs
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class Wanted(ChosenExperiment):
     """What the user asks for, by the options of `attnjax run`."""
 
-    experiment: str
-    setting: str | None = None
-    variant: Sequence[str] = ()
-    seeds: int | None = None
-    runs: Path = Path("runs")
-    overrides: Sequence[Override] = ()
-
-    def load(self) -> ExperimentFile:
-        """The experiment file, in its setting."""
-        return load(find(self.experiment)).at(self.setting)
+    variant: Variants = ()
+    seeds: Seeds = None
+    runs: RunsFolder = Path("runs")
 
     def sweep(self, loaded: ExperimentFile) -> Sweep:
         """The runs of the experiment file."""
         return Sweep(
             loaded=loaded,
-            variants=tuple(dict.fromkeys(self.variant)),
+            variants=self.variant,
             seeds=self.seeds,
             folder=self.runs.resolve() / loaded.folder,
-            overrides=tuple(self.overrides),
+            overrides=self.overrides,
         )
 
     def words(self, file: Path | str, runs: Path | str) -> list[str]:

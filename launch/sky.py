@@ -13,10 +13,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
 
+from attnjax.cli.command import option
 from attnjax.cli.output import say
 from attnjax.cli.requeue import REQUEUE
 from attnjax.config.constraints import NonNegativeFloat, NonNegativeInt, PositiveInt
@@ -24,7 +25,7 @@ from attnjax.errors import UserError
 from attnjax.rehearsal import Topology
 from launch.cost import consent, cost, seconds
 from launch.plan import Wanted
-from launch.program import command, run_program
+from launch.program import DryRun, Site, Yes, run_program
 from launch.programs import need
 from launch.shipping import CHANGES, ship, ship_code
 from launch.site import read_site
@@ -170,13 +171,19 @@ _Dumper.add_representer(str, _text)
 
 
 def launch(
-    *, site: Path | None, no_rehearsal: bool, dry_run: bool, yes: bool, **given: Any
+    wanted: Wanted,
+    *,
+    site: Site = None,
+    no_rehearsal: Annotated[
+        bool, option("do not compile the training step for the TPU slice first")
+    ] = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
 ) -> None:
     """Launch an experiment as a managed job of SkyPilot; the word may be left out."""
     if site is None:
         raise UserError("--site FILE is missing; launch/sites/tpu.toml is one to copy")
     place = read_site(site, SkySite)
-    wanted = Wanted(**given)
     loaded = wanted.load()
     plan = wanted.sweep(loaded)
     plan.chosen()
@@ -221,13 +228,10 @@ def _rehearsals(wanted: Wanted, chips: str) -> list[list[str]]:
     return [[*rehearse, "--variant", name] for name in wanted.variant] or [rehearse]
 
 
-COMMANDS = (command(launch, "--site", "--no-rehearsal", "--dry-run", "--yes", launches=True),)
-
-
 def program(words: Sequence[str]) -> int:
     """Run the command; returns the exit code."""
     description = "An experiment as a managed job of SkyPilot."
-    return run_program("python -m launch.sky", description, COMMANDS, words)
+    return run_program("python -m launch.sky", description, (launch,), words)
 
 
 if __name__ == "__main__":

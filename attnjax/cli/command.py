@@ -1,10 +1,18 @@
-"""A command of the command line, and what its arguments are made of."""
+"""A command is a function: its docstring is the help, its annotated parameters are the arguments.
+
+    def report(runs: Annotated[Path, positional("RUNS", "a folder")], *, trust: Trust = False):
+        \"""Make the table and report.html of finished runs again.\"""
+
+A parameter of a dataclass stands for the fields of the dataclass.
+"""
 
 import argparse
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from inspect import Parameter, getdoc, signature
 from pathlib import Path
-from typing import NoReturn
+from types import UnionType
+from typing import Annotated, Any, NoReturn, get_args, get_origin, get_type_hints
 
 from attnjax.errors import UserError
 
@@ -18,7 +26,53 @@ class Parser(argparse.ArgumentParser):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Overridden:
+class Program:
+    """A program of several commands.
+
+    Attributes:
+        name: the word that starts it.
+        description: a sentence.
+        commands: the function of every command by the command's word, in the order of `--help`.
+    """
+
+    name: str
+    description: str
+    commands: Mapping[str, Callable[..., int | None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Argument:
+    """How an argument is typed: `option` or `positional`.
+
+    Attributes:
+        help: an explanation.
+        shown: the word for the value in the usage.
+        positional: whether the value is typed without a name.
+        read: makes the value of a word; None: the type of the parameter.
+        choices: the words that are allowed; (): all.
+        bare: the value of an option that is typed without a value; None: it needs a value.
+    """
+
+    help: str
+    shown: str | None = None
+    positional: bool = False
+    read: Callable[[str], Any] | None = None
+    choices: Sequence[str] = ()
+    bare: Any = None
+
+
+def positional(shown: str, help: str, **more: Any) -> Argument:
+    """An argument that is typed without a name."""
+    return Argument(help=help, shown=shown, positional=True, **more)
+
+
+def option(help: str, shown: str | None = None, **more: Any) -> Argument:
+    """An argument that is typed as `--name value`; as `--name` if it is true or false."""
+    return Argument(help=help, shown=shown, **more)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overrides:
     """The help of a command that takes overrides.
 
     Attributes:
@@ -30,43 +84,83 @@ class Overridden:
     epilog: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Command:
-    """A command: a word of the command line, its arguments, and the function that it calls.
-
-    Attributes:
-        name: the word.
-        help: a sentence.
-        arguments: adds the arguments to the command's parser.
-        call: is called with a value for each argument, by its name; its result is the exit code,
-            None for 0.
-        overridden: the help for overrides, which `call` gets as `overrides`; None: it takes none.
-    """
-
-    name: str
-    help: str
-    arguments: Callable[[Parser], None]
-    call: Callable[..., int | None]
-    overridden: Overridden | None = None
+def sentence(call: Callable[..., Any]) -> str:
+    """The help of a command: the first line of its docstring."""
+    return (getdoc(call) or "").partition("\n")[0]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Program:
-    """A program of several commands.
-
-    Attributes:
-        name: what is typed to start it.
-        description: a sentence.
-        commands: every command by its name, in the order of `--help`.
-    """
-
-    name: str
-    description: str
-    commands: Mapping[str, Command]
+def overrides(call: Callable[..., Any]) -> Overrides | None:
+    """The help of a command's overrides; None: the command takes none."""
+    return next((kind for _, _, kind, _ in _arguments(call) if isinstance(kind, Overrides)), None)
 
 
-def no_arguments(_: Parser) -> None:
-    """Add no arguments."""
+def add_arguments(parser: Parser, call: Callable[..., Any]) -> None:
+    """Add a command's arguments to its parser."""
+    for name, hint, argument, default in _arguments(call):
+        if isinstance(argument, Argument):
+            _add(parser, name, hint, argument, default)
+
+
+def run(call: Callable[..., int | None], given: Mapping[str, Any]) -> int:
+    """Call a command with a value for each argument, by its name; returns the exit code."""
+    values = {}
+    for name, hint in _hints(call).items():
+        if is_dataclass(hint) and isinstance(hint, type):
+            values[name] = hint(**{part.name: given[part.name] for part in fields(hint)})
+        elif name in given:
+            values[name] = given[name]
+    return call(**values) or 0
+
+
+def _arguments(call: Callable[..., Any]) -> Iterator[tuple[str, Any, Argument | Overrides, Any]]:
+    """Name, type, annotation and default of each argument; MISSING: it has no default."""
+    defaults = signature(call).parameters
+    for name, hint in _hints(call).items():
+        if is_dataclass(hint):
+            inner = get_type_hints(hint, include_extras=True)
+            for part in fields(hint):
+                yield part.name, *get_args(inner[part.name])[:2], part.default
+        elif get_origin(hint) is Annotated:
+            default = defaults[name].default
+            yield name, *get_args(hint)[:2], MISSING if default is Parameter.empty else default
+
+
+def _hints(call: Callable[..., Any]) -> dict[str, Any]:
+    return get_type_hints(call, include_extras=True)
+
+
+def _add(parser: Parser, name: str, hint: Any, argument: Argument, default: Any) -> None:
+    kinds = [kind for kind in get_args(hint) if kind is not type(None)] or [hint]
+    many, required = get_origin(hint) is tuple, default is MISSING
+    kind = kinds[0] if many or isinstance(hint, UnionType) else hint
+    more: dict[str, Any] = {"help": argument.help, "default": None if required else default}
+    if kind is bool:
+        parser.add_argument(_typed(name), action="store_true", **more)
+        return
+    more |= {"metavar": argument.shown, "type": argument.read or kind}
+    if argument.choices:
+        more["choices"] = argument.choices
+    if argument.positional:
+        nargs = ("+" if required else "*") if many else (None if required else "?")
+        parser.add_argument(name, nargs=nargs, **more)
+    elif many:
+        parser.add_argument(_typed(name), action=_Append, **more)
+    else:
+        bare = {} if argument.bare is None else {"nargs": "?", "const": argument.bare}
+        parser.add_argument(_typed(name), required=required, **bare, **more)
+
+
+class _Append(argparse.Action):
+    """Add the value of an option that may be repeated to those before it; each counts once."""
+
+    def __call__(self, _: Any, namespace: Any, values: Any, *__: Any) -> None:
+        """Add a value."""
+        before = getattr(namespace, self.dest)
+        setattr(namespace, self.dest, before if values in before else (*before, values))
+
+
+def _typed(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def whole_number(most: int, *, least: int = 1) -> Callable[[str], int]:
@@ -83,47 +177,6 @@ def whole_number(most: int, *, least: int = 1) -> Callable[[str], int]:
     return read
 
 
-def path(parser: Parser, name: str, help: str) -> None:
-    """Add a positional argument that is a path."""
-    parser.add_argument(name.lower(), metavar=name, type=Path, help=help)
-
-
-EXPERIMENT = Overridden(
-    of="EXPERIMENT",
-    epilog="""\
-overrides change the experiment and each of its variants, in any order:
-  model.encoder_layer.self_attention.head.score:dot    choose a part
-  --model.encoder_layer.self_attention.heads 4              give a value
-`attnjax show EXPERIMENT` lists every path, with the values there now.""",
-)
-"""The help of commands whose overrides change an experiment."""
-
-
-def experiment(parser: Parser) -> None:
-    """Add the experiment, and its setting."""
-    parser.add_argument(
-        "experiment", metavar="EXPERIMENT", help="the name of a shipped experiment, or a file"
-    )
-    parser.add_argument(
-        "--setting",
-        metavar="S",
-        help="a setting of the experiment, such as paper: the paper's own scale",
-    )
-
-
-def chosen_variants(parser: Parser) -> None:
-    """Add the variants that are run, and the number of their runs."""
-    parser.add_argument(
-        "--variant", action="append", default=[], help="a variant to run; may be repeated"
-    )
-    parser.add_argument(
-        "--seeds",
-        type=whole_number(10_000),
-        metavar="N",
-        help="the number of runs of each variant; default: as the file says",
-    )
-
-
 def local_folder(text: str) -> Path:
     """Read an option's value: a folder of this machine, not one of a bucket."""
     if "://" in text:
@@ -133,51 +186,11 @@ def local_folder(text: str) -> Path:
     return Path(text)
 
 
-def results_folder(parser: Parser) -> None:
-    """Add the folder that results are written to."""
-    parser.add_argument(
-        "--runs",
-        type=local_folder,
-        default=Path("runs"),
-        metavar="DIR",
-        help="the results' folder; default: runs",
-    )
+RunsFolder = Annotated[Path, option("the results' folder; default: runs", "DIR", read=local_folder)]
+"""The folder that results are written to."""
 
+RunFolder = Annotated[Path, positional("RUN", "a run's folder")]
+"""The folder of one run."""
 
-def trust(parser: Parser) -> None:
-    """Add the consent to execute another user's experiment file."""
-    parser.add_argument(
-        "--trust", action="store_true", help="execute an experiment.py of somebody else"
-    )
-
-
-TRAINED = Overridden(
-    of="RUN [RUN ...]",
-    epilog="""\
-overrides change the search for answers, or take heads out:
-  search:sample --search.temperature 0.7    sample the words, at this temperature
-  --model.encoder_layer.self_attention.heads_out 0,3    without heads 0 and 3 of every layer
-several runs act as one: each word by the mean of their probabilities.""",
-)
-"""The help of commands whose overrides change how a trained run answers."""
-
-
-def trained_runs(parser: Parser) -> None:
-    """Add trained runs, and how they answer."""
-    trust(parser)
-    parser.add_argument(
-        "runs", metavar="RUN", nargs="+", type=Path, help="a run's folder; several act as one"
-    )
-    parser.add_argument(
-        "--max-symbols",
-        type=whole_number(10**9),
-        default=1_000,
-        metavar="N",
-        help="the most words or subwords of a line; default: 1000",
-    )
-    parser.add_argument(
-        "--beam",
-        type=whole_number(10_000),
-        metavar="N",
-        help="the number of hypotheses; 1 is greedy; default: the run's own search",
-    )
+Trust = Annotated[bool, option("execute an experiment.py of somebody else")]
+"""The consent to execute another user's experiment file."""

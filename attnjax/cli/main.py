@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from attnjax.cli.command import Parser, Program
+from attnjax.cli.command import Parser, Program, add_arguments, overrides, run, sentence
 from attnjax.cli.commands import COMMANDS
 from attnjax.cli.requeue import REQUEUE
 from attnjax.errors import Interrupted, UserError, exhausted, first_line, message, one_line, unknown
@@ -56,18 +56,18 @@ def parser(program: Program = ATTNJAX) -> tuple[Parser, dict[str, Parser]]:
         "--version", action=Version, nargs=0, default=argparse.SUPPRESS, help="print it and exit"
     )
     added = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in program.commands.values():
-        changed, typed = command.overridden, f"{program.name} {command.name}"
+    for name, call in program.commands.items():
+        changed = overrides(call)
         made = added.add_parser(
-            command.name,
-            help=command.help,
-            description=command.help,
-            usage=f"{typed} [options] {changed.of} [overrides]" if changed else None,
+            name,
+            help=sentence(call),
+            description=sentence(call),
+            usage=f"{program.name} {name} [options] {changed.of} [overrides]" if changed else None,
             epilog=changed.epilog if changed else None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        command.arguments(made)
+        add_arguments(made, call)
     return top, added.choices
 
 
@@ -109,7 +109,7 @@ def _main(arguments: list[str], program: Program) -> int:
     for word in arguments:
         if any("\udc80" <= letter <= "\udcff" for letter in word):
             raise UserError(f"an argument must be UTF-8; got {ascii(word)[:100]}")
-    words, overrides = split(arguments)
+    words, changes = split(arguments)
     top, commands = parser(program)
     if words and not words[0].startswith("-") and words[0] not in commands:
         raise unknown("command", words[0], commands)
@@ -124,15 +124,12 @@ def _main(arguments: list[str], program: Program) -> int:
             typed = f"{program.name} {given.command}"
             raise UserError(f"unexpected argument {extra[0]!r}; see {typed} --help")
         raise unknown(f"option of {given.command}", extra[0], options)
-    command = program.commands[given.command]
-    if overrides and not command.overridden:
-        raise UserError(f"{given.command} takes no overrides; got {overrides[0]}")
-    options = {name: value for name, value in vars(given).items() if name != "command"}
-    if command.overridden:
-        options["overrides"] = tuple(overrides)
-    code = command.call(**options)
+    call = program.commands[given.command]
+    if changes and not overrides(call):
+        raise UserError(f"{given.command} takes no overrides; got {changes[0]}")
+    code = run(call, {**vars(given), "overrides": tuple(changes)})
     sys.stdout.flush()
-    return code or 0
+    return code
 
 
 def _mendable(error: OSError) -> str | None:

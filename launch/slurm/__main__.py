@@ -6,8 +6,6 @@ python -m launch.slurm status runs/positions
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 from rich.table import Table
 from rich.text import Text
@@ -16,7 +14,7 @@ from attnjax.cli.output import out, say
 from attnjax.errors import UserError
 from launch.cost import consent, cost
 from launch.plan import Wanted, launched, stages
-from launch.program import command, run_program
+from launch.program import DryRun, Folder, Site, Yes, run_program
 from launch.programs import call, need
 from launch.shipping import changes, copy_for, record, ship
 from launch.site import read_site
@@ -25,10 +23,9 @@ from launch.slurm.script import report_script, run_script
 from launch.slurm.site import SlurmSite
 
 
-def submit(*, site: Path | None, dry_run: bool, yes: bool, **given: Any) -> None:
+def submit(wanted: Wanted, *, site: Site = None, dry_run: DryRun = False, yes: Yes = False) -> None:
     """Submit the runs that are not finished as a job array; the word may be left out."""
     cluster = SlurmSite() if site is None else read_site(site, SlurmSite)
-    wanted = Wanted(**given)
     loaded = wanted.load()
     plan = wanted.sweep(loaded)
     left = launched(plan)
@@ -68,7 +65,7 @@ def submit(*, site: Path | None, dry_run: bool, yes: bool, **given: Any) -> None
     say(f"job {last}: attnjax report, after them; its output is {logs}/{last}.txt")
 
 
-def status(*, folder: Path) -> None:
+def status(folder: Folder) -> None:
     """Print the state of every run that was submitted."""
     runs = list(queue.states(folder))
     table = Table(
@@ -82,7 +79,7 @@ def status(*, folder: Path) -> None:
         say(f"python -m launch.slurm retry {folder} submits those that ended again")
 
 
-def cancel(*, folder: Path, yes: bool) -> None:
+def cancel(folder: Folder, *, yes: Yes = False) -> None:
     """End the runs that wait or run; what is saved stays."""
     tasks = sorted({run.task for run in queue.states(folder, own=True) if run.queued})
     if not tasks:
@@ -93,7 +90,7 @@ def cancel(*, folder: Path, yes: bool) -> None:
     say(f"cancelled {', '.join(tasks)}")
 
 
-def retry(*, folder: Path, dry_run: bool, yes: bool) -> int:
+def retry(folder: Folder, *, dry_run: DryRun = False, yes: Yes = False) -> int:
     """Submit the runs that ended before they were done, as they were submitted before.
 
     Raises:
@@ -109,18 +106,12 @@ def retry(*, folder: Path, dry_run: bool, yes: bool) -> int:
     return program([*last.words, *options])
 
 
-COMMANDS = (
-    command(submit, "--site", "--dry-run", "--yes", launches=True),
-    command(status, "folder"),
-    command(cancel, "folder", "--yes"),
-    command(retry, "folder", "--dry-run", "--yes"),
-)
-
-
 def program(words: Sequence[str]) -> int:
     """Run a command; returns the exit code."""
     description = "An experiment's runs as a SLURM job array."
-    return run_program("python -m launch.slurm", description, COMMANDS, words)
+    return run_program(
+        "python -m launch.slurm", description, (submit, status, cancel, retry), words
+    )
 
 
 if __name__ == "__main__":

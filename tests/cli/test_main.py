@@ -141,7 +141,7 @@ def test_ctrl_c_before_anything_is_trained(capsys, monkeypatch):
     def press(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("attnjax.cli.commands.run.find", press)
+    monkeypatch.setattr("attnjax.cli.chosen.find", press)
     assert "interrupted" in sentence(capsys, "run", TINY, code=130)
 
 

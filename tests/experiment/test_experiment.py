@@ -9,7 +9,7 @@ import pytest
 from attnjax.attention.attention import Attention
 from attnjax.attention.position import Learned
 from attnjax.attention.score import Location
-from attnjax.cli.describe import describe
+from attnjax.cli.commands.show import describe
 from attnjax.cli.main import main
 from attnjax.data.corpora.parallel_text import ParallelText, TabSeparated
 from attnjax.data.corpus import Encoded

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from attnjax.cli import describe
 from attnjax.cli.main import main
 from attnjax.config.walk import field_names, is_part
 from attnjax.experiment.load import load
@@ -79,7 +78,7 @@ WAYS = [way for way in ways(ABLATION) if not in_a_variant(way)]
 )
 def test_a_malformed_value_is_one_sentence_or_is_valid(way, capsys, monkeypatch, tmp_path):
     """`attnjax show` loads the file, the corpus, and resolves; what it costs is left out."""
-    monkeypatch.setattr(describe, "costs", lambda *_: Costs(0, 0, (0, 0, 0), 0.0))
+    monkeypatch.setattr("attnjax.runs.costs.costs", lambda *_: Costs(0, 0, (0, 0, 0), 0.0))
     path = tmp_path / "malformed.py"
     refused = 0
     for number, value in enumerate((*MALFORMED, *HUGE)):

@@ -1,6 +1,5 @@
-"""The commands, a file each. Each imports what it needs when it is called."""
+"""The commands, a function and a file each. Each imports what it needs when it is called."""
 
-from attnjax.cli.command import Command
 from attnjax.cli.commands import (
     bench,
     check,
@@ -17,21 +16,19 @@ from attnjax.cli.commands import (
     show,
 )
 
-MODULES = (
-    experiments,
-    show,
-    rehearse,
-    run,
-    parts,
-    check,
-    report,
-    checkpoints,
-    evaluate,
-    predict,
-    replay,
-    import_model,
-    bench,
-)
-
-COMMANDS: dict[str, Command] = {module.COMMAND.name: module.COMMAND for module in MODULES}
-"""Every command by its name, in the order of `attnjax --help`."""
+COMMANDS = {
+    "list": experiments.experiments,
+    "show": show.show,
+    "rehearse": rehearse.rehearse,
+    "run": run.run,
+    "parts": parts.parts,
+    "check": check.check,
+    "report": report.report,
+    "checkpoints": checkpoints.checkpoints,
+    "evaluate": evaluate.evaluate,
+    "predict": predict.predict,
+    "replay": replay.replay,
+    "import": import_model.import_model,
+    "bench": bench.bench,
+}
+"""Every command by its word, in the order of `attnjax --help`."""

@@ -2,10 +2,11 @@
 
 import json as json_format
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated
 
-from attnjax.cli.command import Command, Parser
+from attnjax.cli.command import option, positional
 from attnjax.cli.output import keep_compiled, out
 from attnjax.errors import UserError
 
@@ -41,24 +42,23 @@ TABLES: dict[str, Callable[[bool], None]] = {"scaling": _scaling, "seeds": _seed
 """Tables of their own by the word that asks for them; each is called with --json."""
 
 
-def arguments(parser: Parser) -> None:
-    """Add the arguments."""
-    parser.add_argument(
-        "workloads",
-        metavar="WORKLOAD",
-        nargs="*",
-        help="attention, windows, linear, train, seq2seq, decode, or one of their sizes; default: "
-        f"all; or one of the tables {', '.join(TABLES)}",
-    )
-    parser.add_argument(
-        "--peer", type=Path, metavar="PYTHON", help="the interpreter that has torch, ctranslate2"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--against", type=Path, metavar="F", help="what --json printed earlier")
-
-
-def call(*, workloads: Sequence[str], peer: Path | None, json: bool, against: Path | None) -> None:
-    """Time workloads, in turns with another engine if `peer` is given; or print a table."""
+def bench(
+    workloads: Annotated[
+        tuple[str, ...],
+        positional(
+            "WORKLOAD",
+            "attention, windows, linear, train, seq2seq, decode, or one of their sizes; default: "
+            f"all; or one of the tables {', '.join(TABLES)}",
+        ),
+    ] = (),
+    *,
+    peer: Annotated[
+        Path | None, option("the interpreter that has torch, ctranslate2", "PYTHON")
+    ] = None,
+    json: Annotated[bool, option("print one JSON object")] = False,
+    against: Annotated[Path | None, option("what --json printed earlier", "F")] = None,
+) -> None:
+    """Time workloads, beside PyTorch and CTranslate2 if given; takes minutes."""
     keep_compiled()
     if tables := TABLES.keys() & set(workloads):
         if len(workloads) > 1 or peer or against:
@@ -95,11 +95,3 @@ def call(*, workloads: Sequence[str], peer: Path | None, json: bool, against: Pa
         # also after an error, so that the measurements so far are not lost
         if rows:
             tell()
-
-
-COMMAND = Command(
-    name="bench",
-    help="Time workloads, beside PyTorch and CTranslate2 if given; takes minutes.",
-    arguments=arguments,
-    call=call,
-)

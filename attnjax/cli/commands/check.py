@@ -2,10 +2,10 @@
 
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from attnjax.cli.catalog import find
-from attnjax.cli.command import Command, Parser
+from attnjax.cli.command import positional
 from attnjax.cli.output import keep_compiled, say
 from attnjax.errors import UserError
 
@@ -13,13 +13,12 @@ if TYPE_CHECKING:
     from attnjax.checks import Finding
 
 
-def arguments(parser: Parser) -> None:
-    """Add the arguments."""
-    parser.add_argument("experiment", metavar="FILE", help="an experiment file")
+def check(experiment: Annotated[str, positional("FILE", "an experiment file")]) -> int:
+    """Check the parts that a file defines: masked rows, causality, half precision, ...
 
-
-def call(*, experiment: str) -> int:
-    """Check the parts that a file defines; return 1 if one lacks a property, else 0."""
+    Returns:
+        1 if a part lacks a property, else 0.
+    """
     keep_compiled()
     from attnjax.cli.check import check_file
     from attnjax.experiment import load
@@ -49,11 +48,3 @@ def _found(finding: "Finding", path: Path) -> str:
     lines = [frame.lineno for frame in frames if frame.filename == str(path)]
     where = f"{path}, line {lines[-1]}: " if lines else ""
     return f"{where}{finding.problem or 'ok'}"
-
-
-COMMAND = Command(
-    name="check",
-    help="Check the parts that a file defines: masked rows, causality, half precision, ...",
-    arguments=arguments,
-    call=call,
-)

@@ -1,11 +1,11 @@
 """`attnjax checkpoints`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from rich.table import Table
 
-from attnjax.cli.command import Command, Parser, path, whole_number
+from attnjax.cli.command import RunFolder, option, whole_number
 from attnjax.cli.output import out, say
 from attnjax.errors import UserError
 
@@ -13,27 +13,21 @@ if TYPE_CHECKING:
     from attnjax.runs.checkpoint_list import ListedCheckpoint
 
 
-def arguments(parser: Parser) -> None:
-    """Add the arguments."""
-    path(parser, "RUN", "a run's folder")
-    parser.add_argument(
-        "--verify",
-        action="store_true",
-        help="exit with 1 if a checkpoint is damaged",
-    )
-    parser.add_argument(
-        "--export", type=Path, metavar="F", help="write the run into a file of safetensors"
-    )
-    parser.add_argument(
-        "--average",
-        type=whole_number(10_000),
-        metavar="N",
-        help="export the mean of the last N epochs that are saved; default: the run's result",
-    )
-
-
-def call(*, run: Path, verify: bool, export: Path | None, average: int | None) -> int:
-    """List a run's checkpoints, or export the run."""
+def checkpoints(
+    run: RunFolder,
+    *,
+    verify: Annotated[bool, option("exit with 1 if a checkpoint is damaged")] = False,
+    export: Annotated[Path | None, option("write the run into a file of safetensors", "F")] = None,
+    average: Annotated[
+        int | None,
+        option(
+            "export the mean of the last N epochs that are saved; default: the run's result",
+            "N",
+            read=whole_number(10_000),
+        ),
+    ] = None,
+) -> int:
+    """List and verify a run's checkpoints, or export the run into one file."""
     from attnjax.runs import export as exports
     from attnjax.runs.checkpoint_list import listed
 
@@ -73,11 +67,3 @@ def _shown(size: int) -> str:
             return f"{size:.0f} {unit}"
         size //= 1024
     return f"{size} GiB"
-
-
-COMMAND = Command(
-    name="checkpoints",
-    help="List and verify a run's checkpoints, or export the run into one file.",
-    arguments=arguments,
-    call=call,
-)

@@ -1,47 +1,41 @@
 """`attnjax rehearse`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
-from attnjax.cli.catalog import find
-from attnjax.cli.command import EXPERIMENT, Command, Parser, experiment, whole_number
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from attnjax.cli.chosen import ChosenExperiment, Variant
+from attnjax.cli.command import option, whole_number
 from attnjax.cli.output import keep_compiled, out
-from attnjax.config.override import Override, override
 from attnjax.errors import NoCorpus, UserError
 
-
-def arguments(parser: Parser) -> None:
-    """Add the arguments."""
-    experiment(parser)
-    parser.add_argument("--variant", help="a variant; default: the base")
-    parser.add_argument(
-        "--on", required=True, metavar="CHIPS", help="such as v5e:2x4, v5p:4x4x4 or h100:8"
-    )
-    parser.add_argument(
-        "--vocabulary",
-        type=whole_number(10**7),
-        metavar="N",
-        help="without data: the number of words of source and target",
-    )
-    parser.add_argument(
-        "--length",
-        type=whole_number(10**6),
-        metavar="N",
-        help="without data: the length of all sentences of the batch",
-    )
+if TYPE_CHECKING:
+    from attnjax.rehearsal import Rehearsal
 
 
-def call(
+def rehearse(
+    chosen: ChosenExperiment,
     *,
-    experiment: str,
-    setting: str | None,
-    variant: str | None,
-    on: str,
-    vocabulary: int | None,
-    length: int | None,
-    overrides: Sequence[Override],
+    on: Annotated[str, option("such as v5e:2x4, v5p:4x4x4 or h100:8", "CHIPS")],
+    variant: Variant = None,
+    vocabulary: Annotated[
+        int | None,
+        option(
+            "without data: the number of words of source and target", "N", read=whole_number(10**7)
+        ),
+    ] = None,
+    length: Annotated[
+        int | None,
+        option(
+            "without data: the length of all sentences of the batch", "N", read=whole_number(10**6)
+        ),
+    ] = None,
 ) -> int:
-    """Compile a training step for chips that are not here, and print its costs.
+    """Compile a training step for TPUs or GPUs that are not here, and print its costs there.
 
     Returns:
         0 if the step fits into the memory of a chip, else 1.
@@ -51,41 +45,85 @@ def call(
     keep_compiled()
     import jax
 
-    from attnjax.cli.rehearsed import rehearsed
-    from attnjax.experiment.load import load
     from attnjax.rehearsal import Topology, rehearse
     from attnjax.runs.costs import batch_of_text, largest_batch
 
     # nothing is computed: no chip of this machine is needed, nor waited for
     jax.config.update("jax_platforms", "cpu")
     chips = Topology.named(on)
-    ablation = load(find(experiment)).at(setting).ablation
-    chosen = ablation.base if variant is None else ablation.variant(variant)
-    chosen = override(chosen, overrides)
-    recipe, batching = chosen.recipe, chosen.training.batching
+    experiment = chosen.variant(chosen.load().ablation, variant)
+    recipe, batching = experiment.recipe, experiment.training.batching
     if vocabulary is not None and length is not None:
         recipe = replace(recipe, model=recipe.model.with_vocabularies(vocabulary, vocabulary))
         batch = batch_of_text(batching.batch_size_of(length), length)
     else:
         try:
-            corpus = chosen.task.load()
+            corpus = experiment.task.load()
         except NoCorpus as error:
             raise UserError(
                 f"{error}; --vocabulary 37000 --length 64 rehearses on a batch of sentences of "
                 "this length, without data"
             ) from error
-        recipe = chosen.resolve(corpus).recipe
+        recipe = experiment.resolve(corpus).recipe
         batch = largest_batch(batching.plan(corpus.splits["train"]))
-    found = rehearse(recipe, batch, chips)
-    for part in rehearsed(found):
+    rehearsal = rehearse(recipe, batch, chips)
+    for part in lines(rehearsal):
         out().print(part)
-    return 0 if found.fits else 1
+    return 0 if rehearsal.fits else 1
 
 
-COMMAND = Command(
-    name="rehearse",
-    help="Compile a training step for TPUs or GPUs that are not here, and print its costs there.",
-    arguments=arguments,
-    call=call,
-    overridden=EXPERIMENT,
-)
+def lines(found: "Rehearsal") -> Iterator[RenderableType]:
+    """A line about the chips and the batch, a table for one chip, and the verdict."""
+    chip, precision = found.on.chip, found.precision
+    peak = chip.flops(precision) / 1e12
+    yield Text(
+        f"{found.on.name}: {found.on.count} x {chip.name}, each {peak:.0f} TFLOP/s in {precision}, "
+        f"{chip.bandwidth / 1e9:,.0f} GB/s to {_bytes(chip.memory)}, "
+        f"{chip.links / 1e9:.0f} GB/s to other chips"
+    )
+    rows = found.batch.target.shape[0]
+    sides = " and ".join(
+        f"{' x '.join(map(str, side.shape))} {name}"
+        for name, side in zip(("source", "target"), found.batch, strict=True)
+    )
+    yield Text(f"batch: {sides}; {rows // found.on.count} rows a chip")
+    drawn = Table("a step on one chip", "", "", box=None, pad_edge=False)
+    drawn.columns[1].justify = drawn.columns[2].justify = "right"
+    drawn.add_row("arguments", _bytes(found.arguments), "")
+    drawn.add_row("temporaries", _bytes(found.temporaries), "")
+    drawn.add_row("matrix products", f"{found.flops / 1e12:.3g} TFLOP", _time(found, "arithmetic"))
+    drawn.add_row("memory traffic", _bytes(found.traffic), _time(found, "memory"))
+    for kind, number, size, seconds in _exchanges(found):
+        drawn.add_row(f"{number} {kind}", _bytes(size), f"{1e3 * seconds:.2f} ms")
+    yield drawn
+    needed = found.arguments + found.temporaries
+    fits = "fits" if found.fits else "does not fit"
+    yield Text(f"memory: {_bytes(needed)} of {_bytes(chip.memory)}: {fits}")
+    times = found.seconds
+    least, arithmetic = times[found.binds], times["arithmetic"]
+    ratio = f", {least / arithmetic:.2f} times the arithmetic's" if arithmetic else ""
+    yield Text(f"roofline: at least {1e3 * least:.2f} ms a step{ratio}; {found.binds} binds")
+    for sentence in found.kernels:
+        yield Text(f"kernels: {sentence}")
+    yield Text(f"compiled in {found.compile_seconds:.0f} s")
+
+
+def _exchanges(found: "Rehearsal") -> Iterator[tuple[str, int, int, float]]:
+    """The exchanges of each kind: kind, number in a step, bytes, seconds."""
+    for kind in dict.fromkeys(one.kind for one in found.collectives):
+        alike = [one for one in found.collectives if one.kind == kind]
+        yield (
+            kind,
+            sum(one.times for one in alike),
+            sum(one.times * one.bytes for one in alike),
+            sum(found.link_seconds(one) for one in alike),
+        )
+
+
+def _time(found: "Rehearsal", side: str) -> str:
+    return f"{1e3 * found.seconds[side]:.2f} ms"
+
+
+def _bytes(number: float) -> str:
+    """A number of bytes in MiB or GiB."""
+    return f"{number / 2**30:.2f} GiB" if number >= 2**30 else f"{number / 2**20:.1f} MiB"

@@ -1,100 +1,82 @@
 """`attnjax run`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
 
-from attnjax.cli.catalog import find
-from attnjax.cli.command import (
-    EXPERIMENT,
-    Command,
-    Parser,
-    chosen_variants,
-    experiment,
-    results_folder,
-    whole_number,
-)
+from attnjax.cli.chosen import ChosenExperiment, Seeds, Variants
+from attnjax.cli.command import RunsFolder, option, whole_number
+from attnjax.cli.commands.report import summarized
 from attnjax.cli.output import keep_compiled, out, say
 from attnjax.cli.requeue import requeued
-from attnjax.config.override import Override
 from attnjax.errors import UserError
+from attnjax.reporting.number import MISSING
 
-
-def arguments(parser: Parser) -> None:
-    """Add the arguments."""
-    experiment(parser)
-    chosen_variants(parser)
-    parser.add_argument(
-        "--seed",
-        type=whole_number(2**31 - 1, least=0),
-        action="append",
-        default=[],
-        metavar="N",
-        help="a seed to run, out of those; may be repeated",
-    )
-    parser.add_argument(
-        "--together",
-        type=whole_number(10_000),
-        metavar="N",
-        help="the most seeds that train together, in one program; default: as many as fit",
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="print what would be run, and how long it may take"
-    )
-    parser.add_argument(
-        "--profile",
-        type=whole_number(1_000),
-        nargs="?",
-        const=5,
-        default=0,
-        metavar="STEPS",
-        help="write a trace of a few steps of each training, for Perfetto; default: 5 steps",
-    )
-    results_folder(parser)
+if TYPE_CHECKING:
+    from attnjax.runs.dry_run import PlannedVariant
 
 
 @requeued()
-def call(
+def run(
+    chosen: ChosenExperiment,
     *,
-    experiment: str,
-    setting: str | None,
-    variant: Sequence[str],
-    seeds: int | None,
-    seed: Sequence[int],
-    together: int | None,
-    runs: Path,
-    dry_run: bool,
-    profile: int,
-    overrides: Sequence[Override],
+    variant: Variants = (),
+    seeds: Seeds = None,
+    seed: Annotated[
+        tuple[int, ...],
+        option(
+            "a seed to run, out of those; may be repeated",
+            "N",
+            read=whole_number(2**31 - 1, least=0),
+        ),
+    ] = (),
+    together: Annotated[
+        int | None,
+        option(
+            "the most seeds that train together, in one program; default: as many as fit",
+            "N",
+            read=whole_number(10_000),
+        ),
+    ] = None,
+    dry_run: Annotated[bool, option("print what would be run, and how long it may take")] = False,
+    profile: Annotated[
+        int,
+        option(
+            "write a trace of a few steps of each training, for Perfetto; default: 5 steps",
+            "STEPS",
+            read=whole_number(1_000),
+            bare=5,
+        ),
+    ] = 0,
+    runs: RunsFolder = Path("runs"),
 ) -> None:
-    """Run an experiment, then summarize its runs; or print what would be run."""
+    """Run an experiment, and resume interrupted runs."""
     keep_compiled()
-    from attnjax.cli.summarized import summarized
-    from attnjax.experiment.load import load
     from attnjax.runs import failures
+    from attnjax.runs.dry_run import dry_run as look
     from attnjax.runs.joined import follow, no_more_trainings
     from attnjax.runs.run_ablation import sweep
     from attnjax.runs.run_folder import RESULT
     from attnjax.runs.sweep import Sweep
     from attnjax.training import hosts
 
-    loaded = load(find(experiment)).at(setting)
+    loaded = chosen.load()
     folder = runs / loaded.folder
     plan = Sweep(
         loaded=loaded,
-        variants=tuple(dict.fromkeys(variant)),
+        variants=variant,
         seeds=seeds,
-        only=tuple(dict.fromkeys(seed)),
+        only=seed,
         together=together,
         profiled_steps=profile,
         folder=folder,
-        overrides=tuple(overrides),
+        overrides=chosen.overrides,
     )
     if dry_run:
-        from attnjax.cli.planned import planned
-        from attnjax.runs.dry_run import dry_run as look
-
         for sentence in plan.chosen_parts():
             say(sentence)
         for part in planned(look(plan)):
@@ -107,8 +89,10 @@ def call(
         failed = sweep(plan, Console(stderr=True))
         no_more_trainings()
     if any(folder.glob(f"*/seed-*/{RESULT}")):
-        again = ["attnjax", "run", experiment, *(["--setting", setting] if setting else [])]
-        summarized(folder, loaded, [*again, *(word for one in overrides for word in one.words)])
+        setting = ["--setting", chosen.setting] if chosen.setting else []
+        again = ["attnjax", "run", chosen.experiment, *setting]
+        overrides = [word for each in chosen.overrides for word in each.words]
+        summarized(folder, loaded, [*again, *overrides])
     if failed:
         raise UserError(
             f"failed: {', '.join(failed)}; {failures.FILE} in their folders says why, and the same "
@@ -116,10 +100,64 @@ def call(
         )
 
 
-COMMAND = Command(
-    name="run",
-    help="Run an experiment, and resume interrupted runs.",
-    arguments=arguments,
-    call=call,
-    overridden=EXPERIMENT,
-)
+NUMBERS = ("steps", "parameters", "FLOPs a step", "tokens a step", "time left")
+
+
+def planned(variants: Sequence["PlannedVariant"]) -> Iterator[RenderableType]:
+    """The table of the variants, and a line with the number of runs and the time of all."""
+    drawn = Table("variant", "runs", box=None, pad_edge=False)
+    for name in NUMBERS:
+        drawn.add_column(name, justify="right")
+    for one in variants:
+        costs = [MISSING] * 3
+        if one.costs is not None:
+            numbers = one.costs.parameters, one.costs.flops, one.costs.tokens
+            costs = [f"{numbers[0]:,}", f"{numbers[1]:.3g}", f"{numbers[2]:,.0f}"]
+        drawn.add_row(
+            Text(one.name), Text(_runs(one)), f"{one.steps:,}", *costs, _time(one.seconds)
+        )
+    yield drawn
+    left = sum(
+        len(one.running) + len(one.failed) + len(one.started) + len(one.missing) + one.untuned
+        for one in variants
+    )
+    total = left + sum(len(one.done) + one.points - one.untuned for one in variants)
+    seconds = sum(one.seconds or 0 for one in variants)
+    unknown = [one.name for one in variants if one.seconds is None]
+    line = f"{left} of {total} runs are to be trained"
+    if seconds:
+        line += f", in about {_time(seconds)} without decoding"
+    if unknown:
+        which = "" if len(unknown) == len(variants) else f" of {', '.join(unknown)}"
+        line += f"; the time{which} is unknown, because no such run was trained here"
+    yield Text(line)
+
+
+def _runs(one: "PlannedVariant") -> str:
+    """The states of a variant's runs, in words."""
+    words = []
+    if one.untuned:
+        words.append(f"to tune: {one.untuned} of {one.points} points")
+    if one.done:
+        words.append(f"done: {_seeds(one.done)}")
+    words += [f"running: {seed}, by {who}" for seed, who in one.running.items()]
+    words += [f"interrupted at step {step}: {seed}" for seed, step in one.started.items()]
+    words += [f"failed: {seed}, because: {why}" for seed, why in one.failed.items()]
+    if one.missing:
+        words.append(f"missing: {_seeds(one.missing)}")
+    if one.failure:
+        words.append(f"tuning failed because: {one.failure}")
+    return "\n".join(words)
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    return ", ".join(map(str, seeds))
+
+
+def _time(seconds: float | None) -> str:
+    """A time in words; a dash for None."""
+    if seconds is None:
+        return MISSING
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

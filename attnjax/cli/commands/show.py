@@ -1,47 +1,84 @@
 """`attnjax show`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from attnjax.cli.catalog import find
-from attnjax.cli.command import EXPERIMENT, Command, Parser, experiment
+from rich.console import RenderableType
+from rich.text import Text
+from rich.tree import Tree
+
+from attnjax.cli.chosen import ChosenExperiment, Variant
 from attnjax.cli.output import keep_compiled, out
-from attnjax.config.override import Override, override
+from attnjax.config.walk import field_names, is_part, walk
+from attnjax.errors import NoCorpus
+
+if TYPE_CHECKING:
+    from attnjax.experiment import Experiment
 
 
-def arguments(parser: Parser) -> None:
-    """Add the arguments."""
-    experiment(parser)
-    parser.add_argument("--variant", help="a variant; default: the base")
-
-
-def call(
-    *, experiment: str, setting: str | None, variant: str | None, overrides: Sequence[Override]
-) -> None:
-    """Print an experiment's tree, its parameters, and the cost of a training step."""
+def show(chosen: ChosenExperiment, *, variant: Variant = None) -> None:
+    """Print all settings of an experiment, and its cost."""
     keep_compiled()
-    from attnjax.cli.describe import describe
-    from attnjax.experiment.load import load
+    from attnjax.experiment.tuning import describe as shown
 
-    ablation = load(find(experiment)).at(setting).ablation
-    chosen = ablation.base if variant is None else ablation.variant(variant)
-    for part in describe(override(chosen, overrides)):
+    ablation = chosen.load().ablation
+    for part in describe(chosen.variant(ablation, variant)):
         out().print(part)
-    if variant is None:
-        if ablation.settings:
-            out().print(f"settings: {', '.join(ablation.settings)}")
-        each = "1 seed" if ablation.seeds == 1 else f"{ablation.seeds} seeds"
-        out().print(f"variants: {', '.join(ablation.variants)}; {each} each")
-        if ablation.tune:
-            from attnjax.experiment.tuning import describe as shown
+    if variant is not None:
+        return
+    if ablation.settings:
+        out().print(f"settings: {', '.join(ablation.settings)}")
+    each = "1 seed" if ablation.seeds == 1 else f"{ablation.seeds} seeds"
+    out().print(f"variants: {', '.join(ablation.variants)}; {each} each")
+    if ablation.tune:
+        by = f"chosen by the validation loss of seed {ablation.tune_seed}"
+        out().print(f"tunes each variant first: {shown(ablation.tune)}; {by}")
 
-            by = f"chosen by the validation loss of seed {ablation.tune_seed}"
-            out().print(f"tunes each variant first: {shown(ablation.tune)}; {by}")
+
+def describe(experiment: "Experiment") -> Iterator[RenderableType]:
+    """The lines of the output; parameters and costs are left out if the data are not here."""
+    from attnjax.attention.attention import Attention
+    from attnjax.attention.fused import dispatch
+    from attnjax.data.overlap import with_overlap
+    from attnjax.data.vocabularies import SIDES
+    from attnjax.runs.costs import costs
+
+    yield tree(experiment)
+    for path, part in walk(experiment):
+        if isinstance(part, Attention):
+            yield Text(f"{path}: {dispatch.describe(part)}")
+    try:
+        corpus = with_overlap(experiment.task.load())
+        resolved = experiment.resolve(corpus)
+    except NoCorpus as error:
+        yield Text(f"parameters and FLOPs depend on the data: {error}")
+        return
+    cost = costs(resolved, corpus)
+    for note in corpus.notes:
+        yield Text(f"data: {note}")
+    for side, size in zip(SIDES, corpus.vocabularies.sizes, strict=True):
+        if size is not None:
+            yield Text(f"{side} vocabulary: {size:,}")
+    yield Text(f"parameters: {cost.parameters:,}")
+    flops, shape = f"{cost.flops:.3g}", list(cost.shape)
+    yield Text(f"a training step: {flops} FLOPs in matrix products, at [B, S, T] = {shape}")
 
 
-COMMAND = Command(
-    name="show",
-    help="Print all settings of an experiment, and its cost.",
-    arguments=arguments,
-    call=call,
-    overridden=EXPERIMENT,
-)
+def tree(experiment: "Experiment") -> Tree:
+    """The tree of all fields with their values."""
+    drawn = Tree(Text(type(experiment).__name__))
+    _grow(drawn, experiment)
+    return drawn
+
+
+def _grow(drawn: Tree, part: Any) -> None:
+    for name in field_names(type(part)):
+        value = getattr(part, name)
+        if is_part(value):
+            _grow(drawn.add(Text(f"{name}: {type(value).__name__}")), value)
+        elif isinstance(value, tuple) and any(map(is_part, value)):
+            below = drawn.add(Text(name))
+            for item in value:
+                _grow(below.add(Text(type(item).__name__)), item)
+        else:
+            drawn.add(Text(f"{name} = {value!r}"))

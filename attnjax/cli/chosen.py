@@ -1,0 +1,70 @@
+"""An experiment as a command names it: by a shipped name or a file, a setting, and overrides."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from attnjax.cli.catalog import find
+from attnjax.cli.command import Overrides, option, positional, whole_number
+from attnjax.config.override import Override, override
+
+if TYPE_CHECKING:
+    from attnjax.experiment import Ablation, Experiment
+    from attnjax.experiment.load import ExperimentFile
+
+NAME = "the name of a shipped experiment, or a file"
+
+EXPERIMENT = Overrides(
+    of="EXPERIMENT",
+    epilog="""\
+overrides change the experiment and each of its variants, in any order:
+  model.encoder_layer.self_attention.head.score:dot    choose a part
+  --model.encoder_layer.self_attention.heads 4              give a value
+`attnjax show EXPERIMENT` lists every path, with the values there now.""",
+)
+"""The help of overrides that change an experiment."""
+
+Variant = Annotated[str | None, option("a variant; default: the base")]
+"""One variant of an experiment."""
+
+Variants = Annotated[tuple[str, ...], option("a variant to run; may be repeated")]
+"""Variants of an experiment; (): all."""
+
+Seeds = Annotated[
+    int | None,
+    option(
+        "the number of runs of each variant; default: as the file says",
+        "N",
+        read=whole_number(10_000),
+    ),
+]
+"""The number of runs of each variant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenExperiment:
+    """An experiment at one of its settings, and the overrides of its variants."""
+
+    experiment: Annotated[str, positional("EXPERIMENT", NAME)]
+    setting: Annotated[
+        str | None, option("a setting of the experiment, such as paper: the paper's own scale", "S")
+    ] = None
+    overrides: Annotated[tuple[Override, ...], EXPERIMENT] = ()
+
+    def load(self) -> "ExperimentFile":
+        """Execute the experiment file.
+
+        Raises:
+            UserError: the experiment or the setting does not exist, or the file is wrong.
+        """
+        from attnjax.experiment.load import load
+
+        return load(find(self.experiment)).at(self.setting)
+
+    def variant(self, ablation: "Ablation", name: str | None) -> "Experiment":
+        """A variant, or for None the base, with the overrides applied.
+
+        Raises:
+            UserError: the variant does not exist, or an override does not fit.
+        """
+        chosen = ablation.base if name is None else ablation.variant(name)
+        return override(chosen, self.overrides)
