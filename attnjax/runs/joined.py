@@ -121,7 +121,7 @@ def _failing_together() -> Iterator[None]:
     except Exception as error:
         if hosts.all_failed():
             raise
-        raise MachineError(f"only this process has failed: {error}") from error
+        raise hosts.gone(error) from error
 
 
 def _digests(corpus: Corpus) -> list[str]:

@@ -20,7 +20,8 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from attnjax.errors import Interrupted, MachineError, UserError
+from attnjax.errors import Interrupted, MachineError, UserError, exhausted
+from attnjax.training.last_words import replaced_by
 
 SECONDS_TO_JOIN = 300
 """How long a process waits for the coordinator and for the other processes."""
@@ -36,6 +37,10 @@ SECONDS_TO_FAIL = 20
 
 COORDINATOR, COUNT, INDEX = "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
 """Environment variables: the first process's HOST:PORT, the number of processes, and our number."""
+
+# what is said when another process was killed
+GONE = "another process has ended, or cannot be reached any more"
+GOES_ON = "the same command goes on from what is saved"
 
 FAILED = "failed"
 """The coordinator's key for the sentence of a process that has failed."""
@@ -57,6 +62,12 @@ def joined() -> Iterator[None]:
     if count() == 1:
         yield
         return
+    with replaced_by(f"{GONE}; {GOES_ON}"), _failing_with_the_others():
+        yield
+
+
+@contextmanager
+def _failing_with_the_others() -> Iterator[None]:
     ended = threading.Event()
     watch = threading.Thread(target=_end_with_the_others, args=(ended,), daemon=True)
     watch.start()
@@ -64,12 +75,9 @@ def joined() -> Iterator[None]:
         try:
             yield
         except jax.errors.JaxRuntimeError as error:
-            if "RESOURCE_EXHAUSTED" in str(error):
+            if exhausted(error):
                 raise
-            lost = f"the computation with {count() - 1} other processes failed"
-            raise MachineError(
-                f"{lost}: {str(error).splitlines()[0]}; the same command goes on from what is saved"
-            ) from error
+            raise gone(error) from error
         finally:
             ended.set()
             watch.join()
@@ -82,6 +90,13 @@ def joined() -> Iterator[None]:
         # JAX's own end would wait for the others, and abort when they do not come
         atexit.register(_exit, 2 if isinstance(error, UserError | MemoryError | OSError) else 1)
         raise
+
+
+def gone(error: Exception) -> MachineError:
+    """The sentence for an error that this process alone has met in what all compute together."""
+    if exhausted(error) or not isinstance(error, jax.errors.JaxRuntimeError):
+        return MachineError(f"only this process has failed: {error}")
+    return MachineError(f"{GONE} ({str(error).splitlines()[0]}); {GOES_ON}")
 
 
 def _end_with_the_others(ended: threading.Event) -> None:
