@@ -14,7 +14,7 @@ from rich.console import Console
 
 from attnjax.config.serialize import from_json, to_json
 from attnjax.data.corpus import Corpus, Task
-from attnjax.errors import Interrupted, MachineError, first_line
+from attnjax.errors import Interrupted, MachineError
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile
 from attnjax.runs.finish import validation_score
@@ -123,7 +123,7 @@ def _failing_together() -> Iterator[None]:
     except Exception as error:
         if hosts.all_failed():
             raise
-        raise MachineError(f"only this process has failed: {first_line(error)}") from error
+        raise hosts.gone(error) from error
 
 
 def _digests(corpus: Corpus) -> list[str]:

@@ -21,6 +21,7 @@ from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from attnjax.errors import Interrupted, MachineError, UserError, exhausted, first_line
+from attnjax.training.last_words import replaced_by
 
 SECONDS_TO_JOIN = 300
 """How long a process waits for the coordinator and for the other processes."""
@@ -36,6 +37,10 @@ SECONDS_TO_FAIL = 20
 
 COORDINATOR, COUNT, INDEX = "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
 """Environment variables: the first process's HOST:PORT, the number of processes, and our number."""
+
+# what is said when another process was killed
+GONE = "another process has ended, or cannot be reached any more"
+GOES_ON = "the same command goes on from what is saved"
 
 FAILED = "failed"
 """The coordinator's key for the sentence of a process that has failed."""
@@ -58,6 +63,12 @@ def joined() -> Iterator[None]:
     if count() == 1:
         yield
         return
+    with replaced_by(f"{GONE}; {GOES_ON}"), _failing_with_the_others():
+        yield
+
+
+@contextmanager
+def _failing_with_the_others() -> Iterator[None]:
     ended = threading.Event()
     watch = threading.Thread(target=_end_with_the_others, args=(ended,), daemon=True)
     watch.start()
@@ -67,10 +78,7 @@ def joined() -> Iterator[None]:
         except jax.errors.JaxRuntimeError as error:
             if exhausted(error):
                 raise
-            lost = f"the computation with {count() - 1} other processes failed"
-            raise MachineError(
-                f"{lost}: {first_line(error)}; the same command goes on from what is saved"
-            ) from error
+            raise gone(error) from error
         finally:
             ended.set()
             watch.join()
@@ -98,6 +106,13 @@ def _check_platform() -> None:
             f"JAX_PLATFORMS asks for {jax.config.jax_platforms}, and there is no such device: "
             f"{reason}; make setup EXTRA=cuda, or EXTRA=tpu, installs JAX for it"
         ) from error
+
+
+def gone(error: Exception) -> MachineError:
+    """The sentence for an error that this process alone has met in what all compute together."""
+    if exhausted(error) or not isinstance(error, jax.errors.JaxRuntimeError):
+        return MachineError(f"only this process has failed: {first_line(error)}")
+    return MachineError(f"{GONE} ({first_line(error)}); {GOES_ON}")
 
 
 def _end_with_the_others(ended: threading.Event) -> None:

@@ -99,3 +99,21 @@ def test_an_error_ends_all_processes_with_its_sentence(tmp_path):
     why = "batching.batch_size_multiple must be a multiple of the 2 processes, got 1"
     assert all(why in each and "Traceback" not in each for each in said)
     assert "process 0 failed" in said[1]
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_process_that_is_killed_ends_the_other_with_one_sentence(tmp_path, victim):
+    slow = (*SLOW, "--training.steps", "100000")
+    started = joined.start((*RUN, tmp_path, *slow), processes=2, devices=2)
+    wait_for(tmp_path / SEED / "metrics.jsonl", started)
+    started[victim].kill()
+    ended = started[1 - victim]
+    said = ended.communicate(timeout=300)[1]
+    assert ended.returncode == 2, said
+    *before, last = said.splitlines()
+    assert last.startswith("attnjax: ")
+    assert "another process" in last
+    assert "the same command goes on from what is saved" in last
+    # what comes before is the progress of the first process
+    assert all(line.startswith("scaled") for line in before), said
+    started[victim].communicate()
