@@ -56,6 +56,29 @@ def clipped_distance(positions: Positions, most: int) -> jax.Array:
     return jnp.clip(distance(positions), -most, most) + most
 
 
+def index_of(position: Array, count: int, owner: str) -> jax.Array:
+    """Positions as indices into a table of `count` rows, read with mode "fill".
+
+    A position outside the table becomes `count`, where "fill" reads NaN; a negative index would
+    count from the end.
+
+    Args:
+        position: integers of any shape.
+        count: the number of rows, for positions 0, ..., count - 1.
+        owner: whose table it is, for the message.
+
+    Raises:
+        UserError: a position is outside the table, and is known before compiling.
+    """
+    index = jnp.asarray(position)
+    if not isinstance(position, jax.core.Tracer):
+        known = np.asarray(position)
+        outside = known[(known < 0) | (known >= count)]
+        if outside.size:
+            raise UserError(f"{owner} has positions 0 to {count - 1}; got {outside[0]}")
+    return jnp.where(index < 0, count, index)
+
+
 class Position(nn.Module, ABC):
     """An encoding of positions: it adds to each embedding what depends on its position."""
 
@@ -94,11 +117,14 @@ class Sinusoidal(Position):
 class Learned(Position, LengthLimited):
     """A learned vector for each position.
 
+    A vector at any other position is NaN.
+
     Attributes:
         max_length: the number of positions.
 
     Raises:
-        UserError: a row is longer than `max_length`.
+        UserError: a row is longer than `max_length`; or a position outside
+            0, ..., max_length - 1 is known before compiling.
 
     Source: Gehring et al. 2017; Vaswani et al. 2017, Table 3 row E.
     """
@@ -117,7 +143,9 @@ class Learned(Position, LengthLimited):
             raise UserError(f"at most {self.max_length} positions are learned; got {steps}")
         normal = nn.initializers.normal(width**-0.5)
         table = self.param("embedding", normal, (self.max_length, width))
-        return embedding + jnp.broadcast_to(table[position], embedding.shape)
+        index = index_of(position, self.max_length, "Learned")
+        vectors = jnp.take(table, index, axis=0, mode="fill")
+        return embedding + jnp.broadcast_to(vectors, embedding.shape)
 
 
 class NoPosition(Position):

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 from jax.tree_util import Partial
 
-from attnjax.attention.position import Positions
+from attnjax.attention.position import Positions, index_of
 from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
 from attnjax.nn.length_limit import LengthLimited, MaxLength
@@ -282,13 +282,14 @@ class Additive(Score):
 class Location(Score, LengthLimited):
     """`location` as a part: its matrix W, [Q, max_length], has one column for each key position.
 
-    A key at a position past `max_length` has the logit NaN.
+    A key at any other position has the logit NaN.
 
     Attributes:
         max_length: the number of key positions that have a column.
 
     Raises:
-        UserError: there are more than `max_length` keys.
+        UserError: there are more than `max_length` keys; or a position outside
+            0, ..., max_length - 1 is known before compiling.
 
     Source: Luong et al. 2015, eq. 8.
     """
@@ -313,9 +314,9 @@ class Location(Score, LengthLimited):
         """Return [..., T, S]."""
         shape = (query.shape[-1], self.max_length)
         weight = self.param("weight", nn.initializers.lecun_normal(), shape)
-        column = jnp.asarray(positions.key)
+        column = index_of(positions.key, self.max_length, "Location")
         if column.size == column.shape[-1]:  # the same positions in every example
-            return location(query, jnp.take(weight, column.reshape(-1), axis=1))
+            return location(query, jnp.take(weight, column.reshape(-1), axis=1, mode="fill"))
         logits = location(query, weight)
         column = jnp.broadcast_to(column[..., None, :], (*logits.shape[:-1], key.shape[-2]))
         return jnp.take_along_axis(logits, column, axis=-1, mode="fill")

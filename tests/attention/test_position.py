@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from attnjax.attention.position import Learned, NoPosition, Sinusoidal, sinusoidal
+from attnjax.errors import UserError
 
 
 def test_sinusoidal_is_the_papers():
@@ -53,3 +54,17 @@ def test_learned_refuses_a_longer_row():
     assert variables["params"]["embedding"].shape == (4, 2)
     with pytest.raises(ValueError, match="at most 4 positions are learned; got 5"):
         part.apply(variables, jnp.zeros((1, 5, 2)), jnp.arange(5)[None])
+
+
+@pytest.mark.parametrize("outside", [-1, 4])
+def test_learned_has_no_vector_outside_its_positions(outside):
+    """Refused where the positions are known, else NaN: the last vector would be a wrong one."""
+    part, words = Learned(max_length=4), jnp.zeros((1, 2, 2))
+    variables = part.init(jax.random.key(0), words, jnp.arange(2)[None])
+    at = np.array([[3, outside]])
+    for known in (at, jnp.asarray(at)):
+        with pytest.raises(UserError, match=f"has positions 0 to 3; got {outside}"):
+            part.apply(variables, words, known)
+    found = jax.jit(part.apply)(variables, words, at)
+    np.testing.assert_array_equal(found[0, 0], variables["params"]["embedding"][3])
+    assert np.isnan(found[0, 1]).all()

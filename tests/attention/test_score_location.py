@@ -108,6 +108,22 @@ def test_every_head_has_places_of_its_own():
     assert not np.allclose(first, second)
 
 
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("outside", [-1, S])
+def test_a_position_without_a_column_is_refused_if_known_and_else_nan(outside, rows):
+    """With positions of all examples, and of each."""
+    query, key = jnp.ones((rows, T, 4)), jnp.ones((rows, 2, 4))
+    score, at = Location(max_length=S), np.tile(np.array([S - 1, outside]), (rows, 1))
+    variables = score.init(jax.random.key(0), query, key, Positions().filled(query, key))
+    for known in (at, jnp.asarray(at)):
+        with pytest.raises(UserError, match=f"has positions 0 to {S - 1}; got {outside}"):
+            score.apply(variables, query, key, Positions(jnp.arange(T)[None], known))
+    traced = jax.jit(lambda at: score.apply(variables, query, key, Positions(None, at)))(at)
+    wanted = variables["params"]["weight"][:, S - 1].sum()
+    np.testing.assert_allclose(traced[..., 0], np.full((rows, T), wanted), rtol=1e-6)
+    assert np.isnan(traced[..., 1]).all()
+
+
 def test_more_keys_than_places_are_refused():
     score = Location(max_length=S - 1)
     inputs = map(jnp.asarray, arrays()[0])

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import traverse_util
 
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Learned
@@ -25,6 +26,7 @@ from attnjax.nn.norm import BatchNorm
 HEADS, NETWORK = MultiHead(heads=2), FeedForward(width=5)
 ENCODER_LAYER = EncoderLayer(self_attention=HEADS, feed_forward=NETWORK)
 RESIDUAL = PreNorm(norm=BatchNorm())
+RUNNING = ("running_mean", "running_variance")
 MODELS = {
     "language model": LanguageModel(
         vocabulary=12,
@@ -85,7 +87,7 @@ def test_running_moments_move_and_padding_counts_nowhere(name, float64):
     running = [
         gradient
         for path, gradient in jax.tree_util.tree_leaves_with_path(expected)
-        if path[-1].key in ("running_mean", "running_variance")
+        if path[-1].key in RUNNING
     ]
     assert len(running) >= 2 * 2
     assert all((gradient != 0).any() for gradient in running)
@@ -94,3 +96,22 @@ def test_running_moments_move_and_padding_counts_nowhere(name, float64):
     given = jnp.pad(given, ((0, 1), (0, more))).at[2, 0].set(START)
     found = jax.jit(step)(source, given)
     jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=0, atol=1e-10), found, expected)
+
+
+def test_the_end_of_a_text_counts_nowhere_in_a_language_model(float64):
+    """It is read only where a longer text stands in the same batch."""
+    model, source = MODELS["language model"], jnp.array([[8, 9, 10]])
+    init = partial(model.init, deterministic=True, mutable=["params"])
+    params = jax.jit(init)(jax.random.key(0), source, source)["params"]
+
+    @jax.jit
+    def moved(given):
+        call = partial(model.apply, deterministic=False)
+        slopes = jax.grad(lambda params: call({"params": params}, source, given).sum())(params)
+        flat = traverse_util.flatten_dict(slopes)
+        return {path: slope for path, slope in flat.items() if path[-1] in RUNNING}
+
+    alone = moved(jnp.array([[START, 9, 4]]))
+    beside = moved(jnp.array([[START, 9, 4, END, PAD]]))
+    assert all((step != 0).any() for step in alone.values())
+    jax.tree.map(partial(np.testing.assert_allclose, rtol=0, atol=1e-10), beside, alone)

@@ -66,8 +66,16 @@ def test_two_vocabularies_train_and_search(embeddings, float64):
 
         return jax.grad(loss)(params)
 
-    read = np.flatnonzero(np.any(slopes(parameters)["source_embedding"], axis=-1))
-    assert read.tolist() == sorted({int(word) for word in source.ravel()} - {0})
+    found = slopes(parameters)
+    changed = {
+        name: np.flatnonzero(np.any(found[name], axis=-1)).tolist() for name in TABLES[embeddings]
+    }
+    every = [*range(VOCABULARY)]
+    assert changed.pop("source_embedding") == sorted({int(word) for word in source.ravel()} - {0})
+    if embeddings == "separate":  # the target's table is read, and the output's alone gives logits
+        assert changed.pop("output_embedding") == every
+        every = sorted({int(word) for word in GIVEN.ravel()})
+    assert changed == {"embedding": every}
 
 
 def test_shared_embeddings_refuse_two_vocabularies_and_models_of_text_refuse_none():

@@ -18,7 +18,8 @@ class RedundancyPenalty(CrossEntropy):
 
         loss = cross entropy + penalty ||A A^T - I||_F^2
 
-    The mean of the second term's square, without its factor, is given beside as "redundancy".
+    A are a text's weights, a row a hop. The mean over texts of ||A A^T - I||_F^2, without the
+    factor, is given beside as "redundancy".
 
     Attributes:
         penalty: the factor.

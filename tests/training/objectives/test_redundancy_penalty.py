@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import linen as nn
 
 from attnjax.attention.attention import Attention
 from attnjax.attention.score import Dot
@@ -49,6 +50,24 @@ def test_is_the_cross_entropy_and_the_penalty_of_texts_that_are_there():
     gradient = jax.grad(lambda p: loss(RedundancyPenalty(), classifier, p)["redundancy"][0])(params)
     assert np.abs(gradient["attention"]["hops"]["kernel"]).max() > 0
     assert np.abs(gradient["label"]).max() == 0
+
+
+class Sown(nn.Module):
+    """A classifier with the redundancies 2, 3 and 7 of its three texts."""
+
+    @nn.compact
+    def features(self, source: jax.Array, given: jax.Array, *, deterministic: bool):
+        table = self.param("label", nn.initializers.ones, (6, 2))
+        self.sow("objective", "redundancy", jnp.array([[2.0], [3.0], [7.0]]))
+        return table[given], table
+
+
+def test_the_redundancy_of_padding_rows_does_not_count():
+    params = {"label": jnp.ones((6, 2))}
+    plain = loss(CrossEntropy(smoothing=0.0), Sown(), params)
+    found = loss(RedundancyPenalty(penalty=0.5), Sown(), params)
+    assert found["redundancy"] == (5, 2)
+    np.testing.assert_allclose(found["loss"], (plain["loss"][0] + 2.5, 2), rtol=1e-6)
 
 
 def test_an_attention_without_hops_is_refused():
