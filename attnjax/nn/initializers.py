@@ -12,11 +12,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from flax import traverse_util
 
 from attnjax.config.constraints import PositiveFloat
 from attnjax.errors import UserError
 from attnjax.nn.norm import is_running
+from attnjax.nn.paths import flat, unflat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,14 +154,14 @@ def draw_parameters(initializer: Initializer, key: jax.Array, params: Any) -> An
     Raises:
         UserError: the initializer does not fit the model.
     """
-    defaults = traverse_util.flatten_dict(params, sep=".")
+    defaults = flat(params)
     initializer.check([*defaults])
     keys = jax.random.split(key, len(defaults))
     drawn = {
         name: default if _stays(name) else initializer.draw(own, name, default)
         for own, (name, default) in zip(keys, defaults.items(), strict=True)
     }
-    return traverse_util.unflatten_dict(drawn, sep=".")
+    return unflat(drawn)
 
 
 def _stays(name: str) -> bool:

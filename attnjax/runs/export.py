@@ -17,16 +17,15 @@ import os
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import jax
 import numpy as np
-from flax import traverse_util
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from attnjax.data.vocabularies import load_vocabularies
 from attnjax.errors import UserError
+from attnjax.nn.paths import flat, unflat
 from attnjax.runs.imported import write_imported
 from attnjax.runs.initial_parameters import params_digest
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read
@@ -75,9 +74,7 @@ def export(folder: Path, file: Path, *, last: int | None = None) -> int:
         "step": str(latest_step(folder)),
         "parameters": params_digest(params),
     }
-    arrays: dict[str, Any] = dict(
-        traverse_util.flatten_dict(jax.tree.map(np.ascontiguousarray, params), sep=".")
-    )
+    arrays = flat(jax.tree.map(np.ascontiguousarray, params))
     whole = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     try:
         save_file(arrays, whole, texts)
@@ -109,7 +106,7 @@ def import_export(file: Path, runs: Path) -> Path:
         _write_files(run, texts, file)
         found = read(run)
         load_vocabularies(run / VOCABULARY, found.vocabulary)
-        params: Any = traverse_util.unflatten_dict(arrays, sep=".")
+        params = unflat(arrays)
         if params_digest(params) != texts["parameters"]:
             raise UserError(f"{file} is damaged: its parameters are not those that were exported")
         target = _place(runs, found, file)
