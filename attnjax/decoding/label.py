@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.decoding.search import Hypotheses, Search
+from attnjax.models.base import SequenceModel
 
 
 class _LabelState(NamedTuple):
@@ -26,7 +27,9 @@ class Label(Search):
     log-probability.
     """
 
-    finds_label = True
+    def check(self, model: SequenceModel) -> None:
+        """Refuse nothing: any model can be asked for one symbol."""
+        del model
 
     def init(self, limit: jax.Array, length: int, number: jax.Array) -> _LabelState:
         del number
