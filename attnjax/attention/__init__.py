@@ -19,7 +19,7 @@ from attnjax.attention.align import (
     softmax,
     uniform,
 )
-from attnjax.attention.attention import Attention, AttentionBase, Memory
+from attnjax.attention.attention import Attention, AttentionBase, Memory, Mixer
 from attnjax.attention.feature_map import EluPlusOne, FeatureMap, PositiveRandomFeatures
 from attnjax.attention.hard_align import Hard, HardMax, StraightThrough, hard, straight_through
 from attnjax.attention.kernel_score import (
@@ -120,6 +120,7 @@ __all__ = [
     "Location",
     "Mask",
     "Memory",
+    "Mixer",
     "MultiHead",
     "NoPosition",
     "Normalize",

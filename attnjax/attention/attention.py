@@ -22,7 +22,17 @@ from attnjax.nn.dropout import Dropout
 from attnjax.nn.lift import sow
 
 
-class AttentionBase(nn.Module, ABC):
+class Mixer(nn.Module, ABC):
+    """A layer that mixes the places of one sequence: self-attention, convolution, recurrence."""
+
+    @abstractmethod
+    def __call__(
+        self, query: jax.Array, /, *, mask: MaskLike = None, deterministic: bool
+    ) -> jax.Array:
+        """A sequence [..., S, D], its padding masked -> [..., S, any]."""
+
+
+class AttentionBase(Mixer):
     """An attention in two steps: `prepare` the keys and values once, `attend` for every query.
 
     Calling the module does one after the other. An attention whose causal form is a recurrence may

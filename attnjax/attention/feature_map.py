@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.config.constraints import PositiveInt
+from attnjax.nn.dtypes import widen
 from attnjax.nn.parameter_kinds import Kind, declare
 
 declare(Kind.CONSTANT, "constant_projection")
@@ -34,7 +35,7 @@ class EluPlusOne(FeatureMap):
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """Return log phi, [..., S, K]."""
-        x = _widen(x)
+        x = widen(x)
         return jnp.where(x > 0, jnp.log1p(jnp.maximum(x, 0)), x)
 
 
@@ -59,7 +60,7 @@ class PositiveRandomFeatures(FeatureMap):
     @nn.compact
     def __call__(self, x: jax.Array) -> jax.Array:
         """Return log phi, [..., S, F]."""
-        y = _widen(x) / x.shape[-1] ** 0.25
+        y = widen(x) / x.shape[-1] ** 0.25
         projection = self.param(
             "constant_projection", orthogonal_rows, (self.features, x.shape[-1])
         )
@@ -93,7 +94,3 @@ def _orthonormal(rows: jax.Array) -> jax.Array:
         return rows.at[index].set(row[0] / jnp.linalg.norm(row))
 
     return jax.lax.fori_loop(0, len(rows), orthogonalize, rows)
-
-
-def _widen(x: jax.Array) -> jax.Array:
-    return x.astype(jnp.promote_types(x.dtype, jnp.float32))

@@ -16,6 +16,7 @@ from attnjax.attention.position import Positions
 from attnjax.attention.score import Score, check_widths
 from attnjax.config.constraints import PositiveFloat
 from attnjax.errors import UserError
+from attnjax.nn.dtypes import wide
 from attnjax.nn.parameter_kinds import Kind, declare
 
 declare(Kind.UNDECAYED, "log_bandwidth")
@@ -38,8 +39,8 @@ def squared_distance(query: jax.Array, key: jax.Array) -> jax.Array:
         UserError: query and key differ in width.
     """
     check_widths(query, key, "a distance")
-    wide = jnp.promote_types(jnp.result_type(query, key), jnp.float32)
-    difference = query.astype(wide)[..., :, None, :] - key.astype(wide)[..., None, :, :]
+    dtype = wide(query, key)
+    difference = query.astype(dtype)[..., :, None, :] - key.astype(dtype)[..., None, :, :]
     return (difference**2).sum(-1)
 
 
@@ -150,8 +151,9 @@ class LearnedGaussian(Score):
     def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
         """Return [..., T, S]."""
         start = nn.initializers.constant(math.log(_positive(self.bandwidth)))
-        wide = jnp.promote_types(jnp.result_type(query, key), jnp.float32)
-        return gaussian(query, key, jnp.exp(self.param("log_bandwidth", start, ()).astype(wide)))
+        return gaussian(
+            query, key, jnp.exp(self.param("log_bandwidth", start, ()).astype(wide(query, key)))
+        )
 
 
 class Kernel(Score):

@@ -12,6 +12,7 @@ from attnjax.attention.mask import Window
 from attnjax.attention.position import Positions
 from attnjax.config.constraints import NonNegativeInt, PositiveInt
 from attnjax.errors import UserError
+from attnjax.nn.dtypes import wide
 from attnjax.nn.linear import Dense
 
 
@@ -89,8 +90,7 @@ def predicted_center(hidden: jax.Array, v: jax.Array, length: jax.Array | int) -
 
     Source: Luong et al. 2015, eq. 9.
     """
-    wide = jnp.promote_types(hidden.dtype, jnp.float32)
-    logit = jnp.einsum("...tw,w->...t", jnp.tanh(hidden), v, preferred_element_type=wide)
+    logit = jnp.einsum("...tw,w->...t", jnp.tanh(hidden), v, preferred_element_type=wide(hidden))
     return length * jax.nn.sigmoid(logit)
 
 

@@ -10,6 +10,7 @@ from flax import linen as nn
 
 from attnjax.attention.position import Positions, clipped_distance
 from attnjax.config.constraints import PositiveInt
+from attnjax.nn.dtypes import wide
 
 
 def weighted_sum(weights: jax.Array, value: jax.Array) -> jax.Array:
@@ -26,9 +27,8 @@ def weighted_sum(weights: jax.Array, value: jax.Array) -> jax.Array:
 
     Source: Bahdanau et al. 2015, eq. 5.
     """
-    wide = jnp.promote_types(value.dtype, jnp.float32)
     context = jnp.einsum(
-        "...ts,...sv->...tv", weights.astype(value.dtype), value, preferred_element_type=wide
+        "...ts,...sv->...tv", weights.astype(value.dtype), value, preferred_element_type=wide(value)
     )
     return context.astype(value.dtype)
 

@@ -19,6 +19,8 @@ from attnjax.attention.position import Positions, clipped_distance, distance
 from attnjax.attention.score import DotProduct, ScaledDot, Score, dot
 from attnjax.config.constraints import PositiveFloat, PositiveInt
 from attnjax.errors import UserError
+from attnjax.nn.axes import HEADS, inside
+from attnjax.nn.dtypes import wide
 
 
 def rotary(x: jax.Array, position: jax.Array, base: float = 10_000.0) -> jax.Array:
@@ -43,14 +45,14 @@ def rotary(x: jax.Array, position: jax.Array, base: float = 10_000.0) -> jax.Arr
     width = x.shape[-1]
     if width % 2:
         raise UserError(f"rotary positions want an even width of queries and keys; got {width}")
-    wide = jnp.promote_types(x.dtype, jnp.float32)
+    dtype = wide(x)
     rate = base ** (-np.arange(0, width, 2) / width)
-    angle = jnp.tensordot(jnp.asarray(position).astype(wide), rate.astype(wide), axes=0)
-    pairs = x.astype(wide).reshape(*x.shape[:-1], -1, 2)
+    angle = jnp.tensordot(jnp.asarray(position).astype(dtype), rate.astype(dtype), axes=0)
+    pairs = x.astype(dtype).reshape(*x.shape[:-1], -1, 2)
     even, odd = pairs[..., 0], pairs[..., 1]
     sin, cos = (jnp.broadcast_to(wave(angle), even.shape) for wave in (jnp.sin, jnp.cos))
     turned = jnp.stack([even * cos - odd * sin, even * sin + odd * cos], axis=-1)
-    if wide != x.dtype:
+    if dtype != x.dtype:
         # a feature grows by up to sqrt(2): what padding holds must not become infinite in float16
         greatest = float(jnp.finfo(x.dtype).max)
         turned = jnp.clip(turned, -greatest, greatest)
@@ -212,12 +214,8 @@ class Alibi(PositionScore):
 
 def _own_slope(query: jax.Array) -> jax.Array:
     """The slope of the head that is computed, for queries [..., T, K]: [...]."""
-    try:
-        head, heads = lax.axis_index("heads"), lax.axis_size("heads")
-    except NameError:  # no axis of this name: not inside `MultiHead`
-        head, heads = 0, 1
-    wide = jnp.promote_types(query.dtype, jnp.float32)
-    return jnp.broadcast_to(jnp.asarray(alibi_slopes(heads), wide)[head], query.shape[:-2])
+    head, heads = (lax.axis_index(HEADS), lax.axis_size(HEADS)) if inside(HEADS) else (0, 1)
+    return jnp.broadcast_to(jnp.asarray(alibi_slopes(heads), wide(query))[head], query.shape[:-2])
 
 
 def _alibi_bias(slope: jax.Array, query: jax.Array, positions: Positions) -> jax.Array:

@@ -16,6 +16,7 @@ from jax.tree_util import Partial
 from attnjax.attention.position import Positions, index_of
 from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
+from attnjax.nn.dtypes import wide
 from attnjax.nn.length_limit import LengthLimited, MaxLength
 from attnjax.nn.linear import Dense
 
@@ -36,8 +37,7 @@ def dot(query: jax.Array, key: jax.Array) -> jax.Array:
     Source: Luong et al. 2015, section 3.1, "dot"; Vaswani et al. 2017, section 3.2.1.
     """
     check_widths(query, key, "a dot product")
-    wide = jnp.promote_types(jnp.result_type(query, key), jnp.float32)
-    return jnp.einsum("...tk,...sk->...ts", query, key, preferred_element_type=wide)
+    return jnp.einsum("...tk,...sk->...ts", query, key, preferred_element_type=wide(query, key))
 
 
 def scaled_dot(query: jax.Array, key: jax.Array) -> jax.Array:
@@ -61,8 +61,7 @@ def general(query: jax.Array, key: jax.Array, weight: jax.Array) -> jax.Array:
 
     Source: Luong et al. 2015, section 3.1, "general".
     """
-    wide = jnp.promote_types(jnp.result_type(query, weight), jnp.float32)
-    return dot(jnp.matmul(query, weight, preferred_element_type=wide), key)
+    return dot(jnp.matmul(query, weight, preferred_element_type=wide(query, weight)), key)
 
 
 def additive(query: jax.Array, key: jax.Array, v: jax.Array) -> jax.Array:
@@ -77,8 +76,7 @@ def additive(query: jax.Array, key: jax.Array, v: jax.Array) -> jax.Array:
     2015, section 3.1, "concat".
     """
     hidden = jnp.tanh(query[..., :, None, :] + key[..., None, :, :])
-    wide = jnp.promote_types(hidden.dtype, jnp.float32)
-    return jnp.einsum("...tsw,w->...ts", hidden, v, preferred_element_type=wide)
+    return jnp.einsum("...tsw,w->...ts", hidden, v, preferred_element_type=wide(hidden))
 
 
 def location(query: jax.Array, weight: jax.Array) -> jax.Array:

@@ -12,6 +12,7 @@ from attnjax.attention.mask import MaskLike, as_mask
 from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.config.constraints import PositiveInt
+from attnjax.nn.dtypes import widen
 from attnjax.nn.lift import sow
 from attnjax.nn.linear import Dense
 
@@ -61,7 +62,7 @@ class SelfAttentive(AttentionBase):
         """The logits of every hop, which depend on the keys alone."""
         hidden = jnp.tanh(Dense((self.width,), bias=False, name="hidden")(key))
         logits = Dense((self.hops,), bias=False, name="hops")(hidden)
-        return HopMemory(logits.astype(jnp.promote_types(logits.dtype, jnp.float32)), value)
+        return HopMemory(widen(logits), value)
 
     @nn.compact
     def attend(

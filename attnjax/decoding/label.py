@@ -8,6 +8,8 @@ import jax.numpy as jnp
 
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.decoding.search import Hypotheses, Search
+from attnjax.errors import UserError
+from attnjax.models.base import SequenceModel
 
 
 class _LabelState(NamedTuple):
@@ -26,7 +28,12 @@ class Label(Search):
     log-probability.
     """
 
-    finds_label = True
+    def check(self, model: SequenceModel) -> None:
+        if not model.predicts_label:
+            raise UserError(
+                f"a {type(model).__name__} writes sentences, and search:label finds one label: "
+                "choose another, such as search:greedy"
+            )
 
     def init(self, limit: jax.Array, length: int, number: jax.Array) -> _LabelState:
         del number

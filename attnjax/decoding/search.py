@@ -10,13 +10,12 @@ hypotheses of a sentence have at most `limit` words, END counted: the word at th
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.config.parts import kebab
 from attnjax.errors import UserError
 from attnjax.models.base import SequenceModel
 
@@ -44,9 +43,6 @@ class Search(ABC):
     the sentence is unfinished. A finished sentence may stay in the batch; nothing of it changes.
     """
 
-    finds_label: ClassVar[bool] = False
-    """Whether a hypothesis is one label, without END, and not a sentence."""
-
     @property
     def width(self) -> int:
         """K, how many hypotheses of a sentence go on together."""
@@ -58,15 +54,9 @@ class Search(ABC):
         Raises:
             UserError: the model gives one label, and the search finds sentences; or the reverse.
         """
-        name = type(model).__name__
-        if self.finds_label and not model.predicts_label:
+        if model.predicts_label:
             raise UserError(
-                f"a {name} writes sentences, and search:{kebab(type(self).__name__)} finds one "
-                "label: choose another, such as search:greedy"
-            )
-        if model.predicts_label and not self.finds_label:
-            raise UserError(
-                f"a {name} gives one label, found by search:label; "
+                f"a {type(model).__name__} gives one label, found by search:label; "
                 f"got {type(self).__name__}, which would repeat the label"
             )
 

@@ -100,9 +100,15 @@ class Experiment:
         model = self.model.with_vocabularies(*corpus.vocabularies.sizes)
         model.check_vocabularies(corpus.vocabularies)
         self.objective.check(model)
+        resolved = self.with_vocabularies(corpus.vocabularies)
         if isinstance(model, SequenceModel):
             self.search.check(model)
-        return self.with_vocabularies(corpus.vocabularies)
+        elif resolved.metric is not None:
+            raise UserError(
+                f"the metric {type(resolved.metric).__name__} scores answers, and a "
+                f"{type(model).__name__} cannot be searched for any: it is no SequenceModel"
+            )
+        return resolved
 
     def with_vocabularies(self, vocabularies: Vocabularies) -> "Experiment":
         """The experiment with vocabulary sizes and the default metric filled in."""

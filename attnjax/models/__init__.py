@@ -1,10 +1,10 @@
 """Models: recurrent sequence-to-sequence, Transformer, captioner, classifier, kernel regression.
 
 A model is a frozen Linen module, unbound in an experiment. `Model` says what every model is,
-`SequenceModel` what training and search ask of one that writes words.
+`SymbolModel` what training asks for, `SequenceModel` what a search asks for.
 """
 
-from attnjax.models.base import Model, SequenceModel, logits
+from attnjax.models.base import LabelModel, Model, SequenceModel, SymbolModel, logits
 from attnjax.models.bert import BertEncoder, BertModel, bert_layer
 from attnjax.models.bert_heads import BertClassifier, BertPretraining, BertTagger
 from attnjax.models.captioner import Captioner, Convolutions
@@ -72,6 +72,7 @@ __all__ = [
     "GatedFeedForward",
     "InputFeeding",
     "KernelRegression",
+    "LabelModel",
     "LanguageModel",
     "LayerAttention",
     "LuongDecoder",
@@ -87,6 +88,7 @@ __all__ = [
     "Seq2Seq",
     "SequenceLayer",
     "SequenceModel",
+    "SymbolModel",
     "TextEncoder",
     "Transformer",
     "bert_layer",

@@ -1,7 +1,15 @@
-"""`Model` and `SequenceModel`: the interfaces of a model to training, search and measures."""
+"""The interfaces of a model: to measures, to training, and to search.
+
+    Model           predictions from a source and the decoder's input; shows its attentions
+    SymbolModel     predicts symbols of a vocabulary: `features`, which training needs
+    SequenceModel   predicts them one at a time: `encode`, `start`, `step`, which search needs
+    LabelModel      gives a text one label: `label_features`, from which the others follow
+
+Each is a kind of the one above it.
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import jax
@@ -9,12 +17,18 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.mask import Padding
+from attnjax.config.constraints import PositiveInt
 from attnjax.data.corpus import Encoded
-from attnjax.data.vocabularies import Side, Vocabularies
+from attnjax.data.special_tokens import PAD
+from attnjax.data.vocabularies import SIDES, Side, Vocabularies
 from attnjax.errors import UserError
 from attnjax.models.sown_attention import LayerAttention
+from attnjax.nn.dtypes import wide
 from attnjax.nn.initializers import Initializer, draw_parameters
 from attnjax.nn.length_limit import MaxLength, smallest_limit
+
+FIELDS: dict[Side, str] = {"source": "source_vocabulary", "target": "vocabulary"}
+"""The field of a model that holds the size of a side's vocabulary."""
 
 
 class Model(nn.Module, ABC, kw_only=True):
@@ -26,11 +40,27 @@ class Model(nn.Module, ABC, kw_only=True):
         initializer: the distribution of all initial parameters; None: each part has its own.
     """
 
+    text: ClassVar[tuple[Side, ...]] = SIDES
+    """The sides that must have a vocabulary; the other may have one if the model has its field."""
+
+    limited: ClassVar[tuple[Side, ...]] = SIDES
+    """The sides whose length is limited by parts with a parameter for each position."""
+
     initializer: Initializer | None = None
 
     @nn.nowrap
     def init(self, rngs: Any, *args: Any, **kwargs: Any) -> Any:
-        """The variables of Linen's `init`, with parameters drawn by the model's initializer."""
+        """The variables of Linen's `init`, with parameters drawn by the model's initializer.
+
+        Raises:
+            ValueError: the model has no vocabulary sizes yet.
+        """
+        sizes = [getattr(self, FIELDS[side], 1) for side in self.text]
+        if sizes and not any(sizes):
+            raise ValueError(
+                f"a {type(self).__name__}'s vocabularies must be numbers before it is used: "
+                "call with_vocabularies"
+            )
         variables = super().init(rngs, *args, **kwargs)
         if self.initializer is None:
             return variables
@@ -50,26 +80,27 @@ class Model(nn.Module, ABC, kw_only=True):
         """
 
     @nn.nowrap
-    @abstractmethod
     def with_vocabularies(self, source: int | None, target: int | None) -> Self:
         """A copy of the model with the vocabulary sizes filled in; None: that side is not text.
 
         Raises:
-            UserError: the model does not accept such data, or already has another size.
+            UserError: `text` names other sides, or a field already has another size.
         """
-
-    @nn.nowrap
-    def fill(self, **sizes: Any) -> Self:
-        """A copy of the model with sizes filled in, given as field=size.
-
-        Raises:
-            UserError: a field already has another value.
-        """
-        for name, size in sizes.items():
+        sizes = dict(zip(FIELDS, (source, target), strict=True))
+        sizes = {side: size for side, size in sizes.items() if size is not None}
+        own = {side: name for side, name in FIELDS.items() if hasattr(self, name)}
+        if not {*self.text} <= sizes.keys() <= {*self.text, *own}:
+            raise UserError(
+                f"{type(self).__name__} wants a vocabulary of "
+                f"{' and '.join(self.text) or 'neither side'}; got {source} source and {target} "
+                "target symbols"
+            )
+        filled = {name: sizes[side] for side, name in own.items() if side in sizes}
+        for name, size in filled.items():
             given = getattr(self, name)
             if given not in (None, size):
                 raise UserError(f"model.{name} is set from the data ({size}); remove the {given}")
-        return self.clone(**sizes)
+        return self.clone(**filled)
 
     @nn.nowrap
     def check_vocabularies(self, vocabularies: Vocabularies) -> None:
@@ -84,10 +115,9 @@ class Model(nn.Module, ABC, kw_only=True):
     def max_length(self, side: Side) -> MaxLength | None:
         """Maximum sentence length: learned positions and location scores have one per position.
 
-        None: this side may have any length. By default the limits of all parts hold on both sides.
+        None: this side may have any length. By default all parts limit the sides in `limited`.
         """
-        del side
-        return smallest_limit({"model": self})
+        return smallest_limit({"model": self}) if side in self.limited else None
 
     @nn.nowrap
     def check_lengths(self, sentences: Sequence[Any], where: str, side: Side) -> None:
@@ -124,19 +154,46 @@ class Model(nn.Module, ABC, kw_only=True):
 
     @nn.nowrap
     def alignment(self, params: Any, source: jax.Array, decoder_input: jax.Array) -> jax.Array:
-        """The weights [B, T, S] of the attention to the source, under teacher forcing.
+        """The weights [B, T, S] of the last attention to the source, the mean over its heads.
 
         Args:
             params: the model's parameters.
             source: [B, S, ...].
-            decoder_input: [B, T, ...].
+            decoder_input: [B, T, ...], under teacher forcing.
 
         Raises:
-            UserError: the model has no attention to the source, or the attention shows no weights.
+            UserError: no attention to the source shows its weights.
         """
-        raise UserError(
-            f"an alignment needs attention to the source; {type(self).__name__} has none"
-        )
+        attentions = self.attentions(params, source, decoder_input)
+        weights = [attention.weights for attention in attentions if attention.to_source]
+        if not weights:
+            raise UserError(
+                "an alignment needs attention to the source that shows its weights; this "
+                f"{type(self).__name__} has none"
+            )
+        return weights[-1].mean(1)
+
+    @nn.nowrap
+    def attentions(
+        self, params: Any, source: jax.Array, decoder_input: jax.Array
+    ) -> tuple[LayerAttention, ...]:
+        """Weights, logits and mask of the model's attentions in a teacher-forced pass."""
+        tree = self.sown_attention(params, source, decoder_input)
+        return tuple(self.attentions_in(tree, source, decoder_input))
+
+    @nn.nowrap
+    def attentions_in(
+        self, tree: Any, source: jax.Array, decoder_input: jax.Array
+    ) -> Iterable[LayerAttention]:
+        """The attentions that the model has sown, from below; by default none are known.
+
+        Args:
+            tree: the collection "attention" of a pass.
+            source: the source of that pass, [B, S, ...].
+            decoder_input: the input of its decoder, [B, T, ...].
+        """
+        del tree, source, decoder_input
+        return ()
 
     @nn.nowrap
     def sown_attention(self, params: Any, source: jax.Array, decoder_input: jax.Array) -> Any:
@@ -147,12 +204,41 @@ class Model(nn.Module, ABC, kw_only=True):
         return sown.get("attention", {})
 
 
-class SequenceModel(Model):
-    """A model that predicts a target word by word, or its one label.
+class SymbolModel(Model, kw_only=True):
+    """p(symbol) = softmax(hidden vector times output embedding), for each symbol of the target.
 
-    Training needs `features`: logits are hidden times output embedding. Search needs `encode`,
-    `start` and `step`, for K hypotheses ("beams") of each sentence. A step reads and returns
-    arrays of three kinds:
+    Training asks for nothing but `features`.
+
+    Attributes:
+        vocabulary: the number of symbols of the target; None until the data is read.
+    """
+
+    vocabulary: PositiveInt | None = None
+
+    @abstractmethod
+    def features(
+        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
+    ) -> tuple[jax.Array, jax.Array]:
+        """The hidden vectors [B, T, D] and the output embedding [V, D] whose product is the logits.
+
+        Args:
+            source: [B, S, ...].
+            decoder_input: the target moved one position to the right, START first, [B, T].
+            deterministic: whether to leave out dropout and everything else that is random.
+        """
+
+    def __call__(
+        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
+    ) -> jax.Array:
+        """The logits [B, T, V] of every symbol, under teacher forcing."""
+        return logits(*self.features(source, decoder_input, deterministic=deterministic))
+
+
+class SequenceModel(SymbolModel, kw_only=True):
+    """A model that a search can ask for one word after another.
+
+    `encode`, `start` and `step` are for K hypotheses ("beams") of each sentence. A step reads and
+    returns arrays of three kinds:
 
         constants   one per sentence; no step changes them. Leaves [B, ...].
         cache       one per sentence, shared by its hypotheses; a step appends the K new words.
@@ -185,18 +271,6 @@ class SequenceModel(Model):
     @abstractmethod
     def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[Any, Padding]:
         """The memory of a source [B, S, ...] and the mask of its positions."""
-
-    @abstractmethod
-    def features(
-        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
-    ) -> tuple[jax.Array, jax.Array]:
-        """The hidden vectors [B, T, D] and the output embedding [V, D] whose product is the logits.
-
-        Args:
-            source: [B, S, ...].
-            decoder_input: the target moved one position to the right, START first, [B, T].
-            deterministic: whether to leave out dropout and everything else that is random.
-        """
 
     @abstractmethod
     def start(self, memory: Any, mask: Padding, *, length: int, beams: int) -> tuple[Any, Any, Any]:
@@ -237,27 +311,53 @@ class SequenceModel(Model):
         del length
         return cache, state
 
-    def __call__(
+
+class LabelModel(SequenceModel, kw_only=True):
+    """A model that gives a text one label; a target is one symbol, without END.
+
+    The search `Label` asks for that one symbol: its logits are computed once, by `encode`.
+    """
+
+    predicts_label = True
+    limited = ("source",)
+
+    @abstractmethod
+    def label_features(
+        self, source: jax.Array, *, deterministic: bool
+    ) -> tuple[jax.Array, jax.Array]:
+        """The hidden vector [B, 1, D] of a text [B, S] and the labels' embedding [V, D]."""
+
+    def features(
         self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
-    ) -> jax.Array:
-        """The logits [B, T, V] of every word, under teacher forcing."""
-        return logits(*self.features(source, decoder_input, deterministic=deterministic))
+    ) -> tuple[jax.Array, jax.Array]:
+        """As `label_features`; the decoder's input is START alone, and its value is not used.
 
-    @nn.nowrap
-    def attentions(
-        self, params: Any, source: jax.Array, decoder_input: jax.Array
-    ) -> tuple[LayerAttention, ...]:
-        """Weights, logits and mask of every attention of the model in a teacher-forced pass.
-
-        The measure `Saturation` needs them. By default the tuple is empty.
-
-        Args:
-            params: the model's parameters.
-            source: [B, S, ...].
-            decoder_input: [B, T].
+        Raises:
+            UserError: the target is not one symbol.
         """
-        del params, source, decoder_input
-        return ()
+        if decoder_input.shape[1] != 1:
+            raise UserError(
+                f"a {type(self).__name__} gives one label to a text, so that a target must have "
+                f"one symbol; got {decoder_input.shape[1]}"
+            )
+        return self.label_features(source, deterministic=deterministic)
+
+    def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[jax.Array, Padding]:
+        """The label's logits [B, 1, V], and the mask of the words."""
+        features = self.label_features(source, deterministic=deterministic)
+        return logits(*features), Padding(source != PAD)
+
+    def start(self, memory: jax.Array, mask: Padding, *, length: int, beams: int) -> Any:
+        """The label's logits; no cache and no state, for there is one step."""
+        del mask, length, beams
+        return memory, (), ()
+
+    def step(
+        self, constants: jax.Array, cache: Any, state: Any, word: jax.Array, step: jax.Array
+    ) -> tuple[jax.Array, Any, Any]:
+        """The label's logits, [B, K, V], whatever the word [B, K]."""
+        del step
+        return jnp.broadcast_to(constants, (*word.shape, constants.shape[-1])), cache, state
 
 
 def repeat_beams(state: Any, beams: int) -> Any:
@@ -267,5 +367,6 @@ def repeat_beams(state: Any, beams: int) -> Any:
 
 def logits(hidden: jax.Array, output_embedding: jax.Array) -> jax.Array:
     """Hidden [..., T, D] times output embedding [V, D]: [..., T, V], in float32 or wider."""
-    wide = jnp.promote_types(hidden.dtype, jnp.float32)
-    return jnp.einsum("...td,vd->...tv", hidden, output_embedding, preferred_element_type=wide)
+    return jnp.einsum(
+        "...td,vd->...tv", hidden, output_embedding, preferred_element_type=wide(hidden)
+    )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import field
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
@@ -15,8 +15,7 @@ from attnjax.attention.position import Learned, Position
 from attnjax.config.constraints import DropoutRate, PositiveInt, SetByOwner
 from attnjax.data.special_tokens import END, PAD, START
 from attnjax.data.vocabularies import Side
-from attnjax.errors import UserError
-from attnjax.models.base import SequenceModel
+from attnjax.models.base import LabelModel, SymbolModel
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs
 from attnjax.models.transformer_layers import EncoderLayer, PostNorm, Residual
@@ -86,8 +85,6 @@ class BertEncoder(nn.Module):
 
     def setup(self) -> None:
         """Make the embeddings, and every layer its own parts."""
-        if self.vocabulary is None:
-            raise ValueError("a model's vocabulary must be a number before it is used; got None")
         normal = nn.initializers.normal(self.width**-0.5)
         self.embedding = self.param("embedding", normal, (self.vocabulary + 1, self.width))
         self.segment = self.param("segment", normal, (self.segments, self.width))
@@ -112,61 +109,35 @@ class BertEncoder(nn.Module):
         return self.last_residual.final(x, counted)
 
 
-class BertModel(SequenceModel):
+class BertModel(SymbolModel):
     """A BERT encoder below a head; heads on the same encoder have its parameters at the same path.
 
     Attributes:
-        vocabulary: the number of symbols of the target; None until the data is read.
         source_vocabulary: the number of words; None until the data is read.
         bert: the encoder.
     """
 
-    vocabulary: PositiveInt | None = None
+    limited = ("source",)
+
     source_vocabulary: PositiveInt | None = None
     bert: BertEncoder = field(default_factory=BertEncoder)
 
     @nn.nowrap
-    def with_vocabularies(self, source: int | None, target: int | None) -> Self:
-        if source is None or target is None:
-            raise UserError(
-                f"a {type(self).__name__} wants words and labels, a vocabulary of each; got "
-                f"{source} source and {target} target symbols"
-            )
-        return self.fill(source_vocabulary=source, vocabulary=target)
-
-    @nn.nowrap
     def max_length(self, side: Side) -> MaxLength | None:
-        """The source's only; START takes one position."""
+        """START takes one position."""
         limit = super().max_length(side)
-        if side == "target" or limit is None:
-            return None
-        return limit._replace(words=limit.words - 1)
+        return None if limit is None else limit._replace(words=limit.words - 1)
 
     @nn.nowrap
-    def attentions(
-        self, params: Any, source: jax.Array, decoder_input: jax.Array
-    ) -> tuple[LayerAttention, ...]:
+    def attentions_in(
+        self, tree: Any, source: jax.Array, decoder_input: jax.Array
+    ) -> Iterator[LayerAttention]:
         """The self-attention of every layer, from below; START is the first position."""
-        tree = self.sown_attention(params, source, decoder_input)
+        del decoder_input
         there = jnp.pad(source != PAD, ((0, 0), (1, 0)), constant_values=True)
-
-        def found() -> Iterator[LayerAttention]:
-            for number in range(self.bert.num_layers):
-                name = f"layers_{number}"
-                yield from layer_attentions(tree, pairs(there, there), "encoder", name)
-
-        return tuple(found())
-
-    @property
-    def labels(self) -> int:
-        """The number of symbols of the target.
-
-        Raises:
-            ValueError: it is not known yet.
-        """
-        if self.vocabulary is None:
-            raise ValueError("a model's vocabulary must be a number before it is used; got None")
-        return self.vocabulary
+        mask, label = pairs(there, there), isinstance(self, LabelModel)
+        for number in range(self.bert.num_layers):
+            yield from layer_attentions(tree, mask, "encoder", f"layers_{number}", to_source=label)
 
     @nn.nowrap
     def own_encoder(self) -> BertEncoder:
@@ -183,7 +154,7 @@ class LabelHead(nn.Module):
         vocabulary: V, the number of labels.
     """
 
-    vocabulary: PositiveInt
+    vocabulary: PositiveInt | None
 
     @nn.compact
     def __call__(self, hidden: jax.Array) -> tuple[jax.Array, jax.Array]:

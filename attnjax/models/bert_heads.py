@@ -1,7 +1,7 @@
 """The heads of BERT: masked words and next sentence, a label per text, a label per word."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,10 +12,9 @@ from attnjax.config.constraints import DropoutRate
 from attnjax.data.corpus import Encoded
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
-from attnjax.models.base import logits
+from attnjax.models.base import LabelModel, SequenceModel, logits
 from attnjax.models.bert import EPSILON, BertModel, LabelHead, with_bias
 from attnjax.models.masked_words import MaskedWordModel, Predictions
-from attnjax.models.sown_attention import sown
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.linear import Dense
 from attnjax.nn.norm import LayerNorm
@@ -24,7 +23,7 @@ from attnjax.nn.parameter_kinds import Kind, declare
 declare(Kind.UNDECAYED, "word_bias")
 
 
-class BertClassifier(BertModel):
+class BertClassifier(BertModel, LabelModel):
     """p(label) = softmax(W pooled + b), pooled = tanh(W_p h_0 + b_p), h_0 the state of START.
 
     Dropout falls on the pooled vector.
@@ -35,8 +34,6 @@ class BertClassifier(BertModel):
     Source: Devlin et al. 2019, section 4.1; the tanh is in the authors' program only.
     """
 
-    predicts_label = True
-
     dropout: DropoutRate = 0.1
 
     @nn.nowrap
@@ -45,71 +42,30 @@ class BertClassifier(BertModel):
 
         A row sums to 1 less START's weight of itself.
         """
-        tree = self.sown_attention(params, source, decoder_input)
-        weights = sown(tree, "encoder", f"layers_{self.bert.num_layers - 1}")
-        return weights.reshape(len(source), -1, *weights.shape[-2:]).mean(1)[:, :1, 1:]
+        return super().alignment(params, source, decoder_input)[:, :1, 1:]
 
     def setup(self) -> None:
         """Make the encoder, the pooler, and the labels' head."""
         self.encoder = self.own_encoder()
         self.pooler = Dense((self.bert.width,))
-        self.label = LabelHead(self.labels)
+        self.label = LabelHead(self.vocabulary)
         self.drop = Dropout(self.dropout)
 
     def label_head(self) -> LabelHead:
         """The head that maps the pooled vector to labels."""
         return self.label
 
-    def label_features(
-        self, state: jax.Array, *, deterministic: bool
-    ) -> tuple[jax.Array, jax.Array]:
-        """From START's state [B, 1, D] to the factors of the labels' logits."""
-        pooled = jnp.tanh(self.pooler(state))
+    def pooled(self, states: jax.Array, *, deterministic: bool) -> tuple[jax.Array, jax.Array]:
+        """From the states [B, 1 + S, D] to the factors of the labels' logits."""
+        pooled = jnp.tanh(self.pooler(states[:, :1]))
         return self.label_head()(self.drop(pooled, deterministic=deterministic))
 
-    def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[jax.Array, Padding]:
-        """The state of START [B, 1, D], and the mask of the words."""
-        return self.encoder(source, deterministic=deterministic)[:, :1], Padding(source != PAD)
-
-    def features(
-        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
+    def label_features(
+        self, source: jax.Array, *, deterministic: bool
     ) -> tuple[jax.Array, jax.Array]:
-        """The pooled vector and the labels' weights, each with its share of the bias.
-
-        Args:
-            source: [B, S].
-            decoder_input: START alone, [B, 1]; its value is not used.
-            deterministic: whether to leave out dropout.
-
-        Raises:
-            UserError: the target is not one symbol.
-        """
-        if decoder_input.shape[1] != 1:
-            raise UserError(
-                f"a {type(self).__name__} gives one label to a text, so that a target must have "
-                f"one symbol; got {decoder_input.shape[1]}"
-            )
-        state, _ = self.encode(source, deterministic=deterministic)
-        return self.label_features(state, deterministic=deterministic)
-
-    def start(
-        self, memory: jax.Array, mask: Padding, *, length: int, beams: int
-    ) -> tuple[jax.Array, tuple[()], tuple[()]]:
-        """The label's logits [B, 1, V]; no cache and no state, for there is one step."""
-        del mask, length, beams
-        return logits(*self.label_features(memory, deterministic=True)), (), ()
-
-    def step(
-        self,
-        constants: jax.Array,
-        cache: tuple[()],
-        state: tuple[()],
-        word: jax.Array,
-        step: jax.Array,
-    ) -> tuple[jax.Array, tuple[()], tuple[()]]:
-        """The logits of the label, [B, K, V]; they do not depend on the word [B, K]."""
-        del step
-        return jnp.broadcast_to(constants, (*word.shape, constants.shape[-1])), cache, state
+        """The pooled vector and the labels' weights, each with its share of the bias."""
+        states = self.encoder(source, deterministic=deterministic)
+        return self.pooled(states, deterministic=deterministic)
 
 
 class BertPretraining(BertClassifier, MaskedWordModel):
@@ -122,12 +78,7 @@ class BertPretraining(BertClassifier, MaskedWordModel):
     Source: Devlin et al. 2019, section 3.1; the transform before E is in the authors' program only.
     """
 
-    @nn.nowrap
-    def with_vocabularies(self, source: int | None, target: int | None) -> Self:
-        if source is None:
-            raise UserError("a BertPretraining wants text; got a source without a vocabulary")
-        sizes = {"source_vocabulary": source, "vocabulary": target}
-        return self.fill(**{name: size for name, size in sizes.items() if size is not None})
+    text = ("source",)
 
     def setup(self) -> None:
         """Make the encoder and both heads."""
@@ -148,7 +99,7 @@ class BertPretraining(BertClassifier, MaskedWordModel):
         states = self.encoder(source, deterministic=deterministic)
         label = None
         if self.vocabulary is not None:
-            label = self.label_features(states[:, :1], deterministic=deterministic)
+            label = self.pooled(states, deterministic=deterministic)
         hidden = jnp.take_along_axis(states[:, 1:], places[..., None], axis=1)
         hidden = self.norm(nn.gelu(self.transform(hidden), approximate=False))
         words = self.encoder.embedding[: self.source_vocabulary]
@@ -163,7 +114,7 @@ class BertPretraining(BertClassifier, MaskedWordModel):
         return logits(*self.predict(source, places, deterministic=deterministic).words)
 
 
-class BertTagger(BertModel):
+class BertTagger(BertModel, SequenceModel):
     """p(tag t) = softmax(W h_t + b): a tag for each word of the source, and END for its END.
 
     Dropout falls on the states.
@@ -188,7 +139,7 @@ class BertTagger(BertModel):
     def setup(self) -> None:
         """Make the encoder and the tags' head."""
         self.encoder = self.own_encoder()
-        self.tag = LabelHead(self.labels)
+        self.tag = LabelHead(self.vocabulary)
         self.drop = Dropout(self.dropout)
 
     def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[jax.Array, Padding]:
@@ -203,21 +154,14 @@ class BertTagger(BertModel):
         states = self.drop(states[:, : decoder_input.shape[1]], deterministic=deterministic)
         return self.tag(states)
 
-    def start(
-        self, memory: jax.Array, mask: Padding, *, length: int, beams: int
-    ) -> tuple[jax.Array, tuple[()], tuple[()]]:
+    def start(self, memory: jax.Array, mask: Padding, *, length: int, beams: int) -> Any:
         """The logits of all tags, [B, S, V]; no cache and no state."""
         del mask, length, beams
         return logits(*self.tag(memory)), (), ()
 
     def step(
-        self,
-        constants: jax.Array,
-        cache: tuple[()],
-        state: tuple[()],
-        word: jax.Array,
-        step: jax.Array,
-    ) -> tuple[jax.Array, tuple[()], tuple[()]]:
+        self, constants: jax.Array, cache: Any, state: Any, word: jax.Array, step: jax.Array
+    ) -> tuple[jax.Array, Any, Any]:
         """The logits of the tag at this place, [B, K, V]; behind the source those of its last."""
         place = jnp.minimum(step, constants.shape[1] - 1)
         found = jax.lax.dynamic_index_in_dim(constants, place, axis=1)

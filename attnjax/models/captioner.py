@@ -1,5 +1,6 @@
 """Image captions: a convolutional encoder, and an LSTM that attends to patches of the image."""
 
+from collections.abc import Iterator
 from dataclasses import field
 from typing import Any, Self
 
@@ -12,13 +13,10 @@ from attnjax.attention.mask import Padding
 from attnjax.attention.position import Positions
 from attnjax.attention.score import Additive
 from attnjax.config.constraints import DropoutRate, PositiveInt
-from attnjax.data.vocabularies import Side
-from attnjax.errors import UserError
 from attnjax.models.base import SequenceModel, logits, repeat_beams
 from attnjax.models.rnn_cells import LSTM, Cell
-from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs, queries_of, sown
+from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs, queries_of
 from attnjax.nn.dropout import Dropout
-from attnjax.nn.length_limit import MaxLength
 from attnjax.nn.lift import clone_template, scan_time, vmap_beams
 from attnjax.nn.linear import Dense
 
@@ -98,7 +96,6 @@ class Captioner(SequenceModel):
     are masked.
 
     Attributes:
-        vocabulary: the number of words; None until the data is read.
         width: W, of the LSTM's state.
         embedding: D, of E and of L_o.
         encoder: from images to patches.
@@ -109,7 +106,9 @@ class Captioner(SequenceModel):
     Source: Xu et al. 2015, sections 3.1 and 4.2.1.
     """
 
-    vocabulary: PositiveInt | None = None
+    text = ("target",)
+    limited = ("source",)  # the keys of the attention are patches
+
     width: PositiveInt = 512
     embedding: PositiveInt = 512
     encoder: Convolutions = field(default_factory=Convolutions)
@@ -118,39 +117,16 @@ class Captioner(SequenceModel):
     dropout: DropoutRate = 0.0
 
     @nn.nowrap
-    def with_vocabularies(self, source: int | None, target: int | None) -> Self:
-        if source is not None or target is None:
-            raise UserError(
-                "a Captioner wants images without a vocabulary and captions with one; got "
-                f"{source} source and {target} target symbols"
-            )
-        return self.fill(vocabulary=target)
-
-    @nn.nowrap
-    def max_length(self, side: Side) -> MaxLength | None:
-        """The source's only: the keys of the attention are patches."""
-        return super().max_length(side) if side == "source" else None
-
-    @nn.nowrap
-    def alignment(self, params: Any, source: jax.Array, decoder_input: jax.Array) -> jax.Array:
-        """The weights [B, T, P] of the patches, the mean over heads."""
-        weights = sown(self.sown_attention(params, source, decoder_input), "attention")
-        return weights.reshape(*decoder_input.shape, -1, weights.shape[-1]).mean(2)
-
-    @nn.nowrap
-    def attentions(
-        self, params: Any, source: jax.Array, decoder_input: jax.Array
-    ) -> tuple[LayerAttention, ...]:
+    def attentions_in(
+        self, tree: Any, source: jax.Array, decoder_input: jax.Array
+    ) -> Iterator[LayerAttention]:
         """The attention to the patches."""
-        tree = self.sown_attention(params, source, decoder_input)
         present = _present(source)[:, None]
         mask = pairs(queries_of(decoder_input, present), present)
-        return tuple(layer_attentions(tree, mask, "attention", by_step=True))
+        return layer_attentions(tree, mask, "attention", by_step=True, to_source=True)
 
     def setup(self) -> None:
         """Make the embeddings and the decoder's parts."""
-        if self.vocabulary is None:
-            raise ValueError("a model's vocabulary must be a number before it is used; got None")
         normal, shape = nn.initializers.normal, (self.vocabulary, self.embedding)
         self.words = self.param("words", normal(self.embedding**-0.5), shape)
         self.output_embedding = self.param("table", normal(self.embedding**-0.5), shape)

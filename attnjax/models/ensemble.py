@@ -28,6 +28,8 @@ class Ensemble(SequenceModel):
     Source: Sutskever et al. 2014, section 3.6; the mean is that of fairseq's `SequenceGenerator`.
     """
 
+    text = ()
+
     members: tuple[SequenceModel, ...]
 
     @staticmethod
@@ -66,11 +68,11 @@ class Ensemble(SequenceModel):
     @nn.nowrap
     def alignment(self, params: Any, source: jax.Array, decoder_input: jax.Array) -> jax.Array:
         """The mean of the members' alignments."""
-        found = [
+        alignments = [
             member.alignment(params[f"models_{number}"], source, decoder_input)
             for number, member in enumerate(self.members)
         ]
-        return jnp.stack(found).mean(0)
+        return jnp.stack(alignments).mean(0)
 
     def setup(self) -> None:
         """Make the members."""

@@ -1,7 +1,8 @@
 """Regression by attention to known points: the Nadaraya-Watson estimator as a model."""
 
+from collections.abc import Iterator
 from dataclasses import field
-from typing import Any, Self
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,9 +12,8 @@ from attnjax.attention.align import Softmax
 from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.kernel_score import Gaussian
 from attnjax.attention.mask import ExcludeSelf, Padding
-from attnjax.errors import UserError
 from attnjax.models.base import Model
-from attnjax.models.sown_attention import sown
+from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs
 
 
 class KernelRegression(Model):
@@ -29,20 +29,11 @@ class KernelRegression(Model):
     Source: Nadaraya 1964; Watson 1964; d2l.ai 0.17 (Zhang et al.), section 10.2.
     """
 
+    text = ()
+
     attention: AttentionBase = field(
         default_factory=lambda: Attention(score=Gaussian(), align=Softmax())
     )
-
-    @nn.nowrap
-    def with_vocabularies(self, source: int | None, target: int | None) -> Self:
-        """Itself: points have no vocabulary.
-
-        Raises:
-            UserError: the data is text.
-        """
-        if (source, target) != (None, None):
-            raise UserError("KernelRegression wants points, rows of numbers; the data is text")
-        return self
 
     @nn.compact
     def __call__(
@@ -79,6 +70,9 @@ class KernelRegression(Model):
         return context[..., 0]
 
     @nn.nowrap
-    def alignment(self, params: Any, source: jax.Array, decoder_input: jax.Array) -> jax.Array:
-        """The weights [B, T, S] of the points [B, S, D+1] for queries [B, T, D+1]."""
-        return sown(self.sown_attention(params, source, decoder_input), "attention")
+    def attentions_in(
+        self, tree: Any, source: jax.Array, decoder_input: jax.Array
+    ) -> Iterator[LayerAttention]:
+        """The attention of the queries [B, T, D+1] to the points [B, S, D+1]."""
+        query, key = (~jnp.isnan(points).any(-1) for points in (decoder_input, source))
+        return layer_attentions(tree, pairs(query, key), "attention", to_source=True)

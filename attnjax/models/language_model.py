@@ -1,6 +1,6 @@
 """A decoder-only Transformer, which continues a text: GPT's arrangement."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from typing import Any, ClassVar, Literal, Self
 
@@ -60,7 +60,6 @@ class LanguageModel(SequenceModel):
     what each sub-layer adds.
 
     Attributes:
-        vocabulary: the number of words; None until the data is read.
         width: D, of embeddings and layers.
         num_layers: the number of layers.
         layer: the template of one layer, without cross-attention.
@@ -73,7 +72,6 @@ class LanguageModel(SequenceModel):
     Source: Radford et al. 2018, section 3.1 (GPT); Radford et al. 2019, section 2.3 (pre-norm).
     """
 
-    vocabulary: PositiveInt | None = None
     width: PositiveInt = 512
     num_layers: PositiveInt = 6
     layer: DecoderLayer = field(default_factory=gpt_layer)
@@ -87,7 +85,7 @@ class LanguageModel(SequenceModel):
 
     @nn.nowrap
     def with_vocabularies(self, source: int | None, target: int | None) -> Self:
-        if target is None or source != target:
+        if source != target:
             raise UserError(
                 "a LanguageModel reads source and target as one text and wants one vocabulary of "
                 f"both; got {source} source and {target} target symbols"
@@ -96,7 +94,7 @@ class LanguageModel(SequenceModel):
             raise UserError(
                 "a LanguageModel has no other text to attend to: model.layer.cross_attention:none"
             )
-        return self.fill(vocabulary=target)
+        return super().with_vocabularies(source, target)
 
     @nn.nowrap
     def check_vocabularies(self, vocabularies: Vocabularies) -> None:
@@ -126,21 +124,18 @@ class LanguageModel(SequenceModel):
         return None if limit is None else limit.words + 1 - places
 
     @nn.nowrap
-    def attentions(
-        self, params: Any, source: jax.Array, decoder_input: jax.Array
-    ) -> tuple[LayerAttention, ...]:
+    def attentions_in(
+        self, tree: Any, source: jax.Array, decoder_input: jax.Array
+    ) -> Iterator[LayerAttention]:
         """Every layer's self-attention over source and target, from below."""
-        tree = self.sown_attention(params, source, decoder_input)
         words = self._text(source, decoder_input)
         causal = jnp.tril(jnp.ones((words.shape[1],) * 2, bool))
         mask = (words != PAD)[:, None, :, None] & causal[None, None]
-        names = [f"layers_{number}" for number in range(self.num_layers)]
-        return tuple(found for name in names for found in layer_attentions(tree, mask, name))
+        for number in range(self.num_layers):
+            yield from layer_attentions(tree, mask, f"layers_{number}")
 
     def setup(self) -> None:
         """Make every layer its own parts, and fill what it leaves to the model."""
-        if self.vocabulary is None:
-            raise ValueError("a model's vocabulary must be a number before it is used; got None")
         normal = nn.initializers.normal(self.width**-0.5)
         self.embedding = self.param("embedding", normal, (self.vocabulary, self.width))
         shared = {"residual": self.residual, "dropout": self.dropout}

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax
 
 from attnjax.config.constraints import PositiveInt
-from attnjax.models.base import SequenceModel
+from attnjax.models.base import Model
 
 type Product = tuple[jax.Array, jax.Array]
 """Hidden vectors [B, T, D] and the output embedding [V, D], whose product is the logits."""
@@ -24,7 +24,7 @@ class Predictions(NamedTuple):
     label: Product | None
 
 
-class MaskedWordModel(SequenceModel):
+class MaskedWordModel(Model):
     """A model that predicts words of its source from the words on both sides of them.
 
     The vocabulary of the source is known as `source_vocabulary`, V; the id V stands for a masked

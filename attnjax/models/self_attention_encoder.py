@@ -45,7 +45,7 @@ class SelfAttentionEncoder(TextEncoder):
         return width
 
     @nn.nowrap
-    def attentions(self, tree: Any, present: jax.Array) -> Iterator[LayerAttention]:
+    def attentions_in(self, tree: Any, present: jax.Array) -> Iterator[LayerAttention]:
         """The self-attention of every layer, from below; the class vector is the first position."""
         there = _with_class(present)
         for number in range(self.num_layers):

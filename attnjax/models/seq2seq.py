@@ -1,7 +1,8 @@
 """Recurrent sequence-to-sequence models: Sutskever, Cho, Bahdanau, Luong."""
 
+from collections.abc import Iterator
 from dataclasses import field
-from typing import Any, Self
+from typing import Any
 
 import jax
 from flax import linen as nn
@@ -9,15 +10,12 @@ from flax import linen as nn
 from attnjax.attention.mask import Padding
 from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.data.special_tokens import PAD
-from attnjax.data.vocabularies import Side
-from attnjax.errors import UserError
 from attnjax.models.base import SequenceModel, logits, repeat_beams
 from attnjax.models.rnn_decoders import LuongDecoder, RNNDecoder
 from attnjax.models.rnn_encoder import Encoder, EncoderOutput
-from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs, queries_of, sown
+from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs, queries_of
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.embedding import lookup
-from attnjax.nn.length_limit import MaxLength
 from attnjax.nn.lift import inherit, scan_time, vmap_beams
 
 
@@ -29,7 +27,6 @@ class Seq2Seq(SequenceModel):
 
     Attributes:
         source_vocabulary: the number of source words; None until the data is read.
-        vocabulary: the number of target words; likewise.
         width: E, of the embeddings of source and target words.
         encoder: the decoder attends to its states.
         decoder: see `attnjax.models.rnn_decoders`.
@@ -38,47 +35,25 @@ class Seq2Seq(SequenceModel):
     Source: Sutskever et al. 2014; Cho et al. 2014; Bahdanau et al. 2015; Luong et al. 2015.
     """
 
+    limited = ("source",)  # the keys of the attention are source words
+
     source_vocabulary: PositiveInt | None = None
-    vocabulary: PositiveInt | None = None
     width: PositiveInt = 512
     encoder: Encoder = field(default_factory=lambda: Encoder(width=256))
     decoder: RNNDecoder = field(default_factory=LuongDecoder)
     dropout: DropoutRate = 0.2
 
     @nn.nowrap
-    def with_vocabularies(self, source: int | None, target: int | None) -> Self:
-        if source is None or target is None:
-            raise UserError(
-                f"{type(self).__name__} wants text on both sides; got {source} source and {target} "
-                "target symbols"
-            )
-        return self.fill(source_vocabulary=source, vocabulary=target)
-
-    @nn.nowrap
-    def max_length(self, side: Side) -> MaxLength | None:
-        """The source's only: the keys of the attention are source words."""
-        return super().max_length(side) if side == "source" else None
-
-    @nn.nowrap
-    def alignment(self, params: Any, source: jax.Array, decoder_input: jax.Array) -> jax.Array:
-        """The weights of the decoder's attention, the mean over its heads."""
-        weights = sown(self.sown_attention(params, source, decoder_input), "writer", "attention")
-        return weights.reshape(*weights.shape[:2], -1, weights.shape[-1]).mean(2)
-
-    @nn.nowrap
-    def attentions(
-        self, params: Any, source: jax.Array, decoder_input: jax.Array
-    ) -> tuple[LayerAttention, ...]:
+    def attentions_in(
+        self, tree: Any, source: jax.Array, decoder_input: jax.Array
+    ) -> Iterator[LayerAttention]:
         """The decoder's attention to the source."""
-        tree = self.sown_attention(params, source, decoder_input)
         words = source != PAD
         mask = pairs(queries_of(decoder_input, words), words)
-        return tuple(layer_attentions(tree, mask, "writer", by_step=True))
+        return layer_attentions(tree, mask, "writer", by_step=True, to_source=True)
 
     def setup(self) -> None:
         """Make the embeddings, and fill what encoder and decoder leave to the model."""
-        if self.source_vocabulary is None or self.vocabulary is None:
-            raise ValueError("a model's vocabularies must be numbers before it is used; got None")
         # Embedded words have variance 1, as the initial values of the cells' matrices assume.
         normal = nn.initializers.normal(1.0)
         self.source_embedding = self.param("source", normal, (self.source_vocabulary, self.width))

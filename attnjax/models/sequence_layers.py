@@ -6,26 +6,24 @@ Vaswani et al. 2017 compare self-attention with them.
 
 from abc import abstractmethod
 from dataclasses import field
-from typing import Any, NoReturn
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from attnjax.attention.attention import AttentionBase
+from attnjax.attention.attention import Mixer
 from attnjax.attention.mask import MaskLike, Padding, as_mask
-from attnjax.attention.position import Positions
 from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
 from attnjax.models.rnn_cells import LSTM, Cell
 from attnjax.models.rnn_encoder import RNNLayer
 
 
-class SequenceLayer(AttentionBase):
-    """A layer that mixes the positions of one sequence; it cannot attend to another sequence.
+class SequenceLayer(Mixer):
+    """A mixer of whole sequences that leaves out their padding, and honors no other mask.
 
     Raises:
-        UserError: the keys are not the queries, or a mask is not `Padding`.
+        UserError: a mask is not `Padding`.
     """
 
     @abstractmethod
@@ -33,19 +31,10 @@ class SequenceLayer(AttentionBase):
         """Sequences [B, S, D], present [B, S], True = a word -> [B, S, D]."""
 
     def __call__(
-        self,
-        query: jax.Array,
-        key: jax.Array | None = None,
-        value: jax.Array | None = None,
-        mask: MaskLike = None,
-        *,
-        positions: Positions = Positions(),
-        deterministic: bool,
+        self, query: jax.Array, /, *, mask: MaskLike = None, deterministic: bool
     ) -> jax.Array:
         """[B, S, D] -> [B, S, D]; the padding of a sequence has no effect on its words."""
-        del positions, deterministic
-        if any(other is not None and other is not query for other in (key, value)):
-            self._refuse()
+        del deterministic
         present = jnp.ones(query.shape[:-1], bool)
         mask = as_mask(mask, query)
         for rule in () if mask is None else mask.rules():
@@ -56,28 +45,6 @@ class SequenceLayer(AttentionBase):
                 )
             present = present & rule.present
         return self.mix(query, present)
-
-    def prepare(self, key: jax.Array, value: jax.Array) -> NoReturn:
-        """Raise an error: the layer has no memory."""
-        self._refuse()
-
-    def attend(
-        self,
-        query: jax.Array,
-        memory: Any,
-        mask: MaskLike = None,
-        *,
-        positions: Positions = Positions(),
-        deterministic: bool,
-    ) -> NoReturn:
-        """Raise an error: the layer does not attend."""
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        raise UserError(
-            f"{type(self).__name__} is a layer over one sequence and attends to no other: it can "
-            "stand in encoder_layer.self_attention only"
-        )
 
 
 class Convolution(SequenceLayer):

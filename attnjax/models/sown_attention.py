@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import jax
 
 from attnjax.data.special_tokens import END, PAD
-from attnjax.errors import UserError
 
 
 class LayerAttention(NamedTuple):
@@ -18,12 +17,14 @@ class LayerAttention(NamedTuple):
         logits: [B, H, T, S]; None: the attention has none.
         mask: booleans that broadcast to [B, H, T, S], True = the query is not padding and may
             attend to the key.
+        to_source: whether the target's words attend to the source.
     """
 
     name: str
     weights: jax.Array
     logits: jax.Array | None
     mask: jax.Array
+    to_source: bool = False
 
 
 def queries_of(decoder_input: jax.Array, present: jax.Array) -> jax.Array:
@@ -42,7 +43,7 @@ def pairs(queries: jax.Array, keys: jax.Array) -> jax.Array:
 
 
 def layer_attentions(
-    tree: Any, mask: jax.Array, *path: str, by_step: bool = False
+    tree: Any, mask: jax.Array, *path: str, by_step: bool = False, to_source: bool = False
 ) -> Iterator[LayerAttention]:
     """Every attention below a path of the sown collection "attention", in the order of the tree.
 
@@ -52,16 +53,18 @@ def layer_attentions(
         path: the path in the collection.
         by_step: True: a scan over time stacked the arrays, [B, T, ..., 1, S]; False: they were
             computed at once, [B, ..., T, S].
+        to_source: see `LayerAttention`.
     """
     below = tree
     for name in path:
         below = below.get(name, {})
     if "weights" in below:
         arrays = {name: _heads_first(values[0], by_step) for name, values in below.items()}
-        yield LayerAttention(".".join(path), arrays["weights"], arrays.get("logits"), mask)
+        weights, logits = arrays["weights"], arrays.get("logits")
+        yield LayerAttention(".".join(path), weights, logits, mask, to_source)
         return
     for name in below:
-        yield from layer_attentions(tree, mask, *path, name, by_step=by_step)
+        yield from layer_attentions(tree, mask, *path, name, by_step=by_step, to_source=to_source)
 
 
 def _heads_first(array: jax.Array, by_step: bool) -> jax.Array:
@@ -70,33 +73,3 @@ def _heads_first(array: jax.Array, by_step: bool) -> jax.Array:
     if by_step:
         return array.reshape(batch, steps, -1, keys).swapaxes(1, 2)
     return array.reshape(batch, -1, *array.shape[-2:])
-
-
-def sown(tree: Any, *path: str) -> jax.Array:
-    """The sown weights of the only attention below a path.
-
-    Args:
-        tree: the collection "attention".
-        path: the path in the collection.
-
-    Raises:
-        UserError: the number of attentions below the path is not one.
-    """
-    for name in path:
-        tree = tree.get(name, {})
-    found = [values[0] for name, values in _leaves(tree) if name == "weights"]
-    if len(found) != 1:
-        where = f" at {'.'.join(path)}" if path else ""
-        raise UserError(
-            "an alignment needs exactly one attention to the source that shows its weights; "
-            f"the model has {len(found)}{where}"
-        )
-    return found[0]
-
-
-def _leaves(tree: Any) -> Iterator[tuple[str, Any]]:
-    for name, below in tree.items():
-        if isinstance(below, tuple):
-            yield name, below
-        else:
-            yield from _leaves(below)

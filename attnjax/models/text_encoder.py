@@ -42,7 +42,7 @@ class TextEncoder(nn.Module, ABC):
         """Embedded texts [B, S, D], present [B, S], True = a word -> their states and query."""
 
     @nn.nowrap
-    def attentions(self, tree: Any, present: jax.Array) -> Iterable[LayerAttention]:
+    def attentions_in(self, tree: Any, present: jax.Array) -> Iterable[LayerAttention]:
         """The encoder's own attentions; by default none.
 
         Args:

@@ -1,5 +1,6 @@
 """The Transformer of Vaswani et al. 2017: encoder and decoder made of attention alone."""
 
+from collections.abc import Iterator
 from dataclasses import field
 from typing import Any, Literal, Self
 
@@ -22,7 +23,7 @@ from attnjax.models.beam_cache import (
     grow_cache,
     layer_memories,
 )
-from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs, queries_of, sown
+from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs, queries_of
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, PostNorm, Residual
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.embedding import lookup
@@ -38,7 +39,6 @@ class Transformer(SequenceModel):
 
     Attributes:
         source_vocabulary: the number of source words; None until the data is read.
-        vocabulary: the number of target words; likewise.
         embeddings: the number of tables. "shared": one, of source words, target words and output
             (section 3.4). "tied": two, as target words and output have one (Press and Wolf 2017).
             "separate": three. The logits are the decoder's states times the output's table.
@@ -55,7 +55,6 @@ class Transformer(SequenceModel):
     """
 
     source_vocabulary: PositiveInt | None = None
-    vocabulary: PositiveInt | None = None
     embeddings: Literal["shared", "tied", "separate"] = "shared"
     width: PositiveInt = 512
     num_encoder_layers: PositiveInt = 6
@@ -68,17 +67,13 @@ class Transformer(SequenceModel):
 
     @nn.nowrap
     def with_vocabularies(self, source: int | None, target: int | None) -> Self:
-        if source is None or target is None:
-            raise UserError(
-                f"{type(self).__name__} wants text on both sides; got {source} source and {target} "
-                "target symbols"
-            )
+        sized = super().with_vocabularies(source, target)
         if self.embeddings == "shared" and source != target:
             raise UserError(
                 "shared embeddings want one vocabulary of both sides; got "
                 f"{source} source and {target} target symbols"
             )
-        return self.fill(source_vocabulary=source, vocabulary=target)
+        return sized
 
     @nn.nowrap
     def check_vocabularies(self, vocabularies: Vocabularies) -> None:
@@ -100,30 +95,20 @@ class Transformer(SequenceModel):
         return smallest_limit({"model.position": self.position, **keys})
 
     @nn.nowrap
-    def alignment(self, params: Any, source: jax.Array, decoder_input: jax.Array) -> jax.Array:
-        """The weights of the last decoder layer's cross-attention, the mean over its heads."""
-        tree = self.sown_attention(params, source, decoder_input)
-        weights = sown(tree, f"decoder_layers_{self.num_decoder_layers - 1}", "cross_attention")
-        return weights.reshape(weights.shape[0], -1, *weights.shape[-2:]).mean(1)
-
-    @nn.nowrap
-    def attentions(
-        self, params: Any, source: jax.Array, decoder_input: jax.Array
-    ) -> tuple[LayerAttention, ...]:
+    def attentions_in(
+        self, tree: Any, source: jax.Array, decoder_input: jax.Array
+    ) -> Iterator[LayerAttention]:
         """Every layer's attentions: the encoder's first, then the decoder's, from below."""
-        tree = self.sown_attention(params, source, decoder_input)
         words = source != PAD
         queries = queries_of(decoder_input, words)
         causal = jnp.tril(jnp.ones((queries.shape[1],) * 2, bool))
-        found: list[LayerAttention] = []
+        own, across = queries[:, None, :, None] & causal[None, None], pairs(queries, words)
         for number in range(self.num_encoder_layers):
-            found += layer_attentions(tree, pairs(words, words), f"encoder_layers_{number}")
+            yield from layer_attentions(tree, pairs(words, words), f"encoder_layers_{number}")
         for number in range(self.num_decoder_layers):
             name = f"decoder_layers_{number}"
-            mask = queries[:, None, :, None] & causal[None, None]
-            found += layer_attentions(tree, mask, name, "self_attention")
-            found += layer_attentions(tree, pairs(queries, words), name, "cross_attention")
-        return tuple(found)
+            yield from layer_attentions(tree, own, name, "self_attention")
+            yield from layer_attentions(tree, across, name, "cross_attention", to_source=True)
 
     def setup(self) -> None:
         """Make every layer its own parts, and fill what it leaves to the model."""
@@ -145,10 +130,6 @@ class Transformer(SequenceModel):
         """Make one, two or three tables [V, D]: of source words, of target words, of the output."""
 
         def table(name: str, words: int | None) -> jax.Array:
-            if words is None:
-                raise ValueError(
-                    "a model's vocabularies must be numbers before it is used; got None"
-                )
             return self.param(name, nn.initializers.normal(self.width**-0.5), (words, self.width))
 
         self.target_embedding = table("embedding", self.vocabulary)
@@ -203,9 +184,12 @@ class Transformer(SequenceModel):
 
     def _check_length(self, length: int) -> None:
         """Refuse more words than there are positions: a step alone sees one position only."""
-        words = jnp.full((1, length), PAD)
-        position = jnp.arange(length)[None]
-        self._embed(self.target_embedding, words, position, deterministic=True)
+        limit = self.max_length("target")
+        if limit is not None and length > limit.words:
+            raise UserError(
+                f"a search wants room for {length} words; the model takes at most {limit.words} "
+                f"({limit.path})"
+            )
 
     def step(
         self, constants: Any, cache: Any, state: BeamState, word: jax.Array, step: jax.Array

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 from flax import linen as nn
 
-from attnjax.attention.attention import AttentionBase
+from attnjax.attention.attention import AttentionBase, Mixer
 from attnjax.attention.mask import Causal, Mask, Padding
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions
@@ -98,14 +98,14 @@ class EncoderLayer(nn.Module):
     """Self-attention, then the feed-forward network.
 
     Attributes:
-        self_attention: over the source.
+        self_attention: over the source; or another mixer of its places, such as a convolution.
         feed_forward: after it.
         residual: where the norm stands, and which it is; None: the model's.
         dropout: on what each sub-layer adds; None: the model's.
         remat: which arrays training keeps for the layer's gradient; None: all.
     """
 
-    self_attention: AttentionBase = field(default_factory=MultiHead)
+    self_attention: Mixer = field(default_factory=MultiHead)
     feed_forward: FeedForwardBase = field(default_factory=FeedForward)
     residual: Residual | None = None
     dropout: DropoutRate | None = None
@@ -134,7 +134,7 @@ class EncoderLayer(nn.Module):
         self, x: jax.Array, mask: Mask, counted: jax.Array | None, *, deterministic: bool
     ) -> jax.Array:
         seen = self.self_attention_residual.pre(x, counted)
-        change = self.self_attention(seen, seen, seen, mask, deterministic=deterministic)
+        change = self.self_attention(seen, mask=mask, deterministic=deterministic)
         change = self.drop(change, deterministic=deterministic)
         x = self.self_attention_residual.post(x, change, counted)
         seen = self.feed_forward_residual.pre(x, counted)

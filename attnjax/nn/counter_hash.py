@@ -15,6 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from attnjax.nn.axes import DATA, inside
+
 
 def bits(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     """Random bits: uint32 of a shape.
@@ -72,10 +74,9 @@ def _examples(count: int) -> jax.Array:
     numbers, rows = jnp.arange(count, dtype=jnp.uint32), count
     if (part := _part.get()) is not None:
         numbers, rows = numbers + part.first, part.rows
-    try:
-        return numbers + jax.lax.axis_index("data").astype(jnp.uint32) * np.uint32(rows)
-    except NameError:  # no axis "data": one device has the global batch
+    if not inside(DATA):  # one device has the global batch
         return numbers
+    return numbers + jax.lax.axis_index(DATA).astype(jnp.uint32) * np.uint32(rows)
 
 
 def _hash(x: jax.Array) -> jax.Array:

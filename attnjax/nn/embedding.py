@@ -3,6 +3,8 @@
 import jax
 import jax.numpy as jnp
 
+from attnjax.nn.dtypes import wide
+
 
 def lookup(table: jax.Array, words: jax.Array) -> jax.Array:
     """table[words]; the table's gradient is summed in float32 or wider, and then rounded once.
@@ -17,7 +19,7 @@ def lookup(table: jax.Array, words: jax.Array) -> jax.Array:
     Returns:
         [..., D], of the table's dtype.
     """
-    if table.dtype == _wide(table.dtype):
+    if table.dtype == wide(table):
         return table[words]
     return _lookup(table, words)
 
@@ -33,14 +35,8 @@ def _forward(table: jax.Array, words: jax.Array):
 
 def _backward(kept: tuple[jax.Array, jax.Array], gradient: jax.Array):
     table, words = kept
-    wide = _wide(table.dtype)
-    total = jnp.zeros(table.shape, wide).at[words].add(gradient.astype(wide))
+    total = jnp.zeros(table.shape, wide(table)).at[words].add(gradient.astype(wide(table)))
     return total.astype(table.dtype), None
 
 
 _lookup.defvjp(_forward, _backward)
-
-
-def _wide(dtype: jnp.dtype) -> jnp.dtype:
-    """The dtype of sums: float32 or wider."""
-    return jnp.promote_types(dtype, jnp.float32)

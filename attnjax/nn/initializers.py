@@ -12,11 +12,11 @@ from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
-from flax import traverse_util
 
 from attnjax.config.constraints import PositiveFloat, PositiveInt, SetByOwner
 from attnjax.errors import UserError
 from attnjax.nn.parameter_kinds import kind_of
+from attnjax.nn.paths import flat, unflat
 
 ADDED = ".out.kernel"
 """The end of the name of a linear map whose result a sub-layer adds to its input."""
@@ -186,11 +186,11 @@ def draw_parameters(initializer: Initializer, key: jax.Array, params: Any) -> An
     Raises:
         UserError: the initializer does not fit the model.
     """
-    defaults = traverse_util.flatten_dict(params, sep=".")
+    defaults = flat(params)
     initializer = initializer.fit([*defaults])
     keys = jax.random.split(key, len(defaults))
     drawn = {
         name: initializer.draw(own, name, default) if kind_of(name).trained else default
         for own, (name, default) in zip(keys, defaults.items(), strict=True)
     }
-    return traverse_util.unflatten_dict(drawn, sep=".")
+    return unflat(drawn)

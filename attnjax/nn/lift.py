@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 from flax import linen as nn
 
+from attnjax.nn.axes import HEADS
+from attnjax.nn.paths import flat
 from attnjax.nn.remat import Remat
 
 PARAMETERS = "params"
@@ -65,6 +67,18 @@ def sow(module: nn.Module, collection: str, name: str, value: Any) -> None:
         module.sow(collection, name, value)
 
 
+def sown(variables: Any, collection: str, name: str) -> list[Any]:
+    """The values sown to a collection under a name, the first of each module.
+
+    Args:
+        variables: the collections that a call with `mutable` returned.
+        collection: as in `sow`.
+        name: as in `sow`.
+    """
+    values = flat(variables.get(collection, {}))
+    return [value[0] for path, value in values.items() if path.rpartition(".")[2] == name]
+
+
 def vmap_heads(function: Callable, in_axes: Any, out_axes: Any) -> Callable:
     """`nn.vmap` over the axis "heads": each head has its own parameters, keys and sown values.
 
@@ -74,7 +88,7 @@ def vmap_heads(function: Callable, in_axes: Any, out_axes: Any) -> Callable:
         function,
         in_axes=in_axes,
         out_axes=out_axes,
-        axis_name="heads",
+        axis_name=HEADS,
         split_rngs={"coin": False, nn.DenyList("coin"): True},
         variable_axes={PARAMETERS: 0, OTHERS: 1},
     )

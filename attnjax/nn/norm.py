@@ -14,6 +14,8 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.config.constraints import DropoutRate, PositiveFloat
+from attnjax.nn.axes import DATA, inside
+from attnjax.nn.dtypes import widen
 from attnjax.nn.parameter_kinds import Kind, declare
 
 declare(Kind.RUNNING, "running_mean", "running_variance")
@@ -121,7 +123,7 @@ class BatchNorm(Norm):
         )
         scale = self.param("scale", nn.initializers.ones, width)
         bias = self.param("bias", nn.initializers.zeros, width)
-        wide = x.astype(jnp.promote_types(x.dtype, jnp.float32))
+        wide = widen(x)
         if counted is None:
             moments = running
         else:
@@ -153,11 +155,8 @@ def batch_moments(x: jax.Array, counted: jax.Array) -> Moments:
 
 
 def _sum_over_devices[T](sums: T) -> T:
-    """The sums of all devices' batches; where no axis "data" is named there is one batch."""
-    try:
-        return jax.lax.psum(sums, "data")
-    except NameError:
-        return sums
+    """The sums of all devices' batches."""
+    return jax.lax.psum(sums, DATA) if inside(DATA) else sums
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))

@@ -17,6 +17,7 @@ from attnjax.data.files import find_file
 from attnjax.decoding.beam import Beam
 from attnjax.decoding.generate import EXTRA
 from attnjax.decoding.greedy import Greedy
+from attnjax.decoding.label import Label
 from attnjax.decoding.search import Search
 from attnjax.errors import UserError, unknown
 from attnjax.evaluation.measurement import MetricKey
@@ -248,7 +249,7 @@ def _search(own: Search, beam: int | None) -> Search:
     """
     if beam is None:
         return own
-    if own.finds_label:
+    if isinstance(own, Label):
         raise UserError("--beam is for sentences; this run answers with one label")
     if isinstance(own, Beam):
         return replace(own, size=beam)

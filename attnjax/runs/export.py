@@ -18,11 +18,9 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import jax
 import numpy as np
-from flax import traverse_util
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
@@ -31,6 +29,7 @@ from attnjax.config.serialize import own_names
 from attnjax.data.vocabularies import SIDES, load_vocabularies
 from attnjax.errors import UserError
 from attnjax.files import write_atomically
+from attnjax.nn.paths import flat, unflat
 from attnjax.runs.imported import write_imported
 from attnjax.runs.initial_parameters import params_digest
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read
@@ -78,9 +77,7 @@ def export(folder: Path, file: Path, *, last: int | None = None) -> int:
         "step": str(latest_step(folder)),
         "parameters": params_digest(params),
     }
-    arrays: dict[str, Any] = dict(
-        traverse_util.flatten_dict(jax.tree.map(np.ascontiguousarray, params), sep=".")
-    )
+    arrays = flat(jax.tree.map(np.ascontiguousarray, params))
     try:
         # not `save_file`, which keeps the file from everybody but its owner
         write_atomically(file, save(arrays, with_digest(texts)))
@@ -153,7 +150,7 @@ def _params(arrays: Mapping[str, np.ndarray], file: Path) -> Any:
         inside_another = any(".".join(above[: n + 1]) in arrays for n in range(len(above)))
         if inside_another or not all(map(folder_name, name.split("."))):
             raise UserError(f"{file} is damaged: {name!r} is the path of no parameter")
-    return traverse_util.unflatten_dict(dict(arrays), sep=".")
+    return unflat(dict(arrays))
 
 
 def _write_files(run: Path, texts: Mapping[str, str], file: Path) -> None:

@@ -1,20 +1,20 @@
 """Initial parameters from a trained run: `Experiment.initial_parameters_from`."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
-from flax import traverse_util
 
 from attnjax.config.record import read_record
 from attnjax.data.vocabularies import SIDES, Vocabularies, load_vocabularies
 from attnjax.data.vocabulary import LabelVocabulary
 from attnjax.errors import UserError, first_line
 from attnjax.experiment import Experiment
+from attnjax.nn.paths import flat, named
 from attnjax.runs.manifest import CONFIG, read
 from attnjax.runs.run_folder import INITIAL, RESULT, VOCABULARY
 from attnjax.runs.sealed import read_sealed, write_sealed
@@ -22,9 +22,6 @@ from attnjax.runs.trained import result_params
 from attnjax.training.checkpoint import has_checkpoints
 from attnjax.training.run_state import Run
 from attnjax.training.train_setup import TrainSetup
-
-SHOWN = 6
-"""The most names of parameters in a sentence."""
 
 
 def source_of(experiment: Experiment, seed: int, above: Path) -> Path:
@@ -117,7 +114,7 @@ def with_initial_parameters(
     """
     if experiment.initial_parameters_from is None:
         return setup, ""
-    shapes = _flat(setup.state_shapes().params)
+    shapes = flat(setup.state_shapes().params)
     initial: dict[int, dict[str, np.ndarray]] = {}
     said = ""
     for run in runs:
@@ -126,20 +123,20 @@ def with_initial_parameters(
         params = result_params(source, read(source))
         taken = {
             name: value
-            for name, value in _flat(params).items()
+            for name, value in flat(params).items()
             if name in shapes and shapes[name].shape == value.shape
         }
         drawn = [name for name in shapes if name not in taken]
         if not taken:
             raise UserError(
                 f"initial_parameters_from: no parameter of {source} has the path and shape of one "
-                f"of this {type(experiment.model).__name__}; it has {_listed(_flat(params))}"
+                f"of this {type(experiment.model).__name__}; it has {named(sorted(flat(params)))}"
             )
         _record(run.folder, source, params_digest(params), [*taken], drawn)
         initial[run.seed] = taken
         said = said or (
             f"begins with {len(taken)} of {len(shapes)} parameters from {source}"
-            + (f"; drawn: {_listed(drawn)}" if drawn else "")
+            + (f"; drawn: {named(sorted(drawn))}" if drawn else "")
         )
     return replace(setup, initial=initial), said
 
@@ -169,20 +166,9 @@ def _record(
     write_sealed(path, asdict(content))
 
 
-def _flat(params: Any) -> Mapping[str, Any]:
-    """Each parameter by its path: "encoder.layers_0.feed_forward.out.kernel"."""
-    return traverse_util.flatten_dict(params, sep=".")
-
-
-def _listed(names: Iterable[str]) -> str:
-    names = sorted(names)
-    rest = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + rest
-
-
 def params_digest(params: Any) -> str:
     """The SHA-256 of parameters and their paths."""
     total = hashlib.sha256()
-    for name, value in sorted(_flat(jax.tree.map(np.asarray, params)).items()):
+    for name, value in sorted(flat(jax.tree.map(np.asarray, params)).items()):
         total.update(f"{name} {value.dtype} {value.shape}\n".encode() + value.tobytes())
     return total.hexdigest()

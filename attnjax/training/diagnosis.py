@@ -9,9 +9,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import traverse_util
 
 from attnjax.data.batching import Batch
+from attnjax.nn.paths import flat, named
 from attnjax.nn.watched_outputs import watched_outputs
 from attnjax.training.settings import Recipe
 from attnjax.training.step import State, cast
@@ -39,7 +39,7 @@ class Diagnosis:
 
     def __str__(self) -> str:
         if self.params:
-            return f"parameters are not finite before the step: {_listed(self.params)}"
+            return f"parameters are not finite before the step: {named(self.params, 3)}"
         loss = f"the loss is {self.loss:.4g}"
         if self.outputs:
             return f"it arises in the output of the module {self.outputs[0]}; {loss}"
@@ -48,7 +48,7 @@ class Diagnosis:
         if self.gradients:
             return (
                 f"it arises in the gradient: {loss}, and the gradients of these parameters are not "
-                f"finite: {_listed(self.gradients)}"
+                f"finite: {named(self.gradients, 3)}"
             )
         return f"all is finite: {loss}"
 
@@ -124,10 +124,4 @@ def _outputs(state: State, batch: Batch, recipe: Recipe) -> Mapping[str, Kinds]:
 
 def _not_finite(tree: Any) -> tuple[str, ...]:
     """The paths of the arrays that are not finite."""
-    flat: dict[str, Any] = traverse_util.flatten_dict(tree, sep=".")
-    return tuple(name for name, array in flat.items() if not np.isfinite(array).all())
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    rest = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + rest
+    return tuple(name for name, array in flat(tree).items() if not np.isfinite(array).all())

@@ -17,12 +17,10 @@ import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from attnjax.errors import UserError
+from attnjax.nn.axes import DATA
 from attnjax.nn.platform import compiled_for, platform_of
 from attnjax.training import hosts
 from attnjax.training.step import OverDevices
-
-AXIS = "data"
-"""The name of the axis of devices."""
 
 WHOLE = -1
 """The axis of an array that is not divided."""
@@ -66,7 +64,7 @@ def devices(how: How, *, rows: int, seeds: bool) -> "Devices":
 
 def together(used: Sequence[Any], how: How, *, seeds: bool) -> "Devices":
     """These devices of JAX; for those of another machine a step can be compiled only."""
-    mesh = Mesh(np.asarray(used), (AXIS,), axis_types=(AxisType.Auto,))
+    mesh = Mesh(np.asarray(used), (DATA,), axis_types=(AxisType.Auto,))
     return {"mesh": Meshed, "pmap": Mapped, "fsdp": Divided}[how](mesh, seeds)
 
 
@@ -179,7 +177,7 @@ class Meshed(Devices):
         return self._sharding()
 
     def _rows_axes(self) -> PartitionSpec:
-        return PartitionSpec(None, AXIS) if self.seeds else PartitionSpec(AXIS)
+        return PartitionSpec(None, DATA) if self.seeds else PartitionSpec(DATA)
 
     def fetch(self, tree: Any) -> Any:
         return tree if hosts.count() == 1 else jax.tree.map(lambda x: x.addressable_data(0), tree)
@@ -211,7 +209,7 @@ class Divided(Meshed):
         over_rows = partial(
             jax.shard_map,
             mesh=self.mesh,
-            in_specs=(PartitionSpec(), PartitionSpec(AXIS)),
+            in_specs=(PartitionSpec(), PartitionSpec(DATA)),
             check_vma=False,
         )
         shapes = jax.eval_shape(over_rows(function, out_specs=PartitionSpec()), held, batch)
@@ -219,8 +217,8 @@ class Divided(Meshed):
 
         def add(x: jax.Array, axis: int) -> jax.Array:
             if axis == WHOLE:
-                return jax.lax.psum(x, AXIS)
-            return jax.lax.psum_scatter(x, AXIS, scatter_dimension=axis, tiled=True)
+                return jax.lax.psum(x, DATA)
+            return jax.lax.psum_scatter(x, DATA, scatter_dimension=axis, tiled=True)
 
         def summed(held: Any, rows: Any) -> T:
             return jax.tree.map(add, function(held, rows), axes)
@@ -257,7 +255,7 @@ def _same(x: jax.Array) -> jax.Array:
 
 
 def _along(axis: int) -> PartitionSpec:
-    return PartitionSpec() if axis == WHOLE else PartitionSpec(*(None,) * axis, AXIS)
+    return PartitionSpec() if axis == WHOLE else PartitionSpec(*(None,) * axis, DATA)
 
 
 class Mapped(Devices):
@@ -287,7 +285,7 @@ class Mapped(Devices):
     def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:
         return jax.pmap(
             self._known(step, _sum_here),
-            axis_name=AXIS,
+            axis_name=DATA,
             devices=list(self.mesh.devices),
             donate_argnums=0 if donate else (),
         )
@@ -309,12 +307,12 @@ class Mapped(Devices):
 
     def _own(self) -> NamedSharding:
         """An array with a leading axis of this process's devices."""
-        return NamedSharding(self.mesh.local_mesh, PartitionSpec(AXIS))
+        return NamedSharding(self.mesh.local_mesh, PartitionSpec(DATA))
 
 
 def _sum_here[T](function: Callable[[Any, Any], T], held: Any, batch: Any) -> T:
     """The sum over all devices, in a program in which each has its own rows of the batch."""
-    return jax.lax.psum(function(held, batch), AXIS)
+    return jax.lax.psum(function(held, batch), DATA)
 
 
 def _put(tree: Any, sharding: NamedSharding) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import traverse_util
 
+from attnjax.nn.paths import flat, named
 from attnjax.training.run_progress import RunProgress
 from attnjax.training.step import State
 
@@ -85,7 +85,10 @@ def difference(saved: Any, wanted: Any) -> str | None:
         saved: the parameters of a checkpoint, or anything that has their shapes.
         wanted: those of the model.
     """
-    ours, theirs = _shape_of_each(wanted), _shape_of_each(saved)
+    ours, theirs = (
+        {name: tuple(leaf.shape) for name, leaf in flat(params).items()}
+        for params in (wanted, saved)
+    )
     clauses = [
         *_clauses("not saved", sorted(ours.keys() - theirs.keys()), ours),
         *_clauses("not in the model", sorted(theirs.keys() - ours.keys()), theirs),
@@ -102,20 +105,12 @@ def difference(saved: Any, wanted: Any) -> str | None:
 def _clauses(what: str, names: list[str], shapes: dict[str, tuple[int, ...]]) -> Iterator[str]:
     """One clause for all parameters of one side."""
     if names:
-        listed = ", ".join(f"{name} {_drawn(shapes[name])}" for name in names[:SHOWN])
-        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        yield f"{what}: {listed}{more}"
+        yield f"{what}: {named([f'{name} {_drawn(shapes[name])}' for name in names], SHOWN)}"
 
 
 def shapes(tree: Any) -> list[tuple[int, ...]]:
     """The shapes of all arrays in a tree, sorted: the kinds of its nodes do not matter."""
     return sorted(tuple(leaf.shape) for leaf in jax.tree.leaves(tree))
-
-
-def _shape_of_each(params: Any) -> dict[str, tuple[int, ...]]:
-    """The shape of each parameter by its path: "encoder.layers_0.feed_forward.out.kernel"."""
-    flat: dict[str, Any] = dict(traverse_util.flatten_dict(params, sep="."))
-    return {name: tuple(leaf.shape) for name, leaf in flat.items()}
 
 
 def _drawn(shape: tuple[int, ...]) -> str:

@@ -8,9 +8,10 @@ from typing import Any, Protocol
 import jax
 import jax.numpy as jnp
 import optax
-from flax import struct, traverse_util
+from flax import struct
 
 from attnjax.nn.parameter_kinds import keep_untrained, map_by_kind, trained_only
+from attnjax.nn.paths import flat, unflat
 from attnjax.training.accumulation import accumulate
 from attnjax.training.not_finite import skip_unless_finite
 from attnjax.training.objectives.base import Totals
@@ -62,9 +63,9 @@ def initial_state(
     variables = recipe.model.init(key, source, target, deterministic=True)
     params = variables.get("params", {})  # a model may have none
     if given:
-        drawn: dict[str, Any] = traverse_util.flatten_dict(params, sep=".")
+        drawn = flat(params)
         taken = {name: jnp.asarray(given[name], drawn[name].dtype) for name in given}
-        params = traverse_util.unflatten_dict(drawn | taken, sep=".")
+        params = unflat(drawn | taken)
     optimizer = recipe.optimizer.make().init(params)
     return State(jnp.zeros((), jnp.int32), params, optimizer, recipe.objective.initial(), key)
 

@@ -215,5 +215,5 @@ def test_what_cannot_be_copied_is_refused_before_it_is_trained():
     fixed = Seq2Seq(width=4, encoder=encoder, decoder=decoder).with_vocabularies(
         *corpus.vocabularies.sizes
     )
-    with pytest.raises(UserError, match="an alignment needs exactly one attention"):
+    with pytest.raises(UserError, match="an alignment needs attention to the source"):
         CopyUnknown().check(fixed, corpus)

@@ -137,9 +137,9 @@ def test_a_tag_is_wanted_for_each_symbol():
 
 
 def test_what_is_no_text_with_labels_is_refused():
-    with pytest.raises(UserError, match="BertClassifier wants words and labels, .* None target"):
+    with pytest.raises(UserError, match="BertClassifier wants a vocabulary .* None target"):
         BertClassifier().with_vocabularies(7, None)
-    with pytest.raises(UserError, match="BertPretraining wants text"):
+    with pytest.raises(UserError, match="BertPretraining wants a vocabulary of source; got None"):
         MODEL.with_vocabularies(None, 6)
     model, params = BertClassifier(bert=MODEL.bert).with_vocabularies(len(ORDER) - 1, 7), {}
     with pytest.raises(UserError, match="one label to a text, .* got 2"):

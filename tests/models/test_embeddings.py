@@ -82,5 +82,5 @@ def test_shared_embeddings_refuse_two_vocabularies_and_models_of_text_refuse_non
     with pytest.raises(UserError, match="want one vocabulary .* got 20 source and 12 target"):
         small().with_vocabularies(20, 12)
     for embeddings in TABLES:
-        with pytest.raises(UserError, match="text on both sides; got None source and 12 target"):
+        with pytest.raises(UserError, match="source and target; got None source and 12"):
             vary(small(), {"embeddings": embeddings}).with_vocabularies(None, 12)

@@ -120,7 +120,7 @@ def test_other_queries_are_refused_in_training():
 
 def test_text_is_refused():
     assert MODEL.with_vocabularies(None, None) == MODEL
-    with pytest.raises(UserError, match="KernelRegression wants points"):
+    with pytest.raises(UserError, match="KernelRegression wants a vocabulary of neither side"):
         MODEL.with_vocabularies(11, 11)
 
 

@@ -7,12 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnjax.attention.attention import AttentionBase
 from attnjax.attention.mask import Causal, Padding
+from attnjax.config.vary import vary
 from attnjax.errors import UserError
 from attnjax.models.rnn_cells import Elman
 from attnjax.models.sequence_layers import Convolution, Recurrence, SequenceLayer
 from attnjax.models.transformer import Transformer
-from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer
+from attnjax.models.transformer_layers import EncoderLayer
 from tests.models import recurrence_oracle
 
 LAYERS = (Convolution(), Convolution(kernel_width=5, dilation=2), Recurrence(cell=Elman()))
@@ -58,7 +60,7 @@ def recurrence(layer: Recurrence, params: dict, x: np.ndarray) -> np.ndarray:
 def test_a_layer_is_its_equation_of_every_text_without_its_padding(layer, float64):
     x = X.astype(float)
     params = parameters(layer, x)
-    found = layer.apply({"params": params}, x, x, x, Padding(PRESENT), deterministic=True)
+    found = layer.apply({"params": params}, x, mask=Padding(PRESENT), deterministic=True)
     oracle = convolution if isinstance(layer, Convolution) else recurrence
     plain = jax.tree.map(np.asarray, params)
     for row, length in enumerate(LENGTHS):
@@ -71,7 +73,7 @@ def test_no_gradient_reaches_padding(layer):
     params = parameters(layer, X)
 
     def loss(x):
-        y = layer.apply({"params": params}, x, x, x, Padding(PRESENT), deterministic=True)
+        y = layer.apply({"params": params}, x, mask=Padding(PRESENT), deterministic=True)
         return (jnp.where(PRESENT[..., None], y, 0) ** 2).sum()
 
     gradient = jax.grad(loss)(X)
@@ -80,22 +82,15 @@ def test_no_gradient_reaches_padding(layer):
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=repr)
-def test_what_needs_another_sequence_or_another_mask_is_refused_by_name(layer):
+def test_it_is_no_attention_and_honors_no_other_mask(layer):
     name = type(layer).__name__
     with pytest.raises(UserError, match=f"{name} can leave out padding, .* got Causal"):
-        layer.init(jax.random.key(0), X, X, X, Causal(), deterministic=True)
-    alone = f"{name} is a layer over one sequence and attends to no other"
-    with pytest.raises(UserError, match=alone):
-        layer.init(jax.random.key(0), X, X + 1, deterministic=True)
-    for decoder in (DecoderLayer(cross_attention=layer), DecoderLayer(self_attention=layer)):
-        model = Transformer(
-            width=8, vocabulary=9, source_vocabulary=9, decoder_layer=decoder, num_decoder_layers=1
-        )
-        words = jnp.full((1, 3), 5)
-        with pytest.raises(UserError, match=name):
-            jax.eval_shape(
-                lambda: model.init(jax.random.key(0), words, words, deterministic=True)  # noqa: B023
-            )
+        layer.init(jax.random.key(0), X, mask=Causal(), deterministic=True)
+    assert not isinstance(layer, AttentionBase)
+    for place in ("cross_attention", "self_attention"):
+        with pytest.raises(UserError, match=f"decoder_layer.{place}: wanted Attention.*{name}"):
+            vary(Transformer(), {f"decoder_layer.{place}": layer})
+    assert vary(Transformer(), {"encoder_layer.self_attention": layer})
 
 
 def test_an_odd_width_has_no_halves():

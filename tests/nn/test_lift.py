@@ -7,7 +7,16 @@ import pytest
 from flax import linen as nn
 
 from attnjax.attention.multihead import MultiHead
-from attnjax.nn.lift import clone_template, inherit, inherited, scan_time, vmap_beams, vmap_heads
+from attnjax.nn.lift import (
+    clone_template,
+    inherit,
+    inherited,
+    scan_time,
+    sow,
+    sown,
+    vmap_beams,
+    vmap_heads,
+)
 
 B, S, D = 3, 5, 3
 X = np.random.default_rng(0).normal(size=(B, S, D)).astype(np.float32)
@@ -125,3 +134,21 @@ def test_time_keeps_every_collection_and_draws_anew_at_every_step(direction):
     assert len(np.unique(noise)) == noise.size
     # The coin is tossed once for all of time.
     np.testing.assert_array_equal(coin, np.broadcast_to(coin[:, :1], coin.shape))
+
+
+def test_what_is_sown_is_read_by_its_name():
+    class Sower(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            sow(self, "kept", "double", 2 * x)
+            sow(self, "kept", "other", x)
+            return x
+
+    class Both(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            return Sower(name="second")(Sower(name="first")(x) + 1)
+
+    _, seen = Both().apply({}, jnp.ones(()), mutable=["kept"])
+    assert [float(value) for value in sown(seen, "kept", "double")] == [2, 4]
+    assert sown(seen, "kept", "none") == sown(seen, "others", "double") == []

@@ -18,6 +18,7 @@ from jax.tree_util import Partial
 
 from attnjax.attention.mask import Mask
 from attnjax.attention.position import Positions
+from attnjax.nn.dtypes import wide, widen
 
 type Number = Any
 """The index of a tile or a group, a Python or a traced integer."""
@@ -143,13 +144,13 @@ def _contexts(
 
     def group(number: Number) -> tuple[jax.Array, jax.Array]:
         own, share = _of_group(size, where, number), partial(_share, size, number)
-        q, k, v = plan.scale * share(_wide(query)), share(key), share(value)
-        added = _all_wide(share(bias))
+        q, k, v = plan.scale * share(widen(query)), share(key), share(value)
+        added = jax.tree.map(widen, share(bias))
 
         def update(old: list[jax.Array], i: Number, j: Number, masked: bool) -> list[jax.Array]:
             highest, total, context = old
             row, column = _cutters(plan, i, j)
-            logits = jnp.einsum("gtk,gsk->gts", row(q), _wide(column(k)))
+            logits = jnp.einsum("gtk,gsk->gts", row(q), widen(column(k)))
             if added is not None:
                 logits += _bias(plan, own, added, row(q), i, j)
             if masked:
@@ -158,13 +159,13 @@ def _contexts(
             # A row without a key so far has no highest logit; any finite number will do.
             level = jnp.where(higher == -jnp.inf, 0, higher)
             weights, decay = jnp.exp(logits - level), jnp.exp(highest - level)
-            more = jnp.einsum("gts,gsv->gtv", weights, _wide(column(v)))
+            more = jnp.einsum("gts,gsv->gtv", weights, widen(column(v)))
             total = total * decay + weights.sum(-1, keepdims=True)
             return [higher, total, context * decay + more]
 
-        wide = jnp.zeros((*q.shape[:-1], v.shape[-1]), _wide(v).dtype)
-        column = wide[..., :1]
-        start = [jnp.full_like(column, -jnp.inf), column, wide]
+        zeros = jnp.zeros((*q.shape[:-1], v.shape[-1]), wide(v))
+        column = zeros[..., :1]
+        start = [jnp.full_like(column, -jnp.inf), column, zeros]
         highest, total, context = _over(plan, own, update, start, [("query", 1)] * 3)
         empty = total == 0
         context = context / jnp.where(empty, 1, total)
@@ -203,23 +204,23 @@ def _slopes(
 
     def group(number: Number) -> tuple[Any, ...]:
         own, share = _of_group(size, where, number), partial(_share, size, number)
-        q, k, v, d = plan.scale * share(_wide(query)), share(key), share(value), share(_wide(slope))
-        added, levels = _all_wide(share(bias)), _turned(share(level))
-        inner = (d * _wide(share(context))).sum(-1)[:, None]
+        q, k, v, d = plan.scale * share(widen(query)), share(key), share(value), share(widen(slope))
+        added, levels = jax.tree.map(widen, share(bias)), _turned(share(level))
+        inner = (d * widen(share(context))).sum(-1)[:, None]
         k_turned = _turned(k)
 
         def update(old: list[Any], i: Number, j: Number, masked: bool) -> list[Any]:
             by_query, by_key, by_value, by_bias = old
             row, column = _cutters(plan, i, j)
-            logits = jnp.einsum("gsk,gtk->gst", _wide(column(k)), row(q))
+            logits = jnp.einsum("gsk,gtk->gst", widen(column(k)), row(q))
             if added is not None:
                 logits += _turned(_bias(plan, own, added, row(q), i, j))
             if masked:
                 logits = _forbid(logits, _turned(_allowed(plan, own, i, j)))
             weights = jnp.exp(logits - row(levels, axis=2))
-            by_weights = jnp.einsum("gsv,gtv->gst", _wide(column(v)), row(d))
+            by_weights = jnp.einsum("gsv,gtv->gst", widen(column(v)), row(d))
             by_logits = weights * (by_weights - row(inner, axis=2))
-            by_query += jnp.einsum("gks,gst->gkt", _wide(column(k_turned, axis=2)), by_logits)
+            by_query += jnp.einsum("gks,gst->gkt", widen(column(k_turned, axis=2)), by_logits)
             by_key += jnp.einsum("gst,gtk->gsk", by_logits, row(q))
             by_value += jnp.einsum("gst,gtv->gsv", weights, row(d))
             if added is not None:
@@ -231,7 +232,7 @@ def _slopes(
 
         start = [
             jnp.zeros_like(_turned(q)),
-            *(jnp.zeros_like(x, _wide(x).dtype) for x in (k, v)),
+            *(jnp.zeros_like(x, wide(x)) for x in (k, v)),
             jax.tree.map(jnp.zeros_like, added),
         ]
         slots = [("query", 2), ("key", 1), ("key", 1), (None, 0)]
@@ -295,14 +296,6 @@ def _cutters(plan: TilePlan, i: Number, j: Number) -> tuple[Callable[..., jax.Ar
 
 def _turned(x: jax.Array) -> jax.Array:
     return jnp.swapaxes(x, 1, 2)
-
-
-def _wide(x: jax.Array) -> jax.Array:
-    return x.astype(jnp.promote_types(x.dtype, jnp.float32))
-
-
-def _all_wide(bias: Partial | None) -> Partial | None:
-    return jax.tree.map(_wide, bias)
 
 
 def _share(size: int, number: Number, tree: Any) -> Any:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from annotated_types import MinLen
 
-from attnjax.attention.attention import AttentionBase
+from attnjax.attention.attention import Mixer
 from attnjax.config.constraints import PositiveInt
 from attnjax.config.vary import field_at, vary
 from attnjax.data.corpus import Corpus
@@ -91,16 +91,16 @@ class LayerCost(Measure):
         pairs = zip(self.keys(None), found, strict=True)
         return [Measurement(key, value) for key, value in pairs]
 
-    def _layer(self, model: Model) -> AttentionBase:
+    def _layer(self, model: Model) -> Mixer:
         _, layer = field_at(model, self.layer)
-        if not isinstance(layer, AttentionBase):
+        if not isinstance(layer, Mixer):
             raise UserError(
                 f"LayerCost.layer wants the path of a layer of self-attention; got {self.layer}, "
                 f"a {type(layer).__name__}"
             )
         return layer
 
-    def _path(self, layer: AttentionBase, length: int) -> float:
+    def _path(self, layer: Mixer, length: int) -> float:
         if self.growing is None:
             return maximum_path_length(lambda depth: layer, length, self.width)
         path, factor = self.growing
@@ -117,17 +117,17 @@ def exponent(sizes: Sequence[int], cost: Callable[[int], float]) -> float:
     return float(x @ (y - y[0]) / (x @ x))
 
 
-def flops(layer: AttentionBase, length: int, width: int) -> int:
+def flops(layer: Mixer, length: int, width: int) -> int:
     """Floating-point operations of the layer's matrix products, see `product_flops`."""
     return product_flops(*_call(layer, length, width))
 
 
-def chain(layer: AttentionBase, length: int, width: int) -> int:
+def chain(layer: Mixer, length: int, width: int) -> int:
     """The layer's longest chain of operations, see `sequential_operations`."""
     return sequential_operations(*_call(layer, length, width))
 
 
-def memory(layer: AttentionBase, length: int, width: int) -> int:
+def memory(layer: Mixer, length: int, width: int) -> int:
     """Bytes that the compiled layer and its gradient allot beside their arguments and results.
 
     Raises:
@@ -142,7 +142,7 @@ def memory(layer: AttentionBase, length: int, width: int) -> int:
     return found.temp_size_in_bytes
 
 
-def maximum_path_length(layer_at: Callable[[int], AttentionBase], length: int, width: int) -> float:
+def maximum_path_length(layer_at: Callable[[int], Mixer], length: int, width: int) -> float:
     """The number of steps of a signal between the farthest positions of a sequence, in a stack.
 
     A layer is a step, or as many as the steps of its longest loop: a recurrent layer hands a signal
@@ -167,18 +167,18 @@ def maximum_path_length(layer_at: Callable[[int], AttentionBase], length: int, w
     return math.inf
 
 
-def _call(layer: AttentionBase, length: int, width: int) -> tuple[Callable[..., Any], Any, Any]:
+def _call(layer: Mixer, length: int, width: int) -> tuple[Callable[..., Any], Any, Any]:
     """The layer as a function of its parameters and a sequence, and the shapes of both."""
     x = jax.ShapeDtypeStruct((1, length, width), jnp.float32)
     params = jax.eval_shape(lambda x: _init(layer, x), x)
     return lambda params, x: layer.apply(params, x, deterministic=True), params, x
 
 
-def _init(layer: AttentionBase, x: jax.Array) -> Any:
+def _init(layer: Mixer, x: jax.Array) -> Any:
     return layer.init(jax.random.key(0), x, deterministic=True, mutable=["params"])
 
 
-def _depends(layer: AttentionBase, length: int, width: int) -> np.ndarray:
+def _depends(layer: Mixer, length: int, width: int) -> np.ndarray:
     """Booleans [T, S]: whether output t depends on input s, by the gradient at a drawn sequence."""
     x, probe = (
         jax.random.normal(jax.random.key(seed), shape)

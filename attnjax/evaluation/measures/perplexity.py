@@ -15,7 +15,7 @@ from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement, MetricKey
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure
 from attnjax.evaluation.metric import Metric
-from attnjax.models.base import Model, SequenceModel
+from attnjax.models.base import Model, SymbolModel
 from attnjax.training.objectives.base import CrossEntropy
 
 SHAPES = 2
@@ -48,7 +48,7 @@ class Perplexity(Measure):
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
-        if not isinstance(model, SequenceModel) or corpus.vocabularies.target is None:
+        if not isinstance(model, SymbolModel) or corpus.vocabularies.target is None:
             raise UserError(
                 "Perplexity needs a model that predicts words, and targets that are text; got "
                 f"{type(model).__name__}"

@@ -15,7 +15,7 @@ from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement, MetricKey
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, Picture
 from attnjax.evaluation.metric import Metric
-from attnjax.models.base import Model, SequenceModel
+from attnjax.models.base import Model, SymbolModel
 from attnjax.training.objectives.squared_error import squared_error
 
 CELLS = 10
@@ -39,7 +39,7 @@ class RegressionError(Measure):
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
-        if isinstance(model, SequenceModel):
+        if isinstance(model, SymbolModel):
             raise UserError(
                 f"RegressionError wants a model that predicts numbers; got {type(model).__name__}"
             )

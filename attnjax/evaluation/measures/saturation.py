@@ -28,7 +28,8 @@ from attnjax.evaluation.measurement import Measurement, MetricKey, Moment
 from attnjax.evaluation.measures.alignment import shapes_of
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure
 from attnjax.evaluation.metric import Metric
-from attnjax.models.base import Model, SequenceModel
+from attnjax.models.base import Model, SymbolModel
+from attnjax.nn.dtypes import widen
 from attnjax.training.objectives.base import shifted
 
 NAMES = ("logit_variance", "weight_entropy", "jacobian_norm")
@@ -77,8 +78,7 @@ def jacobian_norm(weights: jax.Array, mask: jax.Array | None = None) -> jax.Arra
 
 
 def _prepare(array: jax.Array, mask: jax.Array | None) -> tuple[jax.Array, jax.Array]:
-    array = jnp.asarray(array)
-    array = array.astype(jnp.promote_types(array.dtype, jnp.float32))
+    array = widen(jnp.asarray(array))
     return array, jnp.broadcast_to(True if mask is None else mask, array.shape)
 
 
@@ -107,7 +107,7 @@ class Saturation(Measure):
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
-        found = isinstance(model, SequenceModel) and shapes_of(
+        found = isinstance(model, SymbolModel) and shapes_of(
             lambda *inputs: [attention.weights for attention in model.attentions(*inputs)],
             model,
             corpus.splits[SPLIT][0],

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from attnjax.config.constraints import DropoutRate
 from attnjax.data.special_tokens import START
 from attnjax.errors import UserError
-from attnjax.models.base import SequenceModel
+from attnjax.models.base import SymbolModel
 from attnjax.training.objectives.cross_entropy import cross_entropy
 
 type Totals = dict[str, tuple[jax.Array, jax.Array]]
@@ -69,7 +69,7 @@ class CrossEntropy(Objective):
     smoothing: DropoutRate = 0.1
 
     def check(self, model: Any) -> None:
-        if not isinstance(model, SequenceModel):
+        if not isinstance(model, SymbolModel):
             raise UserError(
                 f"{type(self).__name__} needs a sequence model; got {type(model).__name__}"
             )

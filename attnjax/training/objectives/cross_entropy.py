@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from attnjax.data.special_tokens import PAD
+from attnjax.nn.dtypes import wide
 from attnjax.nn.platform import platforms
 
 CHUNK = 512
@@ -68,7 +69,7 @@ def cross_entropy(
     """
     batch, length, width = hidden.shape
     tokens = batch * length
-    chunk = _chunk_size(tokens, table.shape[0], _wide(hidden.dtype))
+    chunk = _chunk_size(tokens, table.shape[0], wide(hidden))
     filler = -tokens % chunk
 
     def chunked(array: jax.Array, *tail: int) -> jax.Array:
@@ -87,7 +88,7 @@ def _sums(hidden: jax.Array, table: jax.Array, target: jax.Array, smoothing: flo
     def add(total: jax.Array, chunk: tuple[jax.Array, jax.Array]):
         return total + _chunk(*chunk, table, smoothing)[0], None
 
-    zero = jnp.zeros(3, _wide(hidden.dtype))
+    zero = jnp.zeros(3, wide(hidden))
     return tuple(jax.lax.scan(add, zero, (hidden, target))[0])
 
 
@@ -99,8 +100,7 @@ def _forward(hidden: jax.Array, table: jax.Array, target: jax.Array, smoothing: 
         table_gradient += product("nv,nd->vd", difference, chunk[0])
         return (total + sums, table_gradient), product("nv,vd->nd", difference, table)
 
-    wide = _wide(hidden.dtype)
-    zero = jnp.zeros(3, wide), jnp.zeros(table.shape, wide)
+    zero = jnp.zeros(3, wide(hidden)), jnp.zeros(table.shape, wide(hidden))
     (total, table_gradient), hidden_gradient = jax.lax.scan(add, zero, (hidden, target))
     gradients = hidden_gradient.astype(hidden.dtype), table_gradient.astype(table.dtype)
     return tuple(total), gradients
@@ -120,7 +120,7 @@ def _chunk(hidden: jax.Array, target: jax.Array, table: jax.Array, smoothing: fl
 
     The gradient is p - q with the smoothed target q. If it is not used, XLA does not compute it.
     """
-    logits = jnp.einsum("nd,vd->nv", hidden, table, preferred_element_type=_wide(hidden.dtype))
+    logits = jnp.einsum("nd,vd->nv", hidden, table, preferred_element_type=wide(hidden))
     live = (target != PAD).astype(logits.dtype)
     largest = logits.max(-1, keepdims=True)
     exponential = jnp.exp(logits - largest)
@@ -148,8 +148,3 @@ def _chunk_size(tokens: int, words: int, dtype: jnp.dtype) -> int:
         return min(CHUNK, tokens)
     most = max(1, LOGITS[platform] // (words * dtype.itemsize))
     return -(-tokens // -(-tokens // most))
-
-
-def _wide(dtype: jnp.dtype) -> jnp.dtype:
-    """The dtype of sums: float32 or wider."""
-    return jnp.promote_types(dtype, jnp.float32)

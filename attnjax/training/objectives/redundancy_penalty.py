@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from attnjax.config.constraints import DropoutRate, NonNegativeFloat
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
+from attnjax.nn.lift import sown
 from attnjax.training.objectives.base import CrossEntropy, Totals, features, shifted, streams
 
 
@@ -37,17 +38,11 @@ class RedundancyPenalty(CrossEntropy):
         self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
     ) -> Totals:
         del state
-        (hidden, table), sown = features(
+        (hidden, table), seen = features(
             model, params, batch.source, shifted(batch.target), streams(key), ["objective"]
         )
         totals = self.totals(hidden, table, batch.target)
-        found = [
-            values[-1]
-            for path, values in jax.tree_util.tree_leaves_with_path(
-                sown.get("objective", {}), is_leaf=lambda leaf: isinstance(leaf, tuple)
-            )
-            if path[-1] == jax.tree_util.DictKey("redundancy")
-        ]
+        found = sown(seen, "objective", "redundancy")
         if not found:
             raise UserError(
                 "RedundancyPenalty wants an attention with several hops, such as SelfAttentive; "

@@ -13,7 +13,7 @@ from attnjax.config.constraints import DropoutRate, NonNegativeFloat
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
 from attnjax.models.base import logits
-from attnjax.models.sown_attention import sown
+from attnjax.nn.lift import sown
 from attnjax.training.objectives.base import CrossEntropy, Totals, features, shifted, streams
 
 
@@ -77,8 +77,13 @@ class DoublyStochastic(CrossEntropy):
         totals = self.totals(hidden, table, batch.target)
         loss, tokens = totals["loss"]
         present = batch.target != PAD
-        weights = sown(seen.get("attention", {}))
-        weights = weights.reshape(*present.shape, -1, weights.shape[-1]).mean(2)
+        shown = sown(seen, "attention", "weights")
+        if len(shown) != 1:
+            raise UserError(
+                "DoublyStochastic needs a model with exactly one attention that shows its weights; "
+                f"this {type(model).__name__} has {len(shown)}"
+            )
+        weights = shown[0].reshape(*present.shape, -1, shown[0].shape[-1]).mean(2)
         there = present.any(-1).astype(loss.dtype)
         found = (coverage(weights, present) * there).sum()
         totals["coverage"] = found, there.sum()
@@ -145,10 +150,7 @@ class Reinforce(CrossEntropy):
 
 def _over_words(seen: Any, name: str, present: jax.Array) -> jax.Array:
     """The sum over words and heads of the values sown under a name, [B]."""
-    leaves = jax.tree_util.tree_leaves_with_path(
-        seen.get("objective", {}), is_leaf=lambda node: isinstance(node, tuple)
-    )
-    found = [values[0] for path, values in leaves if path[-1].key == name]
+    found = sown(seen, "objective", name)
     # a model that computes word by word sows [B, T, ..., 1]; one that computes all words at once
     # sows [B, H, T], which must not be taken for it if H equals T
     by_word = [

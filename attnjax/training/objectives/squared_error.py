@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 
 from attnjax.errors import UserError
-from attnjax.models.base import SequenceModel
+from attnjax.models.base import SymbolModel
+from attnjax.nn.dtypes import wide
 from attnjax.training.objectives.base import Objective, Totals, streams
 
 
@@ -21,12 +22,12 @@ def squared_error(predicted: jax.Array, target: jax.Array) -> tuple[jax.Array, j
     Returns:
         Two scalars of float32 or wider.
     """
-    wide = jnp.promote_types(jnp.result_type(predicted, target), jnp.float32)
+    dtype = wide(predicted, target)
     there = ~jnp.isnan(target)
     # the target is made finite first: the gradient of a branch not taken is multiplied by 0
-    difference = predicted.astype(wide) - jnp.where(there, target, 0).astype(wide)
+    difference = predicted.astype(dtype) - jnp.where(there, target, 0).astype(dtype)
     error = jnp.where(there, difference, 0) ** 2
-    return error.sum(), there.astype(wide).sum()
+    return error.sum(), there.astype(dtype).sum()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,7 @@ class SquaredError(Objective):
     """
 
     def check(self, model: Any) -> None:
-        if isinstance(model, SequenceModel):
+        if isinstance(model, SymbolModel):
             raise UserError(
                 f"SquaredError needs a model that predicts numbers; got {type(model).__name__}, "
                 "a model of sequences"

@@ -304,5 +304,5 @@ def test_models_that_do_not_show_what_is_wanted_are_refused(params):
     sides = np.array([[4, 5, END]], np.int32)
     batch = Batch(sides, sides)
     words = {"table": jnp.zeros((11, 4)), "Dense_0": {"kernel": jnp.eye(4), "bias": jnp.zeros(4)}}
-    with pytest.raises(UserError, match="the model has 0"):
+    with pytest.raises(UserError, match="exactly one attention .* this Toy has 0"):
         jax.eval_shape(lambda: slopes(DoublyStochastic(), Toy(), words, batch))
