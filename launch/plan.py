@@ -10,7 +10,7 @@ from attnjax.cli.command import RunsFolder
 from attnjax.errors import UserError
 from attnjax.experiment.load import ExperimentFile
 from attnjax.runs.initial_parameters import source_of
-from attnjax.runs.sweep import Sweep, unfinished_runs
+from attnjax.sweeps.plan import Sweep, unfinished_runs
 
 
 @dataclass(frozen=True, kw_only=True)

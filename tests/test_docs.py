@@ -91,6 +91,6 @@ def commands() -> list[str]:
 @pytest.mark.parametrize("words", commands())
 def test_every_run_that_is_written_down_can_be_planned(words, tmp_path, monkeypatch, capsys):
     """Its variants, settings and overrides are there; nothing is read, compiled or trained."""
-    monkeypatch.setattr("attnjax.runs.dry_run._corpus", lambda task: None)
+    monkeypatch.setattr("attnjax.sweeps.dry_run._corpus", lambda task: None)
     monkeypatch.chdir(tmp_path)
     assert main(["run", *shlex.split(words), "--dry-run"]) == 0, capsys.readouterr().err

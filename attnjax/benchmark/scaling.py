@@ -23,7 +23,7 @@ from rich.table import Table
 
 from attnjax.benchmark.train import SIZES, SMOOTHING, Size, batch, transformer
 from attnjax.errors import MachineError
-from attnjax.training import sharding
+from attnjax.training.devices import sharding
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam
 from attnjax.training.schedules import Constant

@@ -12,14 +12,14 @@ from attnjax.attention.multihead import MultiHead
 from attnjax.benchmark.workload import Prepared, Workload
 from attnjax.data.batching import Batch
 from attnjax.data.special_tokens import PAD
+from attnjax.evaluation.flops import product_flops
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.rnn_decoders import LuongDecoder
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer
-from attnjax.training import sharding
-from attnjax.training.flops import product_flops
+from attnjax.training.devices import sharding
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam
 from attnjax.training.schedules import Constant

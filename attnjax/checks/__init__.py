@@ -1,7 +1,5 @@
 """Checks of the properties that every attention and every model must have."""
 
-from attnjax.checks.attention import check_attention
-from attnjax.checks.finding import Finding
-from attnjax.checks.model import check_model
-
-__all__ = ["Finding", "check_attention", "check_model"]
+from attnjax.checks.attention import check_attention as check_attention
+from attnjax.checks.finding import Finding as Finding
+from attnjax.checks.model import check_model as check_model

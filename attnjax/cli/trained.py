@@ -9,7 +9,7 @@ from attnjax.config.override import Override
 from attnjax.errors import UserError, warn
 
 if TYPE_CHECKING:
-    from attnjax.runs.trained import Trained
+    from attnjax.trained.trained_run import Trained
 
 TRAINED = Overrides(
     of="RUN [RUN ...]",
@@ -58,9 +58,9 @@ class TrainedRuns:
                     "a trained run takes overrides of its search and of heads_out alone; "
                     f"got {each}"
                 )
-        from attnjax.runs.ensemble import ensemble
-        from attnjax.runs.evaluate import overridden
-        from attnjax.runs.trained import open_trained
+        from attnjax.trained.ensembles import ensemble
+        from attnjax.trained.evaluate import overridden
+        from attnjax.trained.trained_run import open_trained
 
         opened = [open_trained(folder, trust=self.trust) for folder in self.runs]
         runs = [overridden(run, heads) for run in opened]

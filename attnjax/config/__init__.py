@@ -1,34 +1,16 @@
 """Trees of parts (dataclasses, Linen modules): walk, vary, override, serialize, constraints."""
 
 from attnjax.config.constraints import (
-    DropoutRate,
-    NonNegativeFloat,
-    NonNegativeInt,
-    PositiveFloat,
-    PositiveInt,
-    Probability,
-    check_fields,
+    DropoutRate as DropoutRate,
+    NonNegativeFloat as NonNegativeFloat,
+    NonNegativeInt as NonNegativeInt,
+    PositiveFloat as PositiveFloat,
+    PositiveInt as PositiveInt,
+    Probability as Probability,
+    check_fields as check_fields,
 )
-from attnjax.config.override import Override, override
-from attnjax.config.parts import parts
-from attnjax.config.serialize import from_json, to_json
-from attnjax.config.vary import vary
-from attnjax.config.walk import differences, walk
-
-__all__ = [
-    "DropoutRate",
-    "NonNegativeFloat",
-    "NonNegativeInt",
-    "Override",
-    "PositiveFloat",
-    "PositiveInt",
-    "Probability",
-    "check_fields",
-    "differences",
-    "from_json",
-    "override",
-    "parts",
-    "to_json",
-    "vary",
-    "walk",
-]
+from attnjax.config.override import Override as Override, override as override
+from attnjax.config.parts import parts as parts
+from attnjax.config.serialize import from_json as from_json, to_json as to_json
+from attnjax.config.vary import vary as vary
+from attnjax.config.walk import differences as differences, walk as walk

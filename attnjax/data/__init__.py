@@ -6,124 +6,83 @@ few fixed shapes, NumPy arrays on the host. Nothing here imports JAX, and nothin
 before `load`.
 """
 
-from attnjax.data.batching import Batch, Batching, BatchPlan, in_order
+from attnjax.data.batching import (
+    Batch as Batch,
+    Batching as Batching,
+    BatchPlan as BatchPlan,
+    in_order as in_order,
+)
 from attnjax.data.corpora import (
-    Coco,
-    Forward,
-    Labeled,
-    LabeledFile,
-    LearnedFrom,
-    MovieReviews,
-    ParallelCorpus,
-    ParallelText,
-    RawText,
-    Reversed,
-    Scan,
-    SentencePairs,
-    SourceOrder,
-    TabSeparated,
-    Translation,
-    Trec,
-    Unlabeled,
-    WithHeldOut,
+    Coco as Coco,
+    Forward as Forward,
+    Labeled as Labeled,
+    LabeledFile as LabeledFile,
+    LearnedFrom as LearnedFrom,
+    MovieReviews as MovieReviews,
+    ParallelCorpus as ParallelCorpus,
+    ParallelText as ParallelText,
+    RawText as RawText,
+    Reversed as Reversed,
+    Scan as Scan,
+    SentencePairs as SentencePairs,
+    SourceOrder as SourceOrder,
+    TabSeparated as TabSeparated,
+    Translation as Translation,
+    Trec as Trec,
+    Unlabeled as Unlabeled,
+    WithHeldOut as WithHeldOut,
 )
-from attnjax.data.corpus import Corpus, Encoded, Example, Task, build, ids
-from attnjax.data.files import find_file, find_folder, read_lines, read_text
+from attnjax.data.corpus import (
+    Corpus as Corpus,
+    Encoded as Encoded,
+    Example as Example,
+    Task as Task,
+    build as build,
+    ids as ids,
+)
+from attnjax.data.files import (
+    find_file as find_file,
+    find_folder as find_folder,
+    read_lines as read_lines,
+    read_text as read_text,
+)
 from attnjax.data.generated import (
-    AssociativeRecall,
-    Copy,
-    Dates,
-    Generated,
-    NoisyFunction,
-    Reverse,
-    Sequences,
-    Shapes,
-    Sort,
+    AssociativeRecall as AssociativeRecall,
+    Copy as Copy,
+    Dates as Dates,
+    Generated as Generated,
+    NoisyFunction as NoisyFunction,
+    Reverse as Reverse,
+    Sequences as Sequences,
+    Shapes as Shapes,
+    Sort as Sort,
 )
-from attnjax.data.moses import MosesVocabulary, MosesWords
-from attnjax.data.per_seed import DatasetPerSeed
-from attnjax.data.sentencepiece import SentencePiece, SentencePieceVocabulary
-from attnjax.data.shuffled import Shuffled
-from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
-from attnjax.data.vocabularies import SavedVocabulary, Vocabularies, joint, load_vocabularies
+from attnjax.data.moses import MosesVocabulary as MosesVocabulary, MosesWords as MosesWords
+from attnjax.data.per_seed import DatasetPerSeed as DatasetPerSeed
+from attnjax.data.sentencepiece import (
+    SentencePiece as SentencePiece,
+    SentencePieceVocabulary as SentencePieceVocabulary,
+)
+from attnjax.data.shuffled import Shuffled as Shuffled
+from attnjax.data.special_tokens import END as END, PAD as PAD, START as START, UNKNOWN as UNKNOWN
+from attnjax.data.vocabularies import (
+    SavedVocabulary as SavedVocabulary,
+    Vocabularies as Vocabularies,
+    joint as joint,
+    load_vocabularies as load_vocabularies,
+)
 from attnjax.data.vocabulary import (
-    Characters,
-    CharacterVocabulary,
-    Labels,
-    LabelVocabulary,
-    SplitWords,
-    Vocabulary,
-    VocabularyPart,
-    WordVocabulary,
+    Characters as Characters,
+    CharacterVocabulary as CharacterVocabulary,
+    Labels as Labels,
+    LabelVocabulary as LabelVocabulary,
+    SplitWords as SplitWords,
+    Vocabulary as Vocabulary,
+    VocabularyPart as VocabularyPart,
+    WordVocabulary as WordVocabulary,
 )
-from attnjax.data.with_test import WithTest
-from attnjax.data.wordpiece import WordPiece, WordPieceVocabulary
-
-__all__ = [
-    "END",
-    "PAD",
-    "START",
-    "UNKNOWN",
-    "AssociativeRecall",
-    "Batch",
-    "BatchPlan",
-    "Batching",
-    "CharacterVocabulary",
-    "Characters",
-    "Coco",
-    "Copy",
-    "Corpus",
-    "DatasetPerSeed",
-    "Dates",
-    "Encoded",
-    "Example",
-    "Forward",
-    "Generated",
-    "LabelVocabulary",
-    "Labeled",
-    "LabeledFile",
-    "Labels",
-    "LearnedFrom",
-    "MosesVocabulary",
-    "MosesWords",
-    "MovieReviews",
-    "NoisyFunction",
-    "ParallelCorpus",
-    "ParallelText",
-    "RawText",
-    "Reverse",
-    "Reversed",
-    "SavedVocabulary",
-    "Scan",
-    "SentencePairs",
-    "SentencePiece",
-    "SentencePieceVocabulary",
-    "Sequences",
-    "Shapes",
-    "Shuffled",
-    "Sort",
-    "SourceOrder",
-    "SplitWords",
-    "TabSeparated",
-    "Task",
-    "Translation",
-    "Trec",
-    "Unlabeled",
-    "Vocabularies",
-    "Vocabulary",
-    "VocabularyPart",
-    "WithHeldOut",
-    "WithTest",
-    "WordPiece",
-    "WordPieceVocabulary",
-    "WordVocabulary",
-    "build",
-    "find_file",
-    "find_folder",
-    "ids",
-    "in_order",
-    "joint",
-    "load_vocabularies",
-    "read_lines",
-    "read_text",
-]
+from attnjax.data.with_test import WithTest as WithTest
+from attnjax.data.wordpiece import (
+    WordPiece as WordPiece,
+    WordPieceVocabulary as WordPieceVocabulary,
+)

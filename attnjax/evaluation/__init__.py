@@ -1,51 +1,36 @@
 """Evaluation: scores of a model's answers, measures of its attention, and how sure they are."""
 
-from attnjax.evaluation.bleu import Bleu
-from attnjax.evaluation.measurement import Better, Measurement, MetricKey, Moment
-from attnjax.evaluation.measures import (
-    Alignment,
-    ByLength,
-    EvalInputs,
-    Heatmaps,
-    LayerCost,
-    MaskedWords,
-    Measure,
-    Perplexity,
-    Picture,
-    Regions,
-    RegressionError,
-    Saturation,
+from attnjax.evaluation.bleu import Bleu as Bleu
+from attnjax.evaluation.measurement import (
+    Better as Better,
+    Measurement as Measurement,
+    MetricKey as MetricKey,
+    Moment as Moment,
 )
-from attnjax.evaluation.metric import Accuracy, ChrF, ExactMatch, Metric
-from attnjax.evaluation.sentence_stats import Sentences
-from attnjax.evaluation.statistics import Interval
-from attnjax.evaluation.unknown_words import CopyUnknown, Dictionary, Replacement
-
-__all__ = [
-    "Accuracy",
-    "Alignment",
-    "Better",
-    "Bleu",
-    "ByLength",
-    "ChrF",
-    "CopyUnknown",
-    "Dictionary",
-    "EvalInputs",
-    "ExactMatch",
-    "Heatmaps",
-    "Interval",
-    "LayerCost",
-    "MaskedWords",
-    "Measure",
-    "Measurement",
-    "Metric",
-    "MetricKey",
-    "Moment",
-    "Perplexity",
-    "Picture",
-    "Regions",
-    "RegressionError",
-    "Replacement",
-    "Saturation",
-    "Sentences",
-]
+from attnjax.evaluation.measures import (
+    Alignment as Alignment,
+    ByLength as ByLength,
+    EvalInputs as EvalInputs,
+    Heatmaps as Heatmaps,
+    LayerCost as LayerCost,
+    MaskedWords as MaskedWords,
+    Measure as Measure,
+    Perplexity as Perplexity,
+    Picture as Picture,
+    Regions as Regions,
+    RegressionError as RegressionError,
+    Saturation as Saturation,
+)
+from attnjax.evaluation.metric import (
+    Accuracy as Accuracy,
+    ChrF as ChrF,
+    ExactMatch as ExactMatch,
+    Metric as Metric,
+)
+from attnjax.evaluation.sentence_stats import Sentences as Sentences
+from attnjax.evaluation.statistics import Interval as Interval
+from attnjax.evaluation.unknown_words import (
+    CopyUnknown as CopyUnknown,
+    Dictionary as Dictionary,
+    Replacement as Replacement,
+)

@@ -4,93 +4,65 @@ A model is a frozen Linen module, unbound in an experiment. `Model` says what ev
 `SymbolModel` what training asks for, `SequenceModel` what a search asks for.
 """
 
-from attnjax.models.base import LabelModel, Model, SequenceModel, SymbolModel, logits
-from attnjax.models.bert import BertEncoder, BertModel, bert_layer
-from attnjax.models.bert_heads import BertClassifier, BertPretraining, BertTagger
-from attnjax.models.captioner import Captioner, Convolutions
-from attnjax.models.classifier import Classifier
-from attnjax.models.ensemble import Ensemble
+from attnjax.models.base import (
+    LabelModel as LabelModel,
+    Model as Model,
+    SequenceModel as SequenceModel,
+    SymbolModel as SymbolModel,
+    logits as logits,
+)
+from attnjax.models.bert import (
+    BertEncoder as BertEncoder,
+    BertModel as BertModel,
+    bert_layer as bert_layer,
+)
+from attnjax.models.bert_heads import (
+    BertClassifier as BertClassifier,
+    BertPretraining as BertPretraining,
+    BertTagger as BertTagger,
+)
+from attnjax.models.captioner import Captioner as Captioner, Convolutions as Convolutions
+from attnjax.models.classifier import Classifier as Classifier
+from attnjax.models.ensemble import Ensemble as Ensemble
 from attnjax.models.feed_forward import (
-    ConvolutionFeedForward,
-    FeedForward,
-    FeedForwardBase,
-    GatedFeedForward,
+    ConvolutionFeedForward as ConvolutionFeedForward,
+    FeedForward as FeedForward,
+    FeedForwardBase as FeedForwardBase,
+    GatedFeedForward as GatedFeedForward,
 )
-from attnjax.models.kernel_regression import KernelRegression
-from attnjax.models.language_model import LanguageModel
-from attnjax.models.masked_words import MaskedWordModel
-from attnjax.models.rnn_cells import GRU, LSTM, Cell, Elman, GRUResetBefore
+from attnjax.models.kernel_regression import KernelRegression as KernelRegression
+from attnjax.models.language_model import LanguageModel as LanguageModel
+from attnjax.models.masked_words import MaskedWordModel as MaskedWordModel
+from attnjax.models.rnn_cells import (
+    GRU as GRU,
+    LSTM as LSTM,
+    Cell as Cell,
+    Elman as Elman,
+    GRUResetBefore as GRUResetBefore,
+)
 from attnjax.models.rnn_decoders import (
-    BahdanauDecoder,
-    Feeding,
-    InputFeeding,
-    LuongDecoder,
-    NoInputFeeding,
-    RNNDecoder,
+    BahdanauDecoder as BahdanauDecoder,
+    Feeding as Feeding,
+    InputFeeding as InputFeeding,
+    LuongDecoder as LuongDecoder,
+    NoInputFeeding as NoInputFeeding,
+    RNNDecoder as RNNDecoder,
 )
-from attnjax.models.rnn_encoder import Encoder, EncoderOutput
-from attnjax.models.self_attention_encoder import SelfAttentionEncoder
-from attnjax.models.seq2seq import Seq2Seq
-from attnjax.models.sequence_layers import Convolution, Recurrence, SequenceLayer
-from attnjax.models.sown_attention import LayerAttention
-from attnjax.models.text_encoder import EncodedText, TextEncoder
-from attnjax.models.transformer import Transformer
+from attnjax.models.rnn_encoder import Encoder as Encoder, EncoderOutput as EncoderOutput
+from attnjax.models.self_attention_encoder import SelfAttentionEncoder as SelfAttentionEncoder
+from attnjax.models.seq2seq import Seq2Seq as Seq2Seq
+from attnjax.models.sequence_layers import (
+    Convolution as Convolution,
+    Recurrence as Recurrence,
+    SequenceLayer as SequenceLayer,
+)
+from attnjax.models.sown_attention import LayerAttention as LayerAttention
+from attnjax.models.text_encoder import EncodedText as EncodedText, TextEncoder as TextEncoder
+from attnjax.models.transformer import Transformer as Transformer
 from attnjax.models.transformer_layers import (
-    DecoderLayer,
-    EncoderLayer,
-    PostNorm,
-    PreNorm,
-    Residual,
+    DecoderLayer as DecoderLayer,
+    EncoderLayer as EncoderLayer,
+    PostNorm as PostNorm,
+    PreNorm as PreNorm,
+    Residual as Residual,
 )
-
-__all__ = [
-    "GRU",
-    "LSTM",
-    "BahdanauDecoder",
-    "BertClassifier",
-    "BertEncoder",
-    "BertModel",
-    "BertPretraining",
-    "BertTagger",
-    "Captioner",
-    "Cell",
-    "Classifier",
-    "Convolution",
-    "ConvolutionFeedForward",
-    "Convolutions",
-    "DecoderLayer",
-    "Elman",
-    "EncodedText",
-    "Encoder",
-    "EncoderLayer",
-    "EncoderOutput",
-    "Ensemble",
-    "FeedForward",
-    "FeedForwardBase",
-    "Feeding",
-    "GRUResetBefore",
-    "GatedFeedForward",
-    "InputFeeding",
-    "KernelRegression",
-    "LabelModel",
-    "LanguageModel",
-    "LayerAttention",
-    "LuongDecoder",
-    "MaskedWordModel",
-    "Model",
-    "NoInputFeeding",
-    "PostNorm",
-    "PreNorm",
-    "RNNDecoder",
-    "Recurrence",
-    "Residual",
-    "SelfAttentionEncoder",
-    "Seq2Seq",
-    "SequenceLayer",
-    "SequenceModel",
-    "SymbolModel",
-    "TextEncoder",
-    "Transformer",
-    "bert_layer",
-    "logits",
-]

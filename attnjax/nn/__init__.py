@@ -1,59 +1,33 @@
 """Building blocks that are not attention: linear map, dropout, norms, initializers, lifting."""
 
-from attnjax.nn.dropout import Dropout, dropout
-from attnjax.nn.embedding import lookup
+from attnjax.nn.dropout import Dropout as Dropout, dropout as dropout
+from attnjax.nn.embedding import lookup as lookup
 from attnjax.nn.initializers import (
-    GPTInit,
-    InitByName,
-    Initializer,
-    InitRule,
-    NormalInit,
-    OrthogonalInit,
-    UniformInit,
-    ZerosInit,
+    GPTInit as GPTInit,
+    InitByName as InitByName,
+    Initializer as Initializer,
+    InitRule as InitRule,
+    NormalInit as NormalInit,
+    OrthogonalInit as OrthogonalInit,
+    UniformInit as UniformInit,
+    ZerosInit as ZerosInit,
 )
-from attnjax.nn.length_limit import LengthLimited, MaxLength
+from attnjax.nn.length_limit import LengthLimited as LengthLimited, MaxLength as MaxLength
 from attnjax.nn.lift import (
-    clone_template,
-    inherit,
-    rematerialize,
-    scan_time,
-    sow,
-    vmap_beams,
-    vmap_heads,
+    clone_template as clone_template,
+    inherit as inherit,
+    rematerialize as rematerialize,
+    scan_time as scan_time,
+    sow as sow,
+    vmap_beams as vmap_beams,
+    vmap_heads as vmap_heads,
 )
-from attnjax.nn.linear import Dense
-from attnjax.nn.norm import BatchNorm, LayerNorm, NoNorm, Norm, RMSNorm
-from attnjax.nn.remat import KeepInputs, KeepProducts, Remat
-
-__all__ = [
-    "BatchNorm",
-    "Dense",
-    "Dropout",
-    "GPTInit",
-    "InitByName",
-    "InitRule",
-    "Initializer",
-    "KeepInputs",
-    "KeepProducts",
-    "LayerNorm",
-    "LengthLimited",
-    "MaxLength",
-    "NoNorm",
-    "Norm",
-    "NormalInit",
-    "OrthogonalInit",
-    "RMSNorm",
-    "Remat",
-    "UniformInit",
-    "ZerosInit",
-    "clone_template",
-    "dropout",
-    "inherit",
-    "lookup",
-    "rematerialize",
-    "scan_time",
-    "sow",
-    "vmap_beams",
-    "vmap_heads",
-]
+from attnjax.nn.linear import Dense as Dense
+from attnjax.nn.norm import (
+    BatchNorm as BatchNorm,
+    LayerNorm as LayerNorm,
+    NoNorm as NoNorm,
+    Norm as Norm,
+    RMSNorm as RMSNorm,
+)
+from attnjax.nn.remat import KeepInputs as KeepInputs, KeepProducts as KeepProducts, Remat as Remat

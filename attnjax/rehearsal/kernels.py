@@ -5,7 +5,7 @@ from typing import Any
 
 from jax.extend.core import Literal  # pyright: ignore[reportPrivateImportUsage]
 
-from attnjax.training.flops import total
+from attnjax.evaluation.flops import total
 
 LANES = 128
 """A TPU keeps the last axis of an array in rows of so many numbers."""

@@ -13,12 +13,12 @@ import jax
 from attnjax.attention.fused import dispatch
 from attnjax.data.batching import Batch
 from attnjax.errors import UserError
+from attnjax.evaluation.flops import jaxpr_flops
 from attnjax.rehearsal.chips import Topology
 from attnjax.rehearsal.hlo import parse
 from attnjax.rehearsal.kernels import kernel_bytes
 from attnjax.rehearsal.traffic import Collective, Traffic
-from attnjax.training import sharding
-from attnjax.training.flops import jaxpr_flops
+from attnjax.training.devices import sharding
 from attnjax.training.settings import Precision, Recipe
 from attnjax.training.step import initial_state, train_step
 

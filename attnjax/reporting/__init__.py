@@ -1,17 +1,12 @@
 """Reports of an experiment: a table for the terminal, a page with figures for everyone else."""
 
-from attnjax.reporting.page import write
-from attnjax.reporting.summary import ClaimRow, Column, PublishedRow, Row, Summary, TuningRow
-from attnjax.reporting.table import plain, table
-
-__all__ = [
-    "ClaimRow",
-    "Column",
-    "PublishedRow",
-    "Row",
-    "Summary",
-    "TuningRow",
-    "plain",
-    "table",
-    "write",
-]
+from attnjax.reporting.page import write as write
+from attnjax.reporting.summary import (
+    ClaimRow as ClaimRow,
+    Column as Column,
+    PublishedRow as PublishedRow,
+    Row as Row,
+    Summary as Summary,
+    TuningRow as TuningRow,
+)
+from attnjax.reporting.table import plain as plain, table as table

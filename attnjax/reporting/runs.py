@@ -14,7 +14,7 @@ from attnjax.data.vocabulary import SPECIAL
 from attnjax.errors import UserError
 from attnjax.evaluation.measures.base import Picture
 from attnjax.reporting.summary import Row
-from attnjax.training.metrics_log import read
+from attnjax.training.log.metrics_log import read
 
 _POINTS = 150
 """The largest number of points of a curve, which is a few hundred pixels wide."""

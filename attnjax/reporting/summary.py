@@ -1,6 +1,6 @@
 """The summary of an experiment as dataclasses: the content of summary.json and of the reports.
 
-`attnjax.runs.summary` makes it from the runs' folders; `config.serialize` writes and reads it.
+`attnjax.results.summary` makes it from the runs' folders; `config.serialize` writes and reads it.
 """
 
 from collections.abc import Sequence

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from attnjax.config.serialize import parse_json
 from attnjax.errors import UserError, first_line
-from attnjax.runs.sealed import write_json
+from attnjax.runs.json_files import write_json
 
 FILE = "failed.json"
 """The name of the file, in the run's folder, or in that of the variant that could not be tuned."""

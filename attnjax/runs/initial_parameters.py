@@ -15,12 +15,12 @@ from attnjax.data.vocabulary import LabelVocabulary
 from attnjax.errors import UserError, first_line
 from attnjax.experiment import Experiment
 from attnjax.nn.paths import flat, named
+from attnjax.runs.json_files import read_sealed, write_sealed
 from attnjax.runs.manifest import CONFIG, read
+from attnjax.runs.result import result_params
 from attnjax.runs.run_folder import INITIAL, RESULT, VOCABULARY
-from attnjax.runs.sealed import read_sealed, write_sealed
-from attnjax.runs.trained import result_params
-from attnjax.training.checkpoint import has_checkpoints
-from attnjax.training.run_state import Run
+from attnjax.training.checkpoints.checkpoint import has_checkpoints
+from attnjax.training.loop.run_state import Run
 from attnjax.training.train_setup import TrainSetup
 
 

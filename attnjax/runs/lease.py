@@ -28,7 +28,7 @@ from filelock import FileLock, Timeout
 from attnjax.config.record import Count, read_record
 from attnjax.config.serialize import parse_json
 from attnjax.errors import Interrupted, MachineError
-from attnjax.runs.sealed import write_json
+from attnjax.runs.json_files import write_json
 
 LOCK = "lock"
 SECONDS_BETWEEN_SIGNS, SECONDS_OF_SILENCE = 15.0, 120.0

@@ -13,8 +13,8 @@ from attnjax.config.walk import field_types
 from attnjax.errors import UserError, warn
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile, load, load_text
+from attnjax.runs.json_files import read_sealed
 from attnjax.runs.provenance import check_imported
-from attnjax.runs.sealed import read_sealed
 from attnjax.runs.trust import shipped, sign, signed
 from attnjax.training.settings import Training
 

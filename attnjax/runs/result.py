@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from attnjax.config.constraints import NonNegativeInt
 from attnjax.config.record import Count, FolderName, known_keys, read_record
 from attnjax.evaluation.measurement import MeasurementRecord
+from attnjax.runs.json_files import read_sealed
+from attnjax.runs.manifest import Manifest
 from attnjax.runs.provenance import Code
-from attnjax.runs.sealed import read_sealed
+from attnjax.training.checkpoints.checkpoint import average, average_of, latest_step
 
 RESULT = "result.json"
 
@@ -65,3 +68,20 @@ def read_result(folder: Path) -> RunResult | None:
     except FileNotFoundError:
         return None
     return read_record(known_keys(content, RunResult), RunResult, path)
+
+
+def result_params(folder: Path, found: Manifest) -> Any:
+    """The parameters of a run: those of its result, or of its training so far.
+
+    Args:
+        folder: the run's folder.
+        found: its manifest.
+
+    Raises:
+        UserError: a checkpoint of the result is missing or corrupt, or there is none yet.
+    """
+    done = read_result(folder)
+    if done is not None and (done.averaged or latest_step(folder) < done.step):
+        # an earlier version of attnjax named the last step alone
+        return average_of(folder, done.averaged or [done.step])
+    return average(folder, found.training("average"), found.training("result"))

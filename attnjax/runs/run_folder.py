@@ -25,13 +25,13 @@ from attnjax.errors import UserError
 from attnjax.evaluation.sentence_stats import FILE as SENTENCES
 from attnjax.experiment.load import ExperimentFile
 from attnjax.files import write_atomically
+from attnjax.runs.json_files import file_digest, write_sealed
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read, text_damage, warn_of_text
 from attnjax.runs.part_source import changed_definitions
 from attnjax.runs.provenance import check_imported
 from attnjax.runs.result import RESULT, RunResult, read_result
-from attnjax.runs.sealed import file_digest, write_sealed
-from attnjax.training.checkpoint import has_checkpoints
-from attnjax.training.metrics_log import FILE as METRICS
+from attnjax.training.checkpoints.checkpoint import has_checkpoints
+from attnjax.training.log.metrics_log import FILE as METRICS
 
 HYPOTHESES, ATTENTION, VOCABULARY = "hypotheses.txt", "attention.json", "vocabulary"
 INITIAL = "initial_parameters.json"

@@ -54,7 +54,7 @@ class Training:
             What is averaged is kept in any case.
         parallel: how a step runs on several devices, all with the same result: "mesh" and "pmap"
             hold parameters and optimizer state on every device, "fsdp" a slice of them on each; see
-            `attnjax.training.sharding`.
+            `attnjax.training.devices.sharding`.
         precision: the dtype of the model's computation; parameters, updates and loss stay float32.
         batching: how sentences are put into batches; its `max_tokens` is the size of a batch on
             all devices together.

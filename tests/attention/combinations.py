@@ -50,7 +50,7 @@ B, T, D = 2, 4, 8
 
 def parts(base: type, **narrow: Any) -> dict[str, Any]:
     """An instance of every part of a kind that the package exports, by name, or a narrow one."""
-    exported = (getattr(package, name) for name in package.__all__)
+    exported = [item for name, item in vars(package).items() if not name.startswith("_")]
     return {
         kind.__name__: narrow.get(kind.__name__) or kind()
         for kind in exported

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from attnjax.cli.main import main
-from attnjax.runs.evaluate import Evaluation
-from attnjax.runs.sealed import read_sealed, write_sealed
+from attnjax.runs.json_files import read_sealed, write_sealed
+from attnjax.trained.evaluate import Evaluation
 from tests.cli.saying import TINY, sentence
 
 
@@ -83,7 +83,7 @@ def test_evaluate_repeats_the_runs_own_score(capsys, run):
 
 def test_evaluate_prints_four_digits_and_writes_all_as_json(capsys, monkeypatch, run):
     found = Evaluation(on="test", sentences=123_456, metrics={"exact_match": 2 / 3}, details={})
-    monkeypatch.setattr("attnjax.runs.evaluate.evaluate", lambda *_, **__: found)
+    monkeypatch.setattr("attnjax.trained.evaluate.evaluate", lambda *_, **__: found)
     capsys.readouterr()
     assert main(["evaluate", str(run)]) == 0
     assert capsys.readouterr().out == (

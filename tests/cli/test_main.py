@@ -122,7 +122,7 @@ def test_a_full_disk(capsys, monkeypatch, tmp_path, number):
     def full(*_: object) -> None:
         raise OSError(number, "No space left on device", "x/config.json")
 
-    monkeypatch.setattr("attnjax.runs.sealed.write_json", full)
+    monkeypatch.setattr("attnjax.runs.json_files.write_json", full)
     said = sentence(capsys, "run", TINY, "--runs", str(tmp_path))
     assert "the disk of x/config.json is full" in said
 

@@ -4,8 +4,7 @@ from itertools import chain, combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from attnjax.config.constraints import check_fields
 from attnjax.data.batching import Batch, Batching, cheapest_cuts, in_order

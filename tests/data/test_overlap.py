@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from attnjax.data.corpus import Corpus, Example, build
 from attnjax.data.generated.regression import NoisyFunction

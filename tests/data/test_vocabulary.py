@@ -3,8 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from attnjax.config.constraints import check_fields
 from attnjax.data.sentencepiece import SentencePiece

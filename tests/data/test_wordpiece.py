@@ -3,8 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from attnjax.data import UNKNOWN, WordPiece, WordPieceVocabulary, joint, load_vocabularies
 from attnjax.data.wordpiece import order_of, pieces_of, read_pieces

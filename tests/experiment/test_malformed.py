@@ -14,7 +14,7 @@ import pytest
 from attnjax.cli.main import main
 from attnjax.config.walk import field_names, is_part
 from attnjax.experiment.load import load
-from attnjax.runs.costs import Costs
+from attnjax.sweeps.costs import Costs
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 ABLATION = load(TINY).ablation
@@ -78,7 +78,7 @@ WAYS = [way for way in ways(ABLATION) if not in_a_variant(way)]
 )
 def test_a_malformed_value_is_one_sentence_or_is_valid(way, capsys, monkeypatch, tmp_path):
     """`attnjax show` loads the file, the corpus, and resolves; what it costs is left out."""
-    monkeypatch.setattr("attnjax.runs.costs.costs", lambda *_: Costs(0, 0, (0, 0, 0), 0.0))
+    monkeypatch.setattr("attnjax.sweeps.costs.costs", lambda *_: Costs(0, 0, (0, 0, 0), 0.0))
     path = tmp_path / "malformed.py"
     refused = 0
     for number, value in enumerate((*MALFORMED, *HUGE)):

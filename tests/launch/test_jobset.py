@@ -8,7 +8,7 @@ from attnjax.cli.catalog import find
 from attnjax.cli.main import parser
 from attnjax.cli.requeue import REQUEUE
 from attnjax.rehearsal import Topology
-from attnjax.training import hosts
+from attnjax.training.devices import hosts
 
 ROOT = Path(__file__).parents[2]
 JOBSET = yaml.safe_load((ROOT / "launch" / "sites" / "jobset.yaml").read_text())

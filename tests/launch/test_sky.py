@@ -10,7 +10,7 @@ import yaml
 
 from attnjax.cli.main import parser
 from attnjax.errors import UserError
-from attnjax.training import hosts
+from attnjax.training.devices import hosts
 from launch import sky
 from launch.site import read_site
 from launch.sky import SkySite, job

@@ -18,7 +18,7 @@ from attnjax.errors import UserError
 from attnjax.models.classifier import Classifier
 from attnjax.models.rnn_cells import GRU, LSTM
 from attnjax.models.rnn_encoder import Encoder
-from attnjax.runs.evaluate import _search
+from attnjax.trained.evaluate import _search
 from attnjax.training.objectives.cross_entropy import cross_entropy
 from tests.models import recurrence_oracle
 

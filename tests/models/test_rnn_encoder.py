@@ -8,8 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from attnjax.models.rnn_cells import GRU, LSTM, Cell, Elman, GRUResetBefore
 from attnjax.models.rnn_encoder import Encoder, RNNLayer

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 from jax.experimental import pallas as pl
 
+from attnjax.evaluation.flops import product_flops
 from attnjax.rehearsal.kernels import kernel_bytes
-from attnjax.training.flops import product_flops
 
 ROWS, COLUMNS, WIDTH, BLOCK = 512, 256, 128, 128
 

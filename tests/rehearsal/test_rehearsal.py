@@ -7,11 +7,11 @@ import jax
 import pytest
 
 from attnjax.errors import UserError
+from attnjax.evaluation.flops import product_flops
 from attnjax.models import Seq2Seq
 from attnjax.rehearsal import Topology, rehearse
-from attnjax.runs.costs import batch_of_text
+from attnjax.sweeps.costs import batch_of_text
 from attnjax.training import Adam, CrossEntropy, Training
-from attnjax.training.flops import product_flops
 from attnjax.training.settings import Recipe
 from attnjax.training.step import initial_state, on_one_device, train_step
 from tests.models.small import VOCABULARY, small

@@ -16,10 +16,10 @@ from tests.reporting.fake import (
     EXACT,
     INITIAL,
     changed_column,
+    picture as pictured,
     summary,
     write_runs,
 )
-from tests.reporting.fake import picture as pictured
 
 VOID = {"meta", "br", "hr"}
 

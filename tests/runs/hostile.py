@@ -7,8 +7,8 @@ from typing import Any
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
-from attnjax.runs.export import with_digest
-from attnjax.runs.sealed import read_sealed, write_sealed
+from attnjax.runs.json_files import read_sealed, write_sealed
+from attnjax.trained.export import with_digest
 
 
 def resealed(path: Path, **values: Any) -> None:

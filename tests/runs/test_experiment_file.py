@@ -11,11 +11,11 @@ import pytest
 
 from attnjax.cli.main import main
 from attnjax.errors import UserError
+from attnjax.runs.json_files import read_sealed, write_sealed
 from attnjax.runs.manifest import experiment_file, read
 from attnjax.runs.part_source import changed_definitions
-from attnjax.runs.sealed import read_sealed, write_sealed
-from attnjax.runs.trained import open_trained
-from attnjax.training.checkpoint import Checkpoints, average
+from attnjax.trained.trained_run import open_trained
+from attnjax.training.checkpoints.checkpoint import Checkpoints, average
 
 TEXT = (Path(__file__).parents[1] / "tiny.py").read_text()
 SHARPNESS = "    sharpness: float = 5.0\n"
@@ -214,7 +214,7 @@ def test_a_lengthened_run_keeps_its_result_until_it_has_a_longer_checkpoint(
 
     with monkeypatch.context() as patched:
         if when == "before":
-            patched.setattr("attnjax.runs.run_ablation.train", fail)
+            patched.setattr("attnjax.sweeps.run_ablation.train", fail)
         else:  # the rows of the steps are in the log by then
             patched.setattr(Checkpoints, "save", fail)
         with pytest.raises(RuntimeError, match="a bug"):

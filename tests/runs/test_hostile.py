@@ -22,9 +22,9 @@ from attnjax.errors import NoCorpus, UserError
 from attnjax.experiment.load import load, load_text
 from attnjax.runs import failures
 from attnjax.runs.initial_parameters import source_of
+from attnjax.runs.json_files import file_digest, read_sealed
 from attnjax.runs.lease import holder
-from attnjax.runs.sealed import file_digest, read_sealed
-from attnjax.training.not_finite import FOLDER as NOT_FINITE
+from attnjax.training.loop.finite_check import FOLDER as NOT_FINITE
 from tests.cli.saying import TINY, sentence
 from tests.runs.hostile import resealed
 

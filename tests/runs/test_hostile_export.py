@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from attnjax.runs.export import export
+from attnjax.trained.export import export
 from tests.cli.saying import sentence
 from tests.runs.hostile import export_texts, re_exported, resealed
 

@@ -18,16 +18,16 @@ from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement
 from attnjax.experiment.load import load
 from attnjax.models.bert import BertEncoder, bert_layer
-from attnjax.runs.dry_run import dry_run
 from attnjax.runs.initial_parameters import (
     check_initial_parameters,
     source_of,
     with_initial_parameters,
 )
-from attnjax.runs.run_ablation import sweep
-from attnjax.runs.sweep import Sweep
-from attnjax.training.checkpoint import average
-from attnjax.training.run_state import Run
+from attnjax.sweeps.dry_run import dry_run
+from attnjax.sweeps.plan import Sweep
+from attnjax.sweeps.run_ablation import sweep
+from attnjax.training.checkpoints.checkpoint import average
+from attnjax.training.loop.run_state import Run
 from attnjax.training.train_setup import TrainSetup
 
 pytestmark = pytest.mark.long

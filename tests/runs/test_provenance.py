@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from attnjax.experiment.load import load
+from attnjax.results.summary import summarize
 from attnjax.runs import provenance
+from attnjax.runs.json_files import read_sealed, write_sealed
 from attnjax.runs.run_folder import RESULT
-from attnjax.runs.sealed import read_sealed, write_sealed
-from attnjax.runs.summary import summarize
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 

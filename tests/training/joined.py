@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from attnjax.training import hosts
+from attnjax.training.devices import hosts
 
 
 def start(

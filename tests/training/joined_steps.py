@@ -11,7 +11,7 @@ from pathlib import Path
 
 import jax
 
-from attnjax.training import hosts, sharding
+from attnjax.training.devices import hosts, sharding
 from tests.training import test_sharding
 from tests.training.toy import Toy
 

@@ -11,8 +11,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from attnjax.training import metrics_log
-from attnjax.training.checkpoint import FOLDER, average
+from attnjax.training.checkpoints.checkpoint import FOLDER, average
+from attnjax.training.log import metrics_log
 from tests.training.looping import same
 
 AVERAGE, EPOCHS = 3, 20
@@ -25,7 +25,8 @@ def live(folder: Path, seeds: Sequence[int], born: Connection) -> None:
     import orbax.checkpoint as ocp
 
     from attnjax.data.batching import BatchPlan
-    from attnjax.training import saves, train_log
+    from attnjax.training.checkpoints import background_save as saves
+    from attnjax.training.loop import train_log
     from tests.training.looping import PER_EPOCH, go
 
     train_log.FEWEST_STEPS_A_ROW = train_log.MOST_STEPS_A_ROW = 1
@@ -52,7 +53,7 @@ class Lives:
 
     def __init__(self) -> None:
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload([__name__, "attnjax.training.train"])
+        self._context.set_forkserver_preload([__name__, "attnjax.training.loop.train"])
 
     def spend(
         self, folder: Path, seeds: Sequence[int], seconds: float | None, *, saving: bool = False

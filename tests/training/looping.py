@@ -12,12 +12,12 @@ import pytest
 from rich.console import Console
 
 from attnjax.data.batching import Batching, BatchPlan
+from attnjax.training.loop.run_state import Run, TrainResult
+from attnjax.training.loop.train import train
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam
-from attnjax.training.run_state import Run, TrainResult
 from attnjax.training.schedules import Constant, Schedule
 from attnjax.training.settings import Recipe, Training
-from attnjax.training.train import train
 from attnjax.training.train_setup import TrainSetup
 from tests.training.toy import Toy, pairs
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from attnjax.training.console import display
+from attnjax.training.log.console import display
 
 
 @pytest.mark.parametrize(

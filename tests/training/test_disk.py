@@ -15,9 +15,9 @@ import pytest
 
 from attnjax.data.batching import BatchPlan
 from attnjax.errors import Interrupted, MachineError
-from attnjax.training import checkpoint
-from attnjax.training.checkpoint import Checkpoints
-from attnjax.training.disk import writable
+from attnjax.training.checkpoints import checkpoint
+from attnjax.training.checkpoints.checkpoint import Checkpoints
+from attnjax.training.checkpoints.disk import writable
 from tests.training.looping import PER_EPOCH, go, interrupt, same
 
 pytestmark = pytest.mark.usefixtures("compiled_once")

@@ -11,14 +11,14 @@ import pytest
 from rich.console import Console
 
 from attnjax.errors import Diverged
-from attnjax.training import metrics_log
-from attnjax.training.checkpoint import Checkpoints
+from attnjax.training.checkpoints.checkpoint import Checkpoints
+from attnjax.training.log import metrics_log
+from attnjax.training.loop.run_state import Run, TrainResult
+from attnjax.training.loop.train import train
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam
-from attnjax.training.run_state import Run, TrainResult
 from attnjax.training.schedules import Constant, Schedule
 from attnjax.training.settings import Recipe, Training
-from attnjax.training.train import train
 from attnjax.training.train_setup import TrainSetup
 from tests.training.looping import BATCHING, CORPUS, PER_EPOCH
 from tests.training.toy import Toy

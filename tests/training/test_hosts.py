@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from attnjax.errors import UserError
-from attnjax.training import hosts
+from attnjax.training.devices import hosts
 from tests.training import joined, joined_steps, test_sharding
 
 SLURM = {"SLURM_JOB_ID": "7", "SLURM_STEP_NODELIST": "node[1-2]", "SLURM_NTASKS": "2"}
@@ -93,7 +93,7 @@ def test_for_one_process_everything_is_trivial():
 @pytest.mark.long
 def test_a_coordinator_that_cannot_be_reached_is_one_sentence():
     program = (
-        "from attnjax.training import hosts\n"
+        "from attnjax.training.devices import hosts\n"
         "hosts.SECONDS_TO_JOIN = 1\n"
         f"hosts.join({ {**GIVEN, hosts.COORDINATOR: '127.0.0.1:9'}!r})"
     )

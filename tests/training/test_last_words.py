@@ -7,7 +7,7 @@ import pytest
 
 PROGRAM = """
 import os, sys, threading
-from attnjax.training.last_words import LAST_WORDS, replaced_by
+from attnjax.training.devices.last_words import LAST_WORDS, replaced_by
 
 def end():
     os.write(2, b"words of C++\\n" + eval(sys.argv[1]))

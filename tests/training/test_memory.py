@@ -7,8 +7,8 @@ import jax
 import pytest
 
 from attnjax.data.batching import Batch
-from attnjax.training import memory
-from attnjax.training.memory import free_memory, peak_memory, seed_memory
+from attnjax.training.devices import memory
+from attnjax.training.devices.memory import free_memory, peak_memory, seed_memory
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam
 from attnjax.training.settings import Recipe, Training

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnjax.evaluation.flops import programs_inside
 from attnjax.models.language_model import LanguageModel
 from attnjax.models.rnn_decoders import BahdanauDecoder
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer_layers import DecoderLayer
-from attnjax.training.flops import programs_inside
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.objectives.masked_language_model import MaskedLanguageModel
 from attnjax.training.settings import Recipe, Training

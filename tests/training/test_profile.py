@@ -6,12 +6,12 @@ import json
 import pytest
 from rich.console import Console
 
+from attnjax.training.loop.profile import NAME, STEPS_BEFORE
+from attnjax.training.loop.run_state import Run
+from attnjax.training.loop.train import train
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam
-from attnjax.training.profile import NAME, STEPS_BEFORE
-from attnjax.training.run_state import Run
 from attnjax.training.settings import Recipe, Training
-from attnjax.training.train import train
 from attnjax.training.train_setup import TrainSetup
 from tests.training.looping import BATCHING, CORPUS
 from tests.training.toy import Toy

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from attnjax.errors import UserError
-from attnjax.training.checkpoint import FOLDER
+from attnjax.training.checkpoints.checkpoint import FOLDER
+from attnjax.training.loop.trainer import Trainer
 from attnjax.training.settings import Training
-from attnjax.training.trainer import Trainer
 from tests.training.looping import CORPUS, PER_EPOCH, go, same
 
 pytestmark = pytest.mark.usefixtures("compiled_once")

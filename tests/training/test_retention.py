@@ -1,10 +1,9 @@
 """Which checkpoints are kept: what a resume and the result need is never deleted."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from attnjax.training.retention import epoch_ends, reasons, result_steps
-from attnjax.training.run_progress import RunProgress
+from attnjax.training.checkpoints.retention import epoch_ends, reasons, result_steps
+from attnjax.training.checkpoints.run_progress import RunProgress
 from attnjax.training.settings import Training
 
 PER_EPOCH = 4

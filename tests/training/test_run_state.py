@@ -13,8 +13,9 @@ import pytest
 from attnjax.data.batching import Batching
 from attnjax.data.special_tokens import START
 from attnjax.errors import Interrupted
-from attnjax.training import group, metrics_log, trainer
-from attnjax.training.checkpoint import Checkpoints
+from attnjax.training.checkpoints.checkpoint import Checkpoints
+from attnjax.training.log import metrics_log
+from attnjax.training.loop import group, trainer
 from attnjax.training.schedules import Constant, InverseSquareRoot
 from attnjax.training.settings import Training
 from tests.training.looping import BATCHING, CORPUS, PER_EPOCH, go, interrupt, same

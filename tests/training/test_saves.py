@@ -8,9 +8,9 @@ import pytest
 
 from attnjax.data.batching import BatchPlan
 from attnjax.errors import Interrupted
-from attnjax.training import metrics_log
-from attnjax.training.checkpoint import Checkpoints
-from attnjax.training.trainer import Trainer
+from attnjax.training.checkpoints.checkpoint import Checkpoints
+from attnjax.training.log import metrics_log
+from attnjax.training.loop.trainer import Trainer
 from tests.training.looping import PER_EPOCH, go, same
 
 pytestmark = pytest.mark.usefixtures("compiled_once")

@@ -19,7 +19,7 @@ from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, PreNorm
 from attnjax.nn.norm import BatchNorm
-from attnjax.training import hosts, sharding
+from attnjax.training.devices import hosts, sharding
 from attnjax.training.objectives import cross_entropy
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam

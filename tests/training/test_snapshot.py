@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.training.run_progress import RunProgress
-from attnjax.training.snapshot import Snapshot, difference
+from attnjax.training.checkpoints.run_progress import RunProgress
+from attnjax.training.checkpoints.snapshot import Snapshot, difference
 from attnjax.training.step import State
 
 

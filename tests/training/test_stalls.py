@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from attnjax.training import stalls as watched
-from attnjax.training.stalls import stalls
+from attnjax.training.loop import stall_watch as watched
+from attnjax.training.loop.stall_watch import stalls
 
 
 @pytest.mark.parametrize("what", ["the data", "the devices"])

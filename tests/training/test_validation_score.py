@@ -8,15 +8,15 @@ import pytest
 from rich.console import Console
 
 from attnjax.errors import Interrupted, UserError
-from attnjax.training import metrics_log
+from attnjax.training.log import metrics_log
+from attnjax.training.loop.run_state import Run, TrainResult
+from attnjax.training.loop.train import train
+from attnjax.training.loop.validation_score import ValidationScore
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam
-from attnjax.training.run_state import Run, TrainResult
 from attnjax.training.schedules import Constant
 from attnjax.training.settings import Recipe, Scoring, Training
-from attnjax.training.train import train
 from attnjax.training.train_setup import TrainSetup
-from attnjax.training.validation_score import ValidationScore
 from tests.training.looping import BATCHING, CORPUS, PER_EPOCH, interrupt, same
 from tests.training.toy import Toy
 

@@ -7,8 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import linen as nn
-from flax import traverse_util
+from flax import linen as nn, traverse_util
 
 from attnjax.attention.feature_map import PositiveRandomFeatures
 from attnjax.attention.linear import LinearAttention

@@ -10,7 +10,7 @@ from attnjax.cli.output import out, say
 from attnjax.errors import UserError
 
 if TYPE_CHECKING:
-    from attnjax.runs.checkpoint_list import ListedCheckpoint
+    from attnjax.trained.checkpoint_list import ListedCheckpoint
 
 
 def checkpoints(
@@ -28,8 +28,8 @@ def checkpoints(
     ] = None,
 ) -> int:
     """List and verify a run's checkpoints, or export the run into one file."""
-    from attnjax.runs import export as exports
-    from attnjax.runs.checkpoint_list import listed
+    from attnjax.trained import export as exports
+    from attnjax.trained.checkpoint_list import listed
 
     if average is not None and export is None:
         raise UserError("--average goes with --export")

@@ -27,7 +27,7 @@ def evaluate(
         raise UserError("--split and --source exclude each other")
     keep_compiled()
     from attnjax.reporting.number import number
-    from attnjax.runs import evaluate as calls
+    from attnjax.trained import evaluate as calls
 
     trained, beam = chosen.open(), chosen.beam
     if source is not None and reference is not None:

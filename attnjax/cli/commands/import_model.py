@@ -21,8 +21,8 @@ def import_model(
     runs: RunsFolder = Path("runs"),
 ) -> None:
     """Import a trained model as a run, to evaluate it or to begin others with."""
-    from attnjax.runs.export import import_export
-    from attnjax.runs.import_bert import import_bert
+    from attnjax.trained.export import import_export
+    from attnjax.trained.import_bert import import_bert
 
     run = {"attnjax": import_export, "bert": import_bert}[layout](source, runs)
     say(f"{run} (initial_parameters_from: {run.parent.relative_to(runs)})")

@@ -21,8 +21,7 @@ def parts(
 ) -> None:
     """Print the parts that can be chosen for a field, or its values."""
     from attnjax.config.constraints import describe, shown
-    from attnjax.config.parts import first_line
-    from attnjax.config.parts import parts as choices
+    from attnjax.config.parts import first_line, parts as choices
     from attnjax.config.vary import field_at
     from attnjax.data.generated.sequences import Copy
     from attnjax.experiment import Experiment, load

@@ -27,7 +27,7 @@ def predict(
     keep_compiled()
     if sys.stdin is None:
         raise UserError("predict reads standard input, but standard input is closed")
-    from attnjax.runs import evaluate as calls
+    from attnjax.trained import evaluate as calls
 
     trained, lines = chosen.open(), _lines(sys.stdin.buffer.read())
     answers = calls.predict(

@@ -46,7 +46,7 @@ def rehearse(
     import jax
 
     from attnjax.rehearsal import Topology, rehearse
-    from attnjax.runs.costs import batch_of_text, largest_batch
+    from attnjax.sweeps.costs import batch_of_text, largest_batch
 
     # nothing is computed: no chip of this machine is needed, nor waited for
     jax.config.update("jax_platforms", "cpu")

@@ -14,7 +14,7 @@ def replay(
 ) -> None:
     """Compute a step again, and say where the first number that is not finite arises."""
     keep_compiled()
-    from attnjax.runs.replay import replay
+    from attnjax.trained.replay import replay
 
     first, place = replay(run, step, trust=trust)
     begins = f"from the checkpoint of step {first}" if first else "from the beginning"

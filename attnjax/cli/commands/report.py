@@ -19,7 +19,7 @@ def report(
     trust: Trust = False,
 ) -> None:
     """Make the table and report.html of finished runs again."""
-    from attnjax.runs.summary import experiments, reload
+    from attnjax.results.summary import experiments, reload
 
     for folder in experiments(runs):
         summarized(folder, reload(folder, trust=trust), None)
@@ -31,12 +31,12 @@ def summarized(folder: Path, loaded: "ExperimentFile", command: Sequence[str] | 
     Args:
         folder: the experiment's folder.
         loaded: the experiment file.
-        command: see `attnjax.runs.summary.summarize`.
+        command: see `attnjax.results.summary.summarize`.
     """
     from attnjax.reporting.page import write
     from attnjax.reporting.table import table
+    from attnjax.results.summary import summarize
     from attnjax.runs.run_folder import RESULT
-    from attnjax.runs.summary import summarize
 
     printed = False
     while True:

@@ -17,7 +17,7 @@ from attnjax.errors import UserError
 from attnjax.reporting.number import MISSING
 
 if TYPE_CHECKING:
-    from attnjax.runs.dry_run import PlannedVariant
+    from attnjax.sweeps.dry_run import PlannedVariant
 
 
 @requeued()
@@ -57,12 +57,12 @@ def run(
     """Run an experiment, and resume interrupted runs."""
     keep_compiled()
     from attnjax.runs import failures
-    from attnjax.runs.dry_run import dry_run as look
-    from attnjax.runs.joined import follow, no_more_trainings
-    from attnjax.runs.run_ablation import sweep
     from attnjax.runs.run_folder import RESULT
-    from attnjax.runs.sweep import Sweep
-    from attnjax.training import hosts
+    from attnjax.sweeps.dry_run import dry_run as look
+    from attnjax.sweeps.multi_process import follow, no_more_trainings
+    from attnjax.sweeps.plan import Sweep
+    from attnjax.sweeps.run_ablation import sweep
+    from attnjax.training.devices import hosts
 
     loaded = chosen.load()
     folder = runs / loaded.folder

@@ -41,7 +41,7 @@ def describe(experiment: "Experiment") -> Iterator[RenderableType]:
     from attnjax.attention.fused import dispatch
     from attnjax.data.overlap import with_overlap
     from attnjax.data.vocabularies import SIDES
-    from attnjax.runs.costs import costs
+    from attnjax.sweeps.costs import costs
 
     yield tree(experiment)
     for path, part in walk(experiment):

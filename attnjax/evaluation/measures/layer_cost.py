@@ -15,12 +15,12 @@ from attnjax.config.constraints import PositiveInt
 from attnjax.config.vary import field_at, vary
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
+from attnjax.evaluation.depth import longest_loop, sequential_operations
+from attnjax.evaluation.flops import product_flops
 from attnjax.evaluation.measurement import Measurement, MetricKey
 from attnjax.evaluation.measures.base import EvalInputs, Measure
 from attnjax.evaluation.metric import Metric
 from attnjax.models.base import Model
-from attnjax.training.depth import longest_loop, sequential_operations
-from attnjax.training.flops import product_flops
 
 EXPONENTS = (
     "time_by_length",

@@ -7,8 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from jax.tree_util import Partial
 
 from attnjax.attention.align import softmax
@@ -18,7 +17,7 @@ from attnjax.attention.mask import Causal, DenseMask, ExcludeSelf, Padding, Segm
 from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions, distance
 from attnjax.attention.score import dot
-from attnjax.training.flops import product_flops
+from attnjax.evaluation.flops import product_flops
 
 B, H, T, S, K, V = 2, 2, 11, 14, 4, 3
 TILE = (4, 4)

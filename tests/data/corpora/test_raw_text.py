@@ -1,8 +1,7 @@
 """Raw text in windows: every symbol is a target once, and its source is what stands before it."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from attnjax.data.corpora.raw_text import RawText, overlapping, windows
 from attnjax.data.sentencepiece import SentencePiece

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 from babel.dates import format_date
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from attnjax.data.generated.dates import Dates, example
 from attnjax.errors import UserError

@@ -11,10 +11,8 @@ from pathlib import Path
 import pytest
 
 from attnjax.runs.run_folder import RESULT
-from attnjax.training.metrics_log import FILE as METRICS
-from attnjax.training.metrics_log import read
-from launch.slurm import __main__ as slurm
-from launch.slurm import queue
+from attnjax.training.log.metrics_log import FILE as METRICS, read
+from launch.slurm import __main__ as slurm, queue
 from tests.launch.slurm.cluster import cluster, installed, said, spare_ports
 
 pytestmark = [

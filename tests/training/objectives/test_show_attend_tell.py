@@ -25,7 +25,9 @@ from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer
-from attnjax.training.checkpoint import Checkpoints
+from attnjax.training.checkpoints.checkpoint import Checkpoints
+from attnjax.training.checkpoints.run_progress import RunProgress
+from attnjax.training.checkpoints.snapshot import Snapshot
 from attnjax.training.objectives.base import CrossEntropy, shifted
 from attnjax.training.objectives.show_attend_tell import (
     DoublyStochastic,
@@ -34,10 +36,8 @@ from attnjax.training.objectives.show_attend_tell import (
     coverage,
 )
 from attnjax.training.optimizers import Adam
-from attnjax.training.run_progress import RunProgress
 from attnjax.training.schedules import Constant
 from attnjax.training.settings import Recipe, Training
-from attnjax.training.snapshot import Snapshot
 from attnjax.training.step import State, on_one_device, train_step
 from tests.attention import oracle
 from tests.training.toy import Toy

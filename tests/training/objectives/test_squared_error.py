@@ -9,12 +9,12 @@ from attnjax.attention.attention import Attention
 from attnjax.attention.kernel_score import LearnedGaussian
 from attnjax.data.batching import Batch
 from attnjax.models.kernel_regression import KernelRegression
-from attnjax.training.checkpoint import Checkpoints
+from attnjax.training.checkpoints.checkpoint import Checkpoints
+from attnjax.training.checkpoints.run_progress import RunProgress
+from attnjax.training.checkpoints.snapshot import Snapshot
 from attnjax.training.objectives.squared_error import SquaredError, squared_error
 from attnjax.training.optimizers import Adam
-from attnjax.training.run_progress import RunProgress
 from attnjax.training.settings import Recipe, Training
-from attnjax.training.snapshot import Snapshot
 from attnjax.training.step import initial_state
 
 MODEL = KernelRegression(attention=Attention(score=LearnedGaussian(bandwidth=0.7)))

@@ -1,0 +1,214 @@
+"""The summary of an experiment: the results of all its finished runs, in summary.json.
+
+Everything is read from the folders of the runs, so the summary can be made again at any time. Its
+type is `attnjax.reporting.summary.Summary`.
+"""
+
+import json
+import shlex
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnjax.config.serialize import from_json, parse_json, to_json
+from attnjax.errors import UserError
+from attnjax.evaluation.measurement import Better, MetricKey
+from attnjax.evaluation.measures.by_length import by_length
+from attnjax.evaluation.sentence_stats import Sentences
+from attnjax.experiment.load import ExperimentFile
+from attnjax.reporting.summary import Change, Column, Row, Summary
+from attnjax.results.statements import statements
+from attnjax.results.variant_runs import VariantRuns, variant_runs
+from attnjax.runs.json_files import write_json
+from attnjax.runs.manifest import experiment_file, read, warn_of_text
+from attnjax.runs.provenance import other_versions
+from attnjax.runs.run_folder import RESULT
+
+FILE = "summary.json"
+
+
+def experiments(folder: Path) -> list[Path]:
+    """The folders of experiments with finished runs: `folder` itself, or folders inside it.
+
+    Raises:
+        UserError: there is no finished run.
+    """
+    for pattern, above in ((f"*/seed-*/{RESULT}", 2), (f"*/*/seed-*/{RESULT}", 2)):
+        found = sorted({path.parents[above] for path in folder.glob(pattern)})
+        if found:
+            return found
+    if not folder.is_dir():
+        raise UserError(f"the folder {folder} does not exist")
+    if (folder / RESULT).exists():
+        raise UserError(
+            f"{folder} is a single run; give its experiment's folder, {folder.resolve().parents[1]}"
+        )
+    raise UserError(f"{folder} holds no finished runs of an experiment")
+
+
+def reload(folder: Path, *, trust: bool = False) -> ExperimentFile:
+    """The experiment file of an experiment's latest run, in its present state.
+
+    A warning names each run whose copy of the file was changed after the run was started.
+
+    Args:
+        folder: the experiment's folder.
+        trust: whether to execute an experiment.py that the user has not run on this machine.
+
+    Raises:
+        UserError: as `experiment_file`.
+    """
+    results = sorted(folder.glob(f"*/seed-*/{RESULT}"))
+    latest = max(results, key=lambda path: path.stat().st_mtime).parent
+    loaded = experiment_file(latest, trust=trust)
+    for path in results:
+        warn_of_text(path.parent, read(path.parent))
+    return loaded
+
+
+def summarize(
+    folder: Path,
+    loaded: ExperimentFile,
+    command: Sequence[str] | None = None,
+) -> Summary:
+    """Summarize the finished runs of an experiment, and write summary.json.
+
+    Args:
+        folder: the experiment's folder.
+        loaded: the experiment file.
+        command: the command that runs the whole experiment, word by word; the summary's command is
+            limited to the runs that are finished. None: the command of the earlier summary stays.
+
+    Raises:
+        UserError: a file is damaged, or a claim compares runs tested on different sentences.
+    """
+    ablation = loaded.ablation
+    variants = {name: variant_runs(folder, loaded, name) for name in ablation.variants}
+    variants = {name: found for name, found in variants.items() if found.results}
+    rows = tuple(_row(name, found) for name, found in variants.items())
+    latest = max(
+        (content for found in variants.values() for content in found.results.values()),
+        key=lambda content: content.date,
+    )
+    before = _before(folder)
+    claims, published, left_out = statements(folder, loaded, variants, rows)
+    summary = Summary(
+        experiment=loaded.folder,
+        title=loaded.title or loaded.name,
+        note=loaded.note,
+        changes=_changes(variants),
+        remarks=_remarks(variants),
+        rows=rows,
+        tunings=tuple(one.tuning for one in variants.values() if one.tuning is not None),
+        claims=claims,
+        published=published,
+        left_out=left_out,
+        device=latest.device,
+        versions=tuple(latest.versions.items()),
+        date=latest.date,
+        command=_command(command, loaded, rows) if command else _command_before(before, loaded),
+    )
+    write_json(folder / FILE, to_json(summary))
+    return summary
+
+
+def _before(folder: Path) -> Summary | None:
+    """The summary in the folder; None: there is none, or another version of attnjax wrote it."""
+    try:
+        found = from_json(parse_json((folder / FILE).read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, Summary) and isinstance(found.command, str) else None
+
+
+def _row(name: str, found: VariantRuns) -> Row:
+    seeds = [*found.results]
+    directions: dict[MetricKey, Better | None] = {
+        one.key: one.better for measured in found.measurements.values() for one in measured
+    }
+    tested = {content.test_set for content in found.results.values()}
+    return Row(
+        variant=name,
+        seeds=tuple(seeds),
+        columns=tuple(
+            Column(
+                key=key,
+                better=better,
+                values=tuple(column),
+                mean=float(np.mean(there)),
+                deviation=float(np.std(there, ddof=1)) if len(there) > 1 else None,
+                length=_length(key, found.sentences),
+            )
+            for key, better in directions.items()
+            # a run of an earlier version may lack a metric: its place holds None
+            for column in [[found.metrics[seed].metrics.get(key) for seed in seeds]]
+            for there in [[value for value in column if value is not None]]
+        ),
+        parameters=found.results[seeds[0]].parameters or 0,
+        seconds=sum(content.seconds for content in found.results.values()),
+        test_set=tested.pop() if len(tested) == 1 else None,
+        runs=tuple(f"{name}/seed-{seed}" for seed in seeds),
+    )
+
+
+def _length(key: MetricKey, sentences: Mapping[int, Sentences]) -> float | None:
+    """The mean length of the sources of a part of the test split; None: not such a metric."""
+    for kept in sentences.values():
+        if key.part is not None and kept.lengths is not None:
+            number, parts = key.part
+            return float(kept.lengths[by_length(kept.lengths, parts)[number - 1]].mean())
+    return None
+
+
+def _changes(variants: Mapping[str, VariantRuns]) -> tuple[Change, ...]:
+    """The fields in which runs differ from the file, each with the variants of those runs."""
+    alike: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for name, found in variants.items():
+        for path, (ours, theirs) in found.changes.items():
+            alike[path, _shown(ours), _shown(theirs)].append(name)
+    return tuple(
+        Change(path=path, file=ours, run=theirs, variants=tuple(names))
+        for (path, ours, theirs), names in alike.items()
+    )
+
+
+def _remarks(variants: Mapping[str, VariantRuns]) -> tuple[str, ...]:
+    """What a reader must know of the runs: notes on their data, and other code than this one."""
+    alike: dict[str, list[str]] = defaultdict(list)
+    for name, found in variants.items():
+        notes = [note for run in found.results.values() for note in run.notes]
+        for note in dict.fromkeys(notes):
+            alike[note].append(name)
+    data = [
+        f"data: {note}" if len(names) == len(variants) else f"data of {', '.join(names)}: {note}"
+        for note, names in alike.items()
+    ]
+    other = other_versions(
+        run.code for found in variants.values() for run in found.results.values()
+    )
+    return (*data, other) if other else tuple(data)
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _command(command: Sequence[str], loaded: ExperimentFile, rows: Sequence[Row]) -> str:
+    """The command that makes these rows: only their variants, and as many seeds."""
+    words = [*command]
+    if len(rows) < len(loaded.ablation.variants):
+        words += [word for row in rows for word in ("--variant", row.variant)]
+    seeds = max(len(row.seeds) for row in rows)
+    if seeds != loaded.ablation.seeds:
+        words += ["--seeds", str(seeds)]
+    return shlex.join(words)
+
+
+def _command_before(before: Summary | None, loaded: ExperimentFile) -> str:
+    if before is not None:
+        return before.command
+    setting = "" if loaded.setting is None else f" --setting {loaded.setting}"
+    return f"attnjax run {loaded.name}{setting}"

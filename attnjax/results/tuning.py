@@ -1,0 +1,45 @@
+"""The tuning of a variant, read from the runs at the points of its grid."""
+
+import math
+from pathlib import Path
+
+from attnjax.experiment.tuning import Grid, Point, point_name, points
+from attnjax.reporting.summary import TunedPoint, TuningRow
+from attnjax.runs.result import RunResult
+from attnjax.runs.run_folder import result
+
+FOLDER = "tune"
+"""The name of the folder of all points, in the variant's folder."""
+
+
+def losses(folder: Path, grid: Grid) -> list[float | None]:
+    """The validation loss at each point of a grid, in a variant's folder.
+
+    Infinity: the training diverged; None: it is not finished.
+
+    Raises:
+        UserError: a file of a finished run is missing or damaged.
+    """
+    found = (result(folder / FOLDER / point_name(point)) for point in points(grid))
+    return [None if one is None else _lowest(one) for one in found]
+
+
+def tuning_row(folder: Path, variant: str, grid: Grid, chosen: Point, seed: int) -> TuningRow:
+    """The tuning of a variant, for the report, from the variant's folder.
+
+    Raises:
+        UserError: as `losses`.
+    """
+    tried = zip(points(grid), losses(folder, grid), strict=True)
+    return TuningRow(
+        variant=variant,
+        seed=seed,
+        fields=tuple(grid),
+        points=tuple(TunedPoint(values=tuple(point.values()), loss=loss) for point, loss in tried),
+        chosen=tuple(chosen[path] for path in grid),
+    )
+
+
+def _lowest(found: RunResult) -> float:
+    """The loss that decides; infinity: the training diverged."""
+    return math.inf if found.best_validation_loss is None else found.best_validation_loss

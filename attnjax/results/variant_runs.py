@@ -1,0 +1,128 @@
+"""The finished runs of one variant: their results, and how they differ from the experiment file."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from attnjax.config.serialize import own_names, record_differences, to_json
+from attnjax.errors import UserError
+from attnjax.evaluation import sentence_stats
+from attnjax.evaluation.measurement import Measurement
+from attnjax.evaluation.sentence_stats import Sentences
+from attnjax.experiment.estimands import RunMetrics
+from attnjax.experiment.load import ExperimentFile
+from attnjax.experiment.tuning import shortest
+from attnjax.reporting.summary import TuningRow
+from attnjax.results.tuning import tuning_row
+from attnjax.runs.manifest import Manifest, read
+from attnjax.runs.provenance import changed_imports
+from attnjax.runs.result import RESULT, RunResult
+from attnjax.runs.run_folder import result
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariantRuns:
+    """The finished runs of a variant, by seed.
+
+    Attributes:
+        results: the result of each run.
+        measurements: the numbers of each run.
+        sentences: the answers' statistics of each run that decoded answers.
+        changes: each path where a run differs from the file: the file's value and the run's.
+        tuning: how the variant was tuned; None: it was not.
+    """
+
+    results: Mapping[int, RunResult]
+    measurements: Mapping[int, Sequence[Measurement]]
+    sentences: Mapping[int, Sentences]
+    changes: Mapping[str, tuple[Any, Any]]
+    tuning: TuningRow | None
+
+    @property
+    def metrics(self) -> dict[int, RunMetrics]:
+        """The numbers of each run, in the form that claims are judged by."""
+        return {
+            seed: RunMetrics({one.key: one.value for one in found}, self.sentences.get(seed))
+            for seed, found in self.measurements.items()
+        }
+
+
+def variant_runs(folder: Path, loaded: ExperimentFile, name: str) -> VariantRuns:
+    """Read the finished runs of a variant.
+
+    Args:
+        folder: the experiment's folder.
+        loaded: the experiment file.
+        name: the variant.
+
+    Raises:
+        UserError: a file of a run is missing or damaged, or a folder holds another run.
+    """
+    runs = {}
+    for path in (folder / name).glob(f"seed-*/{RESULT}"):
+        run = path.parent
+        content = result(run)
+        if content is None:
+            continue
+        if (content.variant, f"seed-{content.seed}") != (name, run.name):
+            raise UserError(
+                f"{path} is the result of {content.variant}/seed-{content.seed}: a run's folder "
+                "has the name of its seed, in that of its variant"
+            )
+        runs[content.seed] = run, content
+    runs = dict(sorted(runs.items()))
+    changes: dict[str, tuple[Any, Any]] = {}
+    tuning = None
+    for run, _ in runs.values():
+        manifest = read(run)
+        changes |= _differences(loaded, name, manifest)
+        tuning = tuning or _tuning(folder / name, loaded, manifest)
+    found = {seed: sentence_stats.read(run, loaded.own) for seed, (run, _) in runs.items()}
+    return VariantRuns(
+        results={seed: content for seed, (_, content) in runs.items()},
+        measurements={
+            seed: [*map(Measurement.of, content.metrics)] for seed, (_, content) in runs.items()
+        },
+        sentences={seed: kept for seed, kept in found.items() if kept is not None},
+        changes=changes,
+        tuning=tuning,
+    )
+
+
+def _differences(
+    loaded: ExperimentFile, name: str, manifest: Manifest
+) -> dict[str, tuple[Any, Any]]:
+    """The paths where a run differs from the file, with both values; a grid counts as a value."""
+    ablation = loaded.ablation
+    of_file = to_json(ablation.variants[name], loaded.own)
+    different = record_differences(of_file, manifest.settings)
+    found = {path: (ours, theirs) for path, ours, theirs in different}
+    if own_names(manifest.settings):
+        for file in changed_imports(manifest.imported, loaded.imported):
+            digests = loaded.imported[file], (manifest.imported or {})[file]
+            ours, theirs = (f"sources {digest[:10]}" for digest in digests)
+            found[f"imported.{file}"] = ours, theirs
+    for path, values in ablation.tune.items():
+        found.pop(path, None)
+        if path not in manifest.tuned:
+            among = f"tuned over {', '.join(map(shortest, values))}"
+            found[path] = among, _at(manifest.settings, path)
+    return found
+
+
+def _tuning(folder: Path, loaded: ExperimentFile, manifest: Manifest) -> TuningRow | None:
+    """How the variant was tuned; None: it was not, or the file no longer has the grid."""
+    ablation = loaded.ablation
+    grid = {path: ablation.tune[path] for path in manifest.tuned if path in ablation.tune}
+    if not grid:
+        return None
+    chosen = {path: _at(manifest.settings, path) for path in grid}
+    return tuning_row(folder, manifest.variant, grid, chosen, ablation.tune_seed)
+
+
+def _at(record: Any, path: str) -> Any:
+    """The value at a path of a record; None: the record lacks the path."""
+    for name in path.split("."):
+        record = record.get(name) if isinstance(record, Mapping) else None
+    return record

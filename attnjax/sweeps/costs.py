@@ -1,0 +1,63 @@
+"""The costs of a training: parameters, and the FLOPs and tokens of a step."""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from attnjax.data.batching import Batch, BatchPlan
+from attnjax.data.corpus import Corpus
+from attnjax.evaluation.flops import product_flops
+from attnjax.experiment import Experiment
+from attnjax.nn.parameter_kinds import number_trained
+from attnjax.training.step import initial_state, on_one_device, train_step
+
+
+class Costs(NamedTuple):
+    """The costs of a training.
+
+    Attributes:
+        parameters: the number of trained parameters.
+        flops: the FLOPs of a training step on the largest batch, in matrix products.
+        shape: B, S and T of that batch.
+        tokens: the mean number of target symbols of a step.
+    """
+
+    parameters: int
+    flops: int
+    shape: tuple[int, int, int]
+    tokens: float
+
+
+def costs(experiment: Experiment, corpus: Corpus) -> Costs:
+    """The costs of a resolved experiment; nothing is compiled or allocated."""
+    plan = experiment.training.batching.plan(corpus.splits["train"])
+    batch = largest_batch(plan)
+    initial = partial(initial_state, recipe=experiment.recipe)
+    state = jax.eval_shape(initial, jax.random.key(0), batch)
+    parameters = number_trained(state.params)
+    step = partial(train_step, recipe=experiment.recipe, over_devices=on_one_device)
+    symbols = sum(len(example.target) for example in corpus.splits["train"])
+    shape = batch.target.shape[0], batch.source.shape[1], batch.target.shape[1]
+    return Costs(
+        parameters=parameters,
+        flops=product_flops(step, state, batch),
+        shape=shape,
+        tokens=symbols / plan.per_epoch,
+    )
+
+
+def largest_batch(plan: BatchPlan) -> Batch:
+    """The shapes of the batch with the most places."""
+    rows, source, target = max(plan.shapes, key=lambda shape: shape[0] * max(shape[1:]))
+    first = plan.batch(0, 0)
+    sides = zip(first, (source, target), strict=True)
+    return Batch._make(
+        jax.ShapeDtypeStruct((rows, length, *side.shape[2:]), side.dtype) for side, length in sides
+    )
+
+
+def batch_of_text(rows: int, length: int) -> Batch:
+    """The shapes of a batch of texts with this many symbols on both sides."""
+    return Batch._make([jax.ShapeDtypeStruct((rows, length), np.int32)] * 2)

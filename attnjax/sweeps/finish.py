@@ -1,0 +1,151 @@
+"""Finishing a trained run: its test split is decoded, scored and measured."""
+
+import datetime
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from attnjax.config.serialize import to_json
+from attnjax.data.corpus import Corpus
+from attnjax.evaluation.measurement import Measurement
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs
+from attnjax.evaluation.sentence_stats import Sentences, sentences
+from attnjax.evaluation.unknown_words import before_replacement
+from attnjax.experiment import Experiment
+from attnjax.nn.parameter_kinds import number_trained
+from attnjax.runs.json_files import write_json
+from attnjax.runs.run_folder import ATTENTION, HYPOTHESES
+from attnjax.runs.versions import device, versions
+from attnjax.training.loop.run_state import TrainResult
+from attnjax.training.loop.validation_score import ValidationScore
+
+
+def finish(
+    folder: Path,
+    experiment: Experiment,
+    corpus: Corpus,
+    outcome: TrainResult,
+    initial: Any,
+    *,
+    seed: int,
+) -> dict[str, Any]:
+    """Decode, score and measure a trained run.
+
+    Args:
+        folder: the run's folder, which gets the answers, their statistics, and pictures.
+        experiment: the resolved experiment.
+        corpus: the data of its task.
+        outcome: the result of the training.
+        initial: the initial parameters; needed only if the experiment has measures.
+        seed: the run's seed.
+
+    Returns:
+        The content of result.json, but the variant and the seed.
+    """
+    answered = _answer(folder, experiment, corpus, outcome.params)
+    measurements, details = _score(experiment, answered)
+    kept = None if answered is None else answered.sentences
+    pictures: list[Any] = []
+
+    def inputs(params: Any) -> EvalInputs:
+        batching = experiment.training.batching
+        return EvalInputs(experiment.model, params, corpus, batching, kept, seed)
+
+    for measure in experiment.measures:
+        measurements += measure.at_init(inputs(initial))
+        measurements += measure.after_training(inputs(outcome.params))
+        pictures += measure.pictures(inputs(outcome.params))
+    if pictures:
+        write_json(folder / ATTENTION, to_json(tuple(pictures)))
+    return {
+        "metrics": [one.record() for one in measurements],
+        **details,
+        "notes": list(corpus.notes),
+        "test_set": corpus.digest(SPLIT),
+        "seconds": outcome.seconds,
+        "parameters": number_trained(outcome.params),
+        "step": outcome.step,
+        "averaged": outcome.averaged,
+        "epochs": outcome.epochs,
+        "stopped": outcome.stopped,
+        **best(experiment, outcome),
+        "device": device(),
+        "versions": versions(),
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def best(experiment: Experiment, outcome: TrainResult) -> dict[str, float | None]:
+    """The best value on the validation split, of what decided: the loss or the score."""
+    scoring, metric = experiment.training.scoring, experiment.metric
+    if scoring is None or scoring.decides == "loss" or metric is None or outcome.best is None:
+        return {"best_validation_loss": outcome.best}
+    sign = 1 if metric.better == "lower" else -1
+    return {"best_validation_loss": None, f"best_validation_{metric.name}": sign * outcome.best}
+
+
+def validation_score(experiment: Experiment, corpus: Corpus) -> ValidationScore | None:
+    """The score of the validation split during the training; None: the experiment wants none.
+
+    Args:
+        experiment: the resolved experiment.
+        corpus: the data of its task.
+    """
+    metric, scoring = experiment.metric, experiment.training.scoring
+    if metric is None or scoring is None:
+        return None
+    sources = [example.source for example in corpus.splits["valid"][: scoring.sentences]]
+    written = corpus.sources.get("valid", [])[: scoring.sentences]
+    references = corpus.references["valid"][: scoring.sentences]
+
+    def score(params: Any) -> float:
+        answers = experiment.answers(params, sources)
+        texts = experiment.texts(params, corpus.vocabularies, written, sources, answers)
+        return metric.score(texts, references)
+
+    return ValidationScore(
+        name=metric.name, sign=1 if metric.better == "higher" else -1, score=score
+    )
+
+
+class _Answered(NamedTuple):
+    """The statistics of the answers, and those of the answers before words were replaced."""
+
+    sentences: Sentences
+    unreplaced: Sentences | None
+
+
+def _answer(folder: Path, experiment: Experiment, corpus: Corpus, params: Any) -> _Answered | None:
+    """Decode the test split and write the answers; None: nothing is decoded."""
+    metric, (source, target) = experiment.metric, corpus.vocabularies
+    examples = corpus.splits.get(SPLIT)
+    if metric is None or target is None or not examples:
+        return None
+    sources, references = [example.source for example in examples], corpus.references[SPLIT]
+    found = experiment.answers(params, sources)
+    written = corpus.sources.get(SPLIT, [])
+    texts = experiment.texts(params, corpus.vocabularies, written, sources, found)
+    (folder / HYPOTHESES).write_text("".join(text + "\n" for text in texts), encoding="utf-8")
+    lengths = None if source is None else [len(sentence) - 1 for sentence in sources]
+    kept = sentences(metric, texts, references, lengths)
+    own = {type(metric).__name__: type(metric)}
+    kept.write(folder, own)
+    if experiment.unknown is None:
+        return _Answered(kept, None)
+    plain = [target.decode(answer) for answer in found]
+    return _Answered(kept, sentences(metric, plain, references, lengths))
+
+
+def _score(
+    experiment: Experiment, answered: _Answered | None
+) -> tuple[list[Measurement], Mapping[str, str]]:
+    """The scores of the answers, and the details of the scores."""
+    metric = experiment.metric
+    if metric is None or answered is None:
+        return [], {}
+    kept, unreplaced = answered
+    found = [Measurement(metric.key, kept.value(), metric.better)]
+    if unreplaced is not None:
+        key = before_replacement(metric)
+        found.append(Measurement(key, unreplaced.value(), metric.better))
+    return found, metric.details(kept.totals)

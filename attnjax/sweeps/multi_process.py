@@ -1,0 +1,131 @@
+"""Training in several processes: the first has the runs' folders, the others take part.
+
+The first process runs the command. It announces each training to the others; they train with the
+data of their own machine, get the state of every run from the first, and write nothing.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from attnjax.config.serialize import from_json, to_json
+from attnjax.data.corpus import Corpus, Task
+from attnjax.errors import Interrupted, MachineError
+from attnjax.experiment import Experiment
+from attnjax.experiment.load import ExperimentFile
+from attnjax.sweeps.finish import validation_score
+from attnjax.training.devices import hosts
+from attnjax.training.loop.run_state import Run
+from attnjax.training.loop.train import train
+from attnjax.training.train_setup import TrainSetup
+
+
+@contextmanager
+def announced(
+    experiment: Experiment,
+    corpus: Corpus,
+    loaded: ExperimentFile,
+    runs: Sequence[Run],
+    *,
+    stacked: bool | None = None,
+) -> Iterator[None]:
+    """Announce a training to the other processes, which train the same; for one process nothing.
+
+    Args:
+        experiment: the resolved experiment.
+        corpus: the data of its task.
+        loaded: the experiment file.
+        runs: as for `train`.
+        stacked: as for `train`.
+
+    Raises:
+        MachineError: the training has failed in this process, and not in the others.
+        Exception: as `train`, in all processes.
+    """
+    if hosts.count() > 1:
+        found = {
+            "experiment": to_json(experiment, loaded.own),
+            "data": _digests(corpus),
+            "runs": [
+                {
+                    "folder": str(run.folder),
+                    "seed": run.seed,
+                    "schedule": to_json(run.schedule, loaded.own),
+                    "may_diverge": run.may_diverge,
+                }
+                for run in runs
+            ],
+            "stacked": stacked,
+        }
+        hosts.say(json.dumps(found))
+    with _failing_together():
+        yield
+
+
+def no_more_trainings() -> None:
+    """Tell the other processes that nothing is left to be trained."""
+    hosts.say(json.dumps(None))
+
+
+def follow(loaded: ExperimentFile) -> None:
+    """Take part in the trainings that the first process announces, until there are no more.
+
+    Raises:
+        MachineError: the data differ from the first process's, or only this process has failed.
+        Interrupted: a signal came to one of the processes.
+    """
+    corpora: dict[Task, Corpus] = {}
+    while (found := json.loads(hosts.say(""))) is not None:
+        try:
+            with _failing_together():
+                _train(found, loaded, corpora)
+        except (Interrupted, MachineError):
+            raise
+        except Exception:
+            continue  # the first process reports it, and may have more to train
+
+
+def _train(found: dict[str, Any], loaded: ExperimentFile, corpora: dict[Task, Corpus]) -> None:
+    experiment: Experiment = from_json(found["experiment"], loaded.own)
+    if experiment.task not in corpora:
+        corpora[experiment.task] = experiment.task.load()
+    corpus = corpora[experiment.task]
+    if _digests(corpus) != found["data"]:
+        raise MachineError(
+            f"the data of {type(experiment.task).__name__} differ from those of process 0: every "
+            "machine needs the same files"
+        )
+    runs = [
+        Run(
+            folder=Path(run["folder"]),
+            seed=run["seed"],
+            schedule=from_json(run["schedule"], loaded.own),
+            may_diverge=run["may_diverge"],
+        )
+        for run in found["runs"]
+    ]
+    setup = TrainSetup.of(experiment.recipe, corpus)
+    score = validation_score(experiment, corpus)
+    train(runs, setup, console=Console(quiet=True), stacked=found["stacked"], score=score)
+
+
+@contextmanager
+def _failing_together() -> Iterator[None]:
+    """Refuse to go on after an error that has not come to all processes."""
+    try:
+        yield
+    except (Interrupted, MachineError):
+        raise
+    except Exception as error:
+        if hosts.all_failed():
+            raise
+        raise hosts.gone(error) from error
+
+
+def _digests(corpus: Corpus) -> list[str]:
+    """What the training depends on."""
+    return [corpus.vocabularies.digest, corpus.digest("train"), corpus.digest("valid")]

@@ -1,0 +1,184 @@
+"""The runs that a command asks for, and what is refused before the first of them is trained."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from attnjax.config.override import Override, as_far_as, override
+from attnjax.config.serialize import plain, to_json
+from attnjax.config.vary import field_at
+from attnjax.config.walk import differences
+from attnjax.data.corpus import Corpus
+from attnjax.errors import UserError
+from attnjax.evaluation.measures.base import SPLIT
+from attnjax.evaluation.metric import check_metric
+from attnjax.experiment import Experiment
+from attnjax.experiment.claims import changes_meaning
+from attnjax.experiment.load import ExperimentFile
+from attnjax.experiment.tuning import Grid
+from attnjax.runs.manifest import Manifest, manifest
+from attnjax.runs.run_folder import check, finished
+from attnjax.sweeps.tune import Tuner
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """The runs of an experiment file that a command asks for.
+
+    Attributes:
+        loaded: the experiment file.
+        variants: the names of the variants to run; (): all.
+        seeds: the number of runs of each variant; None: as many as the file says.
+        only: the seeds to run, out of these; (): all.
+        together: the most seeds that train together; None: as many as fit in memory.
+        folder: the folder of the experiment, with all its runs.
+        profiled_steps: the number of steps of each training of which a trace is written.
+        overrides: changes to every variant, from the command line.
+    """
+
+    loaded: ExperimentFile
+    variants: tuple[str, ...]
+    seeds: int | None
+    only: tuple[int, ...] = ()
+    together: int | None = None
+    folder: Path
+    overrides: tuple[Override, ...]
+    profiled_steps: int = 0
+
+    def chosen(self) -> dict[str, Experiment]:
+        """The variants to run, with the overrides applied.
+
+        Raises:
+            UserError: a variant or a seed does not exist, or an override undoes the change that
+                defines a variant.
+        """
+        ablation, seeds = self.loaded.ablation, self.all_seeds
+        for seed in self.only:
+            if seed not in seeds:
+                raise UserError(
+                    f"there is no seed {seed}: each variant has the seeds {seeds[0]} to "
+                    f"{seeds[-1]}; --seeds gives it more"
+                )
+        # overrides that only a variant's parts have are left out here
+        base, _ = as_far_as(ablation.base, self.overrides)
+        chosen = {}
+        for name in self.variants or ablation.variants:
+            before = ablation.variant(name)
+            chosen[name] = after = override(before, self.overrides)
+            undone = set(differences(ablation.base, before)) - set(differences(base, after))
+            if undone:
+                raise UserError(
+                    f"an override conflicts with variant {name}, which is defined by "
+                    f"{min(undone)}; leave {name} out by naming others with --variant"
+                )
+        return chosen
+
+    def chosen_parts(self) -> list[str]:
+        """The parts that the command line chooses, with their fields: a sentence for each."""
+        variants: dict[str, list[str]] = {}
+        for name, experiment in self.chosen().items():
+            for wanted in self.overrides:
+                if wanted.choice:
+                    part = to_json(field_at(experiment, wanted.path)[1], self.loaded.own)
+                    variants.setdefault(f"{wanted.path} is {plain(part)}", []).append(name)
+        all_of_them = [*(self.variants or self.loaded.ablation.variants)]
+        return [
+            said if names == all_of_them else f"{said}, in {', '.join(names)}"
+            for said, names in variants.items()
+        ]
+
+    @property
+    def all_seeds(self) -> range:
+        """The seeds of each variant's runs."""
+        first = self.loaded.ablation.first_seed
+        count = self.loaded.ablation.seeds if self.seeds is None else self.seeds
+        return range(first, first + count)
+
+    @property
+    def above(self) -> Path:
+        """The folder of all experiments' runs."""
+        return self.folder.parent
+
+    @property
+    def grid(self) -> Grid:
+        """The grid that variants are tuned over: the file's grid without overridden fields.
+
+        Overriding a part overrides all of its fields.
+        """
+        given = tuple(one.path for one in self.overrides)
+        return {
+            path: values
+            for path, values in self.loaded.ablation.tune.items()
+            if not any(f"{path}.".startswith(f"{over}.") for over in given)
+        }
+
+    def tuner(self, variant: str, experiment: Experiment) -> Tuner:
+        """The tuning of a variant."""
+        return Tuner(
+            loaded=self.loaded,
+            variant=variant,
+            experiment=experiment,
+            grid=self.grid,
+            folder=self.folder / variant,
+        )
+
+    def runs(self, variant: str, experiment: Experiment) -> dict[Path, Manifest]:
+        """The folders of a tuned variant's runs, and the manifest of each."""
+        return {
+            self.folder / variant / f"seed-{seed}": manifest(
+                self.loaded, variant, seed, experiment, tuned=tuple(self.grid)
+            )
+            for seed in self.only or self.all_seeds
+        }
+
+
+def unfinished_runs(runs: Mapping[Path, Manifest]) -> dict[Path, Manifest]:
+    """The runs that are not finished."""
+    return {folder: wanted for folder, wanted in runs.items() if not finished(folder, wanted)}
+
+
+def check_corpus(tuner: Tuner, data: Corpus) -> None:
+    """Refuse a corpus that does not fit a variant, at any point of its grid.
+
+    Raises:
+        UserError: the corpus cannot be used to tune, train or measure the variant, or a claim is
+            about a number that the variant does not measure.
+    """
+    tuner.check_corpus(data)
+    resolved = tuner.experiment.resolve(data)
+    resolved.recipe.check(data)
+    for part in (*resolved.measures, resolved.unknown):
+        if part is not None:
+            part.check(resolved.model, data)
+    references = data.references.get(SPLIT)
+    if resolved.metric is not None and references:
+        check_metric(resolved.metric, references[0])
+    ablation = tuner.loaded.ablation
+    changed = differences(ablation.variant(tuner.variant), tuner.experiment)
+    if not any(map(changes_meaning, changed)):
+        ablation.check_claims(tuner.variant, resolved)
+
+
+def check_folders(plan: Sweep, chosen: Mapping[str, Experiment]) -> None:
+    """Refuse other settings in any folder of the experiment: all runs share one table.
+
+    Runs that are chosen may have been shorter: they are lengthened.
+    """
+    running = {folder for name, one in chosen.items() for folder in plan.runs(name, one)}
+    for variant, experiment in plan.loaded.ablation.variants.items():
+        if not (plan.folder / variant).is_dir():
+            continue
+        settings, _ = as_far_as(experiment, plan.overrides)
+        tuner = plan.tuner(variant, settings)
+        tuner.check(may_lengthen=variant in chosen)
+        tuned = tuner.tuned()
+        for folder in sorted((plan.folder / variant).glob("seed-*")):
+            seed = folder.name.removeprefix("seed-")
+            if seed.isdigit():
+                check(
+                    folder,
+                    manifest(plan.loaded, variant, int(seed), tuned or settings),
+                    plan.loaded,
+                    may_lengthen=folder in running,
+                    open_fields=() if tuned else tuple(plan.grid),
+                )

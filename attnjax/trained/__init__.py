@@ -1,0 +1,19 @@
+"""Trained runs: evaluate, predict, replay, export and import.
+
+What stands here is imported when it is used, so that `attnjax list` does not wait for JAX.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attnjax.trained.ensembles import ensemble as ensemble
+    from attnjax.trained.trained_run import Trained as Trained, open_trained as open_trained
+
+_MODULES = {"Trained": "trained_run", "ensemble": "ensembles", "open_trained": "trained_run"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

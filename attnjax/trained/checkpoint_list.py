@@ -1,0 +1,93 @@
+"""The checkpoints of a run as a list: how far each is, why it is kept, whether it is whole."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from attnjax.config.serialize import from_json
+from attnjax.errors import UserError
+from attnjax.runs.manifest import read
+from attnjax.training.checkpoints.checkpoint import FOLDER, Checkpoints
+from attnjax.training.checkpoints.retention import reasons
+from attnjax.training.checkpoints.run_progress import RunProgress
+from attnjax.training.settings import Training
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedCheckpoint:
+    """A checkpoint of a run.
+
+    Attributes:
+        name: the name of its folder: the step, or `<step>.corrupt` for one that is kept aside.
+        progress: the run's progress; None: the checkpoint is damaged.
+        size: the number of bytes of its files.
+        reasons: why it is kept.
+        damage: what is wrong with it, in words; None: it is whole.
+        aside: whether it was kept aside, so that a training does not use it.
+    """
+
+    name: str
+    progress: RunProgress | None
+    size: int
+    reasons: Sequence[str]
+    damage: str | None
+    aside: bool = False
+
+
+def listed(folder: Path) -> list[ListedCheckpoint]:
+    """The checkpoints of the run in a folder, the earliest first; nothing is changed.
+
+    Every file is read, and compared with the digest that was written when it was saved.
+
+    Raises:
+        UserError: the folder is not that of a run, or it has no checkpoints.
+    """
+    training = from_json(read(folder).settings["training"])
+    if not isinstance(training, Training):
+        raise UserError(f"{folder} is damaged: its settings have no training")
+    if not (folder / FOLDER).is_dir():
+        raise UserError(f"{folder} has no {FOLDER}: its training has not begun")
+    try:
+        return [*_kept(folder, training), *_aside(folder / FOLDER)]
+    except FileNotFoundError as error:
+        raise UserError(
+            f"{folder} is being trained, and a checkpoint was replaced by a later one: try again"
+        ) from error
+
+
+def _kept(folder: Path, training: Training) -> list[ListedCheckpoint]:
+    """The checkpoints that a training goes on from, or that its result is made of."""
+    with closing(Checkpoints(folder, only_read=True)) as checkpoints:
+        damage = {step: checkpoints.damage(step) for step in checkpoints.steps}
+        progress = {step: checkpoints.progress(step) for step in damage if not damage[step]}
+    why = reasons(progress, training)
+    return [
+        ListedCheckpoint(
+            name=str(step),
+            progress=progress.get(step),
+            size=_size(folder / FOLDER / str(step)),
+            reasons=why.get(step, ()),
+            damage=damage[step],
+        )
+        for step in damage
+    ]
+
+
+def _aside(folder: Path) -> list[ListedCheckpoint]:
+    """The corrupt checkpoints that a training has kept aside."""
+    return [
+        ListedCheckpoint(
+            name=path.name,
+            progress=None,
+            size=_size(path),
+            reasons=("to be looked at",),
+            damage="it is corrupt",
+            aside=True,
+        )
+        for path in sorted(folder.glob("*.corrupt"))
+    ]
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,127 @@
+"""Imports a BERT from the public layout, as `transformers` writes it, into a run's folder."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnjax.config.serialize import parse_json
+from attnjax.data.corpora.sentences import PairLabels, SentencePairs
+from attnjax.data.vocabularies import Vocabularies
+from attnjax.data.wordpiece import WordPiece, order_of, read_pieces
+from attnjax.decoding.label import Label
+from attnjax.errors import UserError
+from attnjax.experiment import Experiment
+from attnjax.experiment.load import load_text
+from attnjax.runs.lease import leased
+from attnjax.runs.manifest import EXPERIMENT, manifest
+from attnjax.runs.run_folder import RESULT, claim_folder
+from attnjax.trained.bert_layout import BertConfig, Layout, parameters_of
+from attnjax.trained.imports import write_imported
+from attnjax.training.objectives.masked_language_model import MaskedLanguageModel
+
+CONFIG, WORDS, ARRAYS = "config.json", "vocab.txt", "model.safetensors"
+"""The files of the layout."""
+
+TOKENIZER = "tokenizer_config.json"
+"""A file of the layout that may be missing; it says whether texts are lowered."""
+
+VARIANT = "experiment"
+
+NOTE = "The BERT in {folder!r}, imported.  Devlin et al. 2019."
+
+TEXT = """{note!r}
+
+from attnjax.trained.import_bert import experiment_of
+
+experiment = experiment_of({folder!r})
+"""
+"""The experiment file. A folder's name may be anything: it becomes source as a literal alone."""
+
+
+def experiment_of(folder: str) -> Experiment:
+    """The experiment that stands for an imported BERT: its model, its words, pairs of sentences.
+
+    Args:
+        folder: of the files of the layout.
+
+    Raises:
+        UserError: config.json is missing or describes no BERT.
+    """
+    path = Path(folder)
+    return Experiment(
+        task=SentencePairs(files=("sentences.txt",), vocabulary=_words(path)),
+        model=_config(path).model(),
+        objective=MaskedLanguageModel(),
+        search=Label(),
+    )
+
+
+def import_bert(folder: Path, runs: Path) -> Path:
+    """Write a BERT of the public layout as a finished run; returns the run's folder.
+
+    Args:
+        folder: has config.json, vocab.txt and model.safetensors.
+        runs: the folder of all runs.
+
+    Raises:
+        UserError: a file is missing or damaged, the model is no BERT, an array is missing or has
+            another shape, or the run is there already.
+    """
+    folder = folder.resolve()
+    config, pieces = _config(folder), read_pieces(folder / WORDS)
+    if len(pieces) != config.vocab_size:
+        raise UserError(
+            f"{folder / WORDS} has {len(pieces):,} lines; vocab_size in {folder / CONFIG} is "
+            f"{config.vocab_size:,}"
+        )
+    arrays = _arrays(folder / ARRAYS)
+    params = parameters_of(Layout(arrays, str(folder / ARRAYS)), config, order_of(pieces))
+    name = "".join(letter if letter.isalnum() or letter in "_-+" else "_" for letter in folder.name)
+    run = runs / name / VARIANT / "seed-0"
+    if (run / RESULT).exists():
+        raise UserError(f"{run} is there already: choose another --runs")
+    text = TEXT.format(note=NOTE.format(folder=str(folder)), folder=str(folder))
+    loaded = load_text(text, name=name, path=run / EXPERIMENT)
+    experiment = loaded.ablation.base
+    vocabularies = Vocabularies(_words(folder).learn(()), PairLabels().learn(()))
+    with leased([run]):
+        claim_folder(run, manifest(loaded, VARIANT, 0, experiment), loaded, vocabularies)
+        write_imported(run, params, variant=VARIANT, seed=0)
+    return run
+
+
+def _words(folder: Path) -> WordPiece:
+    """The vocabulary of word pieces; texts are lowered unless the configuration keeps the case."""
+    path = folder / TOKENIZER
+    tokenizer = _json(path) if path.is_file() else {}
+    return WordPiece(file=str(folder / WORDS), lower=bool(tokenizer.get("do_lower_case", True)))
+
+
+def _config(folder: Path) -> BertConfig:
+    return BertConfig.read(_json(folder / CONFIG), str(folder / CONFIG))
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = parse_json(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UserError(f"a BERT's {path.name} was wanted; there is no file {path}") from error
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} is damaged: {error}") from error
+    if not isinstance(content, dict):
+        raise UserError(f"{path} must hold a JSON object; it holds something else")
+    return content
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a safetensors file."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    if not path.is_file():
+        raise UserError(f"a BERT's {path.name} was wanted; there is no file {path}")
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError, TypeError, KeyError) as error:
+        raise UserError(f"{path} is no file of safetensors that can be read: {error}") from error

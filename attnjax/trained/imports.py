@@ -1,0 +1,51 @@
+"""Runs that were trained elsewhere: a checkpoint and a result without metrics."""
+
+import datetime
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from attnjax.nn.parameter_kinds import number_trained
+from attnjax.runs.run_folder import write_result
+from attnjax.runs.versions import device, versions
+from attnjax.training.checkpoints.checkpoint import Checkpoints
+from attnjax.training.checkpoints.run_progress import RunProgress
+from attnjax.training.checkpoints.snapshot import Snapshot
+from attnjax.training.step import State
+
+
+def write_imported(run: Path, params: Any, *, variant: str, seed: int, step: int = 1) -> None:
+    """Write the checkpoint and the result of a run that was trained elsewhere.
+
+    There is no state of an optimizer: the run can be evaluated, and begin other runs, but its own
+    training does not go on.
+
+    Args:
+        run: the run's folder, with its manifest and vocabularies.
+        params: the parameters.
+        variant: the name of the run's variant.
+        seed: the run's seed.
+        step: the number of updates that the parameters have had.
+    """
+    with closing(Checkpoints(run)) as checkpoints:
+        state = State(jnp.int32(step), params, {}, {}, jax.random.key(0))
+        checkpoints.save(Snapshot.of(state, RunProgress(epoch_end=True, stopped="steps")))
+    content = {
+        "variant": variant,
+        "seed": seed,
+        "metrics": [],
+        "seconds": 0.0,
+        "parameters": number_trained(params),
+        "step": step,
+        "averaged": [step],
+        "epochs": 0.0,
+        "stopped": "steps",
+        "best_validation_loss": None,
+        "device": device(),
+        "versions": versions(),
+        "date": datetime.date.today().isoformat(),
+    }
+    write_result(run, content)

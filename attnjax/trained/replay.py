@@ -1,0 +1,85 @@
+"""A step of a run, computed again from the checkpoint before it."""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from attnjax.errors import UserError
+from attnjax.runs.initial_parameters import with_initial_parameters
+from attnjax.trained.diagnosis import Diagnosis, diagnose
+from attnjax.trained.trained_run import begun
+from attnjax.training.checkpoints.checkpoint import Checkpoints, has_checkpoints
+from attnjax.training.devices import sharding
+from attnjax.training.loop.finite_check import kept_batch
+from attnjax.training.loop.run_state import Run
+from attnjax.training.step import State, train_step
+from attnjax.training.train_setup import TrainSetup
+
+
+def replay(folder: Path, step: int, *, trust: bool = False) -> tuple[int, Diagnosis]:
+    """Compute a step of a run again, alone, and say what in it is not finite.
+
+    The updates since the checkpoint before it are made again. A run that was trained together with
+    other seeds is rounded differently when it is alone.
+
+    Args:
+        folder: the run's folder.
+        step: the number of the update, from 1.
+        trust: see `open_trained`.
+
+    Returns:
+        The step of the checkpoint, and the diagnosis.
+
+    Raises:
+        UserError: as `open_trained`, the run has fewer steps, or its data are not what they were.
+    """
+    manifest, experiment, vocabularies = begun(folder, trust=trust)
+    steps = experiment.training.steps
+    if step > steps:
+        raise UserError(f"{folder} has {steps} steps; got step {step}")
+    corpus = experiment.task.load()
+    if corpus.vocabularies.digest != vocabularies.digest:
+        raise UserError(f"the data of {folder} are not what they were: the vocabulary is another")
+    experiment = experiment.resolve(corpus)
+    recipe, seed = experiment.recipe, manifest.seed
+    setup = TrainSetup.of(recipe, corpus)
+    batch = setup.plan.batch(step - 1, seed)
+    kept = kept_batch(folder, step)
+    if kept is not None and not all(map(_equal, kept, batch)):
+        raise UserError(f"the data of {folder} are not what they were when step {step} was made")
+    if experiment.initial_parameters_from is not None:
+        runs = [Run(folder=folder, seed=seed)]
+        above = folder.resolve().parents[2]
+        setup, _ = with_initial_parameters(setup, experiment, vocabularies, runs, above)
+    state = _state_before(folder, step, setup, seed)
+    first = int(state.step)
+    devices = sharding.devices(
+        recipe.training.parallel, rows=recipe.training.batching.batch_size_multiple, seeds=False
+    )
+    healthy = None
+    if first < step - 1:
+        healthy = state, setup.plan.batch(first, seed)
+        update = devices.compile(partial(train_step, recipe=recipe), donate=False)
+        held = devices.replicate(state)
+        for number in range(first, step - 1):
+            held, _ = update(held, devices.shard(setup.plan.batch(number, seed)))
+        state = devices.fetch(held)
+    return first, diagnose(state, batch, recipe=recipe, healthy=healthy)
+
+
+def _state_before(folder: Path, step: int, setup: TrainSetup, seed: int) -> State:
+    """The state of the latest checkpoint before a step; the initial state if there is none."""
+    if has_checkpoints(folder):
+        checkpoints = Checkpoints(folder, only_read=True)
+        try:
+            before = [saved for saved in checkpoints.steps if saved < step]
+            if before:
+                return checkpoints.restore(before[-1], setup.state_shapes())
+        finally:
+            checkpoints.close()
+    return setup.initial_state(seed)
+
+
+def _equal(ours: np.ndarray, theirs: np.ndarray) -> bool:
+    return np.array_equal(ours, theirs, equal_nan=ours.dtype.kind == "f")

@@ -1,0 +1,113 @@
+"""A trained run, opened from its folder: experiment, vocabularies and averaged parameters."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from attnjax.config.serialize import from_json, own_names
+from attnjax.data.vocabularies import Vocabularies, load_vocabularies
+from attnjax.data.vocabulary import Vocabulary
+from attnjax.errors import UserError, warn
+from attnjax.experiment import Experiment
+from attnjax.runs.manifest import CONFIG, Manifest, load_copy, read, warn_of_text
+from attnjax.runs.result import read_result, result_params
+from attnjax.runs.run_folder import VOCABULARY, damaged_files
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    """A trained run, ready for use.
+
+    Attributes:
+        folder: the run's folder.
+        manifest: the content of its config.json.
+        experiment: the resolved experiment, with vocabulary sizes and the default metric.
+        vocabularies: the vocabularies that the run was trained with.
+        params: the averaged parameters, see `Training.average`.
+        finished: whether the training has ended.
+    """
+
+    folder: Path
+    manifest: Manifest
+    experiment: Experiment
+    vocabularies: Vocabularies
+    params: Any
+    finished: bool
+
+    def text(self, side: Literal["source", "target"]) -> Vocabulary:
+        """The vocabulary of a side.
+
+        Raises:
+            UserError: the side is not text.
+        """
+        vocabulary = getattr(self.vocabularies, side)
+        if vocabulary is None:
+            raise UserError(f"{self.folder} was trained on data whose {side} is not text")
+        return vocabulary
+
+
+def open_trained(folder: Path, *, trust: bool = False) -> Trained:
+    """Open a trained run from its folder alone.
+
+    Args:
+        folder: the run's folder.
+        trust: see `begun`.
+
+    Raises:
+        UserError: as `begun`; or the run is not trained yet.
+    """
+    found, experiment, vocabularies = begun(folder, trust=trust)
+    done = read_result(folder)
+    for damage in damaged_files(folder, done) if done else ():
+        warn(damage)
+    return Trained(
+        folder=folder,
+        manifest=found,
+        experiment=experiment.with_vocabularies(vocabularies),
+        vocabularies=vocabularies,
+        params=result_params(folder, found),
+        finished=done is not None,
+    )
+
+
+def begun(folder: Path, *, trust: bool = False) -> tuple[Manifest, Experiment, Vocabularies]:
+    """The manifest of a run that was begun, its experiment and its vocabularies.
+
+    The folder's experiment.py is executed only if the experiment has parts that the file defines.
+
+    Args:
+        folder: the run's folder.
+        trust: whether to execute an experiment.py that the user has not run on this machine.
+
+    Raises:
+        UserError: the folder is not that of a run, is damaged, or has another run's vocabulary; or
+            experiment.py is somebody else's and `trust` is False.
+    """
+    found = read(folder)
+    own: Mapping[str, type] = {}
+    if own_names(found.settings):
+        own = load_copy(folder, found, trust=trust).own
+    else:
+        warn_of_text(folder, found)
+    experiment = read_experiment(folder, found, own)
+    return found, experiment, load_vocabularies(folder / VOCABULARY, found.vocabulary)
+
+
+def read_experiment(
+    folder: Path, found: Manifest, own: Mapping[str, type] | None = None
+) -> Experiment:
+    """The experiment of a run's manifest.
+
+    Args:
+        folder: the run's folder.
+        found: its manifest.
+        own: the dataclasses of the experiment file, by name.
+
+    Raises:
+        UserError: the manifest's settings are those of no experiment.
+    """
+    experiment = from_json(found.settings, own)
+    if not isinstance(experiment, Experiment):
+        raise UserError(f"{folder / CONFIG} is damaged: its settings are no Experiment")
+    return experiment

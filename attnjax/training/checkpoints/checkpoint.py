@@ -1,0 +1,321 @@
+"""Checkpoints: the state and progress of a run on disk."""
+
+import logging
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import orbax.checkpoint as ocp
+
+from attnjax.config.record import read_record
+from attnjax.errors import UserError, warn
+from attnjax.training.checkpoints.corruption import corruption, write_digest
+from attnjax.training.checkpoints.disk import check_space, writable
+from attnjax.training.checkpoints.retention import epoch_ends, reasons
+from attnjax.training.checkpoints.run_progress import RunProgress
+from attnjax.training.checkpoints.snapshot import (
+    Snapshot,
+    blank,
+    difference,
+    shapes,
+    something,
+    state_of,
+)
+from attnjax.training.settings import EpochOrder, Training
+from attnjax.training.step import State
+
+FOLDER = "checkpoints"
+"""The name of the checkpoints' folder in the run's folder."""
+
+DELETED = ".deleted"
+"""The suffix of a checkpoint that is being deleted."""
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Silence the warnings that Orbax gives when a folder is opened for reading only."""
+    logger = logging.getLogger("absl")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+class Checkpoints:
+    """The checkpoints of the run in `folder`, kept by Orbax.
+
+    Parameters are an item of their own, a dict of arrays that can be read without the model. Arrays
+    are saved as NumPy's, so that a checkpoint does not depend on the machine's devices. One process
+    saves alone, also if several train.
+    """
+
+    def __init__(self, folder: Path, *, only_read: bool = False) -> None:
+        """Open the folder's checkpoints; the folder is made if there is none.
+
+        A corrupt checkpoint is named in a warning and renamed to `<step>.corrupt`, so that the one
+        before it is used. With `only_read` nothing is changed: a training may be writing at the
+        same moment.
+        """
+        self.folder = Path(folder).resolve() / FOLDER
+        self._whole: set[int] = set()  # steps whose digest was checked
+        self._progress: dict[int, RunProgress] = {}
+        if not only_read:
+            for deleted in self.folder.glob(f"*{DELETED}"):
+                shutil.rmtree(deleted)
+            self._set_corrupt_aside()
+        with writable(self.folder.parent), _without_warnings():
+            if not only_read:
+                self.folder.mkdir(parents=True, exist_ok=True)
+            here = jax.process_index()
+            options = ocp.CheckpointManagerOptions(
+                create=False,
+                enable_async_checkpointing=False,
+                cleanup_tmp_directories=not only_read,
+                read_only=only_read,
+                multiprocessing_options=ocp.options.MultiprocessingOptions(
+                    primary_host=here, active_processes={here}, barrier_sync_key_prefix=FOLDER
+                ),
+            )
+            self._manager = ocp.CheckpointManager(self.folder, options=options)
+
+    def close(self) -> None:
+        self._manager.close()
+
+    @property
+    def steps(self) -> list[int]:
+        """The saved steps, the latest last."""
+        return sorted(self._manager.all_steps())
+
+    def save(self, snapshot: Snapshot) -> None:
+        """Save a snapshot; earlier checkpoints stay.
+
+        A checkpoint of the same step is replaced if it was saved before the validation.
+
+        Raises:
+            MachineError: the disk is full, or the folder cannot be written to. Earlier checkpoints
+                are whole.
+        """
+        step = snapshot.step
+        if step in self.steps and _outcome(self.progress(step)) == _outcome(snapshot.progress):
+            return  # interrupted again before the first step after a resume
+        with writable(self.folder):
+            check_space(self.folder, snapshot.size)
+            self._delete([step] if step in self.steps else [])
+            self._manager.save(
+                step,
+                args=ocp.args.Composite(
+                    params=ocp.args.StandardSave(snapshot.params),
+                    rest=ocp.args.StandardSave(snapshot.rest),
+                    progress=ocp.args.JsonSave(asdict(snapshot.progress)),
+                ),
+            )
+            write_digest(self.folder / str(step))
+        self._whole.add(step)
+        self._progress[step] = snapshot.progress
+
+    def prune(self, training: Training) -> None:
+        """Delete all checkpoints without a reason to be kept, see `reasons`."""
+        with writable(self.folder):
+            kept = reasons(self.all_progress(), training)
+            self._delete(step for step, why in kept.items() if not why)
+
+    def discard_after(self, step: int) -> None:
+        """Delete the checkpoints after `step`."""
+        self._delete([later for later in self.steps if later > step])
+
+    def _delete(self, steps: Iterable[int]) -> None:
+        """Delete checkpoints. Each is renamed first: a killed deletion leaves no half of one."""
+        for step in steps:
+            deleted = self.folder / f"{step}{DELETED}"
+            (self.folder / str(step)).rename(deleted)
+            shutil.rmtree(deleted)
+            self._progress.pop(step, None)
+            self._whole.discard(step)
+        self._manager.reload()
+
+    def restore(self, step: int, like: State) -> State:
+        """The state that was saved at `step`.
+
+        Args:
+            step: one of `steps`.
+            like: a state of the same shapes; `jax.eval_shape` of the initial state will do.
+
+        Raises:
+            UserError: the checkpoint is corrupt, or its arrays have other paths or shapes.
+        """
+        wanted = blank(like)
+        with self._readable(step):
+            self._check_shapes(step, wanted)
+            read = self._manager.restore(
+                step,
+                args=ocp.args.Composite(
+                    params=ocp.args.StandardRestore(wanted.params),
+                    rest=ocp.args.StandardRestore(wanted.rest),
+                ),
+            )
+            if int(read["rest"]["step"]) != step:
+                raise UserError(f"{self.folder / str(step)} is the checkpoint of another step")
+        return state_of(read["params"], read["rest"])
+
+    def _check_shapes(self, step: int, wanted: Snapshot) -> None:
+        """Refuse a checkpoint of another model or optimizer; Orbax would restore other shapes."""
+        folder = self.folder / str(step)
+        with _without_warnings(), closing(ocp.StandardCheckpointer()) as reader:
+            saved: dict[str, Any] = {
+                item: reader.metadata(folder / item).item_metadata for item in ("params", "rest")
+            }
+        if other := difference(saved["params"].tree, wanted.params):
+            raise UserError(f"{folder} is of another model: {other}")
+        if shapes(saved["rest"].tree) != shapes(wanted.rest):
+            raise UserError(
+                f"{folder} has no state of this optimizer, so its training cannot go on; a new run "
+                "can begin with its parameters (initial_parameters_from)"
+            )
+
+    def ends(self, count: int, order: EpochOrder = "last") -> list[int]:
+        """The steps of `count` ends of epochs; the end of the training counts as one.
+
+        Args:
+            count: the number of ends; if fewer are saved, all are taken.
+            order: which ends: the last ones, or those of the lowest validation loss.
+
+        Raises:
+            UserError: no end of an epoch is saved, or a checkpoint is corrupt.
+        """
+        steps = epoch_ends(self.all_progress(), order)[:count]
+        if not steps:
+            raise UserError(
+                f"{self.folder} holds no parameters of a finished epoch: train the run first"
+            )
+        return steps
+
+    def average(self, steps: Sequence[int]) -> Any:
+        """The arithmetic mean of the parameters at some steps, as NumPy arrays.
+
+        Raises:
+            UserError: a checkpoint is missing or corrupt.
+        """
+        if missing := sorted({*steps} - {*self.steps}):
+            raise UserError(
+                f"{self.folder} lacks the checkpoint of step {missing[0]}, which the run's "
+                "parameters are made of: restore it from a copy, or train the run again"
+            )
+        saved = [self._params(step) for step in steps]
+        # in float64, so that the mean of equal numbers is that number
+        return jax.tree.map(
+            lambda *x: np.mean(x, axis=0, dtype=np.float64).astype(x[0].dtype), *saved
+        )
+
+    def progress(self, step: int) -> RunProgress:
+        """The progress that was saved at `step`.
+
+        Raises:
+            UserError: the checkpoint is corrupt, or another version of attnjax wrote it.
+        """
+        if step not in self._progress:
+            with self._readable(step):
+                args = ocp.args.Composite(progress=ocp.args.JsonRestore())
+                record = self._manager.restore(step, args=args)["progress"]
+            self._progress[step] = read_record(record, RunProgress, self.folder / str(step))
+        return self._progress[step]
+
+    def all_progress(self) -> dict[int, RunProgress]:
+        """The progress of each checkpoint, by its step."""
+        return {step: self.progress(step) for step in self.steps}
+
+    def damage(self, step: int) -> str | None:
+        """The damage to the checkpoint of a step, in words; None: it is whole."""
+        return None if step in self._whole else corruption(self.folder / str(step))
+
+    def _params(self, step: int) -> Any:
+        with self._readable(step):
+            args = ocp.args.Composite(params=ocp.args.StandardRestore())
+            return something(self._manager.restore(step, args=args)["params"])
+
+    def _set_corrupt_aside(self) -> None:
+        """Rename corrupt checkpoints, each with a warning."""
+        for step in sorted(_saved(self.folder), reverse=True):
+            damage = corruption(self.folder / str(step))
+            if damage is None:
+                self._whole.add(step)
+                continue
+            aside = self.folder / f"{step}.corrupt"
+            shutil.rmtree(aside, ignore_errors=True)  # an earlier one of the same step
+            (self.folder / str(step)).rename(aside)
+            latest = max(_saved(self.folder), default=None)
+            goes_on = f"goes on from step {latest}" if latest else "begins again"
+            warn(f"{damage}; it is kept aside as {aside.name}, and training {goes_on}")
+
+    @contextmanager
+    def _readable(self, step: int) -> Iterator[None]:
+        folder = self.folder / str(step)
+        try:
+            damage = self.damage(step)
+            if damage:
+                before = [other for other in self.steps if other < step]
+                raise UserError(
+                    f"{damage}; "
+                    + (f"that of step {before[-1]} is there" if before else "there is no other")
+                    + ": `attnjax run` sets a corrupt checkpoint aside and resumes from the one "
+                    "before"
+                )
+            self._whole.add(step)
+            yield
+        except UserError:
+            raise
+        except Exception as error:
+            if not folder.exists():
+                raise UserError(
+                    f"{self.folder.parent} is being trained, and the checkpoint of step {step} was "
+                    "replaced by a later one: try again"
+                ) from error
+            error.add_note(f"while reading the checkpoint {folder}, whose files are not damaged")
+            raise
+
+
+def has_checkpoints(folder: Path) -> bool:
+    """Whether the run in `folder` has any checkpoint, corrupt or not."""
+    return bool(_saved(Path(folder) / FOLDER)) or any(Path(folder, FOLDER).glob("*.corrupt"))
+
+
+def latest_step(folder: Path) -> int:
+    """The step of the latest checkpoint of the run in `folder`; 0: there is none."""
+    return max(_saved(Path(folder) / FOLDER), default=0)
+
+
+def average(folder: Path, count: int, order: EpochOrder = "last") -> Any:
+    """The averaged parameters of the run in `folder`; see `Checkpoints.ends`."""
+    with _opened(folder) as checkpoints:
+        return checkpoints.average(checkpoints.ends(count, order))
+
+
+def average_of(folder: Path, steps: Sequence[int]) -> Any:
+    """The parameters of the run in `folder`, averaged over steps; see `Checkpoints.average`."""
+    with _opened(folder) as checkpoints:
+        return checkpoints.average(steps)
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[Checkpoints]:
+    if not (Path(folder) / FOLDER).is_dir():
+        raise UserError(f"{folder} has no {FOLDER}: it is not the folder of a trained run")
+    with closing(Checkpoints(folder, only_read=True)) as checkpoints:
+        yield checkpoints
+
+
+def _outcome(progress: RunProgress) -> tuple[Any, ...]:
+    """What the validation of a step changes."""
+    return progress.epoch_end, progress.loss, progress.stopped
+
+
+def _saved(folder: Path) -> list[int]:
+    """The steps of the checkpoints in a folder, corrupt ones left out."""
+    names = (path.name for path in folder.glob("*"))
+    return [int(name) for name in names if name.isascii() and name.isdigit()]

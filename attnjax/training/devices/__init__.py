@@ -1,0 +1,1 @@
+"""Devices and processes that a training runs on, and their memory."""

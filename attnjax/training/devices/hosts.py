@@ -1,0 +1,346 @@
+"""The processes that train together; all of it is trivial for a process that is alone.
+
+Only the first process reads and writes files: runs, checkpoints, logs. The others take part in what
+is computed. `attnjax.training.devices.sharding` knows the devices of all of them.
+"""
+
+import atexit
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cache
+from itertools import count as numbers
+from typing import Any, NoReturn
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import multihost_utils
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+
+from attnjax.errors import Interrupted, MachineError, UserError, exhausted, first_line
+from attnjax.training.devices.last_words import replaced_by
+
+SECONDS_TO_JOIN = 300
+"""How long a process waits for the coordinator and for the other processes."""
+
+SECONDS_TO_WAIT = 7 * 24 * 3600
+"""How long a process waits for the first one, which may be decoding or measuring for hours.
+
+A process that has died is noticed by JAX's own heartbeat, within two minutes.
+"""
+
+SECONDS_TO_FAIL = 20
+"""How long a process that has failed waits for the others to notice, or to fail as it did."""
+
+COORDINATOR, COUNT, INDEX = "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
+"""Environment variables: the first process's HOST:PORT, the number of processes, and our number."""
+
+# what is said when another process was killed
+GONE = "another process has ended, or cannot be reached any more"
+GOES_ON = "the same command goes on from what is saved"
+
+FAILED = "failed"
+"""The coordinator's key for the sentence of a process that has failed."""
+
+_meetings, _messages = numbers(), numbers()
+
+
+@contextmanager
+def joined() -> Iterator[None]:
+    """`join` for the time of a command; when it fails in one process it ends in all of them.
+
+    Interrupted is no failure: all processes have agreed on it.
+
+    Raises:
+        UserError: as `join`, or JAX has no device of the platform that the environment asks for.
+        MachineError: another process has failed, or cannot be reached any more.
+    """
+    join()
+    _check_platform()
+    if count() == 1:
+        yield
+        return
+    with replaced_by(f"{GONE}; {GOES_ON}"), _failing_with_the_others():
+        yield
+
+
+@contextmanager
+def _failing_with_the_others() -> Iterator[None]:
+    ended = threading.Event()
+    watch = threading.Thread(target=_end_with_the_others, args=(ended,), daemon=True)
+    watch.start()
+    try:
+        try:
+            yield
+        except jax.errors.JaxRuntimeError as error:
+            if exhausted(error):
+                raise
+            raise gone(error) from error
+        finally:
+            ended.set()
+            watch.join()
+    except Interrupted:
+        raise
+    except BaseException as error:
+        with suppress(jax.errors.JaxRuntimeError):  # another one has failed, too, or is gone
+            _client().key_value_set(FAILED, f"process {index()} failed: {error}")
+            _client().wait_at_barrier(FAILED, SECONDS_TO_FAIL * 1000)
+        # JAX's own end would wait for the others, and abort when they do not come
+        atexit.register(_exit, 2 if isinstance(error, UserError | MemoryError | OSError) else 1)
+        raise
+
+
+def _check_platform() -> None:
+    """Refuse to begin where JAX_PLATFORMS asks for a device that is not here."""
+    if not jax.config.jax_platforms:
+        return
+    try:
+        jax.devices()
+    except (RuntimeError, AssertionError) as error:
+        # JAX asserts where the platform's plugin is not installed
+        reason = str(error).partition("\n")[0] or "JAX is not installed for it"
+        raise UserError(
+            f"JAX_PLATFORMS asks for {jax.config.jax_platforms}, and there is no such device: "
+            f"{reason}; make setup EXTRA=cuda, or EXTRA=tpu, installs JAX for it"
+        ) from error
+
+
+def gone(error: Exception) -> MachineError:
+    """The sentence for an error that this process alone has met in what all compute together."""
+    if exhausted(error) or not isinstance(error, jax.errors.JaxRuntimeError):
+        return MachineError(f"only this process has failed: {first_line(error)}")
+    return MachineError(f"{GONE} ({first_line(error)}); {GOES_ON}")
+
+
+def _end_with_the_others(ended: threading.Event) -> None:
+    """End this process when another one has failed; it may be waiting for that one in a step."""
+    while not ended.wait(1):
+        with suppress(jax.errors.JaxRuntimeError):  # there is no such key as yet
+            said = _client().key_value_try_get(FAILED)
+            print(f"attnjax: {said}", file=sys.stderr, flush=True)
+            with suppress(jax.errors.JaxRuntimeError):
+                _client().wait_at_barrier(FAILED, SECONDS_TO_FAIL * 1000)
+            _exit(2)
+
+
+def _exit(code: int) -> NoReturn:
+    """End the process at once."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def join(environment: Mapping[str, str] = os.environ) -> None:
+    """Join the other processes of this command, if the environment says that there are others.
+
+    The environment is that of SLURM, Open MPI, Kubernetes or a TPU slice, in which JAX finds the
+    other processes, or has the variables `COORDINATOR`, `COUNT` and `INDEX`. A count of 1 means
+    that the process is alone, in a cluster too. Call this before a device is used. On CPUs the
+    processes speak through gloo.
+
+    Raises:
+        UserError: the environment is incomplete or contradicts itself.
+        SystemExit: the other processes cannot be reached; the process ends at once.
+    """
+    given = _given(environment)
+    if environment.get(COUNT) == "1" or (given is None and not _cluster(environment)):
+        return
+    address, count, index = given or (environment.get(COORDINATOR), None, None)
+    where = address or "the address that the cluster gives"
+    giving_up = threading.Timer(SECONDS_TO_JOIN, _unreachable, (where, count, index))
+    giving_up.daemon = True
+    giving_up.start()
+    try:
+        jax.distributed.initialize(
+            address,
+            count,
+            index,
+            local_device_ids=_devices(environment),
+            # JAX aborts the process with a trace of C++ when its time is over: ours is over first
+            initialization_timeout=2 * SECONDS_TO_JOIN,
+        )
+    except (RuntimeError, ValueError, OSError) as error:
+        raise UserError(
+            f"cannot join the other processes at {where}: {first_line(error)}"
+        ) from error
+    finally:
+        giving_up.cancel()
+
+
+def _given(environment: Mapping[str, str]) -> tuple[str, int, int] | None:
+    """The coordinator, number of processes and our number, from JAX's variables; None: not set."""
+    missing = [name for name in (COUNT, INDEX) if name not in environment]
+    if len(missing) == 1 and environment.get(COUNT) != "1":
+        raise UserError(f"{COUNT} and {INDEX} belong together; {missing[0]} is not set")
+    if missing:
+        return None
+    count, index = (_number(name, environment[name]) for name in (COUNT, INDEX))
+    if not index < count:
+        raise UserError(f"{INDEX} must be less than {COUNT}, which is {count}; got {index}")
+    if count == 1:
+        return None
+    address = environment.get(COORDINATOR, "")
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit():
+        raise UserError(
+            f"{COORDINATOR} must be HOST:PORT of the first of the {count} processes; "
+            f"got {address!r}"
+        )
+    return address, count, index
+
+
+def _number(name: str, value: str) -> int:
+    if not (value.isascii() and value.isdigit()):
+        raise UserError(f"{name} must be a whole number; got {value!r}")
+    return int(value)
+
+
+def _cluster(environment: Mapping[str, str]) -> bool:
+    """Whether this is one of several processes that a cluster has started with one command.
+
+    An allocation of SLURM, a pod or a machine with a TPU may also hold a process that is alone: it
+    must not wait for others.
+    """
+    slurm = environment.get("SLURM_STEP_NUM_TASKS", "1")
+    mpi = environment.get("OMPI_COMM_WORLD_SIZE", "1")
+    if slurm != "1" or mpi != "1" or "JOB_COMPLETION_INDEX" in environment:
+        return True
+    # what JAX asks on a TPU's machine; elsewhere both say at once that there is none
+    from jax._src.clusters import GceTpuCluster, GkeTpuCluster
+
+    slices = (GkeTpuCluster, GceTpuCluster)
+    return any(found.is_env_present() and found.get_process_count() > 1 for found in slices)
+
+
+def _devices(environment: Mapping[str, str]) -> list[int] | None:
+    """The machine's devices that this process uses; []: all; None: one, as JAX has it.
+
+    SLURM's only process of a machine uses all devices, where JAX would leave it one.
+    """
+    alone = environment.get("SLURM_STEP_TASKS_PER_NODE", "").split("(")[0] == "1"
+    return [] if alone and "JAX_LOCAL_DEVICE_IDS" not in environment else None
+
+
+def _unreachable(where: str, count: int | None, index: int | None) -> None:
+    """End the process: JAX cannot be called back from its wait."""
+    if index == 0:
+        said = f"not all of the {count} processes came to {where}"
+    else:
+        said = f"the coordinator at {where} cannot be reached"
+    print(f"attnjax: {said}; waited {SECONDS_TO_JOIN} s", file=sys.stderr)
+    _exit(2)
+
+
+def count() -> int:
+    """The number of processes."""
+    return jax.process_count() if jax.distributed.is_initialized() else 1
+
+
+def index() -> int:
+    """The number of this process, from 0."""
+    return jax.process_index() if jax.distributed.is_initialized() else 0
+
+
+def is_first() -> bool:
+    """Whether this process is the one that reads and writes files."""
+    return index() == 0
+
+
+def agree(value: int) -> int:
+    """The greatest value over all processes, which all get: the number of a signal, a flag.
+
+    All processes wait for each other here.
+    """
+    return begin_to_agree(value)()
+
+
+def begin_to_agree(value: int) -> Callable[[], int]:
+    """As `agree`, without waiting: the devices compare the values, and the result waits for them.
+
+    Whoever reads the result a training step later does not wait at all.
+    """
+    if count() == 1:
+        return lambda: value
+    mesh, greatest = _greatest()
+    given = jax.make_array_from_process_local_data(
+        NamedSharding(mesh, PartitionSpec("processes")), np.full(1, value, np.int32)
+    )
+    found = greatest(given)
+    return lambda: int(found.addressable_data(0))
+
+
+@cache
+def _greatest() -> tuple[Mesh, Callable[[jax.Array], jax.Array]]:
+    """A device of each process, and the compiled maximum over them."""
+    devices = np.asarray([jax.local_devices(number)[0] for number in range(count())])
+    mesh = Mesh(devices, ("processes",), axis_types=(AxisType.Auto,))
+    return mesh, jax.jit(jnp.max, out_shardings=NamedSharding(mesh, PartitionSpec()))
+
+
+def say(text: str) -> str:
+    """What the first process says, in all processes; what the others say is not heard.
+
+    The others wait, for hours if need be.
+    """
+    if count() == 1:
+        return text
+    key = f"said/{next(_messages)}"
+    if is_first():
+        _client().key_value_set(key, text)
+        return text
+    while True:
+        with suppress(jax.errors.JaxRuntimeError):  # nothing yet; Ctrl-C is noticed in between
+            return _client().blocking_key_value_get(key, 5_000)
+
+
+def all_failed() -> bool:
+    """Whether every process is here, each after an error in what they were doing together."""
+    try:
+        if count() > 1:
+            _client().wait_at_barrier(f"failed/{next(_meetings)}", SECONDS_TO_FAIL * 1000)
+    except jax.errors.JaxRuntimeError:
+        return False
+    return True
+
+
+def wait(name: str) -> None:
+    """Wait until every process is here.
+
+    Args:
+        name: what is waited for; it stands in the error of a process that waits in vain.
+    """
+    if count() > 1:
+        _client().wait_at_barrier(f"{name} {next(_meetings)}", SECONDS_TO_WAIT * 1000)
+
+
+def broadcast(tree: Any) -> Any:
+    """The first process's arrays, bit for bit, as NumPy arrays in every process.
+
+    Args:
+        tree: arrays or random keys; of the other processes' only shapes and dtypes are read, so
+            that `jax.ShapeDtypeStruct` will do.
+    """
+    return tree if count() == 1 else jax.tree.map(_broadcast, tree)
+
+
+def _broadcast(leaf: Any) -> Any:
+    if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        like = jax.eval_shape(jax.random.key_data, leaf)
+        return jax.random.wrap_key_data(
+            _broadcast(jax.random.key_data(leaf) if is_first() else like)
+        )
+    array = np.asarray(leaf) if is_first() else np.zeros(leaf.shape, leaf.dtype)
+    # JAX adds up what it sends, and -0.0 + 0.0 is 0.0: bytes have no sign
+    sent = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    came = np.asarray(multihost_utils.broadcast_one_to_all(sent))
+    return came.view(array.dtype).reshape(array.shape)
+
+
+def _client() -> Any:
+    # JAX has no public way to its coordinator
+    from jax._src.distributed import global_state
+
+    return global_state.client

@@ -1,0 +1,334 @@
+"""The devices that a training step runs on, of all processes; no other file knows devices.
+
+Every process has the whole batch on its host, puts its own devices' rows on them, and calls the
+same steps in the same order.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+
+from attnjax.errors import UserError
+from attnjax.nn.axes import DATA
+from attnjax.nn.platform import compiled_for, platform_of
+from attnjax.training.devices import hosts
+from attnjax.training.step import OverDevices
+
+WHOLE = -1
+"""The axis of an array that is not divided."""
+
+SMALL = 1024
+"""Arrays with fewer elements are not divided: to gather them costs more than they weigh."""
+
+type How = Literal["mesh", "pmap", "fsdp"]
+
+
+class Step(Protocol):
+    """A pure function of a state or parameters, and a batch, see `attnjax.training.step`."""
+
+    def __call__(self, held: Any, batch: Any, /, *, over_devices: OverDevices) -> Any: ...
+
+
+def devices(how: How, *, rows: int, seeds: bool) -> "Devices":
+    """The largest number of devices that divides the rows of every batch; other devices stay idle.
+
+    Every process has equally many of them.
+
+    Args:
+        how: "mesh", see `Meshed`; "pmap", see `Mapped`; or "fsdp", see `Divided`.
+        rows: a divisor of the number of rows of every batch.
+        seeds: whether all arrays have a leading axis of seeds, over which the step is mapped.
+
+    Raises:
+        UserError: the number of processes does not divide the rows.
+    """
+    processes = hosts.count()
+    if rows % processes:
+        raise UserError(
+            f"batching.batch_size_multiple must be a multiple of the {processes} processes, got "
+            f"{rows}: --training.batching.batch_size_multiple {jax.device_count()} uses all "
+            f"{jax.device_count()} devices"
+        )
+    local = max(n for n in range(1, jax.local_device_count() + 1) if rows % (n * processes) == 0)
+    used = [device for n in range(processes) for device in jax.local_devices(n)[:local]]
+    return together(used, how, seeds=seeds)
+
+
+def together(used: Sequence[Any], how: How, *, seeds: bool) -> "Devices":
+    """These devices of JAX; for those of another machine a step can be compiled only."""
+    mesh = Mesh(np.asarray(used), (DATA,), axis_types=(AxisType.Auto,))
+    return {"mesh": Meshed, "pmap": Mapped, "fsdp": Divided}[how](mesh, seeds)
+
+
+@dataclass(frozen=True)
+class Devices(ABC):
+    """Devices that each take some rows of every batch."""
+
+    mesh: Mesh
+    seeds: bool
+
+    @property
+    def count(self) -> int:
+        """The number of devices."""
+        return self.mesh.size
+
+    @property
+    def idle(self) -> int:
+        """The number of devices that are not used."""
+        return jax.device_count() - self.count
+
+    @abstractmethod
+    def replicate(self, tree: Any) -> Any:
+        """Put a state or parameters, equal in all processes, on the devices."""
+
+    @abstractmethod
+    def shard(self, batch: Any) -> Any:
+        """Divide the rows of a batch of host arrays among the devices.
+
+        Raises:
+            UserError: the devices do not divide the rows.
+        """
+
+    @abstractmethod
+    def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:
+        """Compile the step for all devices; with `donate` the first argument's memory is reused."""
+
+    @abstractmethod
+    def shapes(self, held: Any, batch: Any) -> tuple[Any, Any]:
+        """The shapes of a compiled step's arguments, from those of a state and of a batch."""
+
+    @abstractmethod
+    def fetch(self, tree: Any) -> Any:
+        """The result of a compiled step or of `replicate`, in the form of a single device.
+
+        Its arrays are on a device of this process.
+        """
+
+    def _known(self, step: Step, over_devices: OverDevices) -> Callable[[Any, Any], Any]:
+        """The step, which is traced for the platform of these devices, with the axis of seeds."""
+        platform = platform_of(self.mesh.devices.flat[0])
+
+        def call(held: Any, batch: Any) -> Any:
+            with compiled_for(platform):
+                return step(held, batch, over_devices=over_devices)
+
+        return jax.vmap(call) if self.seeds else call
+
+    def _rows(self, batch: Any) -> int:
+        """The number of rows of a device."""
+        rows = batch.target.shape[self.seeds]
+        if rows % self.count:
+            raise UserError(
+                f"a batch's rows must be a multiple of the {self.count} devices, got {rows}: "
+                "set the batching's batch_size_multiple to a multiple of the number of devices"
+            )
+        return rows // self.count
+
+    def _sharding(self, *axes: str | None) -> NamedSharding:
+        return NamedSharding(self.mesh, PartitionSpec(*axes))
+
+
+class Meshed(Devices):
+    """`jax.shard_map` over a mesh: a step reads its device's rows, and `psum` adds up sums.
+
+    XLA could divide the global batch by itself, but would then add up the gradient of a matrix used
+    in a loop over time at every word.
+    """
+
+    def replicate(self, tree: Any) -> Any:
+        return _put(tree, self._sharding())
+
+    def shard(self, batch: Any) -> Any:
+        self._rows(batch)
+        return _put(batch, NamedSharding(self.mesh, self._rows_axes()))
+
+    def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:
+        shared = jax.shard_map(
+            self._known(step, _sum_here),
+            mesh=self.mesh,
+            in_specs=(PartitionSpec(), self._rows_axes()),
+            out_specs=PartitionSpec(),
+            # otherwise JAX would add up gradients by itself, one by one
+            check_vma=False,
+        )
+        return jax.jit(shared, donate_argnums=0 if donate else ())
+
+    def shapes(self, held: Any, batch: Any) -> tuple[Any, Any]:
+        self._rows(batch)
+        rows = NamedSharding(self.mesh, self._rows_axes())
+
+        def put(x: Any, sharding: NamedSharding) -> Any:
+            return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding)
+
+        held = jax.tree.map(lambda x: put(x, self._place(x.shape)), held)
+        return held, jax.tree.map(lambda x: put(x, rows), batch)
+
+    def _place(self, shape: tuple[int, ...]) -> NamedSharding:
+        """How an array of a state or of a result is divided among the devices: not at all."""
+        del shape
+        return self._sharding()
+
+    def _rows_axes(self) -> PartitionSpec:
+        return PartitionSpec(None, DATA) if self.seeds else PartitionSpec(DATA)
+
+    def fetch(self, tree: Any) -> Any:
+        return tree if hosts.count() == 1 else jax.tree.map(lambda x: x.addressable_data(0), tree)
+
+
+class Divided(Meshed):
+    """Parameters and optimizer states are divided among the devices of a mesh (fsdp, ZeRO 3).
+
+    A device holds a slice of every array, and updates it. For a step it gathers the parameters, and
+    the gradients are added up in slices ("reduce-scatter"). Every array is divided along its
+    longest axis that the number of devices divides; small arrays are whole on every device.
+    """
+
+    def replicate(self, tree: Any) -> Any:
+        return jax.tree.map(lambda x: _put(x, self._place(x.shape)), tree)
+
+    def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:
+        known = self._known(step, self._sum)
+
+        def sliced(held: Any, batch: Any) -> Any:
+            results = known(held, batch)
+            return jax.lax.with_sharding_constraint(
+                results, jax.tree.map(lambda x: self._place(x.shape), results)
+            )
+
+        return jax.jit(sliced, donate_argnums=0 if donate else ())
+
+    def _sum[T](self, function: Callable[[Any, Any], T], held: Any, batch: Any) -> T:
+        over_rows = partial(
+            jax.shard_map,
+            mesh=self.mesh,
+            in_specs=(PartitionSpec(), PartitionSpec(DATA)),
+            check_vma=False,
+        )
+        shapes = jax.eval_shape(over_rows(function, out_specs=PartitionSpec()), held, batch)
+        axes = jax.tree.map(lambda x: self._divided_axis(x.shape), shapes)
+
+        def add(x: jax.Array, axis: int) -> jax.Array:
+            if axis == WHOLE:
+                return jax.lax.psum(x, DATA)
+            return jax.lax.psum_scatter(x, DATA, scatter_dimension=axis, tiled=True)
+
+        def summed(held: Any, rows: Any) -> T:
+            return jax.tree.map(add, function(held, rows), axes)
+
+        return over_rows(summed, out_specs=jax.tree.map(_along, axes))(held, batch)
+
+    def fetch(self, tree: Any) -> Any:
+        return jax.tree.map(self._whole, tree)
+
+    def _whole(self, x: jax.Array) -> Any:
+        """An array that this process can read; one after the other, they need not fit together."""
+        if x.is_fully_addressable:
+            return x
+        if x.is_fully_replicated:
+            return x.addressable_data(0)
+        return np.asarray(jax.jit(_same, out_shardings=self._sharding())(x).addressable_data(0))
+
+    def _place(self, shape: tuple[int, ...]) -> NamedSharding:
+        """How an array of a result is divided; an axis of seeds is not."""
+        shape = shape[self.seeds :]
+        seeds = (None,) * self.seeds
+        return self._sharding(*seeds, *_along(self._divided_axis(shape)))
+
+    def _divided_axis(self, shape: tuple[int, ...]) -> int:
+        """The axis of an array along which it is divided among the devices."""
+        axes = [axis for axis, length in enumerate(shape) if length % self.count == 0]
+        if not axes or math.prod(shape) < SMALL:
+            return WHOLE
+        return max(axes, key=lambda axis: shape[axis])
+
+
+def _same(x: jax.Array) -> jax.Array:
+    return x
+
+
+def _along(axis: int) -> PartitionSpec:
+    return PartitionSpec() if axis == WHOLE else PartitionSpec(*(None,) * axis, DATA)
+
+
+class Mapped(Devices):
+    """`jax.pmap`: a step reads its device's rows, and `psum` adds up sums.
+
+    A process sees its own devices' part of every array.
+    """
+
+    def replicate(self, tree: Any) -> Any:
+        count = self.mesh.local_mesh.size
+
+        def copies(tree: Any) -> Any:
+            return jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape)), tree)
+
+        return jax.jit(copies, out_shardings=self._own())(tree)
+
+    def shard(self, batch: Any) -> Any:
+        rows, axis = self._rows(batch), int(self.seeds)
+
+        def split(x: np.ndarray) -> np.ndarray:
+            x = x.reshape(*x.shape[:axis], self.count, rows, *x.shape[axis + 1 :])
+            own = self.mesh.local_mesh.size
+            return np.moveaxis(x, axis, 0)[hosts.index() * own :][:own]
+
+        return jax.device_put(jax.tree.map(split, batch), self._own())
+
+    def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:
+        return jax.pmap(
+            self._known(step, _sum_here),
+            axis_name=DATA,
+            devices=list(self.mesh.devices),
+            donate_argnums=0 if donate else (),
+        )
+
+    def shapes(self, held: Any, batch: Any) -> tuple[Any, Any]:
+        rows, axis = self._rows(batch), int(self.seeds)
+
+        def part(x: Any) -> Any:
+            own = (self.count, *x.shape[:axis], rows, *x.shape[axis + 1 :])
+            return jax.ShapeDtypeStruct(own, x.dtype)
+
+        def copies(x: Any) -> Any:
+            return jax.ShapeDtypeStruct((self.count, *x.shape), x.dtype)
+
+        return jax.tree.map(copies, held), jax.tree.map(part, batch)
+
+    def fetch(self, tree: Any) -> Any:
+        return _first(tree)
+
+    def _own(self) -> NamedSharding:
+        """An array with a leading axis of this process's devices."""
+        return NamedSharding(self.mesh.local_mesh, PartitionSpec(DATA))
+
+
+def _sum_here[T](function: Callable[[Any, Any], T], held: Any, batch: Any) -> T:
+    """The sum over all devices, in a program in which each has its own rows of the batch."""
+    return jax.lax.psum(function(held, batch), DATA)
+
+
+def _put(tree: Any, sharding: NamedSharding) -> Any:
+    """Put host arrays, equal in all processes, on the devices; each process puts its own part."""
+    if sharding.is_fully_addressable:
+        return jax.device_put(tree, sharding)
+
+    def put(leaf: Any) -> Any:
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            return jax.random.wrap_key_data(put(jax.random.key_data(leaf)))
+        array = np.asarray(leaf)
+        return jax.make_array_from_callback(array.shape, sharding, array.__getitem__)
+
+    return jax.tree.map(put, tree)
+
+
+@jax.jit
+def _first(tree: Any) -> Any:
+    return jax.tree.map(lambda x: x[0], tree)

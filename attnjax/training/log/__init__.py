@@ -1,0 +1,1 @@
+"""The log of a training: metrics in files, progress on the console."""

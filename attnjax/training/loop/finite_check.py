@@ -1,0 +1,113 @@
+"""A check of every loss and gradient: what is not finite ends a run, and its batch is kept."""
+
+import zlib
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+
+from attnjax.data.batching import Batch
+from attnjax.errors import Diverged, UserError, first_line
+from attnjax.files import replacing
+from attnjax.training.devices import hosts
+from attnjax.training.loop.group import Group
+from attnjax.training.loop.hook import Hook
+from attnjax.training.loop.run_state import RunState
+
+FOLDER = "not_finite"
+"""The folder of kept batches, in the run's folder: `step-<n>.npz`, for `attnjax replay RUN <n>`."""
+
+MOST_IN_A_ROW = 10
+"""The number of skipped updates in a row after which a run stops."""
+
+MOST_KEPT = 20
+"""The number of batches that are kept of a run."""
+
+
+class FiniteCheck(Hook):
+    """Ends runs whose loss or gradient is not finite, and keeps their batches; the others go on.
+
+    Raises:
+        Diverged: from any method, if every run of the group has diverged.
+    """
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+
+    def after(self, step: int, metrics: dict[str, np.ndarray]) -> None:
+        if "skipped" in metrics:
+            self._count_skipped(step, metrics["skipped"])
+        else:
+            self._check(step, "loss", metrics["loss"])
+            self._check(step, "gradient", metrics["gradient_norm"])
+
+    def epoch(self, values: dict[str, np.ndarray]) -> None:
+        if values:
+            self._check(self._group.step, "validation loss", values["loss"])
+
+    def _count_skipped(self, step: int, skipped: np.ndarray) -> None:
+        """Keep the batches of skipped updates; too many of them in a row end a run."""
+        for run, skip in zip(self._group.runs, skipped, strict=True):
+            run.skipped = run.skipped + 1 if skip else 0
+            if skip:
+                self._keep(run, step)
+            if run.skipped == MOST_IN_A_ROW and not run.run.may_diverge:
+                run.failure = UserError(
+                    f"{run.run.folder}: the last {MOST_IN_A_ROW} updates up to step {step} were "
+                    f"skipped, because a loss or a gradient was not finite; {_advice(step)}"
+                )
+        self._raise_if_all_failed()
+
+    def _check(self, step: int, what: str, values: np.ndarray) -> None:
+        for run, value in zip(self._group.runs, values, strict=True):
+            if not np.isfinite(value) and not run.run.may_diverge and run.failure is None:
+                run.failure = UserError(
+                    f"{run.run.folder}: the {what} of step {step} is {value}; {_advice(step)}"
+                )
+                self._keep(run, step)
+        self._raise_if_all_failed()
+
+    def _keep(self, run: RunState, step: int) -> None:
+        if hosts.is_first():
+            keep_batch(run.run.folder, step, self._group.setup.plan.batch(step - 1, run.run.seed))
+
+    def _raise_if_all_failed(self) -> None:
+        failures = [(run.run.folder, run.failure) for run in self._group.runs]
+        errors = {folder: failure for folder, failure in failures if failure is not None}
+        if len(errors) == len(failures):
+            raise Diverged(errors)
+
+
+def _advice(step: int) -> str:
+    return (
+        "a lower learning rate, a longer warm-up or clipping may help (earlier checkpoints are "
+        f"kept; `attnjax replay RUN {step}` says where it arises)"
+    )
+
+
+def keep_batch(folder: Path, step: int, batch: Batch) -> None:
+    """Keep the batch of an update in the run's folder, unless many are there already."""
+    kept = folder / FOLDER
+    kept.mkdir(exist_ok=True)
+    if len(list(kept.iterdir())) < MOST_KEPT:
+        with replacing(kept / f"step-{step}.npz") as beside, beside.open("wb") as file:
+            np.savez(file, **batch._asdict())
+
+
+def kept_batch(folder: Path, step: int) -> Batch | None:
+    """The batch of an update that was kept; None: it was not.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    path = folder / FOLDER / f"step-{step}.npz"
+    if not path.exists():
+        return None
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            batch = Batch(**arrays)
+    except (OSError, ValueError, TypeError, KeyError, EOFError, zlib.error, BadZipFile) as error:
+        raise UserError(f"{path} is damaged: it holds no batch ({first_line(error)})") from error
+    if not all(array.dtype.kind in "biuf" for array in batch):
+        raise UserError(f"{path} is damaged: its arrays are no numbers")
+    return batch

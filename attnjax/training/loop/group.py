@@ -1,0 +1,128 @@
+"""Runs that train together, and their state on the devices."""
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import cache, partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from attnjax.data.batching import Batch
+from attnjax.training.devices import sharding
+from attnjax.training.loop.run_state import RunState, stack, unstack
+from attnjax.training.schedules import Schedule
+from attnjax.training.step import State, evaluation_step, train_step, train_step_at
+from attnjax.training.train_setup import TrainSetup
+
+
+@cache
+def _rates(schedule: Schedule, steps: int) -> np.ndarray:
+    """The learning rates of all updates."""
+    return np.asarray(schedule.rate(np.arange(1, steps + 1)), np.float32)
+
+
+class Group:
+    """Runs that are at the same step; when one stops, the others go on without it.
+
+    If `devices.seeds`, all arrays have a leading axis of runs. The axis stays when only one run is
+    left, so that a resumed run compiles the same program. Outside of the group nothing knows of it.
+
+    Attributes:
+        setup: the recipe and its batches.
+        runs: the runs that have not stopped.
+        step: the number of updates so far.
+        validated: the step after which the runs were validated last.
+    """
+
+    def __init__(
+        self,
+        setup: TrainSetup,
+        runs: list[RunState],
+        devices: sharding.Devices,
+        waiting_for: Callable[[str], AbstractContextManager[None]],
+    ) -> None:
+        """Put the runs' states on the devices; `waiting_for` surrounds what may take long."""
+        self.setup, self.runs, self._devices, self._waiting_for = setup, runs, devices, waiting_for
+        self.step = runs[0].step
+        self.validated = self.step if runs[0].progress.epoch_end else 0
+        self._seconds, self._began = [run.progress.seconds for run in runs], time.monotonic()
+        self._rates_differ = any(run.run.schedule is not None for run in runs)
+        step = train_step_at if self._rates_differ else train_step
+        self._train_step = self._compiled(step, donate=True)
+        self._evaluation_step = self._compiled(evaluation_step, donate=False)
+        self._place([run.state for run in runs if run.state is not None])
+
+    @property
+    def seconds(self) -> list[float]:
+        """The training time of each run; runs that train together share the time equally."""
+        share = (time.monotonic() - self._began) / len(self.runs)
+        return [before + share for before in self._seconds]
+
+    @property
+    def epoch_end(self) -> int:
+        """The last step of the epoch; the present step if only its validation is still to come."""
+        per_epoch = self.setup.plan.per_epoch
+        ended = self.step if self.step > self.validated else self.step + 1
+        return min(-(-ended // per_epoch) * per_epoch, self.setup.recipe.training.steps)
+
+    def batch(self) -> Any:
+        """The batches of the next update, on the devices."""
+        with self._waiting_for("the data"):
+            batches = [self.setup.plan.batch(self.step, run.run.seed) for run in self.runs]
+        return self._shard(batches)
+
+    def update(self, batch: Any) -> Any:
+        """Update all runs; returns the metrics, which the devices may still compute."""
+        self._state, metrics = self._train_step(self._with_rates(), batch)
+        self.step += 1
+        return metrics
+
+    def evaluate(self, batch: Batch) -> Any:
+        """The sums of a validation batch, which the devices may still compute."""
+        return self._evaluation_step(self._state.params, self._shard([batch] * len(self.runs)))
+
+    def read(self, values: Any) -> Any:
+        """Scalars from the devices, as host arrays with an axis of runs."""
+        with self._waiting_for("the devices"):
+            return jax.tree.map(np.atleast_1d, jax.device_get(self._devices.fetch(values)))
+
+    def states(self) -> list[State]:
+        """The runs' states, on the host."""
+        state = self._devices.fetch(self._state)
+        return unstack(state, len(self.runs)) if self._devices.seeds else [state]
+
+    def drop_stopped(self) -> None:
+        """Go on without the runs that have stopped or diverged."""
+        ended = [run.progress.stopped or run.failure for run in self.runs]
+        staying = [index for index, why in enumerate(ended) if why is None]
+        if len(staying) == len(self.runs):
+            return
+        states, seconds = self.states(), self.seconds
+        self.runs = [self.runs[index] for index in staying]
+        self._seconds, self._began = [seconds[index] for index in staying], time.monotonic()
+        if staying:
+            self._place([states[index] for index in staying])
+
+    def _with_rates(self) -> Any:
+        """The first argument of an update: the state, and the learning rates if they differ."""
+        if not self._rates_differ:
+            return self._state
+        recipe = self.setup.recipe
+        schedules = (run.run.schedule or recipe.optimizer.schedule for run in self.runs)
+        rates = [_rates(schedule, recipe.training.steps)[self.step] for schedule in schedules]
+        held = np.stack(rates) if self._devices.seeds else rates[0]
+        return self._state, self._devices.replicate(held)
+
+    def _shard(self, batches: list[Batch]) -> Any:
+        stacked = self._devices.seeds
+        return self._devices.shard(
+            jax.tree.map(lambda *x: np.stack(x), *batches) if stacked else batches[0]
+        )
+
+    def _place(self, states: list[State]) -> None:
+        self._state = self._devices.replicate(stack(states) if self._devices.seeds else states[0])
+
+    def _compiled(self, step: Callable[..., Any], *, donate: bool) -> Callable[[Any, Any], Any]:
+        return self._devices.compile(partial(step, recipe=self.setup.recipe), donate=donate)

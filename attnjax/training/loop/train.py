@@ -1,0 +1,171 @@
+"""Trains runs of one recipe: each goes on from its latest checkpoint, together with the others."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+from itertools import groupby
+
+from rich.console import Console
+
+from attnjax.config.record import read_record
+from attnjax.errors import Diverged, Interrupted
+from attnjax.training.checkpoints.disk import writable
+from attnjax.training.checkpoints.run_progress import RunProgress
+from attnjax.training.devices import hosts, sharding
+from attnjax.training.log.console import display
+from attnjax.training.loop.agreement import Requests
+from attnjax.training.loop.early_stopping import EarlyStopping
+from attnjax.training.loop.finite_check import FiniteCheck
+from attnjax.training.loop.group import Group
+from attnjax.training.loop.hook import Hook
+from attnjax.training.loop.interruption import interruption
+from attnjax.training.loop.profile import Profile
+from attnjax.training.loop.run_state import FollowedRun, Run, RunState, TrainResult, open_runs
+from attnjax.training.loop.saving import Saving
+from attnjax.training.loop.stall_watch import stalls
+from attnjax.training.loop.train_log import TrainLog
+from attnjax.training.loop.trainer import Trainer
+from attnjax.training.loop.validation_score import ScoreValidation, ValidationScore
+from attnjax.training.settings import Training
+from attnjax.training.train_setup import TrainSetup
+
+
+def train(
+    runs: Sequence[Run],
+    setup: TrainSetup,
+    *,
+    console: Console,
+    title: str = "",
+    stacked: bool | None = None,
+    before_save: Callable[[], None] = lambda: None,
+    after_save: Callable[[], None] = lambda: None,
+    profiled_steps: int = 0,
+    score: ValidationScore | None = None,
+) -> list[TrainResult]:
+    """Train runs that differ only in their seed and learning rate, together in one program.
+
+    Each run goes on from its latest checkpoint; the result is bit for bit that of runs that were
+    not interrupted. A finished run is trained further only if `Training.steps` has grown. Each
+    run's folder gets checkpoints, metrics.jsonl (see `TrainLog`) and TensorBoard's files.
+
+    All processes call this, with the same runs; the first has their folders and the results.
+
+    Args:
+        runs: folders, seeds, and learning rates that differ from the recipe's.
+        setup: the recipe and its batches.
+        console: shows the progress.
+        title: the name of the training on the console; "": the name of the first run's folder.
+        stacked: whether arrays have an axis of runs, which runs that go on must have as before;
+            None: if there are several runs.
+        before_save: is called before anything is saved; its errors end the training.
+        after_save: is called when all runs are saved, before earlier checkpoints are deleted.
+        profiled_steps: the number of steps of which a trace is written.
+        score: the score of the validation split, if `Training.scoring` wants it.
+
+    Raises:
+        Diverged: a loss or a gradient is not finite. The other runs are trained to their ends.
+        UserError: a folder cannot be written to.
+        Interrupted: a signal of `interruption` came; every run is saved.
+    """
+    title = title or runs[0].folder.name
+    training = setup.recipe.training
+    devices = sharding.devices(
+        training.parallel,
+        rows=training.batching.batch_size_multiple,
+        seeds=len(runs) > 1 if stacked is None else stacked,
+    )
+
+    def say(sentence: str) -> None:
+        console.print(f"{title}: {sentence}", highlight=False, soft_wrap=True, markup=False)
+
+    for remark in _remarks(devices, setup):
+        say(remark)
+    with ExitStack() as opened:
+        opened.enter_context(writable(runs[0].folder))
+        requests = Requests(opened.enter_context(interruption()))
+        states = _opened(runs, training, opened)
+        _restore(states, setup)
+        watched = opened.enter_context(stalls(say))
+        shown = opened.enter_context(display(console, title=title, steps=training.steps))
+        for group in _groups(states):
+            together = Group(setup, group, devices, watched.waiting_for)
+            profile = Profile(group[0].run.folder, profiled_steps)
+            saving = Saving(together, requests, before_save, after_save)
+            hooks = [profile, FiniteCheck(together), *_decided(together, score)]
+            Trainer(together, requests, [*hooks, TrainLog(together, shown), saving]).fit()
+        if failed := {one.run.folder: one.failure for one in states if one.failure is not None}:
+            raise Diverged(failed)
+        results = _results(states, setup) if hosts.is_first() else []
+        requests.compare(save=False, wait=True)
+        if requests.signal:
+            raise Interrupted(f"{runs[0].folder} is trained", requests.signal)
+        return results
+
+
+def _opened(runs: Sequence[Run], training: Training, opened: ExitStack) -> list[RunState]:
+    """The runs at their latest checkpoints, which only the first process reads."""
+    if hosts.is_first():
+        states = open_runs(runs, training, opened)
+        hosts.say(json.dumps([[run.step, asdict(run.progress)] for run in states]))
+        return states
+    places = json.loads(hosts.say(""))
+    return [
+        FollowedRun(run, step, read_record(progress, RunProgress, "process 0"))
+        for run, (step, progress) in zip(runs, places, strict=True)
+    ]
+
+
+def _decided(group: Group, score: ValidationScore | None) -> Iterator[Hook]:
+    """The hooks that decide when a run stops."""
+    scoring = group.setup.recipe.training.scoring
+    if score is not None and scoring is not None:
+        yield ScoreValidation(group, scoring, score)
+    scores_decide = scoring is not None and scoring.decides == "score"
+    yield EarlyStopping(group, score if scores_decide else None)
+
+
+def _results(states: Sequence[RunState], setup: TrainSetup) -> list[TrainResult]:
+    training, per_epoch = setup.recipe.training, setup.plan.per_epoch
+    return [state.result(training, per_epoch) for state in states]
+
+
+def _remarks(devices: sharding.Devices, setup: TrainSetup) -> Iterator[str]:
+    """Sentences about devices that are not used, or of no use."""
+    count, all_devices = devices.count, devices.count + devices.idle
+    if devices.idle:
+        yield (
+            f"trains on {count} of {all_devices} devices, because batching.batch_size_multiple is "
+            f"no multiple of {all_devices}: --training.batching.batch_size_multiple {all_devices} "
+            "uses them all"
+        )
+    examples = sum(len(bucket.indices) for bucket in setup.plan.buckets)
+    if count > examples:
+        yield (
+            f"trains on {count} devices with {examples} training examples: at least "
+            f"{count - examples} devices only ever compute padding"
+        )
+
+
+def _restore(states: Sequence[RunState], setup: TrainSetup) -> None:
+    """Restore each run's state from its checkpoint; draw the initial state if there is none.
+
+    The first process does, and gives the states to the others.
+    """
+    shapes = setup.state_shapes()
+    for run in states:
+        if hosts.is_first() and run.step:
+            run.restore(shapes)
+        elif hosts.is_first():
+            run.state = setup.initial_state(run.run.seed)
+        run.state = hosts.broadcast(run.state or shapes)
+
+
+def _groups(states: Sequence[RunState]) -> list[list[RunState]]:
+    """The runs that have not stopped, in groups that were saved together."""
+
+    def place(run: RunState) -> tuple[int, tuple[str, ...]]:
+        return run.step, run.progress.together
+
+    going = [run for run in states if run.progress.stopped is None]
+    return [list(group) for _, group in groupby(sorted(going, key=place), key=place)]

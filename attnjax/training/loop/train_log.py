@@ -1,0 +1,92 @@
+"""The log of runs that train together: when a row is due, what stands in it, the console."""
+
+import numpy as np
+
+from attnjax.training.devices import hosts
+from attnjax.training.devices.memory import peak_memory
+from attnjax.training.log.console import Display
+from attnjax.training.log.metrics_log import RunningMean
+from attnjax.training.loop.group import Group
+from attnjax.training.loop.hook import Hook
+
+ROWS_AN_EPOCH, FEWEST_STEPS_A_ROW, MOST_STEPS_A_ROW = 20, 10, 50
+"""The training rows of metrics.jsonl: about so many per epoch, each for so many steps."""
+
+
+class TrainLog(Hook):
+    """Writes rows to every run's metrics.jsonl, and shows the progress on the console.
+
+    metrics.jsonl has an object a line: "step", "epoch" (from 1), "split" ("train" or "valid"),
+    "seconds" (as in `TrainResult`, so far) and the objective's means over tokens ("loss", "nll",
+    "accuracy"). Training rows hold means since the row before, or since an interruption after it,
+    and also "learning_rate", "gradient_norm" (before clipping), "tokens_per_second" (of the
+    target), "skipped" (the number of skipped updates, if they are skipped), and the highest memory
+    so far in bytes: "host_memory", and "device_memory" of the fullest device, where it tells.
+    """
+
+    def __init__(self, group: Group, shown: Display) -> None:
+        self._group, self._shown, self._epoch_ended = group, shown, True
+        self._steps, self._per_epoch = group.setup.recipe.training.steps, group.setup.plan.per_epoch
+
+    def before(self, step: int) -> None:
+        if self._epoch_ended:  # the time of a validation and of a save counts to no row
+            self._row, self._epoch, self._skipped = RunningMean(), RunningMean(), np.zeros(())
+            self._epoch_ended = False
+
+    def after(self, step: int, metrics: dict[str, np.ndarray]) -> None:
+        """Add a step's metrics, and write a row if one is due."""
+        counted = metrics
+        if "skipped" in metrics:
+            skipped = metrics["skipped"]
+            self._skipped = self._skipped + skipped
+            counted = {name: np.where(skipped, 0, value) for name, value in metrics.items()}
+            del counted["skipped"]
+        self._row.add(counted)
+        self._epoch.add(counted)
+        self._shown.step(step, self._of_going(metrics)["loss"])
+        if not self._row_is_due(step):
+            return
+        means = self._row.means()
+        recipe, runs = self._group.setup.recipe, self._group.runs
+        schedules = (run.run.schedule or recipe.optimizer.schedule for run in runs)
+        means["learning_rate"] = np.array([float(one.rate(step)) for one in schedules])
+        if "skipped" in metrics:
+            means["skipped"] = self._skipped
+        for name, size in peak_memory().items():
+            means[name] = np.full(len(runs), size)
+        self._write(step, "train", means)
+        self._shown.speed(float(self._of_going(means)["tokens_per_second"].sum()))
+        self._row, self._skipped = RunningMean(), np.zeros(())
+
+    def epoch(self, values: dict[str, np.ndarray]) -> None:
+        """Write the validation means, if there are any, and show the epoch."""
+        step = self._group.step
+        if values:
+            self._write(step, "valid", values)
+        means = {} if self._epoch_ended else self._of_going(self._epoch.means())
+        self._shown.epoch(self._number(step), step, means, self._of_going(values))
+        self._epoch_ended = True
+
+    def _of_going(self, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The values of the runs that have not diverged."""
+        going = [run.failure is None for run in self._group.runs]
+        return {name: value[going] for name, value in values.items()}
+
+    def _row_is_due(self, step: int) -> bool:
+        every = min(max(self._per_epoch // ROWS_AN_EPOCH, FEWEST_STEPS_A_ROW), MOST_STEPS_A_ROW)
+        return not step % every or not step % self._per_epoch or step == self._steps
+
+    def _number(self, step: int) -> int:
+        """The number of the epoch that a step is in, from 1."""
+        return (step - 1) // self._per_epoch + 1
+
+    def _write(self, step: int, split: str, values: dict[str, np.ndarray]) -> None:
+        """Add a row to the metrics.jsonl of every run that has not diverged."""
+        group = self._group
+        if not hosts.is_first():
+            return
+        for index, (run, seconds) in enumerate(zip(group.runs, group.seconds, strict=True)):
+            if run.failure is not None:
+                continue
+            row = {name: float(value[index]) for name, value in values.items()}
+            run.log.write(step=step, epoch=self._number(step), split=split, **row, seconds=seconds)

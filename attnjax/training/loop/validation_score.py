@@ -1,0 +1,45 @@
+"""The score of answers to the validation split, during a training."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from attnjax.training.devices import hosts
+from attnjax.training.loop.group import Group
+from attnjax.training.loop.hook import Hook
+from attnjax.training.settings import Scoring
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidationScore:
+    """A score of parameters.
+
+    Attributes:
+        name: the name of the score in metrics.jsonl.
+        sign: 1 if a higher score is better, -1 if a lower one is.
+        score: computes the score of a model's parameters.
+    """
+
+    name: str
+    sign: int
+    score: Callable[[Any], float]
+
+
+class ScoreValidation(Hook):
+    """Adds the score to the validation values; the first process decodes, all get the scores."""
+
+    def __init__(self, group: Group, scoring: Scoring, by: ValidationScore) -> None:
+        self._group, self._scoring, self._by = group, scoring, by
+
+    def epoch(self, values: dict[str, np.ndarray]) -> None:
+        group = self._group
+        epoch = -(-group.step // group.setup.plan.per_epoch)
+        if epoch % self._scoring.every and group.step < group.setup.recipe.training.steps:
+            return
+        states = group.states()
+        first = hosts.is_first()
+        scores = [self._by.score(state.params) for state in states] if first else []
+        values[self._by.name] = np.array(json.loads(hosts.say(json.dumps(scores))))

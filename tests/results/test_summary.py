@@ -1,0 +1,205 @@
+"""What the summary says of runs that differ from their file, and of a metric of one's own."""
+
+import io
+import json
+import shutil
+from contextlib import redirect_stderr
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from attnjax.cli.main import main
+from attnjax.config.override import split
+from attnjax.config.serialize import from_json
+from attnjax.evaluation.measurement import MetricKey
+from attnjax.experiment import Claim, Difference, Published, Value
+from attnjax.experiment.load import ExperimentFile, load
+from attnjax.reporting.summary import Summary
+from attnjax.reporting.table import plain
+from attnjax.results.summary import summarize
+from attnjax.runs.run_folder import write_result
+from attnjax.sweeps.plan import Sweep
+
+TINY = Path(__file__).parents[1] / "tiny.py"
+EXACT = MetricKey("exact_match")
+CHOICE = "model.decoder_layer.feed_forward:gated-feed-forward"
+CHOSEN = "GatedFeedForward(width=16, activation=silu, dropout=0.0)"
+
+
+def summary_of(folder: Path) -> Summary:
+    return from_json(json.loads((folder / "summary.json").read_text()))
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory) -> Path:
+    """A run whose data and number of steps are not the file's."""
+    folder = tmp_path_factory.mktemp("changed")
+    words = ["--variant", "scaled", "--seeds", "1", "--training.steps", "1", "--task.test", "4"]
+    with redirect_stderr(io.StringIO()) as said:
+        assert main(["run", str(TINY), "--runs", str(folder), *words, CHOICE]) == 0
+    (folder / "tiny" / "stderr.txt").write_text(said.getvalue())
+    return folder / "tiny"
+
+
+def test_a_chosen_part_is_shown_with_its_fields(changed, tmp_path, capsys):
+    path = CHOICE.partition(":")[0]
+    (found,) = [one for one in summary_of(changed).changes if one.path == path]
+    assert (found.file, found.run) == (
+        "FeedForward(width=16, activation=relu, dropout=0.0)",
+        CHOSEN,
+    )
+    assert f"{path}: {CHOSEN} (the file: " in (changed / "report.html").read_text()
+    assert f"{path} is {CHOSEN}\n" in (changed / "stderr.txt").read_text()
+    overrides = tuple(split([CHOICE, "search:beam"])[1])
+    plan = Sweep(loaded=load(TINY), variants=(), seeds=1, folder=tmp_path, overrides=overrides)
+    assert plan.chosen_parts()[0].startswith("search is Beam(size=")
+    assert plan.chosen_parts()[1] == f"{path} is {CHOSEN}"
+
+
+def test_what_was_changed_from_the_file_is_said(changed, capsys):
+    summary = summary_of(changed)
+    assert {(one.path, one.file, one.run) for one in summary.changes} == {
+        ("training.steps", "6", "1"),
+        ("task.test", "8", "4"),
+        (CHOICE.partition(":")[0], "FeedForward(width=16, activation=relu, dropout=0.0)", CHOSEN),
+    }
+    lines = plain(summary).splitlines()
+    assert lines[1] == "changed from the experiment file:"
+    assert "  task.test: 4 (the file: 8)" in lines[2:5]
+    assert "task.test: 4 (the file: 8)" in (changed / "report.html").read_text()
+
+
+def test_statements_about_another_task_are_left_out(changed):
+    """Neither a claim nor a paper's figure stands beside what was made of other data."""
+    summary = summary_of(changed)
+    assert summary.claims == ()
+    assert summary.published == ()
+    reasons = {one.text: one.reason for one in summary.left_out}
+    assert reasons == {
+        "It learns.": "task.test of scaled was changed",
+        "Cosines learn.": "cosine was not run",
+        "Nobody, Table 0: scaled, bleu 1.0": "task.test of scaled was changed",
+    }
+    text = (changed / "report.html").read_text()
+    assert "It learns.: task.test of scaled was changed" in text
+    assert "Published beside ours" not in text
+
+
+def test_variants_that_were_not_run_are_named(changed, tmp_path):
+    folder = shutil.copytree(changed, tmp_path / "tiny")
+    both = Claim(text="They differ.", estimand=Difference("exact_match", "hot", "cold"), low=0.0)
+    loaded = load(TINY)
+    variants = {**loaded.ablation.variants, "hot": loaded.ablation.base}
+    variants["cold"] = loaded.ablation.base
+    ablation = replace(loaded.ablation, variants=variants, claims=(both,), published=())
+    (one,) = summarize(folder, replace(loaded, ablation=ablation)).left_out
+    assert one.reason == "hot, cold were not run"
+
+
+@pytest.fixture
+def finished(tmp_path) -> tuple[Path, ExperimentFile]:
+    words = ["--variant", "scaled", "--seeds", "2", "--training.steps", "1"]
+    assert main(["run", str(TINY), "--runs", str(tmp_path), *words]) == 0
+    return tmp_path / "tiny", load(TINY)
+
+
+def with_statements(loaded: ExperimentFile, *claims: Claim, published=()) -> ExperimentFile:
+    ablation = replace(loaded.ablation, claims=claims, published=published)
+    return replace(loaded, ablation=ablation)
+
+
+def test_statements_keep_their_meaning_when_the_training_is_shorter(finished):
+    folder, loaded = finished
+    figure = Published(
+        paper="Nobody", table="Table 0", variant="scaled", metric="exact_match", value=1.0
+    )
+    claim = Claim(text="It learns.", estimand=Value("exact_match", "scaled"), low=0.0)
+    summary = summarize(folder, with_statements(loaded, claim, published=(figure,)))
+    assert [one.text for one in summary.claims] == ["It learns."]
+    (shown,) = summary.published
+    assert shown.ours == summary.rows[0].column(EXACT).mean
+    assert [one.path for one in summary.changes] == ["training.steps"]
+
+
+@pytest.mark.long
+def test_a_claim_about_what_nobody_measured_is_not_judged(finished):
+    folder, loaded = finished
+    claim = Claim(text="It sings.", estimand=Value("tone", "scaled"), low=0.5)
+    summary = summarize(folder, with_statements(loaded, claim))
+    assert summary.claims == ()
+    assert [(one.text, one.reason) for one in summary.left_out] == [
+        ("It sings.", "tone was not measured")
+    ]
+
+
+@pytest.mark.long
+def test_what_an_old_run_lacks_keeps_its_place(finished):
+    folder, loaded = finished
+    run, error = folder / "scaled" / "seed-0", MetricKey("alignment_error")
+    content = json.loads((run / "result.json").read_text())
+    content["metrics"] = [one for one in content["metrics"] if one["name"] != error.name]
+    write_result(run, {k: v for k, v in content.items() if k not in ("digest", "files")})
+    column = summarize(folder, loaded).rows[0].column(error)
+    assert column.values[0] is None
+    assert column.mean == column.values[1]
+    assert column.deviation is None
+
+
+OWN = '''
+
+@dataclass(frozen=True, kw_only=True)
+class Shortness(Metric):
+    """How many words an answer lacks."""
+
+    better: ClassVar = "lower"
+
+    @property
+    def name(self):
+        return "shortness"
+
+    def statistics(self, hypotheses, references):
+        pairs = zip(hypotheses, references, strict=True)
+        return np.asarray([(abs(len(r.split()) - len(h.split())), 1) for h, r in pairs])
+
+    def value(self, totals):
+        return float(totals[0] / totals[1])
+
+
+own = vary(base, {"metric": Shortness(), "training.steps": 1})
+ablation = Ablation(
+    base=own,
+    variants={"own": own},
+    seeds=3,
+    claims=(Claim(text="Nothing is lost.", estimand=Value("shortness", "own"), high=0.5),),
+)
+'''
+
+
+@pytest.mark.long
+def test_a_metric_of_ones_own_is_judged_and_claimed_on(tmp_path, capsys):
+    text = TINY.read_text().replace(
+        "import jax\n",
+        "from dataclasses import dataclass\nfrom typing import ClassVar\n\n"
+        "import jax\nimport numpy as np\n"
+        "from attnjax.evaluation.metric import Metric\n",
+        1,
+    )
+    path = tmp_path / "own.py"
+    path.write_text(text + OWN)
+    assert main(["run", str(path), "--runs", str(tmp_path)]) == 0
+    assert "shortness ↓" in capsys.readouterr().out
+    summary = summary_of(tmp_path / "own")
+    key = MetricKey("shortness")
+    assert key in summary.keys(judged=True)
+    assert summary.better(key) == "lower"
+    (claim,) = summary.claims
+    assert claim.metric == key
+    assert len(claim.seeds) == 3
+    # and it is evaluated and reported again from the folder
+    run = tmp_path / "own" / "own" / "seed-0"
+    assert main(["evaluate", str(run), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["shortness"] == summary.rows[0].column(key).values[0]
+    assert main(["report", str(tmp_path / "own")]) == 0
+    assert summary_of(tmp_path / "own").claims == summary.claims

@@ -1,0 +1,63 @@
+"""Which seeds train together, after whatever a killed process has left."""
+
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from attnjax.experiment.load import load
+from attnjax.runs.json_files import write_sealed
+from attnjax.runs.manifest import Manifest, manifest
+from attnjax.sweeps.seed_groups import seed_groups
+
+TINY = Path(__file__).parents[1] / "tiny.py"
+LOADED = load(TINY)
+
+
+@pytest.fixture
+def runs(tmp_path) -> dict[Path, Manifest]:
+    """Four runs that were never begun."""
+    experiment = LOADED.ablation.variants["scaled"]
+    wanted = manifest(LOADED, "scaled", 0, experiment)
+    return {tmp_path / f"seed-{seed}": replace(wanted, seed=seed) for seed in range(4)}
+
+
+def claim(runs: dict[Path, Manifest], together: tuple[str, ...], *, saved: tuple[str, ...]) -> None:
+    """Write the manifests of a group, and a checkpoint of some of its runs."""
+    for folder, wanted in runs.items():
+        if folder.name in together:
+            folder.mkdir()
+            write_sealed(folder / "config.json", asdict(replace(wanted, together=together)))
+        if folder.name in saved:
+            (folder / "checkpoints" / "4").mkdir(parents=True)
+
+
+def names(runs: dict[Path, Manifest], together: int) -> list[list[str]]:
+    groups = seed_groups(runs, together)
+    for group in groups:
+        assert len({one.together for one in group.values()}) == 1
+    return [[folder.name for folder in group] for group in groups]
+
+
+def test_new_runs_are_divided_by_their_places(runs):
+    assert names(runs, 3) == [["seed-0", "seed-1", "seed-2"], ["seed-3"]]
+
+
+@pytest.mark.parametrize("saved", [("seed-0",), ("seed-1",), ("seed-0", "seed-1")])
+def test_a_group_that_has_begun_stays_whole(runs, saved):
+    claim(runs, ("seed-0", "seed-1"), saved=saved)
+    for together in (1, 4):
+        assert names(runs, together)[0] == ["seed-0", "seed-1"]
+
+
+def test_a_group_of_which_nothing_is_saved_is_divided_anew(runs):
+    claim(runs, ("seed-0", "seed-1"), saved=())
+    assert names(runs, 4) == [["seed-0", "seed-1", "seed-2", "seed-3"]]
+
+
+def test_a_run_whose_manifest_cannot_be_read_is_new(runs):
+    claim(runs, ("seed-0", "seed-1"), saved=("seed-0",))
+    for folder in runs:
+        if folder.name == "seed-1":
+            (folder / "config.json").write_text("{")
+    assert names(runs, 1) == [["seed-0"], ["seed-1"], ["seed-2"], ["seed-3"]]

@@ -1,0 +1,314 @@
+"""`attnjax run` of a file whose variants are tuned."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from attnjax.cli.main import main
+from attnjax.config.override import split
+from attnjax.config.serialize import from_json
+from attnjax.errors import UserError
+from attnjax.experiment import Experiment
+from attnjax.experiment.load import load
+from attnjax.experiment.tuning import point_name
+from attnjax.reporting.summary import Summary
+from attnjax.reporting.table import plain
+from attnjax.sweeps import run_ablation, tune
+from attnjax.sweeps.plan import Sweep
+from attnjax.sweeps.run_ablation import sweep
+from attnjax.trained.evaluate import evaluate
+from attnjax.trained.trained_run import open_trained
+from tests.training.looping import interrupt
+
+TINY = Path(__file__).parents[1] / "tiny.py"
+RATE = "optimizer.schedule.value"
+RATES = (1e-7, 1e-2)
+SEED = 1_000_000
+
+TUNED = """
+
+from attnjax.evaluation.metric import Metric
+
+
+class Mistakes(Metric):
+    name = "mistakes"
+    better = "higher"
+
+    def statistics(self, hypotheses, references):
+        found = [(h.split(), r.split()) for h, r in zip(hypotheses, references, strict=True)]
+        wrong = [len(r) - sum(map(str.__eq__, h, r)) for h, r in found]
+        return np.asarray([(n, len(r)) for n, (_, r) in zip(wrong, found, strict=True)])
+
+    def value(self, totals):
+        return float(totals[0] / totals[1])
+
+
+changes = {"metric": Mistakes(), "measures": (), "training.steps": 60, "task.test": 24}
+base = vary(base, changes)
+score = "model.encoder_layer.self_attention.head.score"
+ablation = Ablation(
+    base=base,
+    variants={"scaled": base, "cosine": vary(base, {score: Cosine()})},
+    tune={"optimizer.schedule.value": (1e-7, 1e-2)},
+)
+"""
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory) -> Path:
+    """An experiment file whose metric rewards mistakes: test data would choose the other rate."""
+    path = tmp_path_factory.mktemp("file") / "tuned.py"
+    path.write_text("import numpy as np\n" + TINY.read_text().replace('"""', "'''") + TUNED)
+    return path
+
+
+def run(path: Path, folder: Path, *words: str) -> int:
+    return main(["run", str(path), "--runs", str(folder), *words])
+
+
+@pytest.fixture(scope="module")
+def runs(path, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    assert run(path, folder) == 0
+    return folder
+
+
+def point(runs: Path, rate: float, variant: str = "scaled") -> Path:
+    return runs / "tuned" / variant / "tune" / point_name({RATE: rate})
+
+
+def content(path: Path) -> dict:
+    return json.loads(path.read_text())
+
+
+def summary_of(runs: Path) -> Summary:
+    return from_json(content(runs / "tuned" / "summary.json"))
+
+
+def losses(runs: Path, variant: str = "scaled") -> list[float]:
+    results = (content(point(runs, rate, variant) / "result.json") for rate in RATES)
+    return [result["best_validation_loss"] for result in results]
+
+
+@pytest.mark.long
+def test_the_lowest_validation_loss_is_chosen_though_the_test_score_says_otherwise(runs):
+    slow, fast = losses(runs)
+    assert fast < slow
+    on_test = [evaluate(open_trained(point(runs, rate))).metrics["mistakes"] for rate in RATES]
+    assert on_test[0] > on_test[1], "by the test split's score the slow one would be better"
+    settings = content(runs / "tuned" / "scaled" / "seed-0" / "config.json")["settings"]
+    assert settings["optimizer"]["schedule"]["value"] == 1e-2
+    assert not (point(runs, 1e-2) / "hypotheses.txt").exists()
+
+
+@pytest.mark.long
+def test_the_seed_that_tunes_is_no_other_runs(runs):
+    config, result = (content(point(runs, 1e-7) / name) for name in ("config.json", "result.json"))
+    assert config["seed"] == result["seed"] == SEED
+    assert (config["variant"], config["tuned"]) == ("scaled", [])
+    assert config["settings"]["optimizer"]["schedule"]["value"] == 1e-7
+    trained = content(runs / "tuned" / "scaled" / "seed-0" / "config.json")
+    assert (trained["seed"], trained["tuned"]) == (0, [RATE])
+
+
+@pytest.mark.long
+def test_summary_table_and_report_show_the_choice(runs):
+    summary = summary_of(runs)
+    assert summary.changes == (), "a tuned value is none that was changed"
+    assert [one.variant for one in summary.tunings] == ["scaled", "cosine"]
+    for one in summary.tunings:
+        assert (one.seed, one.fields, one.chosen) == (SEED, (RATE,), (1e-2,))
+        assert [tried.values for tried in one.points] == [(rate,) for rate in RATES]
+        assert [tried.loss for tried in one.points] == losses(runs, one.variant)
+        assert one.edges == [RATE]
+    page = (runs / "tuned" / "report.html").read_text()
+    for text in (plain(summary), page):
+        said = " ".join(text.split())
+        assert f"{RATE}: tuned by the lowest validation loss, seed {SEED}" in said
+        assert "at the grid's edge: the best may lie beyond" in said.replace("&#39;", "'")
+        assert re.search("1e-07: [0-9.]+, 0.01: [0-9.]+", said.replace("−", "-"))
+
+
+@pytest.mark.long
+def test_what_is_there_is_not_tuned_again(path, runs, capsys, monkeypatch):
+    monkeypatch.setattr(tune, "train", None)
+    monkeypatch.setattr(run_ablation, "train", None)
+    assert run(path, runs) == 0
+    said = capsys.readouterr().err
+    assert "scaled: 1 of 1 runs are there already" in said
+    assert "tunes" not in said
+    # one more seed is trained as the others were
+    monkeypatch.undo()
+    copy = path.parent / "more"
+    shutil.copytree(runs, copy)
+    monkeypatch.setattr(tune, "train", None)
+    assert run(path, copy, "--variant", "scaled", "--seeds", "2") == 0
+    assert summary_of(copy).rows[0].seeds == (0, 1)
+    settings = content(copy / "tuned" / "scaled" / "seed-1" / "config.json")["settings"]
+    assert settings["optimizer"]["schedule"]["value"] == 1e-2
+
+
+def test_only_the_chosen_variants_are_tuned_and_the_cost_is_said_first(
+    path, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(Experiment, "answers", None)
+    interrupt(monkeypatch, 0)
+    assert run(path, tmp_path, "--variant", "cosine") == 75
+    first = capsys.readouterr().err.splitlines()[0]
+    assert first == (
+        f"tunes 1 variant x 2 values first: {RATE} of 1e-07, 0.01; chosen by the validation loss "
+        f"of seed {SEED}"
+    )
+    assert not (tmp_path / "tuned" / "scaled").exists()
+
+
+@pytest.mark.long
+def test_resumed_tuning_equals_uninterrupted(path, runs, tmp_path, monkeypatch):
+    interrupt(monkeypatch, 40)
+    assert run(path, tmp_path, "--variant", "scaled") == 75
+    assert not (point(tmp_path, 1e-2) / "result.json").exists()
+    assert run(path, tmp_path, "--variant", "scaled") == 0
+    assert losses(tmp_path) == losses(runs)
+    ours, theirs = (
+        content(folder / "tuned" / "scaled" / "seed-0" / "result.json")["metrics"]
+        for folder in (tmp_path, runs)
+    )
+    assert ours == theirs
+
+
+@pytest.mark.long
+def test_a_damaged_point_is_named(path, runs, tmp_path, capsys):
+    folder = shutil.copytree(runs, tmp_path / "runs")
+    damaged = point(folder, 1e-7) / "result.json"
+    damaged.write_text(damaged.read_text().replace('"step": 60', '"step": 61'))
+    for words in (["run", str(path), "--runs", str(folder)], ["report", str(folder)]):
+        assert main(words) == 2
+        assert f"{damaged} is damaged" in capsys.readouterr().err
+
+
+@pytest.mark.long
+def test_other_settings_are_refused(path, runs, capsys):
+    assert run(path, runs, "--model.dropout", "0.2") == 2
+    said = capsys.readouterr().err
+    assert f"{point(runs, 1e-7)} was run with model.dropout 0.1, not 0.2" in said
+
+
+@pytest.mark.parametrize(
+    ("word", "tuned"),
+    [
+        (f"--{RATE}=1e-3", False),
+        ("optimizer.schedule:noam", False),
+        ("optimizer:adadelta", False),
+        ("--optimizer.clip=1.0", True),
+    ],
+)
+def test_an_override_of_a_field_or_of_a_part_above_it_leaves_nothing_to_tune(path, word, tuned):
+    _, overrides = split([word])
+    plan = Sweep(
+        loaded=load(path), variants=(), seeds=None, folder=Path(), overrides=tuple(overrides)
+    )
+    assert plan.grid == ({RATE: RATES} if tuned else {})
+
+
+@pytest.mark.long
+def test_an_override_of_a_tuned_field_is_said(path, tmp_path, capsys):
+    short = ["--training.steps", "1", "--variant", "scaled"]
+    assert run(path, tmp_path, f"--{RATE}=1e-3", *short) == 0
+    said = capsys.readouterr().err
+    assert said.startswith(f"{RATE} is not tuned: the command line sets it\n")
+    assert "tunes" not in said
+    assert not (tmp_path / "tuned" / "scaled" / "tune").exists()
+    summary = summary_of(tmp_path)
+    assert summary.tunings == ()
+    (change,) = [one for one in summary.changes if one.path == RATE]
+    assert change.file == "tuned over 1e-07, 0.01"
+
+
+@pytest.mark.long
+def test_a_grown_grid_trains_what_is_new_and_keeps_a_choice_that_holds(path, runs, tmp_path):
+    folder = shutil.copytree(runs, tmp_path / "runs")
+    wider = tmp_path / "tuned.py"
+    wider.write_text(path.read_text().replace("(1e-7, 1e-2)", "(1e-7, 1e-2, 1e38)"))
+    before = point(folder, 1e-2) / "result.json"
+    stamp = before.stat().st_mtime_ns
+    assert run(wider, folder, "--variant", "scaled") == 0
+    assert before.stat().st_mtime_ns == stamp
+    (tuning, _) = summary_of(folder).tunings
+    assert tuning.points[-1].loss == float("inf")
+    assert tuning.edges == []
+    assert "1e+38: diverged" in plain(summary_of(folder))
+    # another choice than that of the seeds that are there
+    narrower = tmp_path / "narrow" / "tuned.py"
+    narrower.parent.mkdir()
+    narrower.write_text(path.read_text().replace("(1e-7, 1e-2)", "(1e-7, 1e38)"))
+    plan = Sweep(
+        loaded=load(narrower), variants=(), seeds=None, folder=folder / "tuned", overrides=()
+    )
+    with pytest.raises(UserError, match=rf"was run with {RATE} 0.01, not 1e-07: choose another"):
+        sweep(plan, Console(quiet=True))
+
+
+@pytest.mark.long
+def test_a_variant_that_diverges_everywhere_is_said(path, tmp_path, capsys):
+    wild = tmp_path / "tuned.py"
+    wild.write_text(path.read_text().replace("(1e-7, 1e-2)", "(1e37, 1e38)"))
+    words = ["--variant", "scaled", "--training.steps", "8"]
+    for _ in range(2):
+        assert run(wild, tmp_path, *words) == 2
+        said = capsys.readouterr().err
+        assert "scaled cannot be tuned: its training diverged at every point of the grid" in said
+
+
+def test_tuning_needs_validation_examples(path, tmp_path):
+    plan = Sweep(loaded=load(path), variants=(), seeds=None, folder=tmp_path, overrides=())
+    tuner = plan.tuner("scaled", plan.chosen()["scaled"])
+    corpus = tuner.experiment.task.load()
+    splits = {name: split for name, split in corpus.splits.items() if name != "valid"}
+    with pytest.raises(UserError, match="by the validation loss, and the corpus has no validation"):
+        tuner.check_corpus(replace(corpus, splits=splits))
+
+
+def test_tuning_has_no_pretrained_run_of_its_own_seed(path, tmp_path):
+    plan = Sweep(loaded=load(path), variants=(), seeds=None, folder=tmp_path, overrides=())
+    scaled = plan.chosen()["scaled"]
+    corpus = scaled.task.load()
+    own = replace(scaled, initial_parameters_from="read/words")
+    with pytest.raises(UserError, match="the seed 1000000; name one run .* as read/words/seed-0"):
+        plan.tuner("scaled", own).check_corpus(corpus)
+    one = replace(scaled, initial_parameters_from="read/words/seed-0")
+    plan.tuner("scaled", one).check_corpus(corpus)
+
+
+@pytest.mark.long
+def test_points_that_differ_in_more_than_the_schedule_are_trained_apart(path, tmp_path):
+    two = tmp_path / "tuned.py"
+    grid = '{"optimizer.schedule.value": (1e-3, 1e-2), "model.dropout": (0.0, 0.3)}'
+    two.write_text(path.read_text().replace('{"optimizer.schedule.value": (1e-7, 1e-2)}', grid))
+    _, overrides = split(["--training.steps", "3"])
+    plan = Sweep(
+        loaded=load(two), variants=(), seeds=1, folder=tmp_path, overrides=tuple(overrides)
+    )
+    tuner = plan.tuner("scaled", plan.chosen()["scaled"])
+    corpus = tuner.experiment.task.load()
+    groups = tuner.together(corpus)
+    assert [experiment.model.dropout for experiment in groups] == [0.0, 0.3]
+    for runs in groups.values():
+        assert [run.schedule.value for run in runs] == [1e-3, 1e-2]
+    tuned = tuner.tune(corpus, Console(quiet=True), "scaled")
+    found = tune.losses(tuner.folder, tuner.grid)
+    best = min(range(4), key=lambda index: found[index])
+    assert (tuned.optimizer.schedule.value, tuned.model.dropout) == (
+        (1e-3, 1e-2)[best // 2],
+        (0.0, 0.3)[best % 2],
+    )
+    assert tuner.tuned() == tuned
+
+
+def test_show_says_what_is_tuned(path, capsys):
+    assert main(["show", str(path)]) == 0
+    assert f"tunes each variant first: {RATE} of 1e-07, 0.01" in capsys.readouterr().out
