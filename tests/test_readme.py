@@ -117,8 +117,11 @@ def test_a_command_is_as_printed(
 ):
     """Two steps of a training are enough, one seed, and empty answers."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(Experiment, "answers", lambda self, params, sources: [[END]] * len(sources))
+    monkeypatch.setattr(
+        Experiment, "answers", lambda self, params, sources, **_: [[END]] * len(sources)
+    )
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"May 3, 1999\n")))
+    (tmp_path / "cosine.py").write_text(snippets()[1])
     few = ["--training.steps", "2", "--seeds", "1"]
     if "runs/scaling_and_heads" in line:
         assert main(["run", "scaling_and_heads", "--variant", "one_head", *few]) == 0
