@@ -63,7 +63,7 @@ def bench(
     if tables := TABLES.keys() & set(workloads):
         if len(workloads) > 1 or peer or against:
             raise UserError(f"bench {min(tables)} is a table of its own: give nothing else")
-        TABLES[workloads[0]](json)
+        TABLES[min(tables)](json)
         return
     from attnjax.benchmark.limit import CPU_SIDE, product
     from attnjax.benchmark.machine import machine

@@ -20,12 +20,13 @@ class EarlyStopping(Hook):
 
     def epoch(self, values: dict[str, np.ndarray]) -> None:
         group, by = self._group, self._by
+        costs = None
         if values:
             costs = values["loss"] if by is None else -by.sign * values[by.name]
         for index, run in enumerate(group.runs):
             run.progress = after_epoch(
                 run.progress,
-                float(costs[index]) if values else None,
+                None if costs is None else float(costs[index]),
                 step=group.step,
                 per_epoch=group.setup.plan.per_epoch,
                 training=group.setup.recipe.training,
