@@ -124,7 +124,7 @@ def test_a_full_disk(capsys, monkeypatch, tmp_path, number):
 
     monkeypatch.setattr("attnjax.runs.json_files.write_json", full)
     said = sentence(capsys, "run", TINY, "--runs", str(tmp_path))
-    assert "the disk of x/config.json is full" in said
+    assert f"the disk of {tmp_path / 'tiny/scaled/seed-0'} is full" in said
 
 
 @pytest.mark.parametrize("error", [RuntimeError("a bug"), OSError(errno.EIO, "a broken disk")])
