@@ -54,8 +54,8 @@ def check_file(loaded: ExperimentFile) -> Iterator[Checked]:
             if mine and mine not in alone:
                 alone.append(mine)
                 tried |= {*map(type, mine)}
-                check = check_norm if isinstance(part, Norm) else check_attention
-                yield Checked(_where(mine, name, path), check(part))
+                findings = check_norm(part) if isinstance(part, Norm) else check_attention(part)
+                yield Checked(_where(mine, name, path), findings)
         mine = _unique(
             part
             for part in (experiment.model, *(part for _, part in walk(experiment.model)))

@@ -114,7 +114,7 @@ class Narrow(Align):
         logits = jnp.where(mask, logits, jnp.finfo(logits.dtype).min)
         logits = jnp.maximum(logits - logits.max(-1, keepdims=True), -4)
         largest = jnp.flip(jnp.sort(logits, axis=-1), -1)
-        count = 1 + jnp.arange(logits.shape[-1]).astype(logits.dtype)
+        count = 1 + jax.lax.broadcasted_iota(logits.dtype, logits.shape, logits.ndim - 1)
         support = largest > (jnp.cumsum(largest, -1) - 1) / count
         smallest = jnp.take_along_axis(largest, support.sum(-1, keepdims=True) - 1, -1)
         support = logits >= smallest
