@@ -54,6 +54,17 @@ def not_equal(what: str, one: jax.Array, other: jax.Array) -> str | None:
     return f"{what} differs by up to {float(jnp.abs(wide[0] - wide[1]).max()):.2g}"
 
 
+def not_alike(what: str, narrow: jax.Array, wide: jax.Array) -> str | None:
+    """A sentence if numbers differ by a tenth from those of a wider dtype; None: they do not.
+
+    The tenth is of the largest number; rounding alone costs a hundredth of it.
+    """
+    difference = float(jnp.abs(narrow.astype(wide.dtype) - wide).max())
+    if difference <= 0.1 * float(jnp.abs(wide).max()):
+        return None
+    return f"{what} differs from that in {wide.dtype} by up to {difference:.2g}"
+
+
 def not_finite(what: str, tree: Any) -> str | None:
     """A sentence if an array has an infinity or NaN; None: all numbers are finite."""
     finite = all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(tree))

@@ -10,15 +10,17 @@ from attnjax.attention.align import Align
 from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.feature_map import FeatureMap
 from attnjax.attention.linear import LinearAttention
+from attnjax.attention.mask import Mask
 from attnjax.attention.pool import Pool
 from attnjax.attention.score import Score
-from attnjax.checks import Finding, check_attention, check_model
+from attnjax.checks import Finding, check_attention, check_model, check_norm
 from attnjax.checks.finding import raised
 from attnjax.config.walk import walk
 from attnjax.data.batching import in_order
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile
 from attnjax.models.base import SequenceModel
+from attnjax.nn.norm import Norm
 
 EXAMPLES = 4
 """The number of training examples that a model is checked with."""
@@ -34,25 +36,26 @@ class Checked(NamedTuple):
 def check_file(loaded: ExperimentFile) -> Iterator[Checked]:
     """Check each part that the file defines, as it is in a variant, or else with its defaults.
 
-    A score, an align or a pool is checked in the attention that holds it. A model that is, or
-    holds, such a part is checked on examples of its task. Equal parts are checked once. Parts that
-    cannot be checked, such as metrics, come last.
+    A score, an align, a pool or a mask is checked in the attention that holds it, a norm by itself.
+    A model that is, or holds, such a part is checked on examples of its task. Equal parts are
+    checked once. Parts that cannot be checked, such as metrics, come last.
     """
     own = {
         kind
         for kind in loaded.own.values()
         if not kind.__module__.startswith("attnjax.") and not inspect.isabstract(kind)
     }
-    in_attention: list[list[Any]] = []
+    alone: list[list[Any]] = []
     in_model: list[list[Any]] = []
     tried: set[type] = set()
     for name, experiment in loaded.ablation.variants.items():
         for path, part in walk(experiment.model, "model"):
-            mine = _held(part, own) if isinstance(part, AttentionBase) else []
-            if mine and mine not in in_attention:
-                in_attention.append(mine)
+            mine = _held(part, own) if isinstance(part, AttentionBase | Norm) else []
+            if mine and mine not in alone:
+                alone.append(mine)
                 tried |= {*map(type, mine)}
-                yield Checked(_where(mine, name, path), check_attention(part))
+                findings = check_norm(part) if isinstance(part, Norm) else check_attention(part)
+                yield Checked(_where(mine, name, path), findings)
         mine = _unique(
             part
             for part in (experiment.model, *(part for _, part in walk(experiment.model)))
@@ -72,15 +75,15 @@ def _where(mine: list[Any], variant: str, path: str) -> str:
     return f"{', '.join(kinds)} (variant {variant}, {path})"
 
 
-def _held(attention: AttentionBase, own: set[type]) -> list[Any]:
-    """The parts of these classes that an attention is or holds, inner attentions left out."""
-    inner = [path for path, part in walk(attention) if isinstance(part, AttentionBase)]
+def _held(outer: AttentionBase | Norm, own: set[type]) -> list[Any]:
+    """The parts of these classes that a part is or holds, inner attentions left out."""
+    inner = [path for path, part in walk(outer) if isinstance(part, AttentionBase)]
     below = [
         part
-        for path, part in walk(attention)
+        for path, part in walk(outer)
         if not any(path == within or path.startswith(f"{within}.") for within in inner)
     ]
-    return _unique(part for part in (attention, *below) if type(part) in own)
+    return _unique(part for part in (outer, *below) if type(part) in own)
 
 
 def _unique(parts: Iterable[Any]) -> list[Any]:
@@ -93,25 +96,31 @@ def _unique(parts: Iterable[Any]) -> list[Any]:
 
 
 def _check_alone(kind: Any) -> list[Finding]:
-    """The findings for a part that no variant has; [] if it is not part of an attention."""
-    if not issubclass(kind, AttentionBase | Score | Align | Pool | FeatureMap):
+    """The findings for a part that no variant has; [] if it is no norm or part of an attention."""
+    if not issubclass(kind, AttentionBase | Score | Align | Pool | FeatureMap | Mask | Norm):
         return []
     try:
         part = kind()
     except Exception as error:
         return [raised("can be made of its defaults", error)]
-    return check_attention(_attention_of(part))
+    return check_norm(part) if isinstance(part, Norm) else check_attention(_attention_of(part))
 
 
-def _attention_of(part: AttentionBase | Score | Align | Pool | FeatureMap) -> AttentionBase:
+def _attention_of(part: AttentionBase | Score | Align | Pool | FeatureMap | Mask) -> AttentionBase:
     """An attention that is or has this part, the others by default."""
-    if isinstance(part, AttentionBase):
-        return part
-    if isinstance(part, FeatureMap):
-        return LinearAttention(feature_map=part)
-    if isinstance(part, Score):
-        return Attention(score=part)
-    return Attention(pool=part) if isinstance(part, Pool) else Attention(align=part)
+    match part:
+        case AttentionBase():
+            return part
+        case FeatureMap():
+            return LinearAttention(feature_map=part)
+        case Score():
+            return Attention(score=part)
+        case Pool():
+            return Attention(pool=part)
+        case Mask():
+            return Attention(mask=part)
+        case Align():
+            return Attention(align=part)
 
 
 def _check_model(experiment: Experiment) -> list[Finding]:

@@ -168,6 +168,14 @@ def test_queries_and_keys_begin_with_variance_1(key_width):
         assert float(projected.var()) == pytest.approx(1, rel=0.1)
 
 
+def test_of_a_head_taken_out_nothing_is_left():
+    """More of heads taken out in test_heads.py."""
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 3, 4)), jnp.float32)
+    module = MultiHead(heads=2, heads_out=(0, 1))
+    context, _ = module.init_with_output(jax.random.key(0), x, deterministic=True)
+    assert not context.any()
+
+
 def test_heads_that_do_not_divide_the_width_are_refused():
     inputs, _, _ = arrays()
     with pytest.raises(ValueError, match="3 heads do not divide the width 4"):

@@ -1,5 +1,7 @@
 """Parts of attnjax have every property; a part with a planted mistake is found out by its name."""
 
+from dataclasses import field
+from functools import partial
 from typing import Any
 
 import jax
@@ -7,14 +9,16 @@ import jax.numpy as jnp
 import pytest
 
 from attnjax.attention.align import Align, LearnedScale, Normalize, Softmax, Uniform
-from attnjax.attention.attention import Attention
-from attnjax.attention.feature_map import PositiveRandomFeatures
+from attnjax.attention.attention import Attention, AttentionBase
+from attnjax.attention.feature_map import EluPlusOne, FeatureMap, PositiveRandomFeatures
 from attnjax.attention.hard_align import HardMax
-from attnjax.attention.kernel_score import Boxcar, Gaussian
+from attnjax.attention.kernel_score import Boxcar, Gaussian, SquaredExponential
 from attnjax.attention.linear import LinearAttention
-from attnjax.attention.local_align import LocalMonotonic
+from attnjax.attention.local_align import LocalMonotonic, LocalPredictive
+from attnjax.attention.mask import Mask
 from attnjax.attention.multihead import MultiHead
-from attnjax.attention.pool import RelativeSum
+from attnjax.attention.pool import Pool, RelativeSum, weighted_sum
+from attnjax.attention.position import Positions
 from attnjax.attention.position_score import Alibi, Relative, Rotary
 from attnjax.attention.score import Additive, Dot, General, Score, dot
 from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK
@@ -34,9 +38,11 @@ GOOD = (
             *(Attention(align=align) for align in (Sparsemax(), Entmax15(), TopK(k=2))),
             Attention(align=Softmax(temperature=2.0)),
             Attention(score=Relative(max_distance=2), pool=RelativeSum(max_distance=2)),
-            Attention(align=LocalMonotonic(reach=2)),
+            Attention(score=SquaredExponential(), align=Normalize()),
+            *(Attention(align=align(reach=2)) for align in (LocalMonotonic, LocalPredictive)),
             MultiHead(heads=2, key_heads=1),
             LinearAttention(),
+            LinearAttention(feature_map=PositiveRandomFeatures()),
             MultiHead(
                 head=LinearAttention(feature_map=PositiveRandomFeatures(features=3)), heads=2
             ),
@@ -57,7 +63,7 @@ def name(value: Any) -> str:
 @pytest.mark.parametrize("attention", GOOD, ids=name)
 def test_parts_of_attnjax_have_every_property(attention):
     findings = check_attention(attention)
-    assert len(findings) == 6
+    assert len(findings) == 8
     assert not [finding for finding in findings if finding.problem]
 
 
@@ -100,6 +106,61 @@ class Mistold(Dot):
         return True
 
 
+class Narrow(Align):
+    """Sparsemax with counts and sums in the dtype of the logits."""
+
+    def __call__(self, logits, mask, context):
+        mask = jnp.ones(logits.shape, bool) if mask is None else mask
+        logits = jnp.where(mask, logits, jnp.finfo(logits.dtype).min)
+        logits = jnp.maximum(logits - logits.max(-1, keepdims=True), -4)
+        largest = jnp.flip(jnp.sort(logits, axis=-1), -1)
+        count = 1 + jax.lax.broadcasted_iota(logits.dtype, logits.shape, logits.ndim - 1)
+        support = largest > (jnp.cumsum(largest, -1) - 1) / count
+        smallest = jnp.take_along_axis(largest, support.sum(-1, keepdims=True) - 1, -1)
+        support = logits >= smallest
+        total = jnp.where(support, logits, 0).sum(-1, keepdims=True)
+        weights = jnp.maximum(logits - (total - 1) / support.sum(-1, keepdims=True), 0)
+        return jnp.where(mask, weights, 0)
+
+
+class NarrowPool(Pool):
+    """A pool that adds the weights up in their own dtype, one after the other."""
+
+    def __call__(self, weights, value, positions):
+        rows = weights.astype(value.dtype).reshape(-1, weights.shape[-1])
+        add_up = partial(jax.ops.segment_sum, num_segments=1)
+        total = jax.vmap(add_up, (0, None))(rows, jnp.zeros(rows.shape[-1], int))
+        return weighted_sum(weights, value) * total.reshape(*weights.shape[:-1], 1)
+
+
+class Underflowing(AttentionBase):
+    """Linear attention whose features are divided by their own largest."""
+
+    feature_map: FeatureMap = field(default_factory=EluPlusOne)
+
+    def prepare(self, key, value):
+        return key, value
+
+    def attend(self, query, memory, mask=None, *, positions=Positions(), deterministic):
+        query, key = (
+            jnp.exp(x - x.max(-1, keepdims=True))
+            for x in (self.feature_map(query), self.feature_map(memory[0]))
+        )
+        products = jnp.einsum("...tf,...sf->...ts", query, key)
+        if mask is not None:
+            allowed = mask.dense(positions.filled(query, key))
+            products = jnp.where(jnp.broadcast_to(allowed, products.shape), products, 0)
+        total = products.sum(-1, keepdims=True)
+        return (products @ memory[1]) / jnp.where(total == 0, 1, total)
+
+
+class Unregistered(Mask):
+    """A mask that is no pytree."""
+
+    def dense(self, positions):
+        return positions.key[..., None, :] <= positions.query[..., :, None]
+
+
 class Broken(Score):
     """A score that fails."""
 
@@ -119,6 +180,10 @@ class Broken(Score):
         (Forgetful(), {"one query at a time equals all"}),
         (Attention(score=Mistold()), {"the same context if the weights are requested"}),
         (Attention(score=Broken()), {"can be called"}),
+        (Attention(align=Narrow()), {"many keys in half precision"}),
+        (Attention(pool=NarrowPool()), {"many keys in half precision"}),
+        (Underflowing(), {"queries that fit badly attend"}),
+        (MultiHead(head=Attention(mask=Unregistered()), heads=2), {"masks are pytrees"}),
     ],
     ids=name,
 )

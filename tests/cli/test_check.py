@@ -25,6 +25,29 @@ class Signed(FeatureMap):
         return jnp.concatenate([x, -x], -1)
 """
 
+OWN_NORM_AND_MASK = """
+
+from dataclasses import dataclass
+import jax
+from attnjax.attention.mask import Mask
+from attnjax.nn.norm import Norm
+
+
+class Cancelling(Norm):
+    def __call__(self, x, counted=None):
+        mean = x.mean(-1, keepdims=True)
+        return (x - mean) * jax.lax.rsqrt((x**2).mean(-1, keepdims=True) - mean**2 + 1e-6)
+
+
+@dataclass(frozen=True)
+class Back(Mask):
+    def dense(self, positions):
+        return positions.key[..., None, :] <= positions.query[..., :, None]
+
+
+ablation = Ablation(base=base, variants={"own": vary(base, {"model.residual.norm": Cancelling()})})
+"""
+
 MISTAKEN = """
 
 from dataclasses import dataclass
@@ -95,3 +118,13 @@ def test_a_part_that_raises_is_found_and_the_others_are_tried(capsys, tmp_path):
     assert not any("variant again" in line for line in lines), "the same part is tried once"
     assert any(line.startswith("Unmade: can be made of its defaults: TypeError") for line in lines)
     assert last.startswith("not tried: Lenient (")
+
+
+def test_an_own_norm_and_an_own_mask_are_tried(capsys, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(Path(TINY).read_text() + OWN_NORM_AND_MASK)
+    assert main(["check", str(path)]) == 1
+    said = capsys.readouterr().out
+    norm = "Cancelling (variant own, model.residual.norm): an offset costs no accuracy: the result"
+    assert norm in said
+    assert "Back: masks are pytrees: the mask Back is no pytree: decorate it with jax." in said

@@ -120,6 +120,18 @@ def test_draws_depend_on_the_seed_and_the_number_alone():
     assert (one[0] != one[4]).any()
 
 
+def test_a_draw_is_of_the_sentences_number_in_whatever_row():
+    search, limit = Sample(size=20), jnp.asarray([5, 5])
+    logits = jnp.zeros((2, 20, VOCABULARY))
+
+    def drawn(*numbers: int) -> np.ndarray:
+        state = search.init(limit, LENGTH, jnp.asarray(numbers))
+        return np.asarray(search.advance(state, logits, jnp.int32(0))[0].last)
+
+    np.testing.assert_array_equal(drawn(40, 41), drawn(41, 40)[::-1])
+    assert (drawn(40, 41) != drawn(0, 1)).any(1).all()
+
+
 @pytest.mark.long
 def test_a_sentence_is_drawn_alike_with_and_without_neighbors():
     model = Transformer(vocabulary=11, width=8, num_encoder_layers=1, num_decoder_layers=1)

@@ -312,3 +312,17 @@ def test_points_that_differ_in_more_than_the_schedule_are_trained_apart(path, tm
 def test_show_says_what_is_tuned(path, capsys):
     assert main(["show", str(path)]) == 0
     assert f"tunes each variant first: {RATE} of 1e-07, 0.01" in capsys.readouterr().out
+
+
+def test_the_first_of_equal_losses_is_chosen(monkeypatch):
+    monkeypatch.setattr(tune, "losses", lambda folder, grid: [0.5, 0.25, None, 0.25])
+    loaded = load(TINY)
+    tuner = tune.Tuner(
+        loaded=loaded,
+        variant="cosine",
+        experiment=loaded.ablation.base,
+        grid={RATE: (1.0, 2.0, 3.0, 4.0)},
+        folder=Path(),
+    )
+    monkeypatch.setattr(tune, "finished", lambda folder, wanted: True)
+    assert tuner.chosen() == {RATE: 2.0}

@@ -68,6 +68,20 @@ def test_the_parts_add_up_to_the_whole_and_draw_what_the_whole_draws(tokens):
     assert int(found[1]) == numbers[batch.target > 0].sum()
 
 
+@pytest.mark.parametrize("tokens", [6, 13])
+def test_the_parts_of_each_device_draw_what_the_whole_draws(tokens):
+    """4 rows of 6 on each of two devices, in micro-batches of 1 or 2."""
+    batch = ragged(1, seed=2, rows=8)[0]
+    key = jax.random.key(5)
+
+    def sums(batch: Batch) -> Any:
+        return jnp.sum(jnp.where(batch.target > 0, bits(key, batch.source.shape) % 1000, 0))
+
+    divided = jax.tree.map(lambda x: x.reshape(2, 4, 6), batch)
+    on_devices = jax.vmap(partial(accumulate, sums, device_tokens=tokens), axis_name="data")
+    assert int(on_devices(divided).sum()) == int(sums(batch))
+
+
 def test_floats_are_filled_with_nan():
     batch = Batch(np.ones((3, 2, 4), np.float32), np.ones((3, 2), np.float32))
 

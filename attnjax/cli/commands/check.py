@@ -33,11 +33,12 @@ def check(experiment: Annotated[str, positional("FILE", "an experiment file")]) 
             tried += 1
             failed += finding.problem is not None
     if not_tried:
-        can = "scores, aligns, attentions and models of sequences can be"
+        can = "scores, aligns, masks, attentions, norms and models of sequences can be"
         say(f"not tried: {', '.join(not_tried)} ({can})")
     if not tried:
         raise UserError(
-            f"{experiment} defines no score, align, attention or part of a model to be checked"
+            f"{experiment} defines no score, align, mask, attention, norm or part of a model to be "
+            "checked"
         )
     return int(failed > 0)
 

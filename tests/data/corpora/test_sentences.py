@@ -90,6 +90,14 @@ def test_half_of_the_pairs_are_lines_in_a_row(book):
     assert other.sources != corpus.sources
 
 
+def test_half_of_many_pairs_are_lines_in_a_row(tmp_path):
+    """Of 10,000 pairs, within four standard deviations: 0.02."""
+    (tmp_path / "book.txt").write_text("line\n" * 10_001, encoding="utf-8")
+    rest, test = SentencePairs(files=(str(tmp_path / "book.txt"),), test=1).read()
+    share = np.mean([example.target == "next" for example in rest + test])
+    assert abs(share - 0.5) < 4 * 0.5 / 100
+
+
 def test_a_pair_is_two_sentences_of_another_task(book):
     pairs = SentencePairs(files=(book,), valid=8, test=10)
     corpus = Unlabeled(tasks=(pairs,), valid=5, test=6).load()

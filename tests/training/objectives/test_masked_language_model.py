@@ -48,6 +48,13 @@ def test_the_share_of_words_is_chosen_and_nothing_else_changes(length, rate, see
         assert ((shown >= 4) & (shown <= MASK)).all()
 
 
+def test_of_few_words_one_is_chosen():
+    """0.15 of one to three words would be rounded to none."""
+    source = jnp.array([[7, END, PAD, PAD], [7, 8, END, PAD], [7, 8, 9, END], [END, PAD, PAD, PAD]])
+    chosen = mask_words(jax.random.key(0), source, V, 0.15).words != PAD
+    np.testing.assert_array_equal(chosen.sum(1), [1, 1, 1, 0])
+
+
 def test_of_the_chosen_words_80_percent_are_masked_and_10_are_random():
     source = rows(400, 101, shortest=100)
     hidden, places, words = map(np.asarray, mask_words(jax.random.key(1), source, V, 0.5))

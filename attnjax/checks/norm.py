@@ -1,0 +1,55 @@
+"""The properties of a norm, tried with vectors far from 0."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from attnjax.checks.finding import Finding, not_alike, raised, tried
+from attnjax.nn.norm import Norm
+
+ROWS, WIDTH = 32, 64
+OFFSETS = (1e3, 1e4)
+
+
+def check_norm(norm: Norm) -> list[Finding]:
+    """Try on a norm what every norm of attnjax has.
+
+    - Of vectors of variance 1 around 1,000 and 10,000 the result in float32 is that in float64.
+    - Of vectors of variance 1 around 100 the result in bfloat16 is that in float32.
+
+    Args:
+        norm: a norm for vectors of width 64, as it is in training.
+    """
+    x = jax.random.normal(jax.random.key(0), (ROWS, WIDTH))
+    counted = jnp.ones(ROWS, bool)
+    try:
+        variables = norm.init(jax.random.key(0), x, counted)
+    except Exception as error:  # the part is a user's: whatever it raises is what is found
+        return [raised("can be called", error)]
+    call = partial(norm.apply, counted=counted)
+    properties: dict[str, Callable[[], str | None]] = {
+        "an offset costs no accuracy": partial(_offset, call, variables, x),
+        "the same in half precision": partial(_half_precision, call, variables, x),
+    }
+    return [tried(name, problem) for name, problem in properties.items()]
+
+
+def _offset(call: Any, variables: Any, x: jax.Array) -> str | None:
+    for offset in OFFSETS:
+        moved = x + offset
+        narrow = call(variables, moved)
+        with jax.enable_x64(True):
+            wide = jax.tree.map(lambda leaf: leaf.astype(jnp.float64), (variables, moved))
+            problem = not_alike(f"the result around {offset:,.0f}", narrow, call(*wide))
+        if problem:
+            return problem
+    return None
+
+
+def _half_precision(call: Any, variables: Any, x: jax.Array) -> str | None:
+    narrow = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), (variables, x + 100))
+    wide = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), narrow)
+    return not_alike("the result around 100 in bfloat16", call(*narrow), call(*wide))
