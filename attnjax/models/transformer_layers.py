@@ -57,16 +57,13 @@ class PostNorm(Residual):
     norm: Norm = field(default_factory=LayerNorm)
 
     def pre(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
-        """Return x itself."""
         del counted
         return x
 
     def post(self, x: jax.Array, change: jax.Array, counted: jax.Array | None = None) -> jax.Array:
-        """Return norm(x + change)."""
         return self.norm(x + change, counted)
 
     def final(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
-        """Return x itself, which is normalized already."""
         del counted
         return x
 
@@ -81,16 +78,13 @@ class PreNorm(Residual):
     norm: Norm = field(default_factory=LayerNorm)
 
     def pre(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
-        """Return norm(x)."""
         return self.norm(x, counted)
 
     def post(self, x: jax.Array, change: jax.Array, counted: jax.Array | None = None) -> jax.Array:
-        """Return x + change."""
         del counted
         return x + change
 
     def final(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
-        """Return norm(x)."""
         return self.norm(x, counted)
 
 
@@ -112,7 +106,6 @@ class EncoderLayer(nn.Module):
     remat: Remat | None = None
 
     def setup(self) -> None:
-        """Give each sub-layer a norm of its own."""
         residual = inherited(self, "residual")
         self.self_attention_residual = clone_template(residual)
         self.feed_forward_residual = clone_template(residual)
@@ -163,7 +156,6 @@ class DecoderLayer(nn.Module):
     remat: Remat | None = None
 
     def setup(self) -> None:
-        """Give each sub-layer a norm of its own."""
         residual = inherited(self, "residual")
         self.self_attention_residual = clone_template(residual)
         if self.cross_attention is not None:
