@@ -34,17 +34,19 @@ class Residual(nn.Module, ABC):
     [...], says which positions are not padding; in evaluation and search it is None, see `Norm`.
     """
 
-    @abstractmethod
     def pre(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
-        """The input of the sub-layer."""
+        """The input of the sub-layer; by default x itself."""
+        del counted
+        return x
 
     @abstractmethod
     def post(self, x: jax.Array, change: jax.Array, counted: jax.Array | None = None) -> jax.Array:
         """The sum of x and the sub-layer's output."""
 
-    @abstractmethod
     def final(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
-        """The output of the whole stack of layers."""
+        """The output of the whole stack of layers; by default x itself."""
+        del counted
+        return x
 
 
 class PostNorm(Residual):
@@ -56,16 +58,8 @@ class PostNorm(Residual):
 
     norm: Norm = field(default_factory=LayerNorm)
 
-    def pre(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
-        del counted
-        return x
-
     def post(self, x: jax.Array, change: jax.Array, counted: jax.Array | None = None) -> jax.Array:
         return self.norm(x + change, counted)
-
-    def final(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
-        del counted
-        return x
 
 
 class PreNorm(Residual):
