@@ -95,7 +95,7 @@ class AttentionBase(Mixer):
         """
         raise ValueError(f"{type(self).__name__} has no state: call attend with all keys")
 
-    def __call__(
+    def __call__(  # pyright: ignore[reportIncompatibleMethodOverride]  # mask by name or place
         self,
         query: jax.Array,
         key: jax.Array | None = None,

@@ -48,6 +48,11 @@ class Model(nn.Module, ABC, kw_only=True):
 
     initializer: Initializer | None = None
 
+    @property
+    def one_vocabulary(self) -> bool:
+        """Whether source and target must have the same vocabulary."""
+        return False
+
     @nn.nowrap
     def init(self, rngs: Any, *args: Any, **kwargs: Any) -> Any:
         """The variables of Linen's `init`, with parameters drawn by the model's initializer.
@@ -84,7 +89,7 @@ class Model(nn.Module, ABC, kw_only=True):
         """A copy of the model with the vocabulary sizes filled in; None: that side is not text.
 
         Raises:
-            UserError: `text` names other sides, or a field already has another size.
+            UserError: the data have other vocabularies, or a field already has another size.
         """
         sizes = dict(zip(FIELDS, (source, target), strict=True))
         sizes = {side: size for side, size in sizes.items() if size is not None}
@@ -95,7 +100,12 @@ class Model(nn.Module, ABC, kw_only=True):
                 f"{' and '.join(self.text) or 'neither side'}; got {source} source and {target} "
                 "target symbols"
             )
-        filled = {name: sizes[side] for side, name in own.items() if side in sizes}
+        if self.one_vocabulary and source != target:
+            raise UserError(
+                f"a {type(self).__name__} wants one vocabulary of both sides; got {source} source "
+                f"and {target} target symbols"
+            )
+        filled: dict[str, Any] = {name: sizes[side] for side, name in own.items() if side in sizes}
         for name, size in filled.items():
             given = getattr(self, name)
             if given not in (None, size):
@@ -107,9 +117,14 @@ class Model(nn.Module, ABC, kw_only=True):
         """Refuse, before training, vocabularies that the model does not accept.
 
         Raises:
-            UserError: the model needs other vocabularies.
+            UserError: the model wants one vocabulary of both sides, and they have one each.
         """
-        del vocabularies
+        if self.one_vocabulary and vocabularies.source != vocabularies.target:
+            raise UserError(
+                f"a {type(self).__name__} wants one vocabulary of both sides; the data have one "
+                "each: give task.target_vocabulary:none (or --model.embeddings tied to a "
+                "Transformer)"
+            )
 
     @nn.nowrap
     def max_length(self, side: Side) -> MaxLength | None:

@@ -22,7 +22,7 @@ from attnjax.models.transformer_layers import EncoderLayer, PostNorm, Residual
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.embedding import lookup
 from attnjax.nn.length_limit import MaxLength
-from attnjax.nn.lift import clone_template, inherit
+from attnjax.nn.lift import clone_template, inherit, inherited
 from attnjax.nn.norm import LayerNorm, Norm
 
 EPSILON = 1e-12
@@ -84,9 +84,10 @@ class BertEncoder(nn.Module):
     dropout: DropoutRate = 0.1
 
     def setup(self) -> None:
-        """Make the embeddings, and every layer its own parts."""
         normal = nn.initializers.normal(self.width**-0.5)
-        self.embedding = self.param("embedding", normal, (self.vocabulary + 1, self.width))
+        self.embedding = self.param(
+            "embedding", normal, (inherited(self, "vocabulary") + 1, self.width)
+        )
         self.segment = self.param("segment", normal, (self.segments, self.width))
         shared = {"residual": self.residual, "dropout": self.dropout}
         self.layers = [inherit(self.layer, **shared) for _ in range(self.num_layers)]

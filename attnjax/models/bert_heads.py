@@ -45,7 +45,6 @@ class BertClassifier(BertModel, LabelModel):
         return super().alignment(params, source, decoder_input)[:, :1, 1:]
 
     def setup(self) -> None:
-        """Make the encoder, the pooler, and the labels' head."""
         self.encoder = self.own_encoder()
         self.pooler = Dense((self.bert.width,))
         self.label = LabelHead(self.vocabulary)
@@ -81,7 +80,6 @@ class BertPretraining(BertClassifier, MaskedWordModel):
     text = ("source",)
 
     def setup(self) -> None:
-        """Make the encoder and both heads."""
         self.encoder = self.own_encoder()
         self.transform = Dense((self.bert.width,))
         self.norm = LayerNorm(epsilon=EPSILON)
@@ -137,7 +135,6 @@ class BertTagger(BertModel, SequenceModel):
                 )
 
     def setup(self) -> None:
-        """Make the encoder and the tags' head."""
         self.encoder = self.own_encoder()
         self.tag = LabelHead(self.vocabulary)
         self.drop = Dropout(self.dropout)

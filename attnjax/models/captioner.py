@@ -126,7 +126,6 @@ class Captioner(SequenceModel):
         return layer_attentions(tree, mask, "attention", by_step=True, to_source=True)
 
     def setup(self) -> None:
-        """Make the embeddings and the decoder's parts."""
         normal, shape = nn.initializers.normal, (self.vocabulary, self.embedding)
         self.words = self.param("words", normal(self.embedding**-0.5), shape)
         self.output_embedding = self.param("table", normal(self.embedding**-0.5), shape)

@@ -62,7 +62,6 @@ class Classifier(LabelModel):
         yield from layer_attentions(tree, mask, "attention", to_source=True)
 
     def setup(self) -> None:
-        """Make the embeddings, and fill what the encoder leaves to the model."""
         normal = nn.initializers.normal(self.width**-0.5)
         self.embedding = self.param("embedding", normal, (self.source_vocabulary, self.width))
         self.read = inherit(self.encoder, dropout=self.dropout)

@@ -75,7 +75,6 @@ class Ensemble(SequenceModel):
         return jnp.stack(alignments).mean(0)
 
     def setup(self) -> None:
-        """Make the members."""
         self.models = [clone_template(member) for member in self.members]
 
     def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[tuple[Any, ...], Padding]:

@@ -1,6 +1,7 @@
 """Feed-forward networks of a Transformer layer, which compute each position separately."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
@@ -51,40 +52,30 @@ class FeedForward(FeedForwardBase):
 
     @nn.compact
     def __call__(self, x: jax.Array, *, deterministic: bool) -> jax.Array:
-        """[..., T, D] -> [..., T, D]."""
-        hidden = ACTIVATIONS[self.activation](Dense((self.width,), name="hidden")(x))
+        hidden = ACTIVATIONS[self.activation](self.linear(self.width, "hidden")(x))
         hidden = Dropout(self.dropout, name="drop")(hidden, deterministic=deterministic)
-        return Dense((x.shape[-1],), name="out")(hidden)
+        return self.linear(x.shape[-1], "out")(hidden)
+
+    @nn.nowrap
+    def linear(self, width: int, name: str) -> Callable[[jax.Array], jax.Array]:
+        """One of the two linear maps."""
+        return Dense((width,), name=name)
 
 
-class ConvolutionFeedForward(FeedForwardBase):
+class ConvolutionFeedForward(FeedForward):
     """The same network as two convolutions over time with kernels of width 1.
 
     Its kernels are [1, D, F] and [1, F, D]; with the numbers of a `FeedForward` it computes the
     same. Wider kernels are not offered: they would mix padding into the encoder's words, and show
     the decoder later ones.
 
-    Attributes:
-        width: F, the hidden layer's.
-        activation: see `Activation`.
-        dropout: on the hidden layer; the paper has none.
-
     Source: Vaswani et al. 2017, section 3.3: "two convolutions with kernel size 1".
     """
 
-    width: PositiveInt = 2048
-    activation: Activation = "relu"
-    dropout: DropoutRate = 0.0
-
-    @nn.compact
-    def __call__(self, x: jax.Array, *, deterministic: bool) -> jax.Array:
-        """[..., T, D] -> [..., T, D]."""
-        convolution = partial(
-            nn.Conv, kernel_size=(1,), kernel_init=nn.initializers.glorot_uniform()
-        )
-        hidden = ACTIVATIONS[self.activation](convolution(self.width, name="hidden")(x))
-        hidden = Dropout(self.dropout, name="drop")(hidden, deterministic=deterministic)
-        return convolution(x.shape[-1], name="out")(hidden)
+    @nn.nowrap
+    def linear(self, width: int, name: str) -> Callable[[jax.Array], jax.Array]:
+        glorot = nn.initializers.glorot_uniform()
+        return nn.Conv(width, kernel_size=(1,), kernel_init=glorot, name=name)
 
 
 class GatedFeedForward(FeedForwardBase):
@@ -107,7 +98,6 @@ class GatedFeedForward(FeedForwardBase):
 
     @nn.compact
     def __call__(self, x: jax.Array, *, deterministic: bool) -> jax.Array:
-        """[..., T, D] -> [..., T, D]."""
         gate = ACTIVATIONS[self.activation](Dense((self.width,), bias=False, name="gate")(x))
         hidden = gate * Dense((self.width,), bias=False, name="hidden")(x)
         hidden = Dropout(self.dropout, name="drop")(hidden, deterministic=deterministic)

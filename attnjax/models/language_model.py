@@ -14,7 +14,6 @@ from attnjax.attention.position import Learned, Position
 from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.data.corpus import Encoded
 from attnjax.data.special_tokens import END, PAD
-from attnjax.data.vocabularies import Vocabularies
 from attnjax.errors import UserError
 from attnjax.models.base import SequenceModel, logits
 from attnjax.models.beam_cache import (
@@ -83,25 +82,17 @@ class LanguageModel(SequenceModel):
 
     in_older_records: ClassVar = {"input_scale": "sqrt_width"}
 
+    @property
+    def one_vocabulary(self) -> bool:
+        return True
+
     @nn.nowrap
     def with_vocabularies(self, source: int | None, target: int | None) -> Self:
-        if source != target:
-            raise UserError(
-                "a LanguageModel reads source and target as one text and wants one vocabulary of "
-                f"both; got {source} source and {target} target symbols"
-            )
         if self.layer.cross_attention is not None:
             raise UserError(
                 "a LanguageModel has no other text to attend to: model.layer.cross_attention:none"
             )
         return super().with_vocabularies(source, target)
-
-    @nn.nowrap
-    def check_vocabularies(self, vocabularies: Vocabularies) -> None:
-        if vocabularies.source != vocabularies.target:
-            raise UserError(
-                "a LanguageModel wants one vocabulary of both sides; the data have one each"
-            )
 
     @nn.nowrap
     def check_examples(self, examples: Sequence[Encoded], where: str) -> None:
@@ -135,7 +126,6 @@ class LanguageModel(SequenceModel):
             yield from layer_attentions(tree, mask, f"layers_{number}")
 
     def setup(self) -> None:
-        """Make every layer its own parts, and fill what it leaves to the model."""
         normal = nn.initializers.normal(self.width**-0.5)
         self.embedding = self.param("embedding", normal, (self.vocabulary, self.width))
         shared = {"residual": self.residual, "dropout": self.dropout}

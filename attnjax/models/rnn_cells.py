@@ -217,7 +217,6 @@ class LSTM(Cell):
 
     @nn.compact
     def __call__(self, carry: Carry, projected: jax.Array) -> tuple[Carry, jax.Array]:
-        """Return (c', h') and h'."""
         carry = lstm(carry, projected, self._recurrent())
         return carry, self.hidden(carry)
 
@@ -229,7 +228,6 @@ class GRUResetBefore(Cell):
 
     @nn.compact
     def __call__(self, carry: Carry, projected: jax.Array) -> tuple[Carry, jax.Array]:
-        """Return (h',) and h'."""
         carry = gru_reset_before(carry, projected, self._recurrent())
         return carry, self.hidden(carry)
 
@@ -241,7 +239,6 @@ class GRU(Cell):
 
     @nn.compact
     def __call__(self, carry: Carry, projected: jax.Array) -> tuple[Carry, jax.Array]:
-        """Return (h',) and h'."""
         bias = self.param("candidate_bias", nn.initializers.zeros, (self._width(),))
         carry = gru(carry, projected, self._recurrent(), bias)
         return carry, self.hidden(carry)
@@ -254,6 +251,5 @@ class Elman(Cell):
 
     @nn.compact
     def __call__(self, carry: Carry, projected: jax.Array) -> tuple[Carry, jax.Array]:
-        """Return (h',) and h'."""
         carry = elman(carry, projected, self._recurrent())
         return carry, self.hidden(carry)

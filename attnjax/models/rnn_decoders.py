@@ -88,7 +88,6 @@ class NoInputFeeding(Feeding):
         return 0
 
     def __call__(self, cell: Cell, projected: jax.Array, attentional: jax.Array) -> jax.Array:
-        """Return the projected word."""
         del cell, attentional
         return projected
 
@@ -125,7 +124,6 @@ class LuongDecoder(RNNDecoder):
         return self.width
 
     def setup(self) -> None:
-        """Make each layer a cell of its own."""
         self.unit = [clone_template(self.cell, width=self.width) for _ in range(self.layers)]
         self.merge = Dense((self.width,), bias=False)
         self.drop = Dropout(inherited(self, "dropout"))
@@ -210,7 +208,6 @@ class BahdanauDecoder(RNNDecoder):
         return self.maxout
 
     def setup(self) -> None:
-        """Make the cell, and the matrices around it."""
         self.unit = clone_template(self.cell, width=self.width)
         self.first = Dense((self.width,), bias=False)
         self.context = Dense((self.cell.gates * self.width,), bias=False)

@@ -32,7 +32,6 @@ class RNNLayer(nn.Module):
     direction: Literal["forward", "backward"] = "forward"
 
     def setup(self) -> None:
-        """Make the cell from its template."""
         self.unit = clone_template(self.cell, width=self.width)
 
     def __call__(self, x: jax.Array, present: jax.Array) -> tuple[jax.Array, Carry]:
@@ -91,7 +90,6 @@ class Encoder(TextEncoder):
     direction: Literal["forward", "backward", "both"] = "both"
 
     def setup(self) -> None:
-        """Make every layer of every direction a cell of its own."""
         self.forward = self._stack("forward")
         self.backward = self._stack("backward")
         self.drop = Dropout(inherited(self, "dropout"))

@@ -52,7 +52,6 @@ class SelfAttentionEncoder(TextEncoder):
             yield from layer_attentions(tree, pairs(there, there), "read", f"layers_{number}")
 
     def setup(self) -> None:
-        """Make every layer its own parts, and fill what it leaves to the encoder."""
         dropout = inherited(self, "dropout")
         shared = {"residual": self.residual, "dropout": dropout}
         self.layers = [inherit(self.layer, **shared) for _ in range(self.num_layers)]

@@ -53,7 +53,6 @@ class Seq2Seq(SequenceModel):
         return layer_attentions(tree, mask, "writer", by_step=True, to_source=True)
 
     def setup(self) -> None:
-        """Make the embeddings, and fill what encoder and decoder leave to the model."""
         # Embedded words have variance 1, as the initial values of the cells' matrices assume.
         normal = nn.initializers.normal(1.0)
         self.source_embedding = self.param("source", normal, (self.source_vocabulary, self.width))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import field
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ from attnjax.attention.mask import Padding
 from attnjax.attention.position import Position, Sinusoidal
 from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.data.special_tokens import PAD
-from attnjax.data.vocabularies import Side, Vocabularies
+from attnjax.data.vocabularies import Side
 from attnjax.errors import UserError
 from attnjax.models.base import SequenceModel, logits
 from attnjax.models.beam_cache import (
@@ -65,23 +65,9 @@ class Transformer(SequenceModel):
     residual: Residual = field(default_factory=PostNorm)
     dropout: DropoutRate = 0.1
 
-    @nn.nowrap
-    def with_vocabularies(self, source: int | None, target: int | None) -> Self:
-        sized = super().with_vocabularies(source, target)
-        if self.embeddings == "shared" and source != target:
-            raise UserError(
-                "shared embeddings want one vocabulary of both sides; got "
-                f"{source} source and {target} target symbols"
-            )
-        return sized
-
-    @nn.nowrap
-    def check_vocabularies(self, vocabularies: Vocabularies) -> None:
-        if self.embeddings == "shared" and vocabularies.source != vocabularies.target:
-            raise UserError(
-                "shared embeddings want one vocabulary of both sides; the data have one each: "
-                "give --model.embeddings tied, or task.target_vocabulary:none"
-            )
+    @property
+    def one_vocabulary(self) -> bool:
+        return self.embeddings == "shared"
 
     @nn.nowrap
     def max_length(self, side: Side) -> MaxLength | None:
@@ -111,7 +97,6 @@ class Transformer(SequenceModel):
             yield from layer_attentions(tree, across, name, "cross_attention", to_source=True)
 
     def setup(self) -> None:
-        """Make every layer its own parts, and fill what it leaves to the model."""
         self._make_embeddings()
         shared = {"residual": self.residual, "dropout": self.dropout}
         self.encoder_layers = [

@@ -34,17 +34,19 @@ class Residual(nn.Module, ABC):
     [...], says which positions are not padding; in evaluation and search it is None, see `Norm`.
     """
 
-    @abstractmethod
     def pre(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
-        """The input of the sub-layer."""
+        """The input of the sub-layer; by default x itself."""
+        del counted
+        return x
 
     @abstractmethod
     def post(self, x: jax.Array, change: jax.Array, counted: jax.Array | None = None) -> jax.Array:
         """The sum of x and the sub-layer's output."""
 
-    @abstractmethod
     def final(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
-        """The output of the whole stack of layers."""
+        """The output of the whole stack of layers; by default x itself."""
+        del counted
+        return x
 
 
 class PostNorm(Residual):
@@ -56,19 +58,8 @@ class PostNorm(Residual):
 
     norm: Norm = field(default_factory=LayerNorm)
 
-    def pre(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
-        """Return x itself."""
-        del counted
-        return x
-
     def post(self, x: jax.Array, change: jax.Array, counted: jax.Array | None = None) -> jax.Array:
-        """Return norm(x + change)."""
         return self.norm(x + change, counted)
-
-    def final(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
-        """Return x itself, which is normalized already."""
-        del counted
-        return x
 
 
 class PreNorm(Residual):
@@ -81,16 +72,13 @@ class PreNorm(Residual):
     norm: Norm = field(default_factory=LayerNorm)
 
     def pre(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
-        """Return norm(x)."""
         return self.norm(x, counted)
 
     def post(self, x: jax.Array, change: jax.Array, counted: jax.Array | None = None) -> jax.Array:
-        """Return x + change."""
         del counted
         return x + change
 
     def final(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
-        """Return norm(x)."""
         return self.norm(x, counted)
 
 
@@ -112,7 +100,6 @@ class EncoderLayer(nn.Module):
     remat: Remat | None = None
 
     def setup(self) -> None:
-        """Give each sub-layer a norm of its own."""
         residual = inherited(self, "residual")
         self.self_attention_residual = clone_template(residual)
         self.feed_forward_residual = clone_template(residual)
@@ -163,7 +150,6 @@ class DecoderLayer(nn.Module):
     remat: Remat | None = None
 
     def setup(self) -> None:
-        """Give each sub-layer a norm of its own."""
         residual = inherited(self, "residual")
         self.self_attention_residual = clone_template(residual)
         if self.cross_attention is not None:

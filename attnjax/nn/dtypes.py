@@ -1,5 +1,6 @@
 """The dtype of sums: float32 or wider, whatever the dtype of their terms."""
 
+from functools import reduce
 from typing import Any
 
 import jax
@@ -8,7 +9,8 @@ import jax.numpy as jnp
 
 def wide(*terms: Any) -> jnp.dtype:
     """The dtype of a sum of terms, which are arrays or dtypes."""
-    return jnp.promote_types(jnp.result_type(*(getattr(x, "dtype", x) for x in terms)), jnp.float32)
+    dtypes = (getattr(term, "dtype", term) for term in terms)
+    return reduce(jnp.promote_types, dtypes, jnp.dtype(jnp.float32))
 
 
 def widen(x: jax.Array) -> jax.Array:

@@ -141,7 +141,7 @@ def test_a_beam_of_one_over_linear_layers_is_greedy():
 
 def test_an_alignment_by_linear_attention_is_refused_in_a_sentence():
     model = MODELS["linear"]
-    sentence = "one attention to the source that shows its weights; the model has 0 at decoder"
+    sentence = "attention to the source that shows its weights; this Transformer has none"
     with pytest.raises(UserError, match=sentence):
         jax.eval_shape(model.alignment, initial(model), SOURCE, GIVEN)
 

@@ -79,7 +79,7 @@ def test_two_vocabularies_train_and_search(embeddings, float64):
 
 
 def test_shared_embeddings_refuse_two_vocabularies_and_models_of_text_refuse_none():
-    with pytest.raises(UserError, match="want one vocabulary .* got 20 source and 12 target"):
+    with pytest.raises(UserError, match="wants one vocabulary .* got 20 source and 12 target"):
         small().with_vocabularies(20, 12)
     for embeddings in TABLES:
         with pytest.raises(UserError, match="source and target; got None source and 12"):

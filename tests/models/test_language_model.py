@@ -253,7 +253,7 @@ def test_a_record_without_the_input_scale_is_of_a_model_with_the_transformers():
 
 
 def test_what_a_language_model_cannot_take_is_refused():
-    with pytest.raises(UserError, match="one vocabulary of both; got 5 source and 6 target"):
+    with pytest.raises(UserError, match="one vocabulary of both sides; got 5 source and 6 target"):
         LanguageModel().with_vocabularies(5, 6)
     with pytest.raises(UserError, match="model.layer.cross_attention:none"):
         LanguageModel(layer=DecoderLayer()).with_vocabularies(5, 5)
