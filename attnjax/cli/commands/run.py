@@ -14,7 +14,6 @@ from attnjax.cli.commands.report import summarized
 from attnjax.cli.output import keep_compiled, out, say
 from attnjax.cli.requeue import requeued
 from attnjax.errors import UserError
-from attnjax.reporting.number import MISSING
 
 if TYPE_CHECKING:
     from attnjax.sweeps.dry_run import PlannedVariant
@@ -105,6 +104,8 @@ NUMBERS = ("steps", "parameters", "FLOPs a step", "tokens a step", "time left")
 
 def planned(variants: Sequence["PlannedVariant"]) -> Iterator[RenderableType]:
     """The table of the variants, and a line with the number of runs and the time of all."""
+    from attnjax.reporting.number import MISSING
+
     drawn = Table("variant", "runs", box=None, pad_edge=False)
     for name in NUMBERS:
         drawn.add_column(name, justify="right")
@@ -157,6 +158,8 @@ def _seeds(seeds: Sequence[int]) -> str:
 def _time(seconds: float | None) -> str:
     """A time in words; a dash for None."""
     if seconds is None:
+        from attnjax.reporting.number import MISSING
+
         return MISSING
     if seconds < 90:
         return f"{seconds:.0f} s"
