@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
+from jax.core import Tracer
 
 from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
@@ -71,7 +72,7 @@ def index_of(position: Array, count: int, owner: str) -> jax.Array:
         UserError: a position is outside the table, and is known before compiling.
     """
     index = jnp.asarray(position)
-    if not isinstance(position, jax.core.Tracer):
+    if not isinstance(position, Tracer):
         known = np.asarray(position)
         outside = known[(known < 0) | (known >= count)]
         if outside.size:
