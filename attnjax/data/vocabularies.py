@@ -124,7 +124,7 @@ def _load(folder: Path) -> Vocabulary:
         whole = vocabulary.digest == content["digest"]
     except FileNotFoundError as error:
         raise UserError(f"the vocabulary {error.filename} is missing") from error
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+    except (OSError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise UserError(f"the vocabulary {path} is damaged ({error})") from error
     if not whole:
         raise UserError(f"the vocabulary {path} was changed after it was written")

@@ -17,7 +17,7 @@ def checkpoints(
     run: RunFolder,
     *,
     verify: Annotated[bool, option("exit with 1 if a checkpoint is damaged")] = False,
-    export: Annotated[Path | None, option("write the run into a file of safetensors", "F")] = None,
+    export: Annotated[Path | None, option("write the run into a new folder", "FOLDER")] = None,
     average: Annotated[
         int | None,
         option(
@@ -27,7 +27,7 @@ def checkpoints(
         ),
     ] = None,
 ) -> int:
-    """List and verify a run's checkpoints, or export the run into one file."""
+    """List and verify a run's checkpoints, or export the run into a folder."""
     from attnjax.trained import export as exports
     from attnjax.trained.checkpoint_list import listed
 
