@@ -33,15 +33,15 @@ def make(recorder, tmp_path):
 
 
 def test_the_extra_is_installed_and_remembered(make):
-    assert make("EXTRA=cuda") == [".[dev,cuda]"]
+    assert make("EXTRA=cuda") == [".[dev,docs,cuda]"]
     assert make("EXTRA=cuda") == []
     assert make() == [], "make test after make setup EXTRA=cuda keeps JAX for GPUs"
 
 
 def test_another_extra_is_installed_anew(make):
     """JAX for CPUs is extended; JAX for one accelerator makes room for that of another."""
-    assert make() == [".[dev]"]
-    assert make("EXTRA=cuda") == [".[dev,cuda]"]
-    assert make("EXTRA=tpu") == ["--clear", ".[dev,tpu]"]
-    assert make("EXTRA=") == ["--clear", ".[dev]"]
+    assert make() == [".[dev,docs]"]
+    assert make("EXTRA=cuda") == [".[dev,docs,cuda]"]
+    assert make("EXTRA=tpu") == ["--clear", ".[dev,docs,tpu]"]
+    assert make("EXTRA=") == ["--clear", ".[dev,docs]"]
     assert make() == []

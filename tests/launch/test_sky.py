@@ -195,7 +195,7 @@ def test_the_program_knows_the_command_that_it_renders():
     run = rendered(BUCKET, "tiny.py", "--runs", "/runs", "--variant", "a", "--seeds", "3")["run"]
     words = shlex.split(next(line for line in run.splitlines() if "timeout" in line))
     given = parser()[0].parse_args(words[words.index("attnjax") + 1 :])
-    assert (given.command, given.variant, given.seeds) == ("run", ["a"], 3)
+    assert (given.command, given.variant, given.seeds) == ("run", ("a",), 3)
 
 
 @pytest.mark.parametrize(
