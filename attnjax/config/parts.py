@@ -24,9 +24,9 @@ def parts(hint: Any) -> dict[str, type | None]:
     Classes with abstract methods are left out, and those with arrays in their fields, which no
     experiment could record; None is named "none".
     """
-    found: dict[str, type | None] = {kebab(kind.__name__): kind for kind in _kinds(hint)}
+    kinds: dict[str, type | None] = {kebab(kind.__name__): kind for kind in _kinds(hint)}
     optional = NoneType in (kind for kind, _ in alternatives(hint))
-    return found | ({"none": None} if found and optional else {})
+    return kinds | ({"none": None} if kinds and optional else {})
 
 
 def part(hint: Any, name: str, path: str) -> type | None:
@@ -94,7 +94,7 @@ def _holds_array(kind: type) -> bool:
     from jax import Array  # imported with the parts: naming no part, nobody waits for it
 
     hints = field_types(kind).values()
-    return any(one is Array for hint in hints for one, _ in alternatives(hint))
+    return any(member is Array for hint in hints for member, _ in alternatives(hint))
 
 
 def first_line(kind: type | None) -> str:
