@@ -88,7 +88,7 @@ class LabeledFile(Labeled):
 
     def _columns(self, row: list[str], where: str) -> tuple[int, int]:
         """The indices of the text's and the label's columns, from the first row."""
-        found = []
+        places = []
         for field, column in (("text", self.text), ("label", self.label)):
             names: list[int | str] = [name.strip() for name in row]
             if isinstance(column, int):
@@ -98,5 +98,5 @@ class LabeledFile(Labeled):
                     f"exactly one column must be task.{field}={column!r}; {where}, has the columns "
                     f"{', '.join(map(str, names))}"
                 )
-            found.append(names.index(column))
-        return found[0], found[1]
+            places.append(names.index(column))
+        return places[0], places[1]

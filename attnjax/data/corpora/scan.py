@@ -66,10 +66,10 @@ def read_commands(path: Path) -> list[Example]:
     """
     examples = []
     for number, line in enumerate(read_lines(path), start=1):
-        found = LINE.fullmatch(line)
-        if found is None:
+        parts = LINE.fullmatch(line)
+        if parts is None:
             raise UserError(
                 f"{path}, line {number}, is {line[:60]!r}, not 'IN: command OUT: actions'"
             )
-        examples.append(Example(found[1], found[2]))
+        examples.append(Example(parts[1], parts[2]))
     return examples

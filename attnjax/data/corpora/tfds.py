@@ -71,10 +71,10 @@ def open_prepared(name: str, folder: str | None) -> Any:
     import tensorflow_datasets
 
     builder = tensorflow_datasets.builder_from_directory(prepared)
-    found = builder.info.file_format
-    if found is None or found.value != "array_record":
+    form = builder.info.file_format
+    if form is None or form.value != "array_record":
         raise UserError(
-            f"{prepared} has files in the format {found and found.value}, not array_record. "
+            f"{prepared} has files in the format {form and form.value}, not array_record. "
             f"{prepare(name, folder)}"
         )
     return builder
@@ -103,10 +103,10 @@ def find_prepared(name: str, folder: str | None) -> Path:
         NoCorpus: the corpus is not prepared; the command that prepares it is given.
     """
     above = data_folder(folder)
-    found = [path.parent for path in (above / name).glob("*.*.*/dataset_info.json")]
-    if not found:
+    versions = [path.parent for path in (above / name).glob("*.*.*/dataset_info.json")]
+    if not versions:
         raise NoCorpus(f"the corpus {name} is not in {above}. {prepare(name, folder)}")
-    return max(found, key=lambda path: [int(number) for number in path.name.split(".")])
+    return max(versions, key=lambda path: [int(number) for number in path.name.split(".")])
 
 
 def data_folder(folder: str | None) -> Path:
