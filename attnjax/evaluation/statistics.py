@@ -69,7 +69,7 @@ def bootstrap_variance(
 
     if not sizes or min(sizes) < 2:
         raise ValueError(f"every group needs at least two sentences; got sizes {list(sizes)}")
-    found = bootstrap(
+    result = bootstrap(
         [np.arange(size) for size in sizes],
         statistic,
         n_resamples=resamples,
@@ -77,7 +77,7 @@ def bootstrap_variance(
         method="percentile",
         rng=np.random.default_rng(seed),
     )
-    return float(found.standard_error) ** 2
+    return float(result.standard_error) ** 2
 
 
 def seeds_and_sentences_interval(
