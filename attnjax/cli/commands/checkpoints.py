@@ -37,25 +37,25 @@ def checkpoints(
         count = exports.export(run, export, last=average)
         say(f"{export}: {count:,} parameters; `attnjax import attnjax {export}` reads it")
         return 0
-    found = listed(run)
-    out().print(_table(found))
-    for one in found:
-        if one.damage and not one.aside:
-            say(one.damage)
-    return int(verify and any(one.damage and not one.aside for one in found))
+    rows = listed(run)
+    out().print(_table(rows))
+    for row in rows:
+        if row.damage and not row.aside:
+            say(row.damage)
+    return int(verify and any(row.damage and not row.aside for row in rows))
 
 
-def _table(found: "list[ListedCheckpoint]") -> Table:
+def _table(rows: "list[ListedCheckpoint]") -> Table:
     drawn = Table("checkpoint", "epochs", "valid loss", "size", "state", "kept", box=None)
-    for one in found:
-        progress = one.progress
+    for row in rows:
+        progress = row.progress
         drawn.add_row(
-            one.name,
+            row.name,
             "" if progress is None else f"{progress.epochs:.2f}",
             "" if progress is None or progress.loss is None else f"{progress.loss:.4f}",
-            _shown(one.size),
-            "corrupt" if one.damage else "whole",
-            ", ".join(one.reasons),
+            _shown(row.size),
+            "corrupt" if row.damage else "whole",
+            ", ".join(row.reasons),
         )
     return drawn
 
