@@ -11,11 +11,7 @@ from attnjax.errors import UserError
 
 
 def kept(path: Path) -> dict[str, Any]:
-    """Read a report that `--json` wrote.
-
-    Raises:
-        UserError: the file is not such a report.
-    """
+    """Read a report that `--json` wrote."""
     try:
         content = parse_json(path.read_text("utf-8"))
     except OSError as error:

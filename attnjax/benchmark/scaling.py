@@ -40,11 +40,7 @@ BYTES = {"f64": 8, "f32": 4, "s32": 4, "u32": 4, "bf16": 2, "f16": 2, "pred": 1}
 
 
 def measure(count: int) -> dict[str, Any]:
-    """A row of the table, measured in a process of its own with `count` virtual CPU devices.
-
-    Raises:
-        MachineError: the process fails.
-    """
+    """A row of the table, measured in a process of its own with `count` virtual CPU devices."""
     environment = {
         **os.environ,
         "JAX_PLATFORMS": "cpu",

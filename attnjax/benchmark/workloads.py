@@ -17,11 +17,7 @@ FAMILIES: dict[str, tuple[Workload, ...]] = {
 
 
 def chosen(names: Sequence[str]) -> tuple[Workload, ...]:
-    """The workloads of these families or names; without names all workloads.
-
-    Raises:
-        UserError: a name is unknown.
-    """
+    """The workloads of these families or names; without names all workloads."""
     every = {workload.name: workload for family in FAMILIES.values() for workload in family}
     selected: dict[str, Workload] = {}
     for name in names or FAMILIES:

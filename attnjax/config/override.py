@@ -39,9 +39,6 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[Override]]:
     Every option with a dot in its name is an override: no command has such options of its own. The
     overrides may be given in any order; choices of parts are returned first, outer parts before
     those below them, because a value may belong to a part that is chosen.
-
-    Raises:
-        UserError: an override has no value.
     """
     rest, overrides, waiting = [], [], list(arguments)
     while waiting:

@@ -55,11 +55,7 @@ def part(hint: Any, name: str, path: str) -> type | None:
 
 
 def check_names(own: Iterable[type]) -> None:
-    """Refuse classes of a user that have the name of a shipped part of their kind.
-
-    Raises:
-        UserError: a name is a shipped part's; both classes are named.
-    """
+    """Refuse classes of a user that have the name of a shipped part of their kind."""
     for kind in own:
         bases = [base for base in kind.__mro__[1:] if dataclasses.is_dataclass(base)]
         if inspect.isabstract(kind) or _is_shipped(kind) or not any(map(_is_shipped, bases)):

@@ -145,11 +145,7 @@ def _name(kind: type, own: Mapping[str, type]) -> str:
 
 
 def _find(name: Any, own: Mapping[str, type]) -> type:
-    """The dataclass of a name.
-
-    Raises:
-        UserError: no dataclass of attnjax or of the experiment file has this name.
-    """
+    """The dataclass of a name."""
     kind = None
     if isinstance(name, str) and name.startswith(OWN):
         kind = own.get(name.removeprefix(OWN))

@@ -32,11 +32,7 @@ def field_names(kind: type) -> tuple[str, ...]:
 
 @cache
 def field_types(kind: type) -> dict[str, Any]:
-    """The annotation of each field of a class of parts, constraints included.
-
-    Raises:
-        UserError: an annotation uses a name that its module does not define.
-    """
+    """The annotation of each field of a class of parts, constraints included."""
     try:
         hints = get_type_hints(kind, include_extras=True)
     except NameError as error:

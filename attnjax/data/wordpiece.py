@@ -133,11 +133,7 @@ class WordPiece(VocabularyPart):
 
 
 def read_pieces(path: Path) -> list[str]:
-    """The pieces of a vocab.txt, in its order.
-
-    Raises:
-        UserError: a piece stands there twice, or a special symbol of BERT is missing.
-    """
+    """The pieces of a vocab.txt, in its order."""
     pieces = read_lines(path)
     if len(set(pieces)) < len(pieces):
         twice = next(piece for number, piece in enumerate(pieces) if piece in pieces[:number])

@@ -59,11 +59,7 @@ class Metric(ABC):
 
 
 def check_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:
-    """Refuse texts that cannot be compared one by one.
-
-    Raises:
-        UserError: the counts differ (both are named), or there are no texts.
-    """
+    """Refuse texts that cannot be compared one by one."""
     if len(hypotheses) != len(references):
         raise UserError(
             "each reference needs one hypothesis; "
@@ -79,10 +75,6 @@ def check_metric(metric: Metric, reference: str) -> None:
     Args:
         metric: the metric, perhaps a user's own.
         reference: the right answer.
-
-    Raises:
-        UserError: the metric raises an error, its statistics are not numbers [2, C], or its value
-            is not a float.
     """
     trial = f"the metric {type(metric).__name__}, tried on a right answer and an empty one,"
     try:

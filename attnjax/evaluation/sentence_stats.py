@@ -96,11 +96,7 @@ def sentences(
 
 
 def read(folder: Path, own: Mapping[str, type] | None = None) -> Sentences | None:
-    """Read the statistics from a run's folder; None: the run decoded nothing.
-
-    Raises:
-        UserError: the file is damaged.
-    """
+    """Read the statistics from a run's folder; None: the run decoded nothing."""
     path = folder / FILE
     try:
         content = parse_json(path.read_text(encoding="utf-8"))

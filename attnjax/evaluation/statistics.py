@@ -60,9 +60,6 @@ def bootstrap_variance(
         resamples: the number of samples.
         seed: the same seed draws the same samples.
 
-    Raises:
-        ValueError: there is no group, or a group has fewer than two sentences.
-
     Source: Efron & Tibshirani 1993, chapter 8 (groups: the two-sample problem); Koehn 2004.
     """
     from scipy.stats import bootstrap

@@ -113,10 +113,6 @@ def replace_unknown(
         vocabulary: the vocabulary of the answers.
         replacement: how an unknown word is replaced.
         batching: how many symbols a batch may have; more, if one sentence needs them.
-
-    Raises:
-        UserError: the model has no attention to the source.
-        ValueError: the numbers of a source's words and ids differ.
     """
     translations = replacement.translations()
     texts = [vocabulary.decode(answer) for answer in answers]

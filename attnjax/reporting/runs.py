@@ -51,11 +51,7 @@ def curve(runs: Sequence[Path], split: Literal["train", "valid"]) -> list[Point]
 
 
 def picture(runs: Sequence[Path]) -> Picture | None:
-    """The attention picture of the first sentence, from the first seed that has one.
-
-    Raises:
-        UserError: the file is damaged.
-    """
+    """The attention picture of the first sentence, from the first seed that has one."""
     for run in runs:
         path = run / "attention.json"
         if path.exists():

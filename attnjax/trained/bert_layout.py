@@ -41,11 +41,7 @@ class BertConfig:
 
     @classmethod
     def read(cls, content: Mapping[str, Any], where: str) -> "BertConfig":
-        """The config of a JSON object; `where` is the file that errors name.
-
-        Raises:
-            UserError: a size is missing or impossible, or the model is not BERT.
-        """
+        """The config of a JSON object; `where` is the file that errors name."""
         for name, wanted in ONLY.items():
             if content.get(name, wanted) != wanted:
                 raise UserError(f"{where} must have {name} {wanted!r}; got {content[name]!r}")
@@ -88,11 +84,7 @@ class Layout:
         self.arrays, self.where = arrays, where
 
     def array(self, name: str, *shape: int) -> np.ndarray:
-        """The array of a name, in float32 or wider.
-
-        Raises:
-            UserError: it is missing, or has another shape.
-        """
+        """The array of a name, in float32 or wider."""
         if name not in self.arrays:
             raise UserError(f"{self.where} is not in BERT's layout: it has no array {name}")
         array = self.arrays[name]

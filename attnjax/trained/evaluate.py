@@ -151,11 +151,7 @@ def overridden(trained: Trained, overrides: Sequence[Override]) -> Trained:
 
 
 def _metric(trained: Trained) -> Metric:
-    """The metric of a run's answers.
-
-    Raises:
-        UserError: the run decodes nothing.
-    """
+    """The metric of a run's answers."""
     metric = trained.experiment.metric
     if metric is None:
         raise UserError(
@@ -167,11 +163,7 @@ def _metric(trained: Trained) -> Metric:
 def _encoded(
     trained: Trained, lines: Iterable[tuple[int, str]], origin: str, max_symbols: int
 ) -> list[list[int]]:
-    """Encode numbered lines.
-
-    Raises:
-        UserError: a line is too long for the model or the limit; the first one is named.
-    """
+    """Encode numbered lines."""
     vocabulary, task = trained.text("source"), trained.experiment.task
     limit = trained.experiment.model.max_length("source")
     encoded = []
@@ -242,11 +234,7 @@ def _answers(
 
 
 def _search(own: Search, beam: int | None) -> Search:
-    """The run's own search, or one with a beam of this size.
-
-    Raises:
-        UserError: the run answers with labels, or `beam` is not a positive number.
-    """
+    """The run's own search, or one with a beam of this size."""
     if beam is None:
         return own
     if isinstance(own, Label):

@@ -25,11 +25,7 @@ ARRAYS = "model.safetensors"
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file, by their names.
-
-    Raises:
-        UserError: the file is missing or damaged.
-    """
+    """The arrays of a safetensors file, by their names."""
     if not path.is_file():
         raise UserError(f"{path.name} was wanted; there is no file {path}")
     try:

@@ -24,11 +24,7 @@ TEXTS = {"format", "config", "experiment", "vocabulary", "step", "parameters"}
 
 @contextmanager
 def unpacked(file: Path) -> Iterator[tuple[Path, int]]:
-    """A folder with the files of such an export, for a while, and the number of updates.
-
-    Raises:
-        UserError: the file is damaged, or is no export.
-    """
+    """A folder with the files of such an export, for a while, and the number of updates."""
     arrays = read_arrays(file)
     with safe_open(file, framework="numpy") as opened:
         texts = opened.metadata() or {}

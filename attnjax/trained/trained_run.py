@@ -103,9 +103,6 @@ def read_experiment(
         folder: the run's folder.
         manifest: its manifest.
         own: the dataclasses of the experiment file, by name.
-
-    Raises:
-        UserError: the manifest's settings are those of no experiment.
     """
     experiment = from_json(manifest.settings, own)
     if not isinstance(experiment, Experiment):

@@ -50,12 +50,7 @@ class LabeledFile(Labeled):
         return read(self.train), read(self.test)
 
     def _examples(self, path: Path) -> list[Example]:
-        """The examples of a file, which is looked for here and under ATTNJAX_DATA.
-
-        Raises:
-            UserError: the name does not end in .csv or .tsv, the file lacks a column, a row has
-                more or fewer fields than the first, a quote is not closed, or a label is empty.
-        """
+        """The examples of a file, which is looked for here and under ATTNJAX_DATA."""
         if path.suffix not in DELIMITERS:
             raise UserError(f"the name of {path} must end in .csv or .tsv")
         path = find_file(path)

@@ -32,9 +32,6 @@ def training_sources(tasks: Iterable[Task]) -> list[str]:
     """The source texts of the training splits of several tasks, in the order of the tasks.
 
     A pair of sentences gives two.
-
-    Raises:
-        UserError: the sources of a task are not text.
     """
     sentences = []
     for task in tasks:

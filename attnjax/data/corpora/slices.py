@@ -29,11 +29,7 @@ def read_slice(name: str) -> Slice:
 
 
 def sliced(read: Callable[[str], list[Example]]) -> Callable[[str], list[Example]]:
-    """Let a function that reads "train" also read a part of it, "train[4000:]".
-
-    Raises:
-        UserError: the part reaches beyond the end of the split, is empty, or its name is malformed.
-    """
+    """Let a function that reads "train" also read a part of it, "train[4000:]"."""
 
     def read_part(name: str) -> list[Example]:
         whole, start, stop = read_slice(name)
@@ -60,9 +56,6 @@ def check_apart(train: str, **others: str | None) -> None:
     Args:
         train: the name of the training split, or of a part of a split.
         others: the names of other splits by the task's field, "valid" or "test"; None: no split.
-
-    Raises:
-        UserError: training and another split are the same, or parts of it that overlap.
     """
     first = read_slice(train)
     for field, name in others.items():

@@ -63,9 +63,6 @@ def open_prepared(name: str, folder: str | None) -> Any:
     Args:
         name: as in `Translation`.
         folder: as in `Translation`.
-
-    Raises:
-        UserError: the corpus is not prepared, or in another format.
     """
     prepared = find_prepared(name, folder)
     import tensorflow_datasets
@@ -81,11 +78,7 @@ def open_prepared(name: str, folder: str | None) -> Any:
 
 
 def read_split(builder: Any, split: str) -> Any:
-    """The rows of a split; a row is read from disk when it is used.
-
-    Raises:
-        UserError: the split does not exist, or is empty.
-    """
+    """The rows of a split; a row is read from disk when it is used."""
     try:
         return builder.as_data_source(split=split)
     except ValueError as error:  # no such split, a slice that cannot be read, or an empty one
@@ -97,11 +90,7 @@ def read_split(builder: Any, split: str) -> Any:
 
 
 def find_prepared(name: str, folder: str | None) -> Path:
-    """The folder of the newest prepared version of a corpus.
-
-    Raises:
-        NoCorpus: the corpus is not prepared; the command that prepares it is given.
-    """
+    """The folder of the newest prepared version of a corpus."""
     above = data_folder(folder)
     versions = [path.parent for path in (above / name).glob("*.*.*/dataset_info.json")]
     if not versions:
@@ -110,11 +99,7 @@ def find_prepared(name: str, folder: str | None) -> Path:
 
 
 def data_folder(folder: str | None) -> Path:
-    """The folder of prepared corpora, see `Translation.folder`.
-
-    Raises:
-        NoCorpus: it is in the home of a user who has none.
-    """
+    """The folder of prepared corpora, see `Translation.folder`."""
     given = folder or os.environ.get("TFDS_DATA_DIR", "~/tensorflow_datasets")
     try:
         return Path(given).expanduser()

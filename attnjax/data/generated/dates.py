@@ -190,11 +190,7 @@ class Dates(Generated):
 
 
 def find_locale(name: str) -> "Locale":
-    """Babel's locale of this name.
-
-    Raises:
-        UserError: there is no such locale; the nearest name is given.
-    """
+    """Babel's locale of this name."""
     from babel import Locale, UnknownLocaleError, localedata
 
     try:

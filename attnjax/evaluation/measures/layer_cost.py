@@ -128,11 +128,7 @@ def chain(layer: Mixer, length: int, width: int) -> int:
 
 
 def memory(layer: Mixer, length: int, width: int) -> int:
-    """Bytes that the compiled layer and its gradient allot beside their arguments and results.
-
-    Raises:
-        UserError: the platform does not say.
-    """
+    """Bytes that the compiled layer and its gradient allot beside their arguments and results."""
     function, *arguments = _call(layer, length, width)
     square = jax.grad(lambda params, x: (function(params, x) ** 2).sum(), argnums=(0, 1))
     analysis = jax.jit(square).lower(*arguments).compile().memory_analysis()
