@@ -1,10 +1,11 @@
-"""Files that are written whole or not at all."""
+"""Files and folders that are written whole or not at all."""
 
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 
 @contextmanager
@@ -35,3 +36,17 @@ def write_atomically(path: Path, content: bytes | str, *, mode: int = 0o666) -> 
     """Write a file as a whole, a text in UTF-8; see `replacing`."""
     with replacing(path, mode=mode) as beside:
         beside.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """An empty folder beside `path` that takes its place when the block ends without an error.
+
+    Args:
+        path: the folder, which must not be there; the folder above it must.
+    """
+    with TemporaryDirectory(dir=path.parent, prefix=".new-") as above:
+        beside = Path(above) / "new"
+        beside.mkdir()  # with the permissions of the umask, which a temporary folder has not
+        yield beside
+        beside.rename(path)

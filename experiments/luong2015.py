@@ -74,11 +74,11 @@ def steps(metric: str, baseline: str, low: float) -> tuple[Claim, ...]:
     attention = {"attention helps": ("no_feeding", baseline)}
     feeding = {"input feeding helps": ("location", "no_feeding")}
     local = {"local-p beats location": ("local_p_general", "location")}
-    said = 'section 4.1: "{}"'.format
+    quote = 'section 4.1: "{}"'.format
     return (
-        *gains(metric, attention, low=low, source=said("a significant boost of +2.8 BLEU")),
-        *gains(metric, feeding, low=low, source=said("another notable gain of +1.3 BLEU")),
-        *gains(metric, local, low=low, source=said("a further improvement of +0.9 BLEU")),
+        *gains(metric, attention, low=low, source=quote("a significant boost of +2.8 BLEU")),
+        *gains(metric, feeding, low=low, source=quote("another notable gain of +1.3 BLEU")),
+        *gains(metric, local, low=low, source=quote("a further improvement of +0.9 BLEU")),
     )
 
 

@@ -62,13 +62,13 @@ paper = {
 }
 reversed_source = {"task.source_order": Reversed()}
 helps = {"reversed beats forward": ("reversed", "forward")}
-said = 'section 3.3: "the test BLEU scores of its decoded translations increased from 25.9 to 30.6"'
+text = 'section 3.3: "the test BLEU scores of its decoded translations increased from 25.9 to 30.6"'
 
 ablation = Ablation(
     base=base,
     variants={"forward": base, "reversed": vary(base, {"model.encoder.direction": "backward"})},
     seeds=3,
-    claims=gains("exact_match", helps, low=0.02, source=said),
+    claims=gains("exact_match", helps, low=0.02, source=text),
     published=figures(
         "Sutskever et al. 2014", "Table 1", "bleu", {"forward": 26.17, "reversed": 30.59}
     ),
@@ -76,7 +76,7 @@ ablation = Ablation(
         "paper": Setting(
             changes=paper,
             variants={"reversed": vary(base, paper | reversed_source)},
-            claims=gains("bleu", helps, low=0.5, source=said),
+            claims=gains("bleu", helps, low=0.5, source=text),
         )
     },
 )

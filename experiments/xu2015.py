@@ -70,7 +70,7 @@ papers_weights = {
     "hard": vary(hard, paper | {"objective.reward": 1.0, "objective.entropy": 0.002}),
 }
 looks = partial(Difference, "region_accuracy")
-found = Value("region_accuracy", "hard")
+accuracy = Value("region_accuracy", "hard")
 table_1 = "Table 1, COCO: 24.3 soft, 25.0 hard"
 hard_helps = {"hard beats soft": ("hard", "doubly_stochastic")}
 
@@ -86,7 +86,7 @@ ablation = Ablation(
     claims=(
         Claim(
             text="hard looks at what it says: 3 times chance",
-            estimand=found,
+            estimand=accuracy,
             low=3 / 9,
             source="section 5.4, in our words: the model looks where a person would",
         ),

@@ -9,11 +9,7 @@ TIME = re.compile(r"(?:(\d{1,3})-)?(\d{1,3}):([0-5]\d):([0-5]\d)")
 
 
 def seconds(time: str) -> int:
-    """A duration in seconds, written as SLURM writes it: HH:MM:SS, or D-HH:MM:SS.
-
-    Raises:
-        UserError: the duration is written in another way, or it is zero.
-    """
+    """A duration in seconds, written as SLURM writes it: HH:MM:SS, or D-HH:MM:SS."""
     match = TIME.fullmatch(time)
     days, hours, minutes, rest = (int(each or 0) for each in match.groups()) if match else [0] * 4
     total = ((days * 24 + hours) * 60 + minutes) * 60 + rest
@@ -41,11 +37,7 @@ def _count(number: int, word: str) -> str:
 
 
 def consent(question: str, *, yes: bool) -> None:
-    """Ask before something is started or ended.
-
-    Raises:
-        UserError: the answer is no, or there is nobody to ask.
-    """
+    """Ask before something is started or ended."""
     if yes:
         return
     if sys.stdin is None or not sys.stdin.isatty():

@@ -77,11 +77,7 @@ class LaunchedRun:
 
 
 def launched(plan: Sweep) -> list[LaunchedRun]:
-    """The runs that are not finished, a job each; a variant that is to be tuned is one job.
-
-    Raises:
-        UserError: there is nothing to run, or the experiment cannot be run as it is.
-    """
+    """The runs that are not finished, a job each; a variant that is to be tuned is one job."""
     jobs: list[LaunchedRun] = []
     for variant, experiment in plan.chosen().items():
         tuned = plan.tuner(variant, experiment).tuned()
@@ -98,11 +94,7 @@ def launched(plan: Sweep) -> list[LaunchedRun]:
 
 
 def stages(jobs: Sequence[LaunchedRun]) -> list[list[LaunchedRun]]:
-    """The jobs in stages: a run that begins with another's parameters comes in a later one.
-
-    Raises:
-        UserError: runs need each other in a circle.
-    """
+    """The jobs in stages: a run that begins with another's parameters comes in a later one."""
     left, sorted_jobs = list(jobs), []
     while left:
         waiting = {folder for job in left for folder in job.folders}

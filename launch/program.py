@@ -14,13 +14,10 @@ Yes = Annotated[bool, option("do not ask")]
 
 
 def run_program(
-    name: str,
-    description: str,
-    commands: Sequence[Callable[..., int | None]],
-    words: Sequence[str],
+    module: str, description: str, words: Sequence[str], *commands: Callable[..., int | None]
 ) -> int:
     """Run a command, the first one if none is named, as `attnjax` does; returns the exit code."""
     known = {call.__name__: call for call in commands}
     if words and words[0] not in (*known, "--help", "-h", "--version"):
         words = [next(iter(known)), *words]
-    return main(words, Program(name=name, description=description, commands=known))
+    return main(words, Program(name=f"python -m {module}", description=description, commands=known))

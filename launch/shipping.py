@@ -8,6 +8,9 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from attnjax.experiment.load import ExperimentFile
+from attnjax.files import write_atomically
+
 ROOT = Path(__file__).resolve().parents[1]
 """The checkout."""
 
@@ -22,23 +25,36 @@ CHANGES = "changes.patch"
 """The name of the record, in a run's folder."""
 
 
-def copy_for(text: str, name: str, folder: Path) -> Path:
+def copy_for(loaded: ExperimentFile, folder: Path) -> Path:
     """Where the copy of an experiment file belongs.
 
     Each text has a folder of its own: jobs that wait in a queue run the text that was submitted.
     """
-    return folder / hashlib.sha256(text.encode()).hexdigest()[:12] / f"{name}.py"
+    total = hashlib.sha256(loaded.text.encode())
+    for name, content in _modules(loaded).items():
+        total.update(f"{name}\n".encode() + content)
+    return folder / total.hexdigest()[:12] / f"{loaded.name}.py"
 
 
-def ship(text: str, copy: Path) -> None:
-    """Copy an experiment file to where its jobs find it."""
-    copy.parent.mkdir(parents=True, exist_ok=True)
-    copy.write_text(text, encoding="utf-8")
+def ship(loaded: ExperimentFile, copy: Path) -> None:
+    """Copy an experiment file, and the modules of its folder that it imports, for its jobs."""
+    for name, content in {copy.name: loaded.text.encode(), **_modules(loaded)}.items():
+        path = copy.parent / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
+
+
+def _modules(loaded: ExperimentFile) -> dict[str, bytes]:
+    """The modules of an experiment file's folder that the file imports, by their paths there."""
+    folder = loaded.path.resolve().parent
+    below = sorted(name for name in loaded.imported if Path(name).parts[0] != "..")
+    return {name: (folder / name).read_bytes() for name in below}
 
 
 def ship_code(folder: Path, root: Path = ROOT) -> None:
     """Copy the code of a checkout, for a machine that has nothing; what was there is deleted."""
     shutil.rmtree(folder, ignore_errors=True)
+    folder.unlink(missing_ok=True)  # a link is not followed
     for path in (*_code(root), *METADATA):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(root / path, folder / path)
@@ -86,4 +102,4 @@ def record(patch: str, folders: Iterable[Path]) -> None:
     """Write the changes into runs' folders; nothing if they are unknown."""
     for folder in folders if patch else ():
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / CHANGES).write_text(patch, encoding="utf-8")
+        write_atomically(folder / CHANGES, patch)

@@ -22,6 +22,7 @@ from attnjax.cli.output import say
 from attnjax.cli.requeue import REQUEUE
 from attnjax.config.constraints import NonNegativeFloat, NonNegativeInt, PositiveInt
 from attnjax.errors import UserError
+from attnjax.files import write_atomically
 from attnjax.rehearsal import Topology
 from launch.cost import consent, cost, seconds
 from launch.plan import Wanted
@@ -89,11 +90,7 @@ class SkySite:
     currency: str = "USD"
 
     def __post_init__(self) -> None:
-        """Refuse what no job can have.
-
-        Raises:
-            UserError: the chips, the hosts or the time cannot be had.
-        """
+        """Refuse what no job can have."""
         seconds(self.time)
         if self.topology is not None and "accelerators" in self.resources:
             raise UserError("chips: resources have accelerators already; leave one of the two out")
@@ -162,12 +159,12 @@ class _Dumper(yaml.SafeDumper):
     """Writes scripts line by line."""
 
 
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
-    style = "|" if "\n" in text else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_Dumper.add_representer(str, _text)
+_Dumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style="|" if "\n" in text else None
+    ),
+)
 
 
 def launch(
@@ -214,8 +211,8 @@ def launch(
     ship_code(code)
     # everything in the folder is meant to go, also where git ignores results
     (code / ".skyignore").touch()
-    ship(loaded.text, code / file)
-    task.write_text(text, encoding="utf-8")
+    ship(loaded, code / file)
+    write_atomically(task, text)
     if subprocess.run(["sky", "jobs", "launch", "--yes", "--detach-run", str(task)]).returncode:
         raise UserError(f"sky jobs launch refuses {task}")
     say(f"sky jobs queue; the runs are in {place.runs}")
@@ -230,8 +227,7 @@ def _rehearsals(wanted: Wanted, chips: str) -> list[list[str]]:
 
 def program(words: Sequence[str]) -> int:
     """Run the command; returns the exit code."""
-    description = "An experiment as a managed job of SkyPilot."
-    return run_program("python -m launch.sky", description, (launch,), words)
+    return run_program("launch.sky", "An experiment as a managed job of SkyPilot.", words, launch)
 
 
 if __name__ == "__main__":

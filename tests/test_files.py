@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from attnjax.files import replacing, write_atomically
+from attnjax.files import new_folder, replacing, write_atomically
 
 
 @pytest.fixture
@@ -62,3 +62,29 @@ def test_after_a_failure_the_file_of_before_stays_alone(tmp_path):
         beside.write_text(f"half {1 / 0}")
     assert (tmp_path / "file").read_text() == "before"
     assert names(tmp_path) == ["file"]
+
+
+def fill(folder, text: str) -> None:
+    with new_folder(folder) as beside:
+        (beside / "file").write_text(text)
+        assert not (folder / "file").exists()
+        if text == "half":
+            raise ValueError("stop")
+
+
+def test_a_folder_is_new_and_whole(tmp_path):
+    with pytest.raises(ValueError, match="stop"):
+        fill(tmp_path / "folder", "half")
+    assert names(tmp_path) == []
+    fill(tmp_path / "folder", "whole")
+    assert (tmp_path / "folder/file").read_text() == "whole"
+    assert names(tmp_path) == ["folder"]
+
+
+def test_a_folder_that_is_there_stays(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/before").write_text("precious")
+    with pytest.raises(OSError, match="not empty"), new_folder(tmp_path / "folder"):
+        pass
+    assert names(tmp_path / "folder") == ["before"]
+    assert names(tmp_path) == ["folder"]

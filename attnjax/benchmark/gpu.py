@@ -51,15 +51,11 @@ def attended(length: int) -> Workload:
 
 
 def main(python: Path | None) -> None:
-    """Print one JSON object.
-
-    Raises:
-        UserError: there is no GPU.
-    """
+    """Print one JSON object."""
     if jax.devices()[0].platform != "gpu":
         raise UserError(f"this benchmark needs a GPU; JAX found {jax.devices()[0].device_kind}")
     product = limit.product(limit.GPU_SIDE, "bfloat16")
-    ours = [(one, None) for one in (base(), seeds(1), seeds(SEEDS))]
+    ours = [(own, None) for own in (base(), seeds(1), seeds(SEEDS))]
     rows = []
     try:
         for workload, peer in [*ours, *((attended(length), python) for length in LENGTHS)]:

@@ -49,8 +49,8 @@ class Peer:
             opened.callback(self._process.kill)
             greeting = self._answer()
             try:
-                said = json.loads(greeting)
-                self.engine = f"{said['engine']} {said['version']}"
+                content = json.loads(greeting)
+                self.engine = f"{content['engine']} {content['version']}"
             except (ValueError, TypeError, KeyError) as error:
                 raise self._no_python(f"it said {greeting.strip()[:60]!r}") from error
             self._opened = opened.pop_all()
@@ -75,8 +75,8 @@ class Peer:
             return line
         self._process.wait()
         self._errors.seek(0)
-        said = self._errors.read().strip().splitlines()
-        raise UserError(f"the peer {self._program} stopped: {said[-1] if said else 'silently'}")
+        lines = self._errors.read().strip().splitlines()
+        raise UserError(f"the peer {self._program} stopped: {lines[-1] if lines else 'silently'}")
 
     def _no_python(self, why: str | None) -> UserError:
         return UserError(f"--peer needs a Python interpreter; got {self._python} ({why})")

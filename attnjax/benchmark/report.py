@@ -11,11 +11,7 @@ from attnjax.errors import UserError
 
 
 def kept(path: Path) -> dict[str, Any]:
-    """Read a report that `--json` wrote.
-
-    Raises:
-        UserError: the file is not such a report.
-    """
+    """Read a report that `--json` wrote."""
     try:
         content = parse_json(path.read_text("utf-8"))
     except OSError as error:
@@ -65,12 +61,12 @@ def _ratio(ratio: dict[str, Any]) -> str:
     return f"{ratio['median']:.2f} ({lowest:.2f} to {highest:.2f})"
 
 
-def changes(found: Iterable[tuple[str, float, bool]], then: dict[str, Any]) -> Table:
+def changes(rows: Iterable[tuple[str, float, bool]], then: dict[str, Any]) -> Table:
     """The changes since an earlier report, as found by `turns.moved`."""
     title = f"since {then['date']} on {then['device']}, {then['cores']} cores, jax {then['jax']}"
     drawn = Table("workload", box=None, pad_edge=False, title=title, title_justify="left")
     drawn.add_column("times as fast", justify="right")
     drawn.add_column("")
-    for name, times, sure in found:
+    for name, times, sure in rows:
         drawn.add_row(name, f"{times:.2f}", "" if sure else "within the spread of the turns")
     return drawn

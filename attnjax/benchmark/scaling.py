@@ -40,11 +40,7 @@ BYTES = {"f64": 8, "f32": 4, "s32": 4, "u32": 4, "bf16": 2, "f16": 2, "pred": 1}
 
 
 def measure(count: int) -> dict[str, Any]:
-    """A row of the table, measured in a process of its own with `count` virtual CPU devices.
-
-    Raises:
-        MachineError: the process fails.
-    """
+    """A row of the table, measured in a process of its own with `count` virtual CPU devices."""
     environment = {
         **os.environ,
         "JAX_PLATFORMS": "cpu",
@@ -57,8 +53,8 @@ def measure(count: int) -> dict[str, Any]:
         text=True,
     )
     if ended.returncode:
-        said = (ended.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise MachineError(f"the measurement with {count} devices failed: {said}")
+        reason = (ended.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise MachineError(f"the measurement with {count} devices failed: {reason}")
     return json.loads(ended.stdout)
 
 
@@ -108,8 +104,8 @@ def _seconds(program: Callable[..., Any], *arguments: Any) -> float:
 
 def reduced_bytes(program: str) -> int:
     """The bytes of the results of all all-reduces of a compiled program, on one device."""
-    found = re.findall(r"= (.*?) all-reduce(?:-start)?\(", program)
-    arrays = (array for result in found for array in re.findall(r"(\w+)\[([\d,]*)\]", result))
+    results = re.findall(r"= (.*?) all-reduce(?:-start)?\(", program)
+    arrays = (array for result in results for array in re.findall(r"(\w+)\[([\d,]*)\]", result))
     return sum(
         BYTES[kind] * math.prod(map(int, filter(None, shape.split(",")))) for kind, shape in arrays
     )

@@ -61,40 +61,40 @@ def seed_times(
         clock: seconds.
         say: is called with the name of each model before it is timed.
     """
-    found = []
+    rows = []
     for name, size in sizes.items():
         say(name)
         model = transformer(size, VOCABULARY)
         given = batch(size.rows, size.length, vocabulary=VOCABULARY)
-        one, all_of_them = (prepare(model, given, SMOOTHING, seeds=n) for n in (1, SEEDS))
-        for prepared in (one, all_of_them):
+        single, all_of_them = (prepare(model, given, SMOOTHING, seeds=n) for n in (1, SEEDS))
+        for prepared in (single, all_of_them):
             _seconds(prepared, 2, clock)  # compiles
         steps = max(1, round(shortest / max(_seconds(all_of_them, 1, clock), 1e-9)))
         alone, together = [], []
         for _ in range(turns):
-            alone.append(_seconds(one, steps * SEEDS, clock) / steps)
+            alone.append(_seconds(single, steps * SEEDS, clock) / steps)
             together.append(_seconds(all_of_them, steps, clock) / steps)
         ratios = [a / b for a, b in zip(alone, together, strict=True)]
-        found.append(SeedTimes(name, median(alone), median(together), median(ratios)))
-    return found
+        rows.append(SeedTimes(name, median(alone), median(together), median(ratios)))
+    return rows
 
 
-def table(found: Sequence[SeedTimes]) -> Table:
+def table(rows: Sequence[SeedTimes]) -> Table:
     """The table of `attnjax bench seeds`."""
     drawn = Table("Transformer, batch of a seed", box=None, pad_edge=False)
     for name in (f"{SEEDS} seeds alone", f"{SEEDS} seeds together", "times as fast"):
         drawn.add_column(name, justify="right")
-    for one in found:
+    for row in rows:
         alone, together = (
-            f"{number(seconds * 1e3, 3)} ms" for seconds in (one.alone, one.together)
+            f"{number(seconds * 1e3, 3)} ms" for seconds in (row.alone, row.together)
         )
-        drawn.add_row(one.name, alone, together, f"{one.times:.2f}")
+        drawn.add_row(row.name, alone, together, f"{row.times:.2f}")
     return drawn
 
 
-def content(found: Sequence[SeedTimes]) -> list[dict[str, Any]]:
+def content(rows: Sequence[SeedTimes]) -> list[dict[str, Any]]:
     """The same as JSON."""
-    return [one._asdict() for one in found]
+    return [row._asdict() for row in rows]
 
 
 def _seconds(prepared: Prepared, calls: int, clock: Callable[[], float]) -> float:

@@ -83,7 +83,7 @@ def _rate(prepared: Prepared, seconds: float) -> float:
 
 
 def _samples(workload: Workload, seconds: Sequence[float]) -> dict[str, Any]:
-    values = [workload.value(one) for one in seconds]
+    values = [workload.value(sample) for sample in seconds]
     return {"median": median(values), "samples": values}
 
 

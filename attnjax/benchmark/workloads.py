@@ -17,17 +17,13 @@ FAMILIES: dict[str, tuple[Workload, ...]] = {
 
 
 def chosen(names: Sequence[str]) -> tuple[Workload, ...]:
-    """The workloads of these families or names; without names all workloads.
-
-    Raises:
-        UserError: a name is unknown.
-    """
-    every = {one.name: one for family in FAMILIES.values() for one in family}
-    found: dict[str, Workload] = {}
+    """The workloads of these families or names; without names all workloads."""
+    every = {workload.name: workload for family in FAMILIES.values() for workload in family}
+    selected: dict[str, Workload] = {}
     for name in names or FAMILIES:
         if name not in every and name not in FAMILIES:
             known = ", ".join([*FAMILIES, *every])
             raise UserError(f"unknown workload {name!r}; choose from {known}")
         family = FAMILIES.get(name) or (every[name],)
-        found |= {one.name: one for one in family}
-    return tuple(found.values())
+        selected |= {workload.name: workload for workload in family}
+    return tuple(selected.values())

@@ -33,9 +33,6 @@ def find(experiment: str) -> Path:
     """The file of an experiment: the name of a shipped one, or a path.
 
     A path ends in ".py" or has a "/", so that no file in the current folder hides a shipped one.
-
-    Raises:
-        UserError: the file or the name does not exist; the nearest name is given.
     """
     by_name = shipped_folder() / f"{experiment}.py"
     if experiment.isidentifier() and by_name.is_file():

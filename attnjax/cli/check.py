@@ -88,11 +88,11 @@ def _held(outer: AttentionBase | Norm, own: set[type]) -> list[Any]:
 
 def _unique(parts: Iterable[Any]) -> list[Any]:
     """The parts without repetitions; they are compared, because a part may have no hash."""
-    found: list[Any] = []
+    unique: list[Any] = []
     for part in parts:
-        if part not in found:
-            found.append(part)
-    return found
+        if part not in unique:
+            unique.append(part)
+    return unique
 
 
 def _check_alone(kind: Any) -> list[Finding]:

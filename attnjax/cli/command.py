@@ -1,7 +1,7 @@
 '''A command is a function: its docstring is the help, its annotated parameters are the arguments.
 
     def report(runs: Annotated[Path, positional("RUNS", "a folder")], *, trust: Trust = False):
-        \"""Make the table and report.html of finished runs again.\"""
+        """Make the table and report.html of finished runs again."""
 
 A parameter of a dataclass stands for the fields of the dataclass.
 '''

@@ -82,8 +82,8 @@ def main(arguments: Sequence[str] | None = None, program: Program = ATTNJAX) -> 
     except UserError as error:
         return _fail(message(error), 2)
     except Interrupted as error:
-        said = f"interrupted ({error}); the same command goes on from what is saved"
-        return _fail(said, REQUEUE)
+        reason = f"interrupted ({error}); the same command goes on from what is saved"
+        return _fail(reason, REQUEUE)
     except KeyboardInterrupt:
         return _fail("interrupted; the same command goes on from what is saved", 130)
     except BrokenPipeError:

@@ -45,11 +45,7 @@ class TrainedRuns:
     overrides: Annotated[tuple[Override, ...], TRAINED] = ()
 
     def open(self) -> "Trained":
-        """Open the runs as one, with a warning if a training is not finished.
-
-        Raises:
-            UserError: an override is not of the search or of heads, or a run cannot be opened.
-        """
+        """Open the runs as one, with a warning if a training is not finished."""
         heads = [each for each in self.overrides if each.path.split(".")[-1] == "heads_out"]
         search = [each for each in self.overrides if each not in heads]
         for each in search:

@@ -68,7 +68,7 @@ def check_value(hint: Any, value: Any, path: str) -> None:
     Raises:
         UserError: as `check_fields`, with the path of the value.
     """
-    allowed = next((one for one in alternatives(hint) if _allows(one, value)), None)
+    allowed = next((choice for choice in alternatives(hint) if _allows(choice, value)), None)
     if allowed is None:
         raise UserError(f"{path}: wanted {describe(hint)}; got {shown(value)}")
     for below, item_hint, item in _items(allowed.kind, value):
@@ -91,7 +91,7 @@ def alternatives(hint: Any) -> tuple[Alternative, ...]:
     if isinstance(hint, TypeAliasType):
         return alternatives(hint.__value__)
     if get_origin(hint) in (Union, UnionType):
-        return tuple(one for member in get_args(hint) for one in alternatives(member))
+        return tuple(choice for member in get_args(hint) for choice in alternatives(member))
     if get_origin(hint) is Annotated:
         inner, *metadata = get_args(hint)
         constraints = tuple(_flat(metadata))
@@ -99,21 +99,23 @@ def alternatives(hint: Any) -> tuple[Alternative, ...]:
             return (Alternative(NoneType, constraints),)
         return tuple(
             # constraints are about numbers, not about None
-            one if one.kind is NoneType else Alternative(one.kind, one.constraints + constraints)
-            for one in alternatives(inner)
+            choice
+            if choice.kind is NoneType
+            else Alternative(choice.kind, choice.constraints + constraints)
+            for choice in alternatives(inner)
         )
     return (Alternative(NoneType if hint is None else hint),)
 
 
 def _flat(metadata: Any) -> Iterator[Any]:
     """The constraints in an annotation's metadata; an interval becomes its two bounds."""
-    for one in metadata:
-        yield from _flat(one) if isinstance(one, GroupedMetadata) else (one,)
+    for item in metadata:
+        yield from _flat(item) if isinstance(item, GroupedMetadata) else (item,)
 
 
-def _allows(one: Alternative, value: Any) -> bool:
+def _allows(choice: Alternative, value: Any) -> bool:
     """Whether a value has a type and fulfills its constraints; items inside it are not checked."""
-    return _is_of(one.kind, value) and all(_holds(each, value) for each in one.constraints)
+    return _is_of(choice.kind, value) and all(_holds(each, value) for each in choice.constraints)
 
 
 def _is_of(kind: Any, value: Any) -> bool:

@@ -137,8 +137,8 @@ class Draft:
             within = [path for path in self._changed if f"{path}.".startswith(f"{error.path}.")]
             where = within[0] if len(within) == 1 else error.path
             message = str(error)
-            said = message if where in message else f"{where}: {message}"
-            raise Unfit(said, error.path) from error
+            sentence = message if where in message else f"{where}: {message}"
+            raise Unfit(sentence, error.path) from error
 
     def _check(self, part: DraftPart, path: str, name: str) -> None:
         """Refuse a path if a part of it lacks the field `name`; the nearest field is named."""

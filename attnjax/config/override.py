@@ -39,9 +39,6 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[Override]]:
     Every option with a dot in its name is an override: no command has such options of its own. The
     overrides may be given in any order; choices of parts are returned first, outer parts before
     those below them, because a value may belong to a part that is chosen.
-
-    Raises:
-        UserError: an override has no value.
     """
     rest, overrides, waiting = [], [], list(arguments)
     while waiting:
@@ -55,7 +52,7 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[Override]]:
             overrides.append(Override(path, waiting.pop(0) if text is None else text, choice=False))
         else:
             rest.append(word)
-    overrides.sort(key=lambda one: (not one.choice, one.path.count(".") if one.choice else 0))
+    overrides.sort(key=lambda item: (not item.choice, item.path.count(".") if item.choice else 0))
     return rest, overrides
 
 
@@ -92,7 +89,7 @@ def as_far_as[T](base: T, overrides: Sequence[Override]) -> tuple[T, list[UserEr
         return draft.made(), refused
     except Unfit as error:
         above = f"{error.path}." if error.path else ""
-        others = [one for one in applied if not f"{one.path}.".startswith(above)]
+        others = [override for override in applied if not f"{override.path}.".startswith(above)]
         made, more = as_far_as(base, others)
         return made, [*refused, error, *more]
 

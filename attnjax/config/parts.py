@@ -24,9 +24,9 @@ def parts(hint: Any) -> dict[str, type | None]:
     Classes with abstract methods are left out, and those with arrays in their fields, which no
     experiment could record; None is named "none".
     """
-    found: dict[str, type | None] = {kebab(kind.__name__): kind for kind in _kinds(hint)}
+    kinds: dict[str, type | None] = {kebab(kind.__name__): kind for kind in _kinds(hint)}
     optional = NoneType in (kind for kind, _ in alternatives(hint))
-    return found | ({"none": None} if found and optional else {})
+    return kinds | ({"none": None} if kinds and optional else {})
 
 
 def part(hint: Any, name: str, path: str) -> type | None:
@@ -55,11 +55,7 @@ def part(hint: Any, name: str, path: str) -> type | None:
 
 
 def check_names(own: Iterable[type]) -> None:
-    """Refuse classes of a user that have the name of a shipped part of their kind.
-
-    Raises:
-        UserError: a name is a shipped part's; both classes are named.
-    """
+    """Refuse classes of a user that have the name of a shipped part of their kind."""
     for kind in own:
         bases = [base for base in kind.__mro__[1:] if dataclasses.is_dataclass(base)]
         if inspect.isabstract(kind) or _is_shipped(kind) or not any(map(_is_shipped, bases)):
@@ -94,7 +90,7 @@ def _holds_array(kind: type) -> bool:
     from jax import Array  # imported with the parts: naming no part, nobody waits for it
 
     hints = field_types(kind).values()
-    return any(one is Array for hint in hints for one, _ in alternatives(hint))
+    return any(member is Array for hint in hints for member, _ in alternatives(hint))
 
 
 def first_line(kind: type | None) -> str:

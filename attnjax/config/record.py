@@ -47,7 +47,7 @@ def read_record[T](content: Any, kind: type[T], where: object) -> T:
             not fit the field's annotation.
     """
     try:
-        return _record(content, kind)
+        return make_record(content, kind)
     except UserError as error:
         raise UserError(
             f"{where} is damaged, or another version of attnjax wrote it: {error}"
@@ -61,7 +61,8 @@ def known_keys(content: Any, kind: type) -> Any:
     return {key: value for key, value in content.items() if key in field_types(kind)}
 
 
-def _record(content: Any, kind: Any) -> Any:
+def make_record(content: Any, kind: Any) -> Any:
+    """As `read_record`, with errors that name no file."""
     hints = field_types(kind)
     if not isinstance(content, Mapping):
         raise UserError(f"a JSON object was wanted; it holds {shown(content)}")
@@ -83,7 +84,7 @@ def _value(data: Any, hint: Any) -> Any:
     """The value of a field; what does not fit the annotation stays as it is."""
     for kind, _ in alternatives(hint):
         if is_dataclass(kind) and isinstance(data, Mapping):
-            return _record(data, kind)
+            return make_record(data, kind)
         if get_origin(kind) is tuple and isinstance(data, list):
             arguments = get_args(kind)
             same = arguments[1:] == (...,)

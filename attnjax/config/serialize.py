@@ -107,17 +107,17 @@ def own_names(data: Any) -> set[str]:
     return own | {name for item in data.values() for name in own_names(item)}
 
 
-def record_differences(one: Any, other: Any, path: str = "") -> list[tuple[str, Any, Any]]:
+def record_differences(first: Any, second: Any, path: str = "") -> list[tuple[str, Any, Any]]:
     """The paths where two records differ, with both values; None: the record lacks the path."""
-    if isinstance(one, dict) and isinstance(other, dict) and one.get(TYPE) == other.get(TYPE):
+    if isinstance(first, dict) and isinstance(second, dict) and first.get(TYPE) == second.get(TYPE):
         return [
             difference
-            for name in {**one, **other}
+            for name in {**first, **second}
             for difference in record_differences(
-                one.get(name), other.get(name), f"{path}.{name}" if path else name
+                first.get(name), second.get(name), f"{path}.{name}" if path else name
             )
         ]
-    return [] if one == other else [(path, plain(one), plain(other))]
+    return [] if first == second else [(path, plain(first), plain(second))]
 
 
 def plain(data: Any) -> Any:
@@ -145,11 +145,7 @@ def _name(kind: type, own: Mapping[str, type]) -> str:
 
 
 def _find(name: Any, own: Mapping[str, type]) -> type:
-    """The dataclass of a name.
-
-    Raises:
-        UserError: no dataclass of attnjax or of the experiment file has this name.
-    """
+    """The dataclass of a name."""
     kind = None
     if isinstance(name, str) and name.startswith(OWN):
         kind = own.get(name.removeprefix(OWN))

@@ -32,11 +32,7 @@ def field_names(kind: type) -> tuple[str, ...]:
 
 @cache
 def field_types(kind: type) -> dict[str, Any]:
-    """The annotation of each field of a class of parts, constraints included.
-
-    Raises:
-        UserError: an annotation uses a name that its module does not define.
-    """
+    """The annotation of each field of a class of parts, constraints included."""
     try:
         hints = get_type_hints(kind, include_extras=True)
     except NameError as error:
@@ -46,15 +42,15 @@ def field_types(kind: type) -> dict[str, Any]:
 
 def defaults(kind: type) -> dict[str, Any]:
     """The default of each field of a class of parts that has one."""
-    found = {}
+    values = {}
     for field in dataclasses.fields(kind):
         if field.name not in field_names(kind):
             continue
         if field.default is not dataclasses.MISSING:
-            found[field.name] = field.default
+            values[field.name] = field.default
         elif field.default_factory is not dataclasses.MISSING:
-            found[field.name] = field.default_factory()
-    return found
+            values[field.name] = field.default_factory()
+    return values
 
 
 def walk(part: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -65,12 +61,12 @@ def walk(part: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield from walk(value, below)
 
 
-def differences(one: Any, other: Any, path: str = "") -> dict[str, tuple[Any, Any]]:
+def differences(first: Any, second: Any, path: str = "") -> dict[str, tuple[Any, Any]]:
     """The paths where two parts differ, each with the two values."""
-    if not is_part(one) or type(one) is not type(other):
-        return {} if type(one) is type(other) and one == other else {path: (one, other)}
-    found: dict[str, tuple[Any, Any]] = {}
-    for name in field_names(type(one)):
+    if not is_part(first) or type(first) is not type(second):
+        return {} if type(first) is type(second) and first == second else {path: (first, second)}
+    changed: dict[str, tuple[Any, Any]] = {}
+    for name in field_names(type(first)):
         below = f"{path}.{name}" if path else name
-        found |= differences(getattr(one, name), getattr(other, name), below)
-    return found
+        changed |= differences(getattr(first, name), getattr(second, name), below)
+    return changed

@@ -10,9 +10,6 @@ def with_overlap(corpus: Corpus) -> Corpus:
     """The corpus, with a note that counts the test sources that the training split has too.
 
     Only texts are compared, letter by letter.
-
-    Raises:
-        UserError: the training split has every test source.
     """
     tested = corpus.sources.get("test", [])
     # only test sources are kept apart, since a training split may have millions

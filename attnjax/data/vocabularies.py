@@ -79,15 +79,15 @@ def load_vocabularies(folder: Path, digest: str | None = None) -> Vocabularies:
         return Vocabularies(None, None)
     sides = [folder / name for name in SIDES]
     if any(side.exists() for side in sides):
-        found = Vocabularies(*(_load(side) if side.exists() else None for side in sides))
+        vocabularies = Vocabularies(*(_load(side) if side.exists() else None for side in sides))
     else:
-        found = joint(_load(folder))
-    if digest is not None and found.digest != digest:
+        vocabularies = joint(_load(folder))
+    if digest is not None and vocabularies.digest != digest:
         raise UserError(
-            f"{folder} has the vocabulary of another run: its digest is {found.digest[:12]}, not "
-            f"{digest[:12]}"
+            f"{folder} has the vocabulary of another run: its digest is "
+            f"{vocabularies.digest[:12]}, not {digest[:12]}"
         )
-    return found
+    return vocabularies
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,10 +107,10 @@ class SavedVocabulary(VocabularyPart):
             UserError: there is none, it is damaged, or the run's sources are no text.
         """
         del texts
-        found = load_vocabularies(find_folder(self.folder)).source
-        if found is None:
+        vocabulary = load_vocabularies(find_folder(self.folder)).source
+        if vocabulary is None:
             raise UserError(f"{self.folder} is the vocabulary of a run whose sources are no text")
-        return found
+        return vocabulary
 
 
 def _load(folder: Path) -> Vocabulary:
@@ -124,7 +124,7 @@ def _load(folder: Path) -> Vocabulary:
         whole = vocabulary.digest == content["digest"]
     except FileNotFoundError as error:
         raise UserError(f"the vocabulary {error.filename} is missing") from error
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+    except (OSError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise UserError(f"the vocabulary {path} is damaged ({error})") from error
     if not whole:
         raise UserError(f"the vocabulary {path} was changed after it was written")

@@ -67,17 +67,17 @@ def pieces_of(word: str, known: Mapping[str, Any]) -> list[str]:
     """
     if len(word) > LONGEST:
         return [word]
-    found, start = [], 0
+    parts, start = [], 0
     while start < len(word):
         prefix = PREFIX if start else ""
         for stop in range(len(word), start, -1):
             if prefix + word[start:stop] in known:
-                found.append(prefix + word[start:stop])
+                parts.append(prefix + word[start:stop])
                 start = stop
                 break
         else:
             return [word]
-    return found
+    return parts
 
 
 @dataclass(frozen=True)
@@ -133,11 +133,7 @@ class WordPiece(VocabularyPart):
 
 
 def read_pieces(path: Path) -> list[str]:
-    """The pieces of a vocab.txt, in its order.
-
-    Raises:
-        UserError: a piece stands there twice, or a special symbol of BERT is missing.
-    """
+    """The pieces of a vocab.txt, in its order."""
     pieces = read_lines(path)
     if len(set(pieces)) < len(pieces):
         twice = next(piece for number, piece in enumerate(pieces) if piece in pieces[:number])

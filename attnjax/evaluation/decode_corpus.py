@@ -44,7 +44,7 @@ def answers(
         extra: how many more words than its source an answer may have.
     """
     params = jax.device_put(params)
-    found: list[list[int]] = [[] for _ in sources]
+    decoded: list[list[int]] = [[] for _ in sources]
     wide = jax.config.read("jax_enable_x64")
 
     def searched(batch: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -59,11 +59,11 @@ def answers(
         for indices, best in threads.map(searched, _batches(sources, batching, extra)):
             for index, tokens in zip(indices, best, strict=True):
                 if index >= 0:
-                    found[index] = tokens.tolist()
+                    decoded[index] = tokens.tolist()
     finally:
         # after Ctrl-C only the batches that are being decoded are waited for
         threads.shutdown(cancel_futures=True)
-    return found
+    return decoded
 
 
 def _batches(

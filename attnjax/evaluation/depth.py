@@ -35,8 +35,8 @@ def _depths(jaxpr: Any, given: Sequence[int]) -> list[int]:
         return 0 if isinstance(variable, Literal) else known.get(variable, 0)
 
     for equation in jaxpr.eqns:
-        found = _after(equation, [depth(variable) for variable in equation.invars])
-        known.update(zip(equation.outvars, found, strict=True))
+        outputs = _after(equation, [depth(variable) for variable in equation.invars])
+        known.update(zip(equation.outvars, outputs, strict=True))
     return [depth(variable) for variable in jaxpr.outvars]
 
 
@@ -67,9 +67,9 @@ def _scan(equation: Any, given: list[int]) -> list[int]:
     fixed = len(given) - carries - read
     carry, stacked = given[fixed : fixed + carries], []
     for _ in range(equation.params["length"]):
-        found = _depths(body, [*given[:fixed], *carry, *given[fixed + carries :]])
-        carry = found[:carries]
-        stacked = [*map(max, stacked or found[carries:], found[carries:])]
+        outputs = _depths(body, [*given[:fixed], *carry, *given[fixed + carries :]])
+        carry = outputs[:carries]
+        stacked = [*map(max, stacked or outputs[carries:], outputs[carries:])]
     return [*carry, *stacked]
 
 

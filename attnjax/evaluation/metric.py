@@ -59,11 +59,7 @@ class Metric(ABC):
 
 
 def check_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:
-    """Refuse texts that cannot be compared one by one.
-
-    Raises:
-        UserError: the counts differ (both are named), or there are no texts.
-    """
+    """Refuse texts that cannot be compared one by one."""
     if len(hypotheses) != len(references):
         raise UserError(
             "each reference needs one hypothesis; "
@@ -79,17 +75,13 @@ def check_metric(metric: Metric, reference: str) -> None:
     Args:
         metric: the metric, perhaps a user's own.
         reference: the right answer.
-
-    Raises:
-        UserError: the metric raises an error, its statistics are not numbers [2, C], or its value
-            is not a float.
     """
-    said = f"the metric {type(metric).__name__}, tried on a right answer and an empty one,"
+    trial = f"the metric {type(metric).__name__}, tried on a right answer and an empty one,"
     try:
         statistics: object = metric.statistics([reference, ""], [reference, reference])
-        found = type(statistics).__name__
+        kind = type(statistics).__name__
         if isinstance(statistics, np.ndarray):
-            found = f"{statistics.dtype} of shape {statistics.shape}"
+            kind = f"{statistics.dtype} of shape {statistics.shape}"
             if statistics.ndim == 2 and len(statistics) == 2 and statistics.dtype.kind in "biuf":
                 value: object = metric.value(statistics.sum(0))
                 if isinstance(value, float | int):
@@ -97,12 +89,12 @@ def check_metric(metric: Metric, reference: str) -> None:
                 raise UserError(f"must give a float as its value; got {type(value).__name__}")
         raise UserError(
             "must give an array of statistics with a row of numbers for each answer, [2, C]; "
-            f"got {found}"
+            f"got {kind}"
         )
     except UserError as error:
-        raise UserError(f"{said} {error}") from error
+        raise UserError(f"{trial} {error}") from error
     except Exception as error:
-        raise UserError(f"{said} fails: {type(error).__name__}: {first_line(error)}") from error
+        raise UserError(f"{trial} fails: {type(error).__name__}: {first_line(error)}") from error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,9 +130,9 @@ class Accuracy(Metric):
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
         rows = []
         for hypothesis, reference in zip(hypotheses, references, strict=True):
-            said, wanted = hypothesis.split(), reference.split()
-            right = sum(one == other for one, other in zip(said, wanted, strict=False))
-            rows.append((right, max(len(said), len(wanted))))
+            answer, wanted = hypothesis.split(), reference.split()
+            right = sum(word == other for word, other in zip(answer, wanted, strict=False))
+            rows.append((right, max(len(answer), len(wanted))))
         return np.asarray(rows, int)
 
     def value(self, totals: np.ndarray) -> float:
@@ -179,9 +171,9 @@ class ChrF(Metric):
         for hypothesis, reference in zip(hypotheses, references, strict=True):
             row: list[int] = []
             for length in range(1, self.order + 1):
-                said, wanted = _ngrams(hypothesis, length), _ngrams(reference, length)
-                counted = said.total() if wanted else 0
-                row += [counted, wanted.total(), (said & wanted).total()]
+                answer, wanted = _ngrams(hypothesis, length), _ngrams(reference, length)
+                counted = answer.total() if wanted else 0
+                row += [counted, wanted.total(), (answer & wanted).total()]
             rows.append(row)
         return np.asarray(rows, int)
 

@@ -96,29 +96,25 @@ def sentences(
 
 
 def read(folder: Path, own: Mapping[str, type] | None = None) -> Sentences | None:
-    """Read the statistics from a run's folder; None: the run decoded nothing.
-
-    Raises:
-        UserError: the file is damaged.
-    """
+    """Read the statistics from a run's folder; None: the run decoded nothing."""
     path = folder / FILE
     try:
         content = parse_json(path.read_text(encoding="utf-8"))
         metric, lengths = from_json(content["metric"], own), content["lengths"]
         if not isinstance(metric, Metric):
             raise ValueError(f"{metric!r} is not a metric")
-        found = Sentences(
+        sentences = Sentences(
             metric=metric,
             lengths=None if lengths is None else np.asarray(lengths, np.int64),
             statistics=np.asarray(content["statistics"]),
         )
-        statistics = found.statistics
+        statistics = sentences.statistics
         if statistics.ndim != 2 or statistics.dtype.kind not in "iuf":
             raise ValueError("its statistics are no rows of numbers")
-        if found.lengths is not None and found.lengths.shape != statistics.shape[:1]:
+        if sentences.lengths is not None and sentences.lengths.shape != statistics.shape[:1]:
             raise ValueError("it has another number of lengths than of sentences")
-        found.value()  # the metric takes as many statistics
-        return found
+        sentences.value()  # the metric takes as many statistics
+        return sentences
     except FileNotFoundError:
         return None
     except (KeyError, TypeError, ValueError, IndexError, ArithmeticError) as error:

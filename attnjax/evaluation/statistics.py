@@ -60,16 +60,13 @@ def bootstrap_variance(
         resamples: the number of samples.
         seed: the same seed draws the same samples.
 
-    Raises:
-        ValueError: there is no group, or a group has fewer than two sentences.
-
     Source: Efron & Tibshirani 1993, chapter 8 (groups: the two-sample problem); Koehn 2004.
     """
     from scipy.stats import bootstrap
 
     if not sizes or min(sizes) < 2:
         raise ValueError(f"every group needs at least two sentences; got sizes {list(sizes)}")
-    found = bootstrap(
+    result = bootstrap(
         [np.arange(size) for size in sizes],
         statistic,
         n_resamples=resamples,
@@ -77,7 +74,7 @@ def bootstrap_variance(
         method="percentile",
         rng=np.random.default_rng(seed),
     )
-    return float(found.standard_error) ** 2
+    return float(result.standard_error) ** 2
 
 
 def seeds_and_sentences_interval(

@@ -83,10 +83,10 @@ class Dictionary(Replacement):
     file: str
 
     def translations(self) -> Mapping[str, str]:
-        found: dict[str, str] = {}
+        translations: dict[str, str] = {}
         for example in read_tab_separated(find_file(self.file)):
-            found.setdefault(example.source, example.target)
-        return found
+            translations.setdefault(example.source, example.target)
+        return translations
 
 
 def replace_unknown(
@@ -113,10 +113,6 @@ def replace_unknown(
         vocabulary: the vocabulary of the answers.
         replacement: how an unknown word is replaced.
         batching: how many symbols a batch may have; more, if one sentence needs them.
-
-    Raises:
-        UserError: the model has no attention to the source.
-        ValueError: the numbers of a source's words and ids differ.
     """
     translations = replacement.translations()
     texts = [vocabulary.decode(answer) for answer in answers]
@@ -158,7 +154,7 @@ def replaced(
         weights: [>= T, >= S]; columns beyond the words belong to END and padding.
         translations: the translations of source words; a word that is absent is copied.
     """
-    found = []
+    output = []
     for symbol, piece, row in zip(answer, pieces, weights, strict=False):
         if symbol == END:
             break
@@ -168,8 +164,8 @@ def replaced(
         if symbol == UNKNOWN and row.size and row.max() > 0:
             word = words[int(row.argmax())]
             piece = translations.get(word, word)
-        found.append(piece)
-    return found
+        output.append(piece)
+    return output
 
 
 def _until_end(answer: Sequence[int]) -> list[int]:

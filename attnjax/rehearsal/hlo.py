@@ -78,11 +78,11 @@ class Instruction:
     @cached_property
     def calls(self) -> dict[str, tuple[str, ...]]:
         """The names of the computations that it calls, by the part that they play."""
-        found: dict[str, tuple[str, ...]] = {}
-        for part, several, one in CALLED.findall(self.text):
-            names = several.split(",") if several else [one]
-            found[part] = tuple(name.strip().lstrip("%") for name in names)
-        return found
+        callees: dict[str, tuple[str, ...]] = {}
+        for part, several, single in CALLED.findall(self.text):
+            names = several.split(",") if several else [single]
+            callees[part] = tuple(name.strip().lstrip("%") for name in names)
+        return callees
 
 
 @dataclass(frozen=True)
@@ -95,22 +95,22 @@ class Computation:
     @cached_property
     def root(self) -> Instruction:
         """The instruction that gives the computation's result."""
-        return next(one for one in self.instructions.values() if one.root)
+        return next(op for op in self.instructions.values() if op.root)
 
     @cached_property
     def parameters(self) -> list[Instruction]:
         """The parameters in their order."""
-        found = [one for one in self.instructions.values() if one.opcode == "parameter"]
-        return sorted(found, key=lambda one: int(re.findall(r"parameter\((\d+)\)", one.text)[0]))
+        parameters = [op for op in self.instructions.values() if op.opcode == "parameter"]
+        return sorted(parameters, key=lambda op: int(re.findall(r"parameter\((\d+)\)", op.text)[0]))
 
     @cached_property
     def readers(self) -> dict[str, list[Instruction]]:
         """The instructions that read each result."""
-        found: dict[str, list[Instruction]] = {name: [] for name in self.instructions}
-        for one in self.instructions.values():
-            for name in set(one.operands):
-                found.setdefault(name, []).append(one)
-        return found
+        readers: dict[str, list[Instruction]] = {name: [] for name in self.instructions}
+        for op in self.instructions.values():
+            for name in set(op.operands):
+                readers.setdefault(name, []).append(op)
+        return readers
 
 
 @dataclass(frozen=True)
@@ -134,19 +134,19 @@ class CompiledProgram:
     def _runs(
         self, computation: Computation, times: int
     ) -> Iterator[tuple[Computation, Instruction, int]]:
-        for one in computation.instructions.values():
-            if one.opcode == "while":
-                yield from self._runs(self.called(one, "body"), times * self.trips(one))
-            elif one.opcode == "conditional":
-                branches = [name for names in one.calls.values() for name in names]
+        for op in computation.instructions.values():
+            if op.opcode == "while":
+                yield from self._runs(self.called(op, "body"), times * self.trips(op))
+            elif op.opcode == "conditional":
+                branches = [name for names in op.calls.values() for name in names]
                 longest = max(branches, key=lambda name: len(self.computations[name].instructions))
                 yield from self._runs(self.computations[longest], times)
-            elif one.opcode == "call":
-                yield from self._runs(self.called(one, "to_apply"), times)
-            elif one.opcode == "async-start" and "calls" in one.calls:
-                yield from self._runs(self.called(one, "calls"), times)
+            elif op.opcode == "call":
+                yield from self._runs(self.called(op, "to_apply"), times)
+            elif op.opcode == "async-start" and "calls" in op.calls:
+                yield from self._runs(self.called(op, "calls"), times)
             else:
-                yield computation, one, times
+                yield computation, op, times
 
     def trips(self, loop: Instruction) -> int:
         """How often a loop runs: what XLA found, or else the number that its condition compares.
@@ -157,9 +157,9 @@ class CompiledProgram:
             return int(known[1])
         condition = self.called(loop, "condition")
         bounds = _integers(condition)
-        for one in condition.instructions.values():
-            if one.opcode == "fusion":
-                bounds += _integers(self.called(one, "calls"))
+        for op in condition.instructions.values():
+            if op.opcode == "fusion":
+                bounds += _integers(self.called(op, "calls"))
         return max(bounds, default=1)
 
 
@@ -168,13 +168,13 @@ def parse(text: str) -> CompiledProgram:
     computations: dict[str, Computation] = {}
     entry, current = "", dict[str, Instruction]()
     for line in text.splitlines():
-        if found := COMPUTATION.match(line):
+        if match := COMPUTATION.match(line):
             current = {}
-            computations[found[2]] = Computation(found[2], current)
-            entry = found[2] if found[1] else entry
-        elif found := INSTRUCTION.match(line):
-            one = _instruction(found[2], found[3], root=bool(found[1]))
-            current[one.name] = one
+            computations[match[2]] = Computation(match[2], current)
+            entry = match[2] if match[1] else entry
+        elif match := INSTRUCTION.match(line):
+            op = _instruction(match[2], match[3], root=bool(match[1]))
+            current[op.name] = op
     return CompiledProgram(computations, computations[entry])
 
 
@@ -203,6 +203,6 @@ def _closing(text: str, start: int) -> int:
 
 def _integers(computation: Computation) -> list[int]:
     """The integer constants of a computation."""
-    lines: Sequence[str] = [one.text for one in computation.instructions.values()]
-    found = [re.search(r"^[su]\d+\[\]\S* constant\((\d+)\)", line) for line in lines]
-    return [int(one[1]) for one in found if one]
+    lines: Sequence[str] = [op.text for op in computation.instructions.values()]
+    matches = [re.search(r"^[su]\d+\[\]\S* constant\((\d+)\)", line) for line in lines]
+    return [int(match[1]) for match in matches if match]

@@ -41,7 +41,7 @@ def _last_axis(place: Any, axes: int) -> int:
     """The last axis of the grid that a block's place depends on; -1: it is always the same."""
     depends = {variable: axis for axis, variable in enumerate(place.invars[:axes])}
     for equation in place.eqns:
-        found = [depends.get(x, -1) for x in equation.invars if not isinstance(x, Literal)]
-        depends.update(dict.fromkeys(equation.outvars, max(found, default=-1)))
+        places = [depends.get(x, -1) for x in equation.invars if not isinstance(x, Literal)]
+        depends.update(dict.fromkeys(equation.outvars, max(places, default=-1)))
     results = [depends.get(x, -1) for x in place.outvars if not isinstance(x, Literal)]
     return max(results, default=-1)

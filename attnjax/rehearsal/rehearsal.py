@@ -66,7 +66,7 @@ class Rehearsal:
         return {
             "arithmetic": self.flops / chip.flops(self.precision),
             "memory": self.traffic / chip.bandwidth,
-            "links": sum(self.link_seconds(one) for one in self.collectives),
+            "links": sum(self.link_seconds(collective) for collective in self.collectives),
         }
 
     @property
@@ -126,9 +126,9 @@ def _compile(lowered: Any, on: Topology) -> Any:
     except RuntimeError as error:
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise
-        said = next((line for line in str(error).splitlines() if "Used" in line), str(error))
+        reason = next((line for line in str(error).splitlines() if "Used" in line), str(error))
         raise UserError(
-            f"the step does not fit into the memory of a {on.chip.name}: {said.strip()[:200]}; "
+            f"the step does not fit into the memory of a {on.chip.name}: {reason.strip()[:200]}; "
             "take smaller batches (--training.batching.max_tokens) or more chips"
         ) from error
 
@@ -136,17 +136,17 @@ def _compile(lowered: Any, on: Topology) -> Any:
 @contextmanager
 def _sentences(log: logging.Logger) -> Iterator[dict[str, None]]:
     """The different sentences that are logged meanwhile, in their order."""
-    found: dict[str, None] = {}
+    sentences: dict[str, None] = {}
 
     class Collect(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            found.setdefault(record.getMessage())
+            sentences.setdefault(record.getMessage())
 
     handler, level = Collect(), log.level
     log.addHandler(handler)
     log.setLevel(logging.INFO)
     try:
-        yield found
+        yield sentences
     finally:
         log.setLevel(level)
         log.removeHandler(handler)

@@ -60,38 +60,38 @@ class Traffic:
         array in place it writes the update. What stays on the chip does not count, nor do kernels
         written in Pallas.
         """
-        return sum(times * self.moved(where, one) for where, one, times in self.program.runs())
+        return sum(times * self.moved(where, op) for where, op, times in self.program.runs())
 
     def collectives(self) -> list[Collective]:
         """The exchanges of a step, in their order."""
-        found = []
-        for where, one, times in self.program.runs():
-            kind = one.opcode.removesuffix("-start")
+        exchanges = []
+        for where, op, times in self.program.runs():
+            kind = op.opcode.removesuffix("-start")
             if kind in COLLECTIVES:
-                read = _size(_operands(where, one))
+                read = _size(_operands(where, op))
                 # the result of a start holds the operands, too
-                both = one.opcode != kind and len(one.arrays) > len(one.operands)
-                found.append(Collective(kind, times, max(read, _size(one.arrays) - read * both)))
-        return found
+                both = op.opcode != kind and len(op.arrays) > len(op.operands)
+                exchanges.append(Collective(kind, times, max(read, _size(op.arrays) - read * both)))
+        return exchanges
 
-    def moved(self, where: Computation, one: Instruction) -> int:
+    def moved(self, where: Computation, op: Instruction) -> int:
         """Bytes that an instruction of a computation moves when it runs once."""
-        if one.opcode in NO_TRAFFIC or one.opcode.endswith("-start"):
+        if op.opcode in NO_TRAFFIC or op.opcode.endswith("-start"):
             return 0
-        if any(target in one.text for target in NOT_COUNTED):
+        if any(target in op.text for target in NOT_COUNTED):
             return 0
-        operands = _operands(where, one)
-        if one.opcode.endswith("-done"):
+        operands = _operands(where, op)
+        if op.opcode.endswith("-done"):
             # what a transfer has written is as large as what it has read
-            sources = _operands(where, where.instructions[one.operands[0]])
-            return _size(one.arrays) * any(x.in_memory for x in sources) + _in_memory(one.arrays)
-        if one.opcode == "fusion":
-            return self._fusion(self.program.called(one, "calls"), operands, one.arrays)
-        if one.opcode in WRITES_PART:
-            return 2 * operands[WRITES_PART[one.opcode]].bytes * operands[0].in_memory
-        if one.opcode in READS_PART:
-            return _size(one.arrays) * operands[0].in_memory + _in_memory(one.arrays)
-        return _in_memory(operands) + _in_memory(one.arrays)
+            sources = _operands(where, where.instructions[op.operands[0]])
+            return _size(op.arrays) * any(x.in_memory for x in sources) + _in_memory(op.arrays)
+        if op.opcode == "fusion":
+            return self._fusion(self.program.called(op, "calls"), operands, op.arrays)
+        if op.opcode in WRITES_PART:
+            return 2 * operands[WRITES_PART[op.opcode]].bytes * operands[0].in_memory
+        if op.opcode in READS_PART:
+            return _size(op.arrays) * operands[0].in_memory + _in_memory(op.arrays)
+        return _in_memory(operands) + _in_memory(op.arrays)
 
     def _fusion(
         self, fused: Computation, operands: Sequence[Array], results: Sequence[Array]
@@ -105,9 +105,9 @@ class Traffic:
         written = (
             [fused.instructions[x] for x in root.operands] if root.opcode == "tuple" else [root]
         )
-        for one, array in zip(written, results, strict=True):
+        for op, array in zip(written, results, strict=True):
             if array.in_memory:
-                total += min(array.bytes, self._written(fused, one, array.bytes))
+                total += min(array.bytes, self._written(fused, op, array.bytes))
         return total
 
     def _read(self, fused: Computation, name: str, whole: int) -> int:
@@ -139,9 +139,9 @@ class Traffic:
         return whole
 
 
-def _operands(where: Computation, one: Instruction) -> list[Array]:
+def _operands(where: Computation, op: Instruction) -> list[Array]:
     """The arrays that an instruction reads."""
-    return [array for name in one.operands for array in where.instructions[name].arrays]
+    return [array for name in op.operands for array in where.instructions[name].arrays]
 
 
 def _size(arrays: Sequence[Array]) -> int:

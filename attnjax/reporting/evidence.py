@@ -27,7 +27,7 @@ def best(summary: Summary, key: MetricKey) -> set[str]:
 
     A variant whose test set no other variant has is left out: it cannot be compared.
     """
-    found: set[str] = set()
+    winners: set[str] = set()
     better = summary.better(key)
     sets: dict[str | None, dict[str, float]] = {}
     for row in summary.rows:
@@ -37,8 +37,8 @@ def best(summary: Summary, key: MetricKey) -> set[str]:
     for test_set, means in sets.items():
         if test_set is not None and len(means) > 1:
             top = max(means.values()) if better == "higher" else min(means.values())
-            found |= {variant for variant, mean in means.items() if mean == top}
-    return found
+            winners |= {variant for variant, mean in means.items() if mean == top}
+    return winners
 
 
 def verdict(claim: ClaimRow) -> str:
@@ -49,17 +49,17 @@ def verdict(claim: ClaimRow) -> str:
 
 def evidence(claim: ClaimRow) -> str:
     """The evidence of a verdict: the estimate, its interval, and the region that we set."""
-    found, ends = estimate(claim.estimate, claim.low, claim.high)
+    effect, ends = estimate(claim.estimate, claim.low, claim.high)
     spread = "counted" if claim.basis == "count" else f"95 % over {claim.basis}: {ends}"
-    return f"{found} ({spread}); wanted: {interval(*claim.region)}, set by us"
+    return f"{effect} ({spread}); wanted: {interval(*claim.region)}, set by us"
 
 
 def seeds(claim: ClaimRow) -> str:
     """The value of each seed, and the seed that lies far off the others."""
-    said = "by seed: " + ", ".join(f"{seed}: {number(value, 3)}" for seed, value in claim.seeds)
+    sentence = "by seed: " + ", ".join(f"{seed}: {number(value, 3)}" for seed, value in claim.seeds)
     if claim.far_off is not None:
-        said += f"; seed {claim.far_off} lies far off the others"
-    return f"{said}; undecided, because {claim.reason}" if claim.reason else said
+        sentence += f"; seed {claim.far_off} lies far off the others"
+    return f"{sentence}; undecided, because {claim.reason}" if claim.reason else sentence
 
 
 def origin(claim: ClaimRow) -> str:
@@ -69,23 +69,24 @@ def origin(claim: ClaimRow) -> str:
 
 def changed(change: Change, rows: tuple[Row, ...]) -> str:
     """One change in words: the field, both values, and the variants unless all have it."""
-    said = f"{change.path}: {change.run} (the file: {change.file})"
+    sentence = f"{change.path}: {change.run} (the file: {change.file})"
     everyone = {row.variant for row in rows} == set(change.variants)
-    return said if everyone else f"{said}, in {', '.join(change.variants)}"
+    return sentence if everyone else f"{sentence}, in {', '.join(change.variants)}"
 
 
 def tuned(tunings: Sequence[TuningRow]) -> str:
     """The tuned fields, and how their values were chosen."""
-    fields = dict.fromkeys(field for one in tunings for field in one.fields)
-    seeds = dict.fromkeys(str(one.seed) for one in tunings)
+    fields = dict.fromkeys(field for tuning in tunings for field in tuning.fields)
+    seeds = dict.fromkeys(str(tuning.seed) for tuning in tunings)
     return f"{', '.join(fields)}: tuned by the lowest validation loss, seed {', '.join(seeds)}"
 
 
 def losses(tuning: TuningRow) -> str:
     """The validation loss at each point of the grid, in words."""
-    said = {None: "not finished", math.inf: "diverged"}
+    state = {None: "not finished", math.inf: "diverged"}
     return ", ".join(
-        f"{values(one.values)}: {said.get(one.loss) or number(one.loss)}" for one in tuning.points
+        f"{values(point.values)}: {state.get(point.loss) or number(point.loss)}"
+        for point in tuning.points
     )
 
 

@@ -169,18 +169,18 @@ def attention(variant: str, picture: Picture) -> Markup:
 def mechanism(panel: Panel) -> Markup:
     """A panel with logarithmic axes: a dot for each seed, the claimed slope as a dotted line."""
     points, lines, claimed = [], [], []
-    for one in panel.series:
-        lines += [{"series": one.name, "place": x, "value": v} for x, v in one.means]
-        for place, column in zip(one.places, one.values, strict=True):
-            points += [{"series": one.name, "place": place, "value": v} for v in column]
-        if one.slope is not None:
-            (first, start), (last, _) = one.means[0], one.means[-1]
-            ends = [(first, start), (last, start * (last / first) ** one.slope)]
-            claimed += [{"series": one.name, "place": x, "value": v} for x, v in ends]
+    for line in panel.series:
+        lines += [{"series": line.name, "place": x, "value": v} for x, v in line.means]
+        for place, column in zip(line.places, line.values, strict=True):
+            points += [{"series": line.name, "place": place, "value": v} for v in column]
+        if line.slope is not None:
+            (first, start), (last, _) = line.means[0], line.means[-1]
+            ends = [(first, start), (last, start * (last / first) ** line.slope)]
+            claimed += [{"series": line.name, "place": x, "value": v} for x, v in ends]
     color, dash = told_apart(
-        [one.name for one in panel.series],
-        [COLORS[one.group % len(COLORS)] for one in panel.series],
-        [[1, 0] if one.moment == 0 else [6, 3] for one in panel.series],
+        [line.name for line in panel.series],
+        [COLORS[line.group % len(COLORS)] for line in panel.series],
+        [[1, 0] if line.moment == 0 else [6, 3] for line in panel.series],
     )
     places = sorted({point["place"] for point in lines})
     ticks = _ticks([point["value"] for point in points])

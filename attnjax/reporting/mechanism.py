@@ -67,14 +67,14 @@ def panels(summary: Summary) -> list[Panel]:
     keys: dict[str, list[MetricKey]] = defaultdict(list)
     for key in dict.fromkeys([*observed, *sorted(named, key=str)]):
         keys[key.name].append(key)
-    found = []
+    drawn = []
     for axis in dict.fromkeys(slope.axis for slope in claimed):
         slopes = {slope: regions for slope, regions in claimed.items() if slope.axis == axis}
         for name, moments in keys.items():
             series = _series(summary, slopes, moments)
             if series:
-                found.append(Panel(title=name.replace("_", " "), axis=axis, series=series))
-    return found
+                drawn.append(Panel(title=name.replace("_", " "), axis=axis, series=series))
+    return drawn
 
 
 def _series(

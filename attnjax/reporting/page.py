@@ -99,7 +99,7 @@ def _drawn(title: str, draw: Callable[[], Markup | None]) -> Figure:
 
 def _shown(figures: Sequence[Figure]) -> list[Figure]:
     """The figures that have a chart or a problem."""
-    return [one for one in figures if one.chart is not None or one.problem]
+    return [drawing for drawing in figures if drawing.chart is not None or drawing.problem]
 
 
 def _forest(claim: ClaimRow) -> Figure:
@@ -107,7 +107,7 @@ def _forest(claim: ClaimRow) -> Figure:
 
 
 def _seeds(summary: Summary) -> list[Figure]:
-    found = []
+    figures = []
     for key in summary.keys(judged=True):
         columns = {
             row.variant: column.values
@@ -115,8 +115,8 @@ def _seeds(summary: Summary) -> list[Figure]:
             if (column := row.column(key)) is not None
         }
         title = evidence.heading(summary, key)
-        found.append(_drawn(title, lambda key=key, c=columns: figure.seeds(str(key), c)))
-    return _shown(found)
+        figures.append(_drawn(title, lambda key=key, c=columns: figure.seeds(str(key), c)))
+    return _shown(figures)
 
 
 def _by_length(summary: Summary) -> list[Figure]:
@@ -145,8 +145,8 @@ def _learning(runs: Mapping[str, Sequence[Path]]) -> list[Figure]:
 
 def _attention(runs: Mapping[str, Sequence[Path]]) -> list[Figure]:
     def draw(name: str, own: Sequence[Path]) -> Markup | None:
-        found = picture(own)
-        return None if found is None else figure.attention(name, found)
+        weights = picture(own)
+        return None if weights is None else figure.attention(name, weights)
 
     return _shown(
         [_drawn(name, lambda name=name, own=own: draw(name, own)) for name, own in runs.items()]

@@ -51,11 +51,7 @@ def curve(runs: Sequence[Path], split: Literal["train", "valid"]) -> list[Point]
 
 
 def picture(runs: Sequence[Path]) -> Picture | None:
-    """The attention picture of the first sentence, from the first seed that has one.
-
-    Raises:
-        UserError: the file is damaged.
-    """
+    """The attention picture of the first sentence, from the first seed that has one."""
     for run in runs:
         path = run / "attention.json"
         if path.exists():
@@ -63,9 +59,9 @@ def picture(runs: Sequence[Path]) -> Picture | None:
                 pictures = from_json(parse_json(path.read_text(encoding="utf-8")))
             except ValueError as error:
                 raise UserError(f"{path} is damaged: {error}") from error
-            found = [one for one in pictures if isinstance(one, Picture)]
-            if found:
-                return found[0]
+            drawn = [item for item in pictures if isinstance(item, Picture)]
+            if drawn:
+                return drawn[0]
     return None
 
 

@@ -92,8 +92,8 @@ def _claims(claims: Sequence[ClaimRow]) -> Table:
 
 def _tunings(tunings: Sequence[TuningRow]) -> Table:
     drawn = _table("variant", "validation loss at each value", "chosen")
-    for one in tunings:
-        drawn.add_row(Text(one.variant), Text(losses(one)), Text(chosen(one)))
+    for tuning in tunings:
+        drawn.add_row(Text(tuning.variant), Text(losses(tuning)), Text(chosen(tuning)))
     return drawn
 
 
@@ -113,8 +113,8 @@ def _published(figures: Sequence[PublishedRow]) -> Table:
 
 def _left_out(left_out: Sequence[LeftOut]) -> Table:
     drawn = _table("left out", "because")
-    for one in left_out:
-        drawn.add_row(Text(one.text), Text(one.reason))
+    for claim in left_out:
+        drawn.add_row(Text(claim.text), Text(claim.reason))
     return drawn
 
 

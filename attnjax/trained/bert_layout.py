@@ -41,11 +41,7 @@ class BertConfig:
 
     @classmethod
     def read(cls, content: Mapping[str, Any], where: str) -> "BertConfig":
-        """The config of a JSON object; `where` is the file that errors name.
-
-        Raises:
-            UserError: a size is missing or impossible, or the model is not BERT.
-        """
+        """The config of a JSON object; `where` is the file that errors name."""
         for name, wanted in ONLY.items():
             if content.get(name, wanted) != wanted:
                 raise UserError(f"{where} must have {name} {wanted!r}; got {content[name]!r}")
@@ -88,20 +84,16 @@ class Layout:
         self.arrays, self.where = arrays, where
 
     def array(self, name: str, *shape: int) -> np.ndarray:
-        """The array of a name, in float32 or wider.
-
-        Raises:
-            UserError: it is missing, or has another shape.
-        """
+        """The array of a name, in float32 or wider."""
         if name not in self.arrays:
             raise UserError(f"{self.where} is not in BERT's layout: it has no array {name}")
-        found = self.arrays[name]
-        if found.shape != shape:
+        array = self.arrays[name]
+        if array.shape != shape:
             raise UserError(
                 f"{name} must have the shape {list(shape)} by config.json; in {self.where} it has "
-                f"{list(found.shape)}"
+                f"{list(array.shape)}"
             )
-        return found.astype(np.promote_types(found.dtype, np.float32))
+        return array.astype(np.promote_types(array.dtype, np.float32))
 
     def linear(self, name: str, inputs: int, outputs: int) -> dict[str, np.ndarray]:
         """A linear map; its matrix is [out, in] in the layout, [in, out] here."""
@@ -164,10 +156,10 @@ def _layer(layout: Layout, config: BertConfig, name: str) -> dict[str, Any]:
     width, heads, hidden = config.hidden_size, config.num_attention_heads, config.intermediate_size
 
     def projection(of: str) -> dict[str, np.ndarray]:
-        found = layout.linear(f"{name}.attention.self.{of}", width, width)
+        linear = layout.linear(f"{name}.attention.self.{of}", width, width)
         return {
-            "kernel": found["kernel"].reshape(width, heads, -1),
-            "bias": found["bias"].reshape(heads, -1),
+            "kernel": linear["kernel"].reshape(width, heads, -1),
+            "bias": linear["bias"].reshape(heads, -1),
         }
 
     out = layout.linear(f"{name}.attention.output.dense", width, width)

@@ -39,9 +39,6 @@ def listed(folder: Path) -> list[ListedCheckpoint]:
     """The checkpoints of the run in a folder, the earliest first; nothing is changed.
 
     Every file is read, and compared with the digest that was written when it was saved.
-
-    Raises:
-        UserError: the folder is not that of a run, or it has no checkpoints.
     """
     training = from_json(read(folder).settings["training"])
     if not isinstance(training, Training):

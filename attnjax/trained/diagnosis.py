@@ -101,11 +101,11 @@ def _outputs(state: State, batch: Batch, recipe: Recipe) -> Mapping[str, Kinds]:
     """What the output of each module has, in the order of the computation."""
     names: list[str] = []
     calls = Counter[str]()
-    found: dict[int, Kinds] = {}
+    kinds: dict[int, Kinds] = {}
 
     def note(number: int, infinite: Any, none: Any) -> None:
-        before = found.get(number, (False, False))
-        found[number] = before[0] or bool(np.any(infinite)), before[1] or bool(np.any(none))
+        before = kinds.get(number, (False, False))
+        kinds[number] = before[0] or bool(np.any(infinite)), before[1] or bool(np.any(none))
 
     def watch(name: str, arrays: Sequence[jax.Array]) -> None:
         infinite = jnp.stack([jnp.isinf(array).any() for array in arrays]).any()
@@ -119,7 +119,7 @@ def _outputs(state: State, batch: Batch, recipe: Recipe) -> Mapping[str, Kinds]:
         totals = jax.jit(lambda state, batch: _totals(state.params, state, batch, recipe))
         jax.block_until_ready(totals(state, batch))
     jax.effects_barrier()
-    return {names[number]: found[number] for number in sorted(found)}
+    return {names[number]: kinds[number] for number in sorted(kinds)}
 
 
 def _not_finite(tree: Any) -> tuple[str, ...]:

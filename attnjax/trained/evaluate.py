@@ -151,11 +151,7 @@ def overridden(trained: Trained, overrides: Sequence[Override]) -> Trained:
 
 
 def _metric(trained: Trained) -> Metric:
-    """The metric of a run's answers.
-
-    Raises:
-        UserError: the run decodes nothing.
-    """
+    """The metric of a run's answers."""
     metric = trained.experiment.metric
     if metric is None:
         raise UserError(
@@ -167,22 +163,18 @@ def _metric(trained: Trained) -> Metric:
 def _encoded(
     trained: Trained, lines: Iterable[tuple[int, str]], origin: str, max_symbols: int
 ) -> list[list[int]]:
-    """Encode numbered lines.
-
-    Raises:
-        UserError: a line is too long for the model or the limit; the first one is named.
-    """
+    """Encode numbered lines."""
     vocabulary, task = trained.text("source"), trained.experiment.task
     limit = trained.experiment.model.max_length("source")
     encoded = []
     for number, line in lines:
         ids = task.ids(line, vocabulary)
-        said = f"line {number} of {origin} has {len(ids):,} symbols (END counted)"
+        sentence = f"line {number} of {origin} has {len(ids):,} symbols (END counted)"
         if limit is not None and len(ids) > limit.words:
-            raise UserError(f"{said}; the model takes at most {limit.words:,} ({limit.path})")
+            raise UserError(f"{sentence}; the model takes at most {limit.words:,} ({limit.path})")
         if len(ids) > max_symbols:
             raise UserError(
-                f"{said}; at most {max_symbols:,} are answered: --max-symbols raises the limit"
+                f"{sentence}; at most {max_symbols:,} are answered: --max-symbols raises the limit"
             )
         encoded.append(ids)
     return encoded
@@ -222,9 +214,9 @@ def _measured(trained: Trained, split: str, corpus: Corpus) -> Evaluation:
     )
     for measure in experiment.measures:
         measure.check(experiment.model, corpus)
-        for one in measure.after_training(inputs):
-            whole = one.key == MetricKey(one.key.name)
-            metrics[one.key.name if whole else str(one.key)] = one.value
+        for measurement in measure.after_training(inputs):
+            whole = measurement.key == MetricKey(measurement.key.name)
+            metrics[measurement.key.name if whole else str(measurement.key)] = measurement.value
     return Evaluation(on=split, sentences=len(splits[SPLIT]), metrics=metrics, details={})
 
 
@@ -237,16 +229,12 @@ def _answers(
 ) -> list[str]:
     """The answers to sources, as text."""
     experiment = replace(trained.experiment, search=_search(trained.experiment.search, beam))
-    found = experiment.answers(trained.params, sources, extra=extra)
-    return experiment.texts(trained.params, trained.vocabularies, written, sources, found)
+    answers = experiment.answers(trained.params, sources, extra=extra)
+    return experiment.texts(trained.params, trained.vocabularies, written, sources, answers)
 
 
 def _search(own: Search, beam: int | None) -> Search:
-    """The run's own search, or one with a beam of this size.
-
-    Raises:
-        UserError: the run answers with labels, or `beam` is not a positive number.
-    """
+    """The run's own search, or one with a beam of this size."""
     if beam is None:
         return own
     if isinstance(own, Label):

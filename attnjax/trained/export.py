@@ -1,191 +1,163 @@
-"""A trained run as one file: safetensors with everything else of the run in its metadata.
+"""A trained run as a folder that any program can read.
 
-The arrays have the names of the parameters ("encoder.layers_0.feed_forward.out.kernel"). The
-metadata are texts:
-
-    format       "attnjax"
-    config       the run's config.json: experiment, variant, seed, every setting
-    experiment   the text of the run's experiment.py
-    vocabulary   a JSON object: the files of the run's vocabulary, by name, in base64
-    step         the number of updates
-    parameters   the SHA-256 of the parameters and their names
-    digest       the SHA-256 of all other texts; exports of earlier versions have none
+model.safetensors  the parameters by their paths ("encoder.layers_0.feed_forward.out.kernel")
+config.json        experiment, variant, seed, every setting
+experiment.py      the experiment file
+vocabulary/        of both sides
+export.json        the number of updates and the digests of the other files
 """
 
-import base64
-import json
+import shutil
 from collections.abc import Mapping
-from hashlib import sha256
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from annotated_types import Interval
 from safetensors.numpy import save
 
-from attnjax.config.record import folder_name
+from attnjax.config.record import folder_name, read_record
 from attnjax.config.serialize import own_names
-from attnjax.data.vocabularies import SIDES, load_vocabularies
+from attnjax.data.vocabularies import load_vocabularies
 from attnjax.errors import UserError
-from attnjax.files import write_atomically
+from attnjax.files import new_folder
 from attnjax.nn.paths import flat, unflat
-from attnjax.runs.initial_parameters import params_digest
+from attnjax.runs.json_files import file_digest, read_sealed, write_sealed
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read
 from attnjax.runs.result import result_params
 from attnjax.runs.run_folder import VOCABULARY
-from attnjax.trained.imports import write_imported
+from attnjax.trained.imports import ARRAYS, read_arrays, write_imported
+from attnjax.trained.single_file import unpacked
 from attnjax.trained.trained_run import read_experiment
 from attnjax.training.checkpoints.checkpoint import average, latest_step
 
-FORMAT = "attnjax"
-TEXTS = {"format", "config", "experiment", "vocabulary", "step", "parameters"}
-"""The metadata beside the digest."""
-
-DIGEST = "digest"
+RECORD = "export.json"
 
 
-def export(folder: Path, file: Path, *, last: int | None = None) -> int:
-    """Write a trained run into a file; returns the number of parameters.
+@dataclass(frozen=True, kw_only=True)
+class ExportRecord:
+    """The content of export.json.
+
+    Attributes:
+        step: the number of updates.
+        files: the digests of the other files, by their paths in the folder.
+    """
+
+    step: Annotated[int, Interval(ge=0, lt=2**31)]
+    files: Mapping[str, str]
+
+
+def export(run: Path, folder: Path, *, last: int | None = None) -> int:
+    """Write a trained run into a new folder; returns the number of parameters.
 
     Args:
-        folder: the run's folder.
-        file: the file to be written, which must not be there.
+        run: the run's folder.
+        folder: the folder to be written, which must not be there.
         last: the number of last epochs whose parameters are averaged; None: the parameters of the
             run's result.
 
     Raises:
-        UserError: the run is not trained yet, is damaged, or the file is there already.
+        UserError: the run is not trained yet, is damaged, or the folder is there already.
     """
-    found = read(folder)
-    if file.exists():
-        raise UserError(f"{file} is there already: choose another file")
-    params = result_params(folder, found) if last is None else average(folder, last)
-    load_vocabularies(folder / VOCABULARY, found.vocabulary)  # refuses a damaged one
-    words = (path for path in sorted((folder / VOCABULARY).rglob("*")) if path.is_file())
-    texts = {
-        "format": FORMAT,
-        "config": (folder / CONFIG).read_text(encoding="utf-8"),
-        "experiment": (folder / EXPERIMENT).read_text(encoding="utf-8"),
-        "vocabulary": json.dumps(
-            {
-                path.relative_to(folder / VOCABULARY).as_posix(): base64.b64encode(
-                    path.read_bytes()
-                ).decode()
-                for path in words
-            }
-        ),
-        "step": str(latest_step(folder)),
-        "parameters": params_digest(params),
-    }
+    manifest = read(run)
+    if folder.exists():
+        raise UserError(f"{folder} is there already: choose another folder")
+    params = result_params(run, manifest) if last is None else average(run, last)
+    vocabularies = load_vocabularies(run / VOCABULARY, manifest.vocabulary)
     arrays = flat(jax.tree.map(np.ascontiguousarray, params))
     try:
-        # not `save_file`, which keeps the file from everybody but its owner
-        write_atomically(file, save(arrays, with_digest(texts)))
+        with new_folder(folder) as beside:
+            for name in (CONFIG, EXPERIMENT):
+                shutil.copyfile(run / name, beside / name)
+            vocabularies.save(beside / VOCABULARY)
+            # not `save_file`, which keeps the file from everybody but its owner
+            (beside / ARRAYS).write_bytes(save(arrays))
+            write_record(beside, latest_step(run))
     except OSError as error:
-        raise UserError(f"{file} cannot be written: {error}") from error
+        raise UserError(f"{folder} cannot be written: {error}") from error
     return sum(array.size for array in arrays.values())
 
 
-def import_export(file: Path, runs: Path) -> Path:
-    """Make a run's folder of a file that `export` wrote; returns the folder.
+def write_record(folder: Path, step: int) -> None:
+    """Write export.json, once the other files are written."""
+    write_sealed(folder / RECORD, asdict(ExportRecord(step=step, files=_digests(folder))))
 
-    Nothing of the file is executed. The run is finished, and has no metrics.
+
+def import_export(source: Path, runs: Path) -> Path:
+    """Make a run's folder of an export; returns the run's folder.
+
+    Nothing of the export is executed. The run is finished, and has no metrics.
 
     Args:
-        file: the file.
+        source: the folder that `export` wrote, or the file that an earlier version wrote.
         runs: the folder of all runs.
 
     Raises:
-        UserError: the file is missing, damaged or no export of attnjax, or the run is there
-            already.
+        UserError: the export is missing, damaged or none of attnjax, or the run is there already.
     """
-    texts, arrays = _read(file)
-    runs.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=runs, prefix=".import-") as made:
-        run = Path(made) / "run"
-        _write_files(run, texts, file)
-        found = read(run)
-        load_vocabularies(run / VOCABULARY, found.vocabulary)
-        if not own_names(found.settings):
-            read_experiment(run, found)  # refuses settings of nothing
-        params, step = _params(arrays, file), texts["step"]
-        if params_digest(params) != texts["parameters"]:
-            raise UserError(f"{file} is damaged: its parameters are not those that were exported")
-        if not (step.isascii() and step.isdigit() and len(step) < 10):
-            raise UserError(f"{file} is damaged: its step must be a whole number; got {step!r}")
-        target = _place(runs, found)
-        write_imported(run, params, variant=found.variant, seed=found.seed, step=int(step))
-        target.parent.mkdir(parents=True, exist_ok=True)
-        run.rename(target)
-    return target
+    if source.is_file():
+        with unpacked(source) as (folder, step):
+            write_record(folder, step)
+            return import_export(folder, runs)
+    record, manifest = _whole_record(source), read(source)
+    vocabularies = load_vocabularies(source / VOCABULARY, manifest.vocabulary)
+    if not own_names(manifest.settings):
+        read_experiment(source, manifest)  # refuses settings of nothing
+    params = _params(source / ARRAYS)
+    run = _place(runs, manifest)
+    run.parent.mkdir(parents=True, exist_ok=True)
+    with new_folder(run) as beside:
+        for name in (CONFIG, EXPERIMENT):
+            shutil.copyfile(source / name, beside / name)
+        vocabularies.save(beside / VOCABULARY)
+        write_imported(
+            beside, params, variant=manifest.variant, seed=manifest.seed, step=record.step
+        )
+    return run
 
 
-def _read(file: Path) -> tuple[Mapping[str, str], dict[str, np.ndarray]]:
-    """The texts and the arrays of a file."""
-    if not file.is_file():
-        raise UserError(f"there is no file {file}")
-    try:
-        with safe_open(file, framework="numpy") as opened:
-            texts = opened.metadata() or {}
-            arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, TypeError, KeyError) as error:
-        raise UserError(f"{file} is no file of safetensors that can be read: {error}") from error
-    if texts.get("format") != FORMAT or texts.keys() - {DIGEST} != TEXTS:
-        raise UserError(f"{file} is no export of attnjax: `attnjax checkpoints` writes such files")
-    if texts.get(DIGEST) not in (None, with_digest(texts)[DIGEST]):
-        raise UserError(f"{file} is damaged: its texts are not those that were exported")
-    return texts, arrays
+def _whole_record(folder: Path) -> ExportRecord:
+    """The record of an export whose files are as they were exported."""
+    path = folder / RECORD
+    if not path.is_file():
+        raise UserError(
+            f"{folder} is no export of attnjax: it has no {RECORD}; `attnjax checkpoints RUN "
+            "--export FOLDER` writes exports"
+        )
+    record = read_record(read_sealed(path), ExportRecord, path)
+    digests = _digests(folder)
+    for name in sorted({*record.files, *digests, CONFIG, EXPERIMENT, ARRAYS}):
+        if name not in digests or digests[name] != record.files.get(name):
+            raise UserError(f"{folder} is damaged: {name!r} is not as it was exported")
+    return record
 
 
-def with_digest(texts: Mapping[str, str]) -> dict[str, str]:
-    """The texts of an export with the digest of all of them."""
-    others = {name: text for name, text in sorted(texts.items()) if name != DIGEST}
-    return others | {DIGEST: sha256(json.dumps(others).encode()).hexdigest()}
+def _digests(folder: Path) -> dict[str, str]:
+    """The digests of an export's files, by their paths in the folder."""
+    paths = [folder / name for name in (CONFIG, EXPERIMENT, ARRAYS)]
+    paths += sorted((folder / VOCABULARY).rglob("*"))
+    return {
+        path.relative_to(folder).as_posix(): file_digest(path) for path in paths if path.is_file()
+    }
 
 
-def _params(arrays: Mapping[str, np.ndarray], file: Path) -> Any:
-    """The tree of parameters whose paths are the arrays' names."""
+def _params(file: Path) -> Any:
+    """The tree of parameters whose paths are the names of a file's arrays."""
+    arrays = read_arrays(file)
     for name in arrays:
         above = name.split(".")[:-1]
         inside_another = any(".".join(above[: n + 1]) in arrays for n in range(len(above)))
         if inside_another or not all(map(folder_name, name.split("."))):
             raise UserError(f"{file} is damaged: {name!r} is the path of no parameter")
-    return unflat(dict(arrays))
+    return unflat(arrays)
 
 
-def _write_files(run: Path, texts: Mapping[str, str], file: Path) -> None:
-    """Write the files of a run but its checkpoint and result."""
-    (run / VOCABULARY).mkdir(parents=True)
-    (run / CONFIG).write_text(texts["config"], encoding="utf-8")
-    (run / EXPERIMENT).write_text(texts["experiment"], encoding="utf-8")
-    try:
-        words = json.loads(texts["vocabulary"])
-        for name, content in words.items():
-            path = run / VOCABULARY / _below(name)
-            path.parent.mkdir(exist_ok=True)
-            path.write_bytes(base64.b64decode(content, validate=True))
-    except (ValueError, AttributeError, TypeError) as error:
-        raise UserError(f"{file} is damaged: its vocabulary cannot be read ({error})") from error
-
-
-def _place(runs: Path, found: Manifest) -> Path:
+def _place(runs: Path, manifest: Manifest) -> Path:
     """The folder of the run, which must be free."""
-    setting = "" if found.setting is None else f"-{found.setting}"
-    folder = runs / f"{found.experiment}{setting}" / found.variant / f"seed-{found.seed}"
+    setting = "" if manifest.setting is None else f"-{manifest.setting}"
+    folder = runs / f"{manifest.experiment}{setting}" / manifest.variant / f"seed-{manifest.seed}"
     if folder.exists():
         raise UserError(f"{folder} is there already: choose another --runs")
     return folder
-
-
-def _below(name: str) -> str:
-    """The path of a file of a vocabulary, or of the vocabulary of a side.
-
-    Raises:
-        ValueError: it is another path.
-    """
-    side, slash, own = name.rpartition("/")
-    if (slash and side not in SIDES) or own in SIDES or not folder_name(own):
-        raise ValueError(f"{name!r} is no path below the run's folder")
-    return name

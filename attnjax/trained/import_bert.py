@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from attnjax.config.serialize import parse_json
 from attnjax.data.corpora.sentences import PairLabels, SentencePairs
 from attnjax.data.vocabularies import Vocabularies
@@ -17,11 +15,11 @@ from attnjax.runs.lease import leased
 from attnjax.runs.manifest import EXPERIMENT, manifest
 from attnjax.runs.run_folder import RESULT, claim_folder
 from attnjax.trained.bert_layout import BertConfig, Layout, parameters_of
-from attnjax.trained.imports import write_imported
+from attnjax.trained.imports import ARRAYS, read_arrays, write_imported
 from attnjax.training.objectives.masked_language_model import MaskedLanguageModel
 
-CONFIG, WORDS, ARRAYS = "config.json", "vocab.txt", "model.safetensors"
-"""The files of the layout."""
+CONFIG, WORDS = "config.json", "vocab.txt"
+"""The files of the layout beside the arrays."""
 
 TOKENIZER = "tokenizer_config.json"
 """A file of the layout that may be missing; it says whether texts are lowered."""
@@ -75,7 +73,7 @@ def import_bert(folder: Path, runs: Path) -> Path:
             f"{folder / WORDS} has {len(pieces):,} lines; vocab_size in {folder / CONFIG} is "
             f"{config.vocab_size:,}"
         )
-    arrays = _arrays(folder / ARRAYS)
+    arrays = read_arrays(folder / ARRAYS)
     params = parameters_of(Layout(arrays, str(folder / ARRAYS)), config, order_of(pieces))
     name = "".join(letter if letter.isalnum() or letter in "_-+" else "_" for letter in folder.name)
     run = runs / name / VARIANT / "seed-0"
@@ -112,16 +110,3 @@ def _json(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise UserError(f"{path} must hold a JSON object; it holds something else")
     return content
-
-
-def _arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    if not path.is_file():
-        raise UserError(f"a BERT's {path.name} was wanted; there is no file {path}")
-    try:
-        return load_file(path)
-    except (SafetensorError, OSError, TypeError, KeyError) as error:
-        raise UserError(f"{path} is no file of safetensors that can be read: {error}") from error

@@ -7,7 +7,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
 
+from attnjax.errors import UserError
 from attnjax.nn.parameter_kinds import number_trained
 from attnjax.runs.run_folder import write_result
 from attnjax.runs.versions import device, versions
@@ -15,6 +19,19 @@ from attnjax.training.checkpoints.checkpoint import Checkpoints
 from attnjax.training.checkpoints.run_progress import RunProgress
 from attnjax.training.checkpoints.snapshot import Snapshot
 from attnjax.training.step import State
+
+ARRAYS = "model.safetensors"
+"""The file of a model's arrays."""
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a safetensors file, by their names."""
+    if not path.is_file():
+        raise UserError(f"{path.name} was wanted; there is no file {path}")
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError, TypeError, KeyError) as error:
+        raise UserError(f"{path} is no file of safetensors that can be read: {error}") from error
 
 
 def write_imported(run: Path, params: Any, *, variant: str, seed: int, step: int = 1) -> None:

@@ -57,16 +57,16 @@ def open_trained(folder: Path, *, trust: bool = False) -> Trained:
     Raises:
         UserError: as `begun`; or the run is not trained yet.
     """
-    found, experiment, vocabularies = begun(folder, trust=trust)
+    manifest, experiment, vocabularies = begun(folder, trust=trust)
     done = read_result(folder)
     for damage in damaged_files(folder, done) if done else ():
         warn(damage)
     return Trained(
         folder=folder,
-        manifest=found,
+        manifest=manifest,
         experiment=experiment.with_vocabularies(vocabularies),
         vocabularies=vocabularies,
-        params=result_params(folder, found),
+        params=result_params(folder, manifest),
         finished=done is not None,
     )
 
@@ -84,30 +84,27 @@ def begun(folder: Path, *, trust: bool = False) -> tuple[Manifest, Experiment, V
         UserError: the folder is not that of a run, is damaged, or has another run's vocabulary; or
             experiment.py is somebody else's and `trust` is False.
     """
-    found = read(folder)
+    manifest = read(folder)
     own: Mapping[str, type] = {}
-    if own_names(found.settings):
-        own = load_copy(folder, found, trust=trust).own
+    if own_names(manifest.settings):
+        own = load_copy(folder, manifest, trust=trust).own
     else:
-        warn_of_text(folder, found)
-    experiment = read_experiment(folder, found, own)
-    return found, experiment, load_vocabularies(folder / VOCABULARY, found.vocabulary)
+        warn_of_text(folder, manifest)
+    experiment = read_experiment(folder, manifest, own)
+    return manifest, experiment, load_vocabularies(folder / VOCABULARY, manifest.vocabulary)
 
 
 def read_experiment(
-    folder: Path, found: Manifest, own: Mapping[str, type] | None = None
+    folder: Path, manifest: Manifest, own: Mapping[str, type] | None = None
 ) -> Experiment:
     """The experiment of a run's manifest.
 
     Args:
         folder: the run's folder.
-        found: its manifest.
+        manifest: its manifest.
         own: the dataclasses of the experiment file, by name.
-
-    Raises:
-        UserError: the manifest's settings are those of no experiment.
     """
-    experiment = from_json(found.settings, own)
+    experiment = from_json(manifest.settings, own)
     if not isinstance(experiment, Experiment):
         raise UserError(f"{folder / CONFIG} is damaged: its settings are no Experiment")
     return experiment

@@ -30,7 +30,7 @@ def submit(wanted: Wanted, *, site: Site = None, dry_run: DryRun = False, yes: Y
     plan = wanted.sweep(loaded)
     left = launched(plan)
     logs = plan.folder / queue.FOLDER
-    file = copy_for(loaded.text, loaded.name, logs)
+    file = copy_for(loaded, logs)
     words = wanted.words(file, plan.above)
     shown = cluster.without_secrets() if dry_run else cluster
     arrays = [
@@ -48,7 +48,7 @@ def submit(wanted: Wanted, *, site: Site = None, dry_run: DryRun = False, yes: Y
     queue.refuse_queued(plan.folder, left)
     say(price)
     consent(f"Submit {len(left)} runs of {plan.folder.name}?", yes=yes)
-    ship(loaded.text, file)
+    ship(loaded, file)
     patch = changes()
     for run in left:
         record(patch, run.folders)
@@ -109,9 +109,7 @@ def retry(folder: Folder, *, dry_run: DryRun = False, yes: Yes = False) -> int:
 def program(words: Sequence[str]) -> int:
     """Run a command; returns the exit code."""
     description = "An experiment's runs as a SLURM job array."
-    return run_program(
-        "python -m launch.slurm", description, (submit, status, cancel, retry), words
-    )
+    return run_program("launch.slurm", description, words, submit, status, cancel, retry)
 
 
 if __name__ == "__main__":

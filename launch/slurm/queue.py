@@ -1,6 +1,5 @@
 """Submitted arrays: what SLURM has of them, and what their runs have come to."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -8,13 +7,15 @@ from typing import Annotated
 
 from annotated_types import Predicate
 
+from attnjax.config.record import read_record
+from attnjax.config.serialize import parse_json
 from attnjax.errors import UserError
 from attnjax.runs import failures
+from attnjax.runs.json_files import write_json
 from attnjax.runs.run_folder import RESULT
 from attnjax.runs.trust import sign, signed
 from launch.plan import LaunchedRun
 from launch.programs import call
-from launch.site import from_keys
 
 FOLDER = "slurm"
 """The folder of records and outputs, in an experiment's folder."""
@@ -41,24 +42,17 @@ class Submission:
 
     @classmethod
     def read(cls, path: Path) -> "Submission":
-        """Read a record.
-
-        Raises:
-            UserError: the file is no record.
-        """
+        """Read a record."""
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
+            content = parse_json(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
             raise UserError(f"the record {path} cannot be read: {error}") from error
-        if not isinstance(content, dict):
-            raise UserError(f"{path}: wanted an object; got {type(content).__name__}")
-        return from_keys(content, cls, path)
+        return read_record(content, cls, path)
 
     def write(self, experiment: Path) -> None:
         """Sign the record, and keep it in the experiment's folder."""
         content = asdict(self) | {"signature": sign(*self.words)}
-        path = experiment / FOLDER / f"{self.job}.json"
-        path.write_text(json.dumps(content, indent=2), encoding="utf-8")
+        write_json(experiment / FOLDER / f"{self.job}.json", content)
 
     @property
     def own(self) -> bool:
@@ -89,11 +83,7 @@ class TaskState:
 
 
 def submissions(experiment: Path) -> list[Submission]:
-    """The arrays of an experiment, oldest first.
-
-    Raises:
-        UserError: nothing was submitted, or a file is no record.
-    """
+    """The arrays of an experiment, oldest first."""
     records = [Submission.read(path) for path in (experiment / FOLDER).glob("*.json")]
     if not records:
         raise UserError(f"no runs of {experiment} were submitted to SLURM")
@@ -122,11 +112,7 @@ def states(experiment: Path, *, own: bool = False) -> Iterator[TaskState]:
 
 
 def refuse_queued(experiment: Path, jobs: Sequence[LaunchedRun]) -> None:
-    """Refuse runs that are in the queue already.
-
-    Raises:
-        UserError: the first such run, and its task.
-    """
+    """Refuse runs that are in the queue already."""
     if not list((experiment / FOLDER).glob("*.json")):
         return
     wanted = {str(folder.relative_to(experiment)) for job in jobs for folder in job.folders}

@@ -61,12 +61,7 @@ class SlurmSite:
     currency: str = "USD"
 
     def __post_init__(self) -> None:
-        """Refuse what no job can have.
-
-        Raises:
-            UserError: the GPUs, the processes or the time cannot be had, or a value has a control
-                character.
-        """
+        """Refuse what no job can have."""
         for key, value in vars(self).items():
             if CONTROL.search("".join(value) if isinstance(value, tuple) else str(value)):
                 raise UserError(f"{key}: wanted no line break or other control character")

@@ -3,14 +3,16 @@
 import pytest
 
 from attnjax.errors import UserError
-from launch.programs import INSTALL, call, need
+from launch.programs import SKY, SLURM, call, need
 
 
-@pytest.mark.parametrize("program", INSTALL)
-def test_a_missing_program_is_named_with_where_to_get_it(nothing_installed, program):
+@pytest.mark.parametrize(
+    "program, hint", [("sbatch", SLURM), ("squeue", SLURM), ("scancel", SLURM), ("sky", SKY)]
+)
+def test_a_missing_program_is_named_with_where_to_get_it(nothing_installed, program, hint):
     with pytest.raises(UserError) as caught:
         need(program)
-    assert str(caught.value) == f"the program {program} is not on this machine: {INSTALL[program]}"
+    assert str(caught.value) == f"the program {program} is not on this machine: {hint}"
 
 
 def test_words_and_standard_input_arrive_as_they_are(recorder):

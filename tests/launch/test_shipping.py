@@ -1,10 +1,12 @@
 """The experiment file and the changes of the checkout that go with a job."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from attnjax.experiment.load import ExperimentFile, load
 from launch.shipping import CHANGES, FOLDERS, METADATA, changes, copy_for, record, ship, ship_code
 
 
@@ -87,9 +89,75 @@ def test_a_folder_without_git_has_no_record(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_a_record_replaces_a_link_and_does_not_follow_it(tmp_path):
+    """A folder of runs may be somebody else's."""
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    run, copy = tmp_path / "run", tmp_path / "copies" / "tiny.py"
+    for link in (run / CHANGES, copy):
+        link.parent.mkdir()
+        link.symlink_to(precious)
+    record("commit 1\n", [run])
+    ship(experiment(tmp_path / "mine"), copy)
+    assert precious.read_text() == "mine"
+    assert (run / CHANGES).read_text() == "commit 1\n"
+    assert copy.read_text() == TEXT
+
+
+def test_code_is_not_shipped_through_a_link(tmp_path):
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "code").symlink_to(tmp_path / "precious")
+    ship_code(tmp_path / "code")
+    assert not list((tmp_path / "precious").iterdir())
+    assert (tmp_path / "code" / "pyproject.toml").is_file()
+
+
+TEXT = """
+from attnjax.data import Copy
+from attnjax.experiment import Experiment
+from attnjax.models import Transformer
+from mine import WIDTH
+from parts.deeper import HEADS
+
+experiment = Experiment(task=Copy(), model=Transformer(width=WIDTH * HEADS))
+"""
+
+
+def experiment(folder: Path, width: int = 8) -> ExperimentFile:
+    """An experiment file that imports modules beside it."""
+    (folder / "parts").mkdir(parents=True)
+    (folder / "mine.py").write_text(f"WIDTH = {width}\n")
+    (folder / "parts" / "deeper.py").write_text("HEADS = 2\n")
+    (folder / "other.py").write_text("KEY = 'secret'\n")
+    (folder / "tiny.py").write_text(TEXT)
+    return load(folder / "tiny.py")
+
+
+def test_the_modules_beside_an_experiment_file_go_with_it(tmp_path):
+    loaded = experiment(tmp_path / "mine")
+    ship(loaded, tmp_path / "copies" / "tiny.py")
+    shutil.rmtree(tmp_path / "mine")
+    copy = load(tmp_path / "copies" / "tiny.py")
+    assert copy.ablation.base.model.width == 16  # pyright: ignore
+    assert copy.imported == loaded.imported
+    assert not (tmp_path / "copies" / "other.py").exists()
+
+
+def test_modules_elsewhere_on_the_path_stay_there(tmp_path, monkeypatch):
+    loaded = experiment(tmp_path / "mine")
+    for name in ("mine.py", "parts"):
+        (tmp_path / "mine" / name).rename(tmp_path / name)
+    monkeypatch.syspath_prepend(tmp_path)
+    loaded = load(tmp_path / "mine" / "tiny.py")
+    assert "../mine.py" in loaded.imported
+    ship(loaded, tmp_path / "copies" / "tiny.py")
+    assert [path.name for path in (tmp_path / "copies").iterdir()] == ["tiny.py"]
+
+
 def test_each_text_has_a_copy_of_its_own_under_the_same_name(tmp_path):
-    copies = {text: copy_for(text, "tiny", tmp_path) for text in ("one = 1", "one = 2")}
-    for text, copy in copies.items():
-        ship(text, copy)
-    assert [copy.read_text() for copy in copies.values()] == list(copies)
-    assert {copy.name for copy in copies.values()} == {"tiny.py"}
+    files = [experiment(tmp_path / str(width), width) for width in (8, 24)]
+    first, second = (copy_for(loaded, tmp_path) for loaded in files)
+    assert first != second, "a module differs"
+    assert first.name == second.name == "tiny.py"
+    (tmp_path / "8" / "tiny.py").write_text(TEXT + "# more\n")
+    assert copy_for(load(tmp_path / "8" / "tiny.py"), tmp_path) not in (first, second)

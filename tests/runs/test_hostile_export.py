@@ -5,18 +5,30 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file, save
 
-from attnjax.trained.export import export
+from attnjax.runs.json_files import read_sealed
+from attnjax.trained.export import export, import_export
+from attnjax.trained.trained_run import open_trained
 from tests.cli.saying import sentence
-from tests.runs.hostile import export_texts, re_exported, resealed
+from tests.runs.hostile import re_exported, resealed, single_file
 
 
 @pytest.fixture(scope="module")
 def exported(tiny_runs, tmp_path_factory) -> Path:
-    file = tmp_path_factory.mktemp("exports") / "file"
-    export(tiny_runs / "tiny" / "scaled" / "seed-0", file)
-    return file
+    folder = tmp_path_factory.mktemp("exports") / "export"
+    export(tiny_runs / "tiny" / "scaled" / "seed-0", folder)
+    return folder
+
+
+def refused(capsys, source: Path) -> str:
+    """The sentence by which an export is refused; nothing is written."""
+    runs = source.parent / "runs"
+    before = {path.name for path in source.parent.iterdir()}
+    refusal = sentence(capsys, "import", "attnjax", str(source), "--runs", str(runs))
+    assert {path.name for path in source.parent.iterdir()} <= before | {"runs"}
+    assert not [*runs.glob("*")]
+    return refusal
 
 
 @pytest.mark.parametrize(
@@ -41,13 +53,75 @@ def exported(tiny_runs, tmp_path_factory) -> Path:
 )
 def test_a_hostile_manifest_of_an_export(exported, tmp_path, capsys, values):
     path = tmp_path / "config.json"
-    path.write_text(export_texts(exported)["config"])
+    path.write_text((exported / "config.json").read_text())
     resealed(path, **values)
-    re_exported(exported, tmp_path / "file", {"config": path.read_text()})
+    files = {"config.json": path.read_text()}
     path.unlink()
-    sentence(capsys, "import", "attnjax", str(tmp_path / "file"), "--runs", str(tmp_path / "runs"))
-    assert {path.name for path in tmp_path.iterdir()} == {"file", "runs"}
-    assert not [*(tmp_path / "runs").iterdir()]
+    changed = re_exported(exported, tmp_path / "export", files)
+    refused(capsys, changed)
+    file = single_file(changed, tmp_path / "file")
+    refused(capsys, file)
+
+
+@pytest.mark.parametrize(
+    "step", ["", "6", -1, 1.5, True, None, 2**31, 10**30, "../7"], ids=lambda step: repr(step)
+)
+def test_a_hostile_number_of_updates(exported, tmp_path, capsys, step):
+    changed = re_exported(exported, tmp_path / "export", {})
+    resealed(changed / "export.json", step=step)
+    assert "step: wanted int" in refused(capsys, changed)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        None,
+        [],
+        {},
+        {"../../x": "0"},
+        {"/etc/passwd": "0"},
+        {"checkpoints/6/x": "0"},
+        {"config.json": 1},
+    ],
+    ids=str,
+)
+def test_hostile_digests_of_an_export(exported, tmp_path, capsys, files):
+    changed = re_exported(exported, tmp_path / "export", {})
+    held = read_sealed(changed / "export.json")["files"]
+    resealed(changed / "export.json", files=held | files if files else files)
+    refused(capsys, changed)
+
+
+@pytest.mark.parametrize(
+    "name, content",
+    [
+        ("vocabulary/source", ""),
+        ("vocabulary/source/x", ""),
+        ("vocabulary/vocabulary.json", "1"),
+        ("vocabulary/vocabulary.json", ""),
+        ("config.json", "[]"),
+        ("config.json", ""),
+        ("model.safetensors", ""),
+        ("model.safetensors", b"\xff" * 64),
+        ("export.json", "[" * 100_000),
+    ],
+)
+def test_a_hostile_file_of_an_export(exported, tmp_path, capsys, name, content):
+    changed = tmp_path / "export"
+    if name == "export.json":
+        re_exported(exported, changed, {})
+        (changed / name).write_text(content)
+    else:
+        re_exported(exported, changed, {name: content})
+    refused(capsys, changed)
+
+
+def test_only_the_files_of_an_export_are_imported(exported, tmp_path):
+    more = {"checkpoints/9/x": "", "lease-1.json": "{}", "result.json": "{}"}
+    run = import_export(re_exported(exported, tmp_path / "export", more), tmp_path / "runs")
+    assert not (run / "lease-1.json").exists()
+    assert not (run / "checkpoints/9").exists()
+    assert open_trained(run, trust=True).finished
 
 
 @pytest.mark.parametrize(
@@ -59,23 +133,20 @@ def test_a_hostile_manifest_of_an_export(exported, tmp_path, capsys, values):
             for name in ("../../x", "/x", "", "..", "a/b", "source/../x", "source", "a\0")
         ),
         ("vocabulary", '{"vocabulary.json": 1}'),
+        ("vocabulary", "[1]"),
         ("config", "[]"),
         ("config", ""),
+        ("parameters", "0"),
     ],
 )
-def test_a_hostile_text_of_an_export(exported, tmp_path, capsys, name, text):
-    re_exported(exported, tmp_path / "file", {name: text})
-    sentence(capsys, "import", "attnjax", str(tmp_path / "file"), "--runs", str(tmp_path / "runs"))
-    assert {path.name for path in tmp_path.iterdir()} == {"file", "runs"}
-    assert not [*(tmp_path / "runs").iterdir()]
+def test_a_hostile_text_of_an_earlier_export(exported, tmp_path, capsys, name, text):
+    refused(capsys, single_file(exported, tmp_path / "file", **{name: text}))
 
 
 @pytest.mark.parametrize("name", ["/x", "../x", "..", "", "encoder", "encoder.norm.scale.x"])
 def test_a_hostile_array_of_an_export(exported, tmp_path, capsys, name):
-    held = load_file(exported) | {name: np.zeros(1), "encoder.norm.scale": np.zeros(1)}
-    save_file(held, tmp_path / "file", export_texts(exported))
-    said = sentence(
-        capsys, "import", "attnjax", str(tmp_path / "file"), "--runs", str(tmp_path / "runs")
-    )
-    assert "is the path of no parameter" in said
-    assert not [*(tmp_path / "runs").iterdir()]
+    arrays = load_file(exported / "model.safetensors")
+    arrays |= {name: np.zeros(1), "encoder.norm.scale": np.zeros(1)}
+    changed = re_exported(exported, tmp_path / "export", {"model.safetensors": save(arrays)})
+    assert "is the path of no parameter" in refused(capsys, changed)
+    assert "is the path of no parameter" in refused(capsys, single_file(changed, tmp_path / "file"))

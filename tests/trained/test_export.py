@@ -1,5 +1,6 @@
-"""`attnjax checkpoints` and `attnjax import attnjax`: lists, damage, and a file that is a run."""
+"""`attnjax checkpoints` and `attnjax import attnjax`: lists, damage, and exports."""
 
+import errno
 import json
 import os
 import shutil
@@ -10,16 +11,18 @@ import jax
 import numpy as np
 import pytest
 from flax import traverse_util
+from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 from attnjax.cli.main import main
 from attnjax.errors import UserError
 from attnjax.runs.initial_parameters import params_digest
+from attnjax.trained import export as export_module
 from attnjax.trained.export import export, import_export
 from attnjax.trained.trained_run import open_trained
 from attnjax.training.checkpoints import corruption
 from tests.cli.saying import TINY, sentence
-from tests.runs.hostile import export_texts, re_exported, resealed
+from tests.runs.hostile import resealed, single_file
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +35,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def file(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("exports") / "run.safetensors"
+def exported(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("exports") / "export"
     assert main(["checkpoints", str(run), "--export", str(path)]) == 0
     return path
 
@@ -42,8 +45,8 @@ def same(ours: object, theirs: object) -> bool:
     return all(jax.tree.leaves(jax.tree.map(np.array_equal, ours, theirs)))
 
 
-def test_an_export_becomes_a_run_of_equal_bits(run, file, tmp_path, capsys):
-    assert main(["import", "attnjax", str(file), "--runs", str(tmp_path)]) == 0
+def test_an_export_becomes_a_run_of_equal_bits(run, exported, tmp_path, capsys):
+    assert main(["import", "attnjax", str(exported), "--runs", str(tmp_path)]) == 0
     imported = tmp_path / "tiny/cosine/seed-0"
     assert capsys.readouterr().out == f"{imported} (initial_parameters_from: tiny/cosine)\n"
     assert [path.name for path in tmp_path.iterdir()] == ["tiny"], "nothing else is left"
@@ -57,22 +60,30 @@ def test_an_export_becomes_a_run_of_equal_bits(run, file, tmp_path, capsys):
         shown.append(json.loads(capsys.readouterr().out) | {"run": ""})
     assert shown[0] == shown[1]
     assert "is there already" in sentence(
-        capsys, "import", "attnjax", str(file), "--runs", str(tmp_path)
+        capsys, "import", "attnjax", str(exported), "--runs", str(tmp_path)
     )
 
 
-def test_any_program_can_read_an_export(run, file):
-    texts = export_texts(file)
-    assert texts["format"] == "attnjax"
-    assert json.loads(texts["config"])["settings"]["model"]["width"] == 16
+def test_any_program_can_read_an_export(run, exported):
+    files = {path.relative_to(exported).as_posix() for path in exported.rglob("*")}
+    assert files == {
+        "model.safetensors",
+        "config.json",
+        "experiment.py",
+        "vocabulary",
+        "vocabulary/vocabulary.json",
+        "export.json",
+    }
+    for name in ("config.json", "experiment.py", "vocabulary/vocabulary.json"):
+        assert (exported / name).read_bytes() == (run / name).read_bytes()
     params = traverse_util.flatten_dict(open_trained(run, trust=True).params, sep=".")
-    arrays = load_file(file)
+    arrays = load_file(exported / "model.safetensors")
     assert arrays.keys() == params.keys()
     assert all(np.array_equal(arrays[name], params[name]) for name in params)
 
 
-def test_an_imported_run_begins_others_and_does_not_go_on(file, tmp_path, capsys):
-    assert main(["import", "attnjax", str(file), "--runs", str(tmp_path)]) == 0
+def test_an_imported_run_begins_others_and_does_not_go_on(exported, tmp_path, capsys):
+    assert main(["import", "attnjax", str(exported), "--runs", str(tmp_path)]) == 0
     words = ["run", TINY, "--variant", "cosine", "--seeds", "1", "--training.steps", "9"]
     words += ["--training.keep_last", "2", "--training.keep_best", "1", "--runs", str(tmp_path)]
     assert main(words) == 2
@@ -122,66 +133,99 @@ def test_a_digest_of_an_earlier_version_does_not_hold_the_step(run, tmp_path):
     assert main(["checkpoints", str(copy), "--verify"]) == 0
 
 
-def test_what_cannot_be_exported_or_imported_is_said(run, file, tmp_path, capsys):
+def test_what_cannot_be_exported_or_imported_is_said(run, exported, tmp_path, capsys):
     export, import_ = ["checkpoints", str(run)], ["import", "attnjax"]
     assert "--average goes with --export" in sentence(capsys, *export, "--average", "2")
-    assert "is there already" in sentence(capsys, *export, "--export", str(file))
+    assert "is there already" in sentence(capsys, *export, "--export", str(exported))
     gone = tmp_path / "no/folder/x"
     assert f"{gone} cannot be written" in sentence(capsys, *export, "--export", str(gone))
     assert "is not the folder of a run" in sentence(capsys, "checkpoints", str(tmp_path))
-    assert f"there is no file {gone}" in sentence(capsys, *import_, str(gone))
+    assert f"{gone} is no export of attnjax" in sentence(capsys, *import_, str(gone))
+    assert f"{tmp_path} is no export of attnjax" in sentence(capsys, *import_, str(tmp_path))
     assert "no file of safetensors" in sentence(capsys, *import_, TINY)
     plain = tmp_path / "plain"
     save_file({"a": np.ones(2)}, plain)
     assert "is no export of attnjax" in sentence(capsys, *import_, str(plain))
 
 
+def test_an_export_that_cannot_be_written_leaves_nothing(run, tmp_path, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(export_module, "write_record", full)
+    with pytest.raises(UserError, match="cannot be written"):
+        export(run, tmp_path / "export")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
-    "name, change, said",
+    "name",
     [
-        ("vocabulary", lambda _: '{"../../evil": ""}', "is no path below the run's folder"),
-        ("vocabulary", lambda _: "[1]", "its vocabulary cannot be read"),
-        (
-            "config",
-            lambda text: text.replace('"cosine"', '"../cosine"'),
-            "does not match its digest",
-        ),
-        ("parameters", lambda _: "0", "its parameters are not those that were exported"),
+        "config.json",
+        "experiment.py",
+        "vocabulary/vocabulary.json",
+        "model.safetensors",
+        "export.json",
     ],
 )
-def test_a_changed_export_is_refused_and_leaves_nothing(file, tmp_path, name, change, said):
-    changed = tmp_path / "changed"
-    re_exported(file, changed, {name: change(export_texts(file)[name])})
-    with pytest.raises(UserError, match=said):
+@pytest.mark.parametrize("place", [0, -3])
+def test_a_flipped_bit_of_an_export_is_noticed(exported, tmp_path, name, place):
+    changed = shutil.copytree(exported, tmp_path / "export")
+    content = bytearray((changed / name).read_bytes())
+    content[place] ^= 1
+    (changed / name).write_bytes(content)
+    with pytest.raises(UserError, match="damaged"):
         import_export(changed, tmp_path / "runs")
-    assert not list((tmp_path / "runs").iterdir())
-    assert not (tmp_path / "evil").exists()
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["config.json", "experiment.py", "vocabulary/vocabulary.json", "model.safetensors"]
+)
+def test_an_export_without_a_file_is_refused(exported, tmp_path, name):
+    changed = shutil.copytree(exported, tmp_path / "export")
+    (changed / name).unlink()
+    with pytest.raises(UserError, match=f"{name}' is not as it was exported"):
+        import_export(changed, tmp_path / "runs")
 
 
 @pytest.mark.parametrize("name", ["config", "experiment", "vocabulary", "step", "parameters"])
-def test_a_flipped_bit_of_a_text_is_noticed(file, tmp_path, name):
-    texts = export_texts(file)
-    assert texts[name] in texts.values()
+def test_a_flipped_bit_of_an_earlier_export_is_noticed(exported, tmp_path, name):
+    file = single_file(exported, tmp_path / "file")
+    with safe_open(file, framework="numpy") as opened:
+        texts = opened.metadata()
     flipped = chr(ord(texts[name][0]) ^ 1) + texts[name][1:]
     save_file(load_file(file), tmp_path / "flipped", texts | {name: flipped})
     with pytest.raises(UserError, match="its texts are not those that were exported"):
         import_export(tmp_path / "flipped", tmp_path / "runs")
 
 
-def test_an_export_of_an_earlier_version_is_read(file, tmp_path):
-    texts = {name: text for name, text in export_texts(file).items() if name != "digest"}
-    save_file(load_file(file), tmp_path / "earlier", texts)
-    assert (import_export(tmp_path / "earlier", tmp_path) / "result.json").is_file()
+@pytest.mark.parametrize("with_digest", [True, False])
+def test_an_export_of_an_earlier_version_is_read(run, exported, tmp_path, with_digest):
+    file = single_file(exported, tmp_path / "file")
+    if not with_digest:
+        with safe_open(file, framework="numpy") as opened:
+            texts = opened.metadata()
+        del texts["digest"]
+        save_file(load_file(file), file, texts)
+    ours, theirs = (
+        open_trained(folder, trust=True) for folder in (import_export(exported, tmp_path), run)
+    )
+    assert same(ours.params, theirs.params)
+    assert ours.manifest == theirs.manifest
+    assert ours.finished
 
 
 @pytest.mark.parametrize("mask", [0o022, 0o077])
 def test_the_umask_decides_who_reads_an_export(run, tmp_path, mask):
     before = os.umask(mask)
     try:
-        export(run, tmp_path / "file")
+        export(run, tmp_path / "export")
     finally:
         os.umask(before)
-    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o666 & ~mask
+    for path in (tmp_path / "export", *(tmp_path / "export").rglob("*")):
+        every = 0o777 if path.is_dir() else 0o666
+        assert stat.S_IMODE(path.stat().st_mode) == every & ~mask
 
 
 def test_a_result_names_the_checkpoints_that_it_is_made_of(run, tmp_path, capsys):

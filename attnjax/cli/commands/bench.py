@@ -16,11 +16,11 @@ def _seeds(json: bool) -> None:
     from attnjax.benchmark.machine import machine
     from attnjax.benchmark.seeds import content, seed_times, table
 
-    found = seed_times(say=lambda name: print(name, file=sys.stderr))
+    times = seed_times(say=lambda name: print(name, file=sys.stderr))
     if json:
-        print(json_format.dumps({**machine(), "seeds": content(found)}))
+        print(json_format.dumps({**machine(), "seeds": content(times)}))
     else:
-        out().print(table(found))
+        out().print(table(times))
 
 
 def _scaling(json: bool) -> None:
@@ -76,15 +76,15 @@ def bench(
 
     def tell() -> None:
         content = {**machine(), "workloads": rows}
-        found = [] if then is None else [*moved(content, then)]
+        moves = [] if then is None else [*moved(content, then)]
         if then is not None:
-            content["against"] = {"date": then["date"], "moved": found}
+            content["against"] = {"date": then["date"], "moved": moves}
         if json:
             print(json_format.dumps(content))
             return
         out().print(table(rows))
         if then is not None:
-            out().print(changes(found, then))
+            out().print(changes(moves, then))
 
     try:
         for number, workload in enumerate(listed, start=1):

@@ -17,7 +17,7 @@ def checkpoints(
     run: RunFolder,
     *,
     verify: Annotated[bool, option("exit with 1 if a checkpoint is damaged")] = False,
-    export: Annotated[Path | None, option("write the run into a file of safetensors", "F")] = None,
+    export: Annotated[Path | None, option("write the run into a new folder", "FOLDER")] = None,
     average: Annotated[
         int | None,
         option(
@@ -27,7 +27,7 @@ def checkpoints(
         ),
     ] = None,
 ) -> int:
-    """List and verify a run's checkpoints, or export the run into one file."""
+    """List and verify a run's checkpoints, or export the run into a folder."""
     from attnjax.trained import export as exports
     from attnjax.trained.checkpoint_list import listed
 
@@ -37,25 +37,25 @@ def checkpoints(
         count = exports.export(run, export, last=average)
         say(f"{export}: {count:,} parameters; `attnjax import attnjax {export}` reads it")
         return 0
-    found = listed(run)
-    out().print(_table(found))
-    for one in found:
-        if one.damage and not one.aside:
-            say(one.damage)
-    return int(verify and any(one.damage and not one.aside for one in found))
+    rows = listed(run)
+    out().print(_table(rows))
+    for row in rows:
+        if row.damage and not row.aside:
+            say(row.damage)
+    return int(verify and any(row.damage and not row.aside for row in rows))
 
 
-def _table(found: "list[ListedCheckpoint]") -> Table:
+def _table(rows: "list[ListedCheckpoint]") -> Table:
     drawn = Table("checkpoint", "epochs", "valid loss", "size", "state", "kept", box=None)
-    for one in found:
-        progress = one.progress
+    for row in rows:
+        progress = row.progress
         drawn.add_row(
-            one.name,
+            row.name,
             "" if progress is None else f"{progress.epochs:.2f}",
             "" if progress is None or progress.loss is None else f"{progress.loss:.4f}",
-            _shown(one.size),
-            "corrupt" if one.damage else "whole",
-            ", ".join(one.reasons),
+            _shown(row.size),
+            "corrupt" if row.damage else "whole",
+            ", ".join(row.reasons),
         )
     return drawn
 

@@ -13,7 +13,7 @@ def import_model(
         Path,
         positional(
             "SOURCE",
-            "attnjax: a file that `attnjax checkpoints --export` wrote; "
+            "attnjax: a folder that `attnjax checkpoints --export` wrote; "
             "bert: a folder of config.json, vocab.txt and model.safetensors",
         ),
     ],

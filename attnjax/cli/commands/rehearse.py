@@ -72,56 +72,59 @@ def rehearse(
     return 0 if rehearsal.fits else 1
 
 
-def lines(found: "Rehearsal") -> Iterator[RenderableType]:
+def lines(rehearsal: "Rehearsal") -> Iterator[RenderableType]:
     """A line about the chips and the batch, a table for one chip, and the verdict."""
-    chip, precision = found.on.chip, found.precision
+    chip, precision = rehearsal.on.chip, rehearsal.precision
     peak = chip.flops(precision) / 1e12
     yield Text(
-        f"{found.on.name}: {found.on.count} x {chip.name}, each {peak:.0f} TFLOP/s in {precision}, "
+        f"{rehearsal.on.name}: {rehearsal.on.count} x {chip.name}, "
+        f"each {peak:.0f} TFLOP/s in {precision}, "
         f"{chip.bandwidth / 1e9:,.0f} GB/s to {_bytes(chip.memory)}, "
         f"{chip.links / 1e9:.0f} GB/s to other chips"
     )
-    rows = found.batch.target.shape[0]
+    rows = rehearsal.batch.target.shape[0]
     sides = " and ".join(
         f"{' x '.join(map(str, side.shape))} {name}"
-        for name, side in zip(("source", "target"), found.batch, strict=True)
+        for name, side in zip(("source", "target"), rehearsal.batch, strict=True)
     )
-    yield Text(f"batch: {sides}; {rows // found.on.count} rows a chip")
+    yield Text(f"batch: {sides}; {rows // rehearsal.on.count} rows a chip")
     drawn = Table("a step on one chip", "", "", box=None, pad_edge=False)
     drawn.columns[1].justify = drawn.columns[2].justify = "right"
-    drawn.add_row("arguments", _bytes(found.arguments), "")
-    drawn.add_row("temporaries", _bytes(found.temporaries), "")
-    drawn.add_row("matrix products", f"{found.flops / 1e12:.3g} TFLOP", _time(found, "arithmetic"))
-    drawn.add_row("memory traffic", _bytes(found.traffic), _time(found, "memory"))
-    for kind, number, size, seconds in _exchanges(found):
+    drawn.add_row("arguments", _bytes(rehearsal.arguments), "")
+    drawn.add_row("temporaries", _bytes(rehearsal.temporaries), "")
+    drawn.add_row(
+        "matrix products", f"{rehearsal.flops / 1e12:.3g} TFLOP", _time(rehearsal, "arithmetic")
+    )
+    drawn.add_row("memory traffic", _bytes(rehearsal.traffic), _time(rehearsal, "memory"))
+    for kind, number, size, seconds in _exchanges(rehearsal):
         drawn.add_row(f"{number} {kind}", _bytes(size), f"{1e3 * seconds:.2f} ms")
     yield drawn
-    needed = found.arguments + found.temporaries
-    fits = "fits" if found.fits else "does not fit"
+    needed = rehearsal.arguments + rehearsal.temporaries
+    fits = "fits" if rehearsal.fits else "does not fit"
     yield Text(f"memory: {_bytes(needed)} of {_bytes(chip.memory)}: {fits}")
-    times = found.seconds
-    least, arithmetic = times[found.binds], times["arithmetic"]
+    times = rehearsal.seconds
+    least, arithmetic = times[rehearsal.binds], times["arithmetic"]
     ratio = f", {least / arithmetic:.2f} times the arithmetic's" if arithmetic else ""
-    yield Text(f"roofline: at least {1e3 * least:.2f} ms a step{ratio}; {found.binds} binds")
-    for sentence in found.kernels:
+    yield Text(f"roofline: at least {1e3 * least:.2f} ms a step{ratio}; {rehearsal.binds} binds")
+    for sentence in rehearsal.kernels:
         yield Text(f"kernels: {sentence}")
-    yield Text(f"compiled in {found.compile_seconds:.0f} s")
+    yield Text(f"compiled in {rehearsal.compile_seconds:.0f} s")
 
 
-def _exchanges(found: "Rehearsal") -> Iterator[tuple[str, int, int, float]]:
+def _exchanges(rehearsal: "Rehearsal") -> Iterator[tuple[str, int, int, float]]:
     """The exchanges of each kind: kind, number in a step, bytes, seconds."""
-    for kind in dict.fromkeys(one.kind for one in found.collectives):
-        alike = [one for one in found.collectives if one.kind == kind]
+    for kind in dict.fromkeys(collective.kind for collective in rehearsal.collectives):
+        alike = [collective for collective in rehearsal.collectives if collective.kind == kind]
         yield (
             kind,
-            sum(one.times for one in alike),
-            sum(one.times * one.bytes for one in alike),
-            sum(found.link_seconds(one) for one in alike),
+            sum(collective.times for collective in alike),
+            sum(collective.times * collective.bytes for collective in alike),
+            sum(rehearsal.link_seconds(collective) for collective in alike),
         )
 
 
-def _time(found: "Rehearsal", side: str) -> str:
-    return f"{1e3 * found.seconds[side]:.2f} ms"
+def _time(rehearsal: "Rehearsal", side: str) -> str:
+    return f"{1e3 * rehearsal.seconds[side]:.2f} ms"
 
 
 def _bytes(number: float) -> str:

@@ -40,13 +40,13 @@ def summarized(folder: Path, loaded: "ExperimentFile", command: Sequence[str] | 
 
     printed = False
     while True:
-        found = set(folder.glob(f"*/seed-*/{RESULT}"))
+        results = set(folder.glob(f"*/seed-*/{RESULT}"))
         summary = summarize(folder, loaded, command)
         if not printed:  # whatever may happen to the page
             out().print(table(summary))
             printed = True
         page = write(folder, summary)
         # another process may have finished a run meanwhile, and written its summary before this one
-        if found == set(folder.glob(f"*/seed-*/{RESULT}")):
+        if results == set(folder.glob(f"*/seed-*/{RESULT}")):
             break
     say(f"report: {page}")

@@ -109,22 +109,22 @@ def planned(variants: Sequence["PlannedVariant"]) -> Iterator[RenderableType]:
     drawn = Table("variant", "runs", box=None, pad_edge=False)
     for name in NUMBERS:
         drawn.add_column(name, justify="right")
-    for one in variants:
+    for plan in variants:
         costs = [MISSING] * 3
-        if one.costs is not None:
-            numbers = one.costs.parameters, one.costs.flops, one.costs.tokens
+        if plan.costs is not None:
+            numbers = plan.costs.parameters, plan.costs.flops, plan.costs.tokens
             costs = [f"{numbers[0]:,}", f"{numbers[1]:.3g}", f"{numbers[2]:,.0f}"]
         drawn.add_row(
-            Text(one.name), Text(_runs(one)), f"{one.steps:,}", *costs, _time(one.seconds)
+            Text(plan.name), Text(_runs(plan)), f"{plan.steps:,}", *costs, _time(plan.seconds)
         )
     yield drawn
     left = sum(
-        len(one.running) + len(one.failed) + len(one.started) + len(one.missing) + one.untuned
-        for one in variants
+        len(plan.running) + len(plan.failed) + len(plan.started) + len(plan.missing) + plan.untuned
+        for plan in variants
     )
-    total = left + sum(len(one.done) + one.points - one.untuned for one in variants)
-    seconds = sum(one.seconds or 0 for one in variants)
-    unknown = [one.name for one in variants if one.seconds is None]
+    total = left + sum(len(plan.done) + plan.points - plan.untuned for plan in variants)
+    seconds = sum(plan.seconds or 0 for plan in variants)
+    unknown = [plan.name for plan in variants if plan.seconds is None]
     line = f"{left} of {total} runs are to be trained"
     if seconds:
         line += f", in about {_time(seconds)} without decoding"
@@ -134,20 +134,20 @@ def planned(variants: Sequence["PlannedVariant"]) -> Iterator[RenderableType]:
     yield Text(line)
 
 
-def _runs(one: "PlannedVariant") -> str:
+def _runs(plan: "PlannedVariant") -> str:
     """The states of a variant's runs, in words."""
     words = []
-    if one.untuned:
-        words.append(f"to tune: {one.untuned} of {one.points} points")
-    if one.done:
-        words.append(f"done: {_seeds(one.done)}")
-    words += [f"running: {seed}, by {who}" for seed, who in one.running.items()]
-    words += [f"interrupted at step {step}: {seed}" for seed, step in one.started.items()]
-    words += [f"failed: {seed}, because: {why}" for seed, why in one.failed.items()]
-    if one.missing:
-        words.append(f"missing: {_seeds(one.missing)}")
-    if one.failure:
-        words.append(f"tuning failed because: {one.failure}")
+    if plan.untuned:
+        words.append(f"to tune: {plan.untuned} of {plan.points} points")
+    if plan.done:
+        words.append(f"done: {_seeds(plan.done)}")
+    words += [f"running: {seed}, by {who}" for seed, who in plan.running.items()]
+    words += [f"interrupted at step {step}: {seed}" for seed, step in plan.started.items()]
+    words += [f"failed: {seed}, because: {why}" for seed, why in plan.failed.items()]
+    if plan.missing:
+        words.append(f"missing: {_seeds(plan.missing)}")
+    if plan.failure:
+        words.append(f"tuning failed because: {plan.failure}")
     return "\n".join(words)
 
 

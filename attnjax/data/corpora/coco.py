@@ -76,12 +76,12 @@ class Coco(Task):
         return Corpus(
             vocabularies=vocabularies,
             splits={
-                split: [Encoded(image, ids(caption, target)) for image, caption in found]
-                for split, found in pairs.items()
+                split: [Encoded(image, ids(caption, target)) for image, caption in examples]
+                for split, examples in pairs.items()
             },
             references={
-                split: [target.plain(caption) for _, caption in found]
-                for split, found in pairs.items()
+                split: [target.plain(caption) for _, caption in examples]
+                for split, examples in pairs.items()
             },
         )
 

@@ -77,9 +77,6 @@ def read_labeled(path: Path, labels: str = "012345") -> list[Example]:
     Args:
         path: the file.
         labels: one character each.
-
-    Raises:
-        UserError: a line does not begin with a label and a space; or as `read_lines`.
     """
     examples = []
     for number, line in enumerate(read_lines(path), start=1):

@@ -50,12 +50,7 @@ class LabeledFile(Labeled):
         return read(self.train), read(self.test)
 
     def _examples(self, path: Path) -> list[Example]:
-        """The examples of a file, which is looked for here and under ATTNJAX_DATA.
-
-        Raises:
-            UserError: the name does not end in .csv or .tsv, the file lacks a column, a row has
-                more or fewer fields than the first, a quote is not closed, or a label is empty.
-        """
+        """The examples of a file, which is looked for here and under ATTNJAX_DATA."""
         if path.suffix not in DELIMITERS:
             raise UserError(f"the name of {path} must end in .csv or .tsv")
         path = find_file(path)
@@ -88,7 +83,7 @@ class LabeledFile(Labeled):
 
     def _columns(self, row: list[str], where: str) -> tuple[int, int]:
         """The indices of the text's and the label's columns, from the first row."""
-        found = []
+        places = []
         for field, column in (("text", self.text), ("label", self.label)):
             names: list[int | str] = [name.strip() for name in row]
             if isinstance(column, int):
@@ -98,5 +93,5 @@ class LabeledFile(Labeled):
                     f"exactly one column must be task.{field}={column!r}; {where}, has the columns "
                     f"{', '.join(map(str, names))}"
                 )
-            found.append(names.index(column))
-        return found[0], found[1]
+            places.append(names.index(column))
+        return places[0], places[1]

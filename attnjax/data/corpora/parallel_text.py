@@ -17,11 +17,7 @@ from attnjax.errors import UserError
 
 
 def read_pairs(source: Path, target: Path) -> list[Example]:
-    """Read a file of sources and a file of targets; equal line numbers belong together.
-
-    Raises:
-        UserError: the files have different numbers of lines; or as `read_lines`.
-    """
+    """Read a file of sources and a file of targets; equal line numbers belong together."""
     sources, targets = read_lines(source), read_lines(target)
     if len(sources) != len(targets):
         raise UserError(
@@ -32,11 +28,7 @@ def read_pairs(source: Path, target: Path) -> list[Example]:
 
 
 def read_tab_separated(path: Path) -> list[Example]:
-    """Read a file whose lines are a source, a tab and a target.
-
-    Raises:
-        UserError: a line has no tab or several; or as `read_lines`.
-    """
+    """Read a file whose lines are a source, a tab and a target."""
     examples = []
     for number, line in enumerate(read_lines(path), start=1):
         fields = line.split("\t")

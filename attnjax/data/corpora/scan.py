@@ -43,11 +43,7 @@ class Scan(WithHeldOut):
 
 
 def find_split(folder: Path, split: str, part: str) -> Path:
-    """The file of a split's "train" or "test" part.
-
-    Raises:
-        UserError: the folder has no such file; the splits that it has are named.
-    """
+    """The file of a split's "train" or "test" part."""
     official = {path.name: path for path in sorted(folder.rglob(f"tasks_{part}_*.txt"))}
     short = {path.name: path for path in sorted(folder.glob(f"*_{part}.txt"))}
     for files, name in ((official, f"tasks_{part}_{split}.txt"), (short, f"{split}_{part}.txt")):
@@ -59,17 +55,13 @@ def find_split(folder: Path, split: str, part: str) -> Path:
 
 
 def read_commands(path: Path) -> list[Example]:
-    """Read a file whose lines are `IN: command OUT: actions`.
-
-    Raises:
-        UserError: a line is written in another way; or as `read_lines`.
-    """
+    """Read a file whose lines are `IN: command OUT: actions`."""
     examples = []
     for number, line in enumerate(read_lines(path), start=1):
-        found = LINE.fullmatch(line)
-        if found is None:
+        parts = LINE.fullmatch(line)
+        if parts is None:
             raise UserError(
                 f"{path}, line {number}, is {line[:60]!r}, not 'IN: command OUT: actions'"
             )
-        examples.append(Example(found[1], found[2]))
+        examples.append(Example(parts[1], parts[2]))
     return examples

@@ -32,17 +32,14 @@ def training_sources(tasks: Iterable[Task]) -> list[str]:
     """The source texts of the training splits of several tasks, in the order of the tasks.
 
     A pair of sentences gives two.
-
-    Raises:
-        UserError: the sources of a task are not text.
     """
-    found = []
+    sentences = []
     for task in tasks:
         sources = task.load().sources.get("train")
         if not sources:
             raise UserError(f"the sources of the task {task} are not text")
-        found += [sentence for source in sources for sentence in source.split(SEPARATOR)]
-    return found
+        sentences += [sentence for source in sources for sentence in source.split(SEPARATOR)]
+    return sentences
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +98,7 @@ class Unlabeled(Task):
         held_out, train = hold_out(whole, self.valid + self.test, self.seed)
         test, valid = hold_out(held_out, self.test, self.seed)
         splits = {"train": train, "valid": valid, "test": test}
-        texts = {name: [one.source for one in split] for name, split in splits.items()}
+        texts = {name: [example.source for example in split] for name, split in splits.items()}
         if vocabularies is None:
             vocabularies = Vocabularies(self.vocabulary.learn(texts["train"]), None)
         vocabulary = vocabularies.source

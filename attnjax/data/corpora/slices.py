@@ -29,11 +29,7 @@ def read_slice(name: str) -> Slice:
 
 
 def sliced(read: Callable[[str], list[Example]]) -> Callable[[str], list[Example]]:
-    """Let a function that reads "train" also read a part of it, "train[4000:]".
-
-    Raises:
-        UserError: the part reaches beyond the end of the split, is empty, or its name is malformed.
-    """
+    """Let a function that reads "train" also read a part of it, "train[4000:]"."""
 
     def read_part(name: str) -> list[Example]:
         whole, start, stop = read_slice(name)
@@ -46,10 +42,10 @@ def sliced(read: Callable[[str], list[Example]]) -> Callable[[str], list[Example
             raise UserError(
                 f"{name} reaches beyond the end; {whole} has {len(examples):,} examples"
             )
-        found = examples[start:stop]
-        if not found:
+        selected = examples[start:stop]
+        if not selected:
             raise UserError(f"{name} holds nothing; {whole} has {len(examples):,} examples")
-        return found
+        return selected
 
     return read_part
 
@@ -60,17 +56,14 @@ def check_apart(train: str, **others: str | None) -> None:
     Args:
         train: the name of the training split, or of a part of a split.
         others: the names of other splits by the task's field, "valid" or "test"; None: no split.
-
-    Raises:
-        UserError: training and another split are the same, or parts of it that overlap.
     """
-    one = read_slice(train)
+    first = read_slice(train)
     for field, name in others.items():
         if name is None:
             continue
         other = read_slice(name)
-        stop = min(part.stop if part.stop is not None else sys.maxsize for part in (one, other))
-        if one.whole == other.whole and max(one.start, other.start) < stop:
+        stop = min(part.stop if part.stop is not None else sys.maxsize for part in (first, other))
+        if first.whole == other.whole and max(first.start, other.start) < stop:
             raise UserError(
                 f"task.train and task.{field} must share no example; got {train} and {name}"
             )

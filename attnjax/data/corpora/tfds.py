@@ -63,29 +63,22 @@ def open_prepared(name: str, folder: str | None) -> Any:
     Args:
         name: as in `Translation`.
         folder: as in `Translation`.
-
-    Raises:
-        UserError: the corpus is not prepared, or in another format.
     """
     prepared = find_prepared(name, folder)
     import tensorflow_datasets
 
     builder = tensorflow_datasets.builder_from_directory(prepared)
-    found = builder.info.file_format
-    if found is None or found.value != "array_record":
+    form = builder.info.file_format
+    if form is None or form.value != "array_record":
         raise UserError(
-            f"{prepared} has files in the format {found and found.value}, not array_record. "
+            f"{prepared} has files in the format {form and form.value}, not array_record. "
             f"{prepare(name, folder)}"
         )
     return builder
 
 
 def read_split(builder: Any, split: str) -> Any:
-    """The rows of a split; a row is read from disk when it is used.
-
-    Raises:
-        UserError: the split does not exist, or is empty.
-    """
+    """The rows of a split; a row is read from disk when it is used."""
     try:
         return builder.as_data_source(split=split)
     except ValueError as error:  # no such split, a slice that cannot be read, or an empty one
@@ -97,24 +90,16 @@ def read_split(builder: Any, split: str) -> Any:
 
 
 def find_prepared(name: str, folder: str | None) -> Path:
-    """The folder of the newest prepared version of a corpus.
-
-    Raises:
-        NoCorpus: the corpus is not prepared; the command that prepares it is given.
-    """
+    """The folder of the newest prepared version of a corpus."""
     above = data_folder(folder)
-    found = [path.parent for path in (above / name).glob("*.*.*/dataset_info.json")]
-    if not found:
+    versions = [path.parent for path in (above / name).glob("*.*.*/dataset_info.json")]
+    if not versions:
         raise NoCorpus(f"the corpus {name} is not in {above}. {prepare(name, folder)}")
-    return max(found, key=lambda path: [int(number) for number in path.name.split(".")])
+    return max(versions, key=lambda path: [int(number) for number in path.name.split(".")])
 
 
 def data_folder(folder: str | None) -> Path:
-    """The folder of prepared corpora, see `Translation.folder`.
-
-    Raises:
-        NoCorpus: it is in the home of a user who has none.
-    """
+    """The folder of prepared corpora, see `Translation.folder`."""
     given = folder or os.environ.get("TFDS_DATA_DIR", "~/tensorflow_datasets")
     try:
         return Path(given).expanduser()

@@ -143,7 +143,7 @@ class Dates(Generated):
     def _formats(self) -> list[Format]:
         """The formats of all locales that a date can be read from."""
         locales = [find_locale(name.strip()) for name in self.locales.split(",")]
-        found: dict[Format, None] = {}  # ordered, without repetitions
+        distinct: dict[Format, None] = {}  # ordered, without repetitions
         for name in map(str.strip, self.formats.split(";")):
             named = [made for made in (_format(locale, name) for locale in locales) if made]
             if not named and name not in WIDTHS:
@@ -151,8 +151,8 @@ class Dates(Generated):
                     f"task.formats has {name!r}, which is neither the name of a format nor a "
                     "pattern with one day, one month and one year of four digits"
                 )
-            found.update(dict.fromkeys(named))
-        formats = unambiguous(list(found))
+            distinct.update(dict.fromkeys(named))
+        formats = unambiguous(list(distinct))
         for locale in locales:
             if all(format.locale != locale for format in formats):
                 raise UserError(
@@ -190,11 +190,7 @@ class Dates(Generated):
 
 
 def find_locale(name: str) -> "Locale":
-    """Babel's locale of this name.
-
-    Raises:
-        UserError: there is no such locale; the nearest name is given.
-    """
+    """Babel's locale of this name."""
     from babel import Locale, UnknownLocaleError, localedata
 
     try:

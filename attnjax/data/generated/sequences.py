@@ -84,13 +84,13 @@ class Sequences(Generated):
     def _sequences(self, count: int) -> list[tuple[int, ...]]:
         """Draw this number of different sequences."""
         generator = np.random.default_rng(self.seed)
-        found: dict[tuple[int, ...], None] = {}
-        while len(found) < count:
+        distinct: dict[tuple[int, ...], None] = {}
+        while len(distinct) < count:
             lengths = generator.integers(self.shortest, self.longest + 1, size=count)
             symbols = generator.integers(self.symbols, size=(count, self.longest))
             for length, row in zip(lengths, symbols.tolist(), strict=True):
-                found.setdefault(tuple(row[:length]))
-        return list(found)[:count]
+                distinct.setdefault(tuple(row[:length]))
+        return list(distinct)[:count]
 
     def _example(self, sequence: tuple[int, ...]) -> Example:
         origins = self.origins(sequence)
@@ -183,16 +183,16 @@ class AssociativeRecall(Generated):
     def _examples(self, count: int) -> list[Example]:
         """Draw this number of different examples."""
         generator = np.random.default_rng(self.seed)
-        found: dict[str, Example] = {}
-        while len(found) < count:
+        distinct: dict[str, Example] = {}
+        while len(distinct) < count:
             pairs = generator.integers(self.fewest, self.most + 1, size=count)
             keys = generator.random((count, self.keys)).argsort(-1)
             values = generator.integers(self.values, size=(count, self.most))
             asked = generator.integers(pairs)
             for number, key, value, place in zip(pairs, keys, values, asked, strict=True):
                 example = recall(key[:number].tolist(), value[:number].tolist(), int(place))
-                found.setdefault(example.source, example)
-        return list(found.values())[:count]
+                distinct.setdefault(example.source, example)
+        return list(distinct.values())[:count]
 
 
 def recall(keys: list[int], values: list[int], asked: int) -> Example:

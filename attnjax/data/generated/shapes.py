@@ -85,9 +85,9 @@ class Shapes(Generated):
             raise ValueError("captions have a vocabulary; got None")
         encoded, texts = [], []
         for scene in self._scenes(self.train + self.valid + self.test):
-            told = self._tell(scene)
-            texts.append(" ".join(word for word, _ in told))
-            regions = (*(self._region(one) for _, one in told), frozenset())
+            phrase = self._tell(scene)
+            texts.append(" ".join(word for word, _ in phrase))
+            regions = (*(self._region(shape) for _, shape in phrase), frozenset())
             encoded.append(Encoded(self.render(scene), ids(texts[-1], target), regions))
         return Corpus(
             vocabularies=vocabularies,
@@ -121,53 +121,55 @@ class Shapes(Generated):
         """Draw this number of different scenes."""
         generator = np.random.default_rng(self.seed)
         kinds = [(color, shape) for color in COLORS for shape in silhouettes()]
-        found: dict[tuple[Shape, ...], None] = {}
-        while len(found) < count:
+        distinct: dict[tuple[Shape, ...], None] = {}
+        while len(distinct) < count:
             number = generator.integers(self.fewest, self.most + 1)
             cells = np.sort(generator.permutation(self.cells**2)[:number])
             chosen = generator.permutation(len(kinds))[:number]
             shifts = generator.integers(4, size=number)
-            found[
+            distinct[
                 tuple(
                     Shape(int(cell), int(shift), *kinds[kind])
                     for cell, shift, kind in zip(cells, shifts, chosen, strict=True)
                 )
             ] = None
-        return list(found)
+        return list(distinct)
 
     def render(self, scene: Sequence[Shape]) -> np.ndarray:
         """Draw the image of a scene, float32 [side, side, 3] in [0, 1]."""
         side = self.cells * CELL
         down, right = np.indices((side, side)) / side
         image = np.stack([0.8 * down, np.full_like(down, 0.1), 0.8 * right], -1)
-        for one in scene:
-            image[self.pixels(one)] = COLORS[one.color]
+        for shape in scene:
+            image[self.pixels(shape)] = COLORS[shape.color]
         return image.astype(np.float32)
 
-    def pixels(self, one: Shape) -> np.ndarray:
+    def pixels(self, shape: Shape) -> np.ndarray:
         """The pixels of a shape in the image, booleans [side, side]."""
         where = np.zeros((self.cells * CELL,) * 2, bool)
         top, left = (
             CELL * place + shift
-            for place, shift in zip(divmod(one.cell, self.cells), divmod(one.shift, 2), strict=True)
+            for place, shift in zip(
+                divmod(shape.cell, self.cells), divmod(shape.shift, 2), strict=True
+            )
         )
-        where[top : top + SIDE, left : left + SIDE] = silhouettes()[one.shape]
+        where[top : top + SIDE, left : left + SIDE] = silhouettes()[shape.shape]
         return where
 
-    def _region(self, one: Shape | None) -> frozenset[int]:
+    def _region(self, shape: Shape | None) -> frozenset[int]:
         """The patches that a shape covers; no patches without a shape."""
-        if one is None:
+        if shape is None:
             return frozenset()
         patches = self.cells * CELL // self.patch
-        blocks = self.pixels(one).reshape(patches, self.patch, patches, self.patch)
+        blocks = self.pixels(shape).reshape(patches, self.patch, patches, self.patch)
         return frozenset(np.flatnonzero(blocks.any((1, 3))).tolist())
 
     def _tell(self, scene: Sequence[Shape]) -> list[tuple[str, Shape | None]]:
         """The words of a scene's caption, each with the shape that it names, if any."""
-        told: list[tuple[str, Shape | None]] = []
-        for number, one in enumerate(scene):
+        phrase: list[tuple[str, Shape | None]] = []
+        for number, shape in enumerate(scene):
             if number:
-                same_row = scene[number - 1].cell // self.cells == one.cell // self.cells
-                told += [("left", None), ("of", None)] if same_row else [("above", None)]
-            told += [("a", None), (one.color, one), (one.shape, one)]
-        return told
+                same_row = scene[number - 1].cell // self.cells == shape.cell // self.cells
+                phrase += [("left", None), ("of", None)] if same_row else [("above", None)]
+            phrase += [("a", None), (shape.color, shape), (shape.shape, shape)]
+        return phrase

@@ -156,9 +156,6 @@ def alignment_counts(weights: Any, alignment: Sequence[frozenset[int]]) -> tuple
     Args:
         weights: [T, S], a row a target token; rows and columns beyond the sentence are padding.
         alignment: for each target token the source positions it comes from; empty: none is known.
-
-    Raises:
-        ValueError: when weights is no matrix, or has no row for a target token.
     """
     weights = np.asarray(weights, np.float32)
     if weights.ndim != 2 or len(weights) < len(alignment):
@@ -183,9 +180,6 @@ def corpus_alignment_error(pairs: Iterable[tuple[Any, Sequence[frozenset[int]]]]
 
     Args:
         pairs: for each sentence its weights [T, S] and its alignment, as `alignment_counts` takes.
-
-    Raises:
-        UserError: when no target token has a gold set.
 
     Source: Och & Ney 2003 (alignment error rate).
     """

@@ -30,9 +30,6 @@ def by_length(lengths: Sequence[int] | np.ndarray, parts: int) -> list[np.ndarra
     Args:
         lengths: of each source, int [N].
         parts: how many parts.
-
-    Raises:
-        UserError: fewer sentences than parts, or fewer than 2 parts.
     """
     if not 2 <= parts <= len(lengths):
         raise UserError(

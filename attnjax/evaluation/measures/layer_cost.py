@@ -81,14 +81,14 @@ class LayerCost(Measure):
     def at_init(self, inputs: EvalInputs) -> Sequence[Measurement]:
         """The exponents; of them only that of the paths depends on the parameters."""
         layer, longest = self._layer(inputs.model), max(self.lengths)
-        found = (
+        costs = (
             exponent(self.lengths, lambda n: flops(layer, n, self.width)),
             exponent(self.widths, lambda d: flops(layer, longest, d)),
             exponent(self.lengths, lambda n: memory(layer, n, self.width)),
             exponent(self.lengths, lambda n: chain(layer, n, self.width)),
             exponent(self.path_lengths, lambda n: self._path(layer, n)),
         )
-        pairs = zip(self.keys(None), found, strict=True)
+        pairs = zip(self.keys(None), costs, strict=True)
         return [Measurement(key, value) for key, value in pairs]
 
     def _layer(self, model: Model) -> Mixer:
@@ -128,18 +128,14 @@ def chain(layer: Mixer, length: int, width: int) -> int:
 
 
 def memory(layer: Mixer, length: int, width: int) -> int:
-    """Bytes that the compiled layer and its gradient allot beside their arguments and results.
-
-    Raises:
-        UserError: the platform does not say.
-    """
+    """Bytes that the compiled layer and its gradient allot beside their arguments and results."""
     function, *arguments = _call(layer, length, width)
     square = jax.grad(lambda params, x: (function(params, x) ** 2).sum(), argnums=(0, 1))
-    found = jax.jit(square).lower(*arguments).compile().memory_analysis()
-    if found is None:
+    analysis = jax.jit(square).lower(*arguments).compile().memory_analysis()
+    if analysis is None:
         platform = jax.devices()[0].platform
         raise UserError(f"LayerCost: {platform} does not say what memory is allotted")
-    return found.temp_size_in_bytes
+    return analysis.temp_size_in_bytes
 
 
 def maximum_path_length(layer_at: Callable[[int], Mixer], length: int, width: int) -> float:

@@ -107,12 +107,12 @@ class Saturation(Measure):
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
-        found = isinstance(model, SymbolModel) and shapes_of(
+        sown = isinstance(model, SymbolModel) and shapes_of(
             lambda *inputs: [attention.weights for attention in model.attentions(*inputs)],
             model,
             corpus.splits[SPLIT][0],
         )
-        if not found:
+        if not sown:
             raise UserError(
                 "Saturation needs a model that shows its attention weights; this "
                 f"{type(model).__name__} shows none"
@@ -140,11 +140,11 @@ class Saturation(Measure):
 
 @partial(jax.jit, static_argnames=("model",))
 def _saturation(model: Any, params: Any, batch: Batch) -> dict[str, jax.Array]:
-    found: dict[str, list[jax.Array]] = defaultdict(list)
+    statistics: dict[str, list[jax.Array]] = defaultdict(list)
     decoder_input = shifted(jnp.asarray(batch.target))
     for attention in model.attentions(params, jnp.asarray(batch.source), decoder_input):
         if attention.logits is not None:
-            found["logit_variance"].append(logit_variance(attention.logits, attention.mask))
-        found["weight_entropy"].append(entropy(attention.weights, attention.mask))
-        found["jacobian_norm"].append(jacobian_norm(attention.weights, attention.mask))
-    return {name: jnp.stack(values).mean() for name, values in found.items()}
+            statistics["logit_variance"].append(logit_variance(attention.logits, attention.mask))
+        statistics["weight_entropy"].append(entropy(attention.weights, attention.mask))
+        statistics["jacobian_norm"].append(jacobian_norm(attention.weights, attention.mask))
+    return {name: jnp.stack(values).mean() for name, values in statistics.items()}

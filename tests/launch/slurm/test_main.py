@@ -183,7 +183,7 @@ def test_retry_refuses_a_record_of_somebody_else(submitted, recorder, capsys, si
         ({"words": {"a": 1}}, "words: wanted"),
         ({"signatures": ""}, "unknown key 'signatures'; did you mean signature?"),
         ({"runs": None}, "the key runs is missing"),
-        (None, "wanted an object"),
+        (None, "a JSON object was wanted"),
         ("{", "cannot be read"),
     ],
 )
