@@ -18,7 +18,8 @@ from attnjax.experiment.load import load
 from attnjax.experiment.tuning import point_name
 from attnjax.reporting.summary import Summary
 from attnjax.reporting.table import plain
-from attnjax.sweeps import run_ablation, tune
+from attnjax.results import tuning
+from attnjax.sweeps import run_group, tune
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.run_ablation import sweep
 from attnjax.trained.evaluate import evaluate
@@ -137,7 +138,7 @@ def test_summary_table_and_report_show_the_choice(runs):
 @pytest.mark.long
 def test_what_is_there_is_not_tuned_again(path, runs, capsys, monkeypatch):
     monkeypatch.setattr(tune, "train", None)
-    monkeypatch.setattr(run_ablation, "train", None)
+    monkeypatch.setattr(run_group, "train", None)
     assert run(path, runs) == 0
     said = capsys.readouterr().err
     assert "scaled: 1 of 1 runs are there already" in said
@@ -300,7 +301,7 @@ def test_points_that_differ_in_more_than_the_schedule_are_trained_apart(path, tm
     for runs in groups.values():
         assert [run.schedule.value for run in runs] == [1e-3, 1e-2]
     tuned = tuner.tune(corpus, Console(quiet=True), "scaled")
-    found = tune.losses(tuner.folder, tuner.grid)
+    found = tuning.losses(tuner.folder, tuner.grid)
     best = min(range(4), key=lambda index: found[index])
     assert (tuned.optimizer.schedule.value, tuned.model.dropout) == (
         (1e-3, 1e-2)[best // 2],

@@ -1,6 +1,6 @@
 """`attnjax run`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -117,11 +117,8 @@ def planned(variants: Sequence["PlannedVariant"]) -> Iterator[RenderableType]:
             Text(one.name), Text(_runs(one)), f"{one.steps:,}", *costs, _time(one.seconds)
         )
     yield drawn
-    left = sum(
-        len(one.running) + len(one.failed) + len(one.started) + len(one.missing) + one.untuned
-        for one in variants
-    )
-    total = left + sum(len(one.done) + one.points - one.untuned for one in variants)
+    left = sum(len(one.waiting) for one in variants)
+    total = sum(len(one.runs) + len(one.points) for one in variants)
     seconds = sum(one.seconds or 0 for one in variants)
     unknown = [one.name for one in variants if one.seconds is None]
     line = f"{left} of {total} runs are to be trained"
@@ -135,22 +132,28 @@ def planned(variants: Sequence["PlannedVariant"]) -> Iterator[RenderableType]:
 
 def _runs(one: "PlannedVariant") -> str:
     """The states of a variant's runs, in words."""
-    words = []
-    if one.untuned:
-        words.append(f"to tune: {one.untuned} of {one.points} points")
-    if one.done:
-        words.append(f"done: {_seeds(one.done)}")
-    words += [f"running: {seed}, by {who}" for seed, who in one.running.items()]
-    words += [f"interrupted at step {step}: {seed}" for seed, step in one.started.items()]
-    words += [f"failed: {seed}, because: {why}" for seed, why in one.failed.items()]
-    if one.missing:
-        words.append(f"missing: {_seeds(one.missing)}")
+    # imported here, as in `run`
+    from attnjax.runs.status import Begun, Done, Failed, Missing, Running
+
+    def of[T](kind: type[T]) -> dict[int, T]:
+        return {seed: run for seed, run in one.runs.items() if isinstance(run, kind)}
+
+    words = list[str]()
+    if untuned := sum(not isinstance(point, Done) for point in one.points):
+        words.append(f"to tune: {untuned} of {len(one.points)} points")
+    if of(Done):
+        words.append(f"done: {_seeds(of(Done))}")
+    words += [f"running: {seed}, by {run.holder}" for seed, run in of(Running).items()]
+    words += [f"interrupted at step {run.step}: {seed}" for seed, run in of(Begun).items()]
+    words += [f"failed: {seed}, because: {run.reason}" for seed, run in of(Failed).items()]
+    if of(Missing):
+        words.append(f"missing: {_seeds(of(Missing))}")
     if one.failure:
         words.append(f"tuning failed because: {one.failure}")
     return "\n".join(words)
 
 
-def _seeds(seeds: Sequence[int]) -> str:
+def _seeds(seeds: Iterable[int]) -> str:
     return ", ".join(map(str, seeds))
 
 
