@@ -77,6 +77,22 @@ def check(
             "a copy, or choose another --runs"
         )
     found = read(folder)
+    _check_settings(folder, found, wanted, may_lengthen=may_lengthen, open_fields=open_fields)
+    if own_names(wanted.settings):
+        _check_own_parts(folder, found, wanted, loaded)
+    else:
+        warn_of_text(folder, found)
+
+
+def _check_settings(
+    folder: Path,
+    found: Manifest,
+    wanted: Manifest,
+    *,
+    may_lengthen: bool,
+    open_fields: Iterable[str],
+) -> None:
+    """Refuse a run of another experiment, variant or seed, or with other settings."""
     for name in ("experiment", "setting", "variant", "seed"):
         ours, theirs = getattr(wanted, name), getattr(found, name)
         if ours != theirs:
@@ -91,9 +107,12 @@ def check(
             f"{folder} was run with {path} {_shown(theirs)}, not {_shown(ours)}: "
             "choose another --runs"
         )
-    if not own_names(wanted.settings):
-        warn_of_text(folder, found)
-        return
+
+
+def _check_own_parts(
+    folder: Path, found: Manifest, wanted: Manifest, loaded: ExperimentFile
+) -> None:
+    """Refuse a run whose parts of the user's own have another text, or cannot be compared."""
     check_imported(folder, found.imported, wanted.imported or {})
     damage = text_damage(folder, found)
     try:

@@ -9,7 +9,7 @@ together, in one program. The test split is not decoded.
 import math
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 from rich.console import Console
@@ -22,23 +22,12 @@ from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import Grid, Point, point_name, points
 from attnjax.reporting import evidence
 from attnjax.results.tuning import FOLDER, lowest, tuning_row
-from attnjax.runs.initial_parameters import source_of, with_initial_parameters
-from attnjax.runs.lease import Taken, leased
+from attnjax.runs.initial_parameters import source_of
+from attnjax.runs.lease import Taken
 from attnjax.runs.manifest import Manifest, manifest
-from attnjax.runs.result import RunResult
-from attnjax.runs.run_folder import (
-    Verified,
-    check,
-    claim_folder,
-    finished,
-    supersede,
-    write_result,
-)
-from attnjax.sweeps.multi_process import announced
-from attnjax.training.checkpoints.disk import writable
+from attnjax.runs.run_folder import Verified, check, finished
+from attnjax.sweeps.run_points import run_points
 from attnjax.training.loop.run_state import Run
-from attnjax.training.loop.train import train
-from attnjax.training.train_setup import TrainSetup
 
 SCHEDULE = "optimizer.schedule"
 """The part that may differ between runs of one program."""
@@ -114,8 +103,11 @@ class Tuner:
                 f"own seed, and tuning has the seed {self.seed}; name one run for all seeds, as "
                 f"{given}/seed-{self.loaded.ablation.first_seed}"
             )
-        for point in points(self.grid):
-            vary(self.experiment, point).resolve(corpus).recipe.check(corpus)
+        # whether a corpus fits does not depend on the schedule; `check_corpus` checks the variant
+        schedule = {SCHEDULE: self.experiment.optimizer.schedule}
+        varied = {vary(self.experiment, {**point, **schedule}) for point in points(self.grid)}
+        for experiment in varied - {self.experiment}:
+            experiment.resolve(corpus).recipe.check(corpus)
 
     def tuned(self) -> Experiment | None:
         """The variant with the chosen values; None: the tuning is not finished.
@@ -157,10 +149,20 @@ class Tuner:
         """
         taken: list[Taken] = []
         for experiment, runs in self.together(corpus).items():
-            if not self._unfinished(runs):
+            unfinished = self._unfinished(runs)
+            if not unfinished:
                 continue
             try:
-                self._train(experiment, runs, corpus, console, f"{title}, tuning")
+                run_points(
+                    self.loaded,
+                    experiment,
+                    runs,
+                    unfinished,
+                    corpus,
+                    self.folder.parent.parent,
+                    title=f"{title}, tuning",
+                    console=console,
+                )
             except Taken as error:
                 taken.append(error)
         if taken:
@@ -179,41 +181,6 @@ class Tuner:
             markup=False,
         )
         return vary(self.experiment, chosen)
-
-    def _train(
-        self, experiment: Experiment, runs: list[Run], corpus: Corpus, console: Console, title: str
-    ) -> None:
-        """Train the unfinished ones of points that differ only in the schedule.
-
-        Finished points are trained too, so that a resumed tuning is the same program.
-        """
-        unfinished = self._unfinished(runs)
-        with writable(runs[0].folder), leased(run.folder for run in runs) as leases:
-            for folder, wanted in unfinished.items():
-                claim_folder(folder, wanted, self.loaded, corpus.vocabularies)
-            lengthen = partial(supersede, unfinished, self.loaded, corpus.vocabularies)
-            setup, _ = with_initial_parameters(
-                TrainSetup.of(experiment.recipe, corpus),
-                experiment,
-                corpus.vocabularies,
-                runs,
-                self.folder.parent.parent,
-            )
-            with announced(experiment, corpus, self.loaded, runs):
-                outcomes = train(
-                    runs,
-                    setup,
-                    console=console,
-                    title=title,
-                    before_save=leases.check,
-                    after_save=lengthen,
-                )
-            leases.check()
-            lengthen()
-            for run, outcome in zip(runs, outcomes, strict=True):
-                if run.folder in unfinished:
-                    result = RunResult.of(outcome, variant=self.variant, seed=self.seed)
-                    write_result(run.folder, result)
 
     def _unfinished(self, runs: list[Run]) -> dict[Path, Manifest]:
         """The folders and manifests of those of the runs that are not finished."""

@@ -68,9 +68,11 @@ class VariantWork:
         except Taken as error:
             self._say_if_lost(error)
             return dict.fromkeys(self.plan.runs(self.tuner.variant, self.tuner.experiment), error)
-        runs = {} if experiment is None else self.plan.runs(self.tuner.variant, experiment)
+        if experiment is None:
+            return {}
+        runs = self.plan.runs(self.tuner.variant, experiment)
         left = self.plan.unfinished(runs)
-        if experiment is None or not left:
+        if not left:
             return {}
 
         @cache
@@ -107,12 +109,7 @@ class VariantWork:
             except NOT_OF_A_RUN:
                 raise
             except Exception as error:
-                if self._smaller_groups(group, error):
-                    continue
-                each = error.errors if isinstance(error, Diverged) else dict.fromkeys(group, error)
-                alone = self.only and left.keys() == each.keys()
-                self.failed.add(each, said=not alone)
-                if alone:
+                if self._failed(group, left, error):
                     raise
         return taken
 
@@ -143,20 +140,24 @@ class VariantWork:
                 return left
         return {}
 
-    def _smaller_groups(self, group: Group, error: Exception) -> bool:
-        """Halve the variant's groups if one needs more memory than there is.
+    def _failed(self, group: Group, left: Group, error: Exception) -> bool:
+        """Record why runs of a group failed; halve the groups if one needs too much memory.
 
         Returns:
-            Whether the groups are smaller now: a run that has begun keeps its group.
+            Whether nothing else is to be run: the error is raised.
         """
-        if not exhausted(error) or len(group) == 1 or any(map(has_progress, group)):
+        # a run that has begun keeps its group
+        if exhausted(error) and len(group) > 1 and not any(map(has_progress, group)):
+            self.together = len(group) // 2
+            self.say(
+                f"{self.tuner.variant}: {len(group)} seeds together need more memory than there "
+                f"is; {self.together} are trained together"
+            )
             return False
-        self.together = len(group) // 2
-        self.say(
-            f"{self.tuner.variant}: {len(group)} seeds together need more memory than there is; "
-            f"{self.together} are trained together"
-        )
-        return True
+        each = error.errors if isinstance(error, Diverged) else dict.fromkeys(group, error)
+        alone = self.only and left.keys() == each.keys()
+        self.failed.add(each, said=not alone)
+        return alone
 
     def _say_if_lost(self, error: Taken) -> None:
         if isinstance(error, Lost):

@@ -19,7 +19,7 @@ from attnjax.experiment.tuning import point_name
 from attnjax.reporting.summary import Summary
 from attnjax.reporting.table import plain
 from attnjax.results import tuning
-from attnjax.sweeps import run_group, tune
+from attnjax.sweeps import run_group, run_points
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.run_ablation import sweep
 from attnjax.trained.evaluate import evaluate
@@ -137,7 +137,7 @@ def test_summary_table_and_report_show_the_choice(runs):
 
 @pytest.mark.long
 def test_what_is_there_is_not_tuned_again(path, runs, capsys, monkeypatch):
-    monkeypatch.setattr(tune, "train", None)
+    monkeypatch.setattr(run_points, "train", None)
     monkeypatch.setattr(run_group, "train", None)
     assert run(path, runs) == 0
     said = capsys.readouterr().err
@@ -147,7 +147,7 @@ def test_what_is_there_is_not_tuned_again(path, runs, capsys, monkeypatch):
     monkeypatch.undo()
     copy = path.parent / "more"
     shutil.copytree(runs, copy)
-    monkeypatch.setattr(tune, "train", None)
+    monkeypatch.setattr(run_points, "train", None)
     assert run(path, copy, "--variant", "scaled", "--seeds", "2") == 0
     assert summary_of(copy).rows[0].seeds == (0, 1)
     settings = content(copy / "tuned" / "scaled" / "seed-1" / "config.json")["settings"]
