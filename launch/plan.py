@@ -10,7 +10,7 @@ from attnjax.cli.command import RunsFolder
 from attnjax.errors import UserError
 from attnjax.experiment.load import ExperimentFile
 from attnjax.runs.initial_parameters import source_of
-from attnjax.sweeps.plan import Sweep, unfinished_runs
+from attnjax.sweeps.plan import Sweep
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ def launched(plan: Sweep) -> list[LaunchedRun]:
     jobs: list[LaunchedRun] = []
     for variant, experiment in plan.chosen().items():
         tuned = plan.tuner(variant, experiment).tuned()
-        left = unfinished_runs(plan.runs(variant, tuned or experiment))
+        left = plan.unfinished(plan.runs(variant, tuned or experiment))
         runs = [(folder, manifest.seed) for folder, manifest in left.items()]
         for group in [[run] for run in runs] if tuned else [runs] if runs else []:
             folders, seeds = zip(*group, strict=True)

@@ -1,6 +1,7 @@
 """The tuning of a variant, read from the runs at the points of its grid."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 from attnjax.experiment.tuning import Grid, Point, point_name, points
@@ -20,17 +21,15 @@ def losses(folder: Path, grid: Grid) -> list[float | None]:
     Raises:
         UserError: a file of a finished run is missing or damaged.
     """
-    found = (result(folder / FOLDER / point_name(point)) for point in points(grid))
-    return [None if one is None else _lowest(one) for one in found]
+    found = (result(folder / FOLDER / point_name(point), {}) for point in points(grid))
+    return [None if one is None else lowest(one) for one in found]
 
 
-def tuning_row(folder: Path, variant: str, grid: Grid, chosen: Point, seed: int) -> TuningRow:
-    """The tuning of a variant, for the report, from the variant's folder.
-
-    Raises:
-        UserError: as `losses`.
-    """
-    tried = zip(points(grid), losses(folder, grid), strict=True)
+def tuning_row(
+    variant: str, seed: int, grid: Grid, chosen: Point, losses: Sequence[float | None]
+) -> TuningRow:
+    """The tuning of a variant, for the report; `losses` are those at the points of the grid."""
+    tried = zip(points(grid), losses, strict=True)
     return TuningRow(
         variant=variant,
         seed=seed,
@@ -40,6 +39,6 @@ def tuning_row(folder: Path, variant: str, grid: Grid, chosen: Point, seed: int)
     )
 
 
-def _lowest(found: RunResult) -> float:
+def lowest(found: RunResult) -> float:
     """The loss that decides; infinity: the training diverged."""
     return math.inf if found.best_validation_loss is None else found.best_validation_loss

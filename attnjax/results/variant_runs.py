@@ -14,7 +14,7 @@ from attnjax.experiment.estimands import RunMetrics
 from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import shortest
 from attnjax.reporting.summary import TuningRow
-from attnjax.results.tuning import tuning_row
+from attnjax.results.tuning import losses, tuning_row
 from attnjax.runs.manifest import Manifest, read
 from attnjax.runs.provenance import changed_imports
 from attnjax.runs.result import RESULT, RunResult
@@ -62,7 +62,7 @@ def variant_runs(folder: Path, loaded: ExperimentFile, name: str) -> VariantRuns
     runs = {}
     for path in (folder / name).glob(f"seed-*/{RESULT}"):
         run = path.parent
-        content = result(run)
+        content = result(run, {})
         if content is None:
             continue
         if (content.variant, f"seed-{content.seed}") != (name, run.name):
@@ -118,7 +118,8 @@ def _tuning(folder: Path, loaded: ExperimentFile, manifest: Manifest) -> TuningR
     if not grid:
         return None
     chosen = {path: _at(manifest.settings, path) for path in grid}
-    return tuning_row(folder, manifest.variant, grid, chosen, ablation.tune_seed)
+    tried = losses(folder, grid)
+    return tuning_row(manifest.variant, ablation.tune_seed, grid, chosen, tried)
 
 
 def _at(record: Any, path: str) -> Any:

@@ -1,24 +1,28 @@
 """The result of a run, as its result.json holds it."""
 
+import datetime
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from attnjax.config.constraints import NonNegativeInt
-from attnjax.config.record import Count, FolderName, known_keys, read_record
-from attnjax.evaluation.measurement import MeasurementRecord
+from attnjax.config.record import Count, FolderName, Number, known_keys, read_record
+from attnjax.evaluation.measurement import Measurement, MeasurementRecord
 from attnjax.runs.json_files import read_sealed
 from attnjax.runs.manifest import Manifest
 from attnjax.runs.provenance import Code
+from attnjax.runs.versions import device, versions
 from attnjax.training.checkpoints.checkpoint import average, average_of, latest_step
+from attnjax.training.loop.run_state import TrainResult
 
 RESULT = "result.json"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunResult:
-    """The result of a run; what its file holds beside these keys are details of the scores.
+    """The result of a run.
 
     Attributes:
         variant: the name of the run's variant.
@@ -31,12 +35,17 @@ class RunResult:
         step: the number of updates.
         averaged: the steps of the checkpoints whose mean are the run's parameters; (): an earlier
             version of attnjax did not write them.
-        best_validation_loss: None: there were no validation examples, or the training diverged.
+        epochs: the number of passes over the data.
+        stopped: why training ended, "steps" or "patience".
+        best_validation_loss: None: there were no validation examples, the training diverged, or a
+            score decided.
         parameters: the number of parameters; None: the run is a point of a tuning.
         test_set: the digest of the test split; None: there was none.
         notes: what a reader must know of the data.
         code: the code that made the run; None: an earlier version of attnjax did not record it.
         files: the digests of the files that belong to the result, by their names.
+        details: details of the scores, and the best score on the validation split. The file holds
+            them beside the other keys.
     """
 
     variant: FolderName
@@ -48,12 +57,41 @@ class RunResult:
     versions: Mapping[str, str]
     step: NonNegativeInt
     averaged: tuple[NonNegativeInt, ...] = ()
+    epochs: Number | None = None
+    stopped: str | None = None
     best_validation_loss: float | None = None
     parameters: Count | None = None
     test_set: str | None = None
     notes: tuple[str, ...] = ()
     code: Code | None = None
     files: Mapping[FolderName, str]
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, outcome: TrainResult, *, variant: str, seed: int) -> Self:
+        """The result of a training that has ended now, on this device; nothing is measured yet."""
+        return cls(
+            variant=variant,
+            seed=seed,
+            metrics=(),
+            seconds=outcome.seconds,
+            date=datetime.date.today().isoformat(),
+            device=device(),
+            versions=versions(),
+            step=outcome.step,
+            averaged=tuple(outcome.averaged),
+            epochs=outcome.epochs,
+            stopped=outcome.stopped,
+            best_validation_loss=None if outcome.best == math.inf else outcome.best,
+            files={},
+        )
+
+    def record(self) -> dict[str, Any]:
+        """The content of result.json."""
+        content = asdict(self)
+        details = content.pop("details")
+        metrics = [Measurement.of(one).record() for one in self.metrics]
+        return {**details, **content, "metrics": metrics}
 
 
 def read_result(folder: Path) -> RunResult | None:
@@ -67,7 +105,9 @@ def read_result(folder: Path) -> RunResult | None:
         content = read_sealed(path)
     except FileNotFoundError:
         return None
-    return read_record(known_keys(content, RunResult), RunResult, path)
+    known = known_keys(content, RunResult)
+    details = {key: value for key, value in content.items() if key not in known}
+    return read_record({**known, "details": details}, RunResult, path)
 
 
 def result_params(folder: Path, found: Manifest) -> Any:

@@ -35,6 +35,9 @@ from attnjax.training.log.metrics_log import FILE as METRICS
 
 HYPOTHESES, ATTENTION, VOCABULARY = "hypotheses.txt", "attention.json", "vocabulary"
 INITIAL = "initial_parameters.json"
+type Verified = dict[Path, RunResult]
+"""Results whose files were hashed and are whole, by the runs' folders."""
+
 STEPS = "training.steps"
 """The only setting that may grow: a finished run then goes on from its last checkpoint."""
 
@@ -74,6 +77,22 @@ def check(
             "a copy, or choose another --runs"
         )
     found = read(folder)
+    _check_settings(folder, found, wanted, may_lengthen=may_lengthen, open_fields=open_fields)
+    if own_names(wanted.settings):
+        _check_own_parts(folder, found, wanted, loaded)
+    else:
+        warn_of_text(folder, found)
+
+
+def _check_settings(
+    folder: Path,
+    found: Manifest,
+    wanted: Manifest,
+    *,
+    may_lengthen: bool,
+    open_fields: Iterable[str],
+) -> None:
+    """Refuse a run of another experiment, variant or seed, or with other settings."""
     for name in ("experiment", "setting", "variant", "seed"):
         ours, theirs = getattr(wanted, name), getattr(found, name)
         if ours != theirs:
@@ -88,9 +107,12 @@ def check(
             f"{folder} was run with {path} {_shown(theirs)}, not {_shown(ours)}: "
             "choose another --runs"
         )
-    if not own_names(wanted.settings):
-        warn_of_text(folder, found)
-        return
+
+
+def _check_own_parts(
+    folder: Path, found: Manifest, wanted: Manifest, loaded: ExperimentFile
+) -> None:
+    """Refuse a run whose parts of the user's own have another text, or cannot be compared."""
     check_imported(folder, found.imported, wanted.imported or {})
     damage = text_damage(folder, found)
     try:
@@ -117,16 +139,22 @@ def has_progress(folder: Path) -> bool:
     return (folder / RESULT).exists() or has_checkpoints(folder)
 
 
-def finished(folder: Path, wanted: Manifest) -> bool:
-    """Whether the run is finished, with as many steps as wanted.
+def finished(folder: Path, wanted: Manifest, verified: Verified) -> RunResult | None:
+    """The result of a run that is finished with as many steps as wanted; None: it is not.
+
+    Args:
+        folder: the run's folder.
+        wanted: the manifest of the run.
+        verified: as for `result`.
 
     Raises:
         UserError: a file of the finished run is missing or damaged.
     """
     if not (folder / RESULT).exists() or not (folder / CONFIG).exists():
-        return False
+        return None
     different = record_differences(read(folder).settings, wanted.settings)
-    return result(folder) is not None and STEPS not in {path for path, *_ in different}
+    content = result(folder, verified)
+    return None if STEPS in {path for path, *_ in different} else content
 
 
 def claim_folder(
@@ -174,25 +202,31 @@ def _write_manifest(
     write_sealed(folder / CONFIG, asdict(replace(wanted, vocabulary=vocabularies.digest)))
 
 
-def write_result(folder: Path, content: Mapping[str, Any]) -> None:
+def write_result(folder: Path, content: RunResult) -> None:
     """Write result.json, with the digests of the files that belong to the result."""
     names = (INITIAL, METRICS, HYPOTHESES, SENTENCES, ATTENTION)
     files = {name: file_digest(folder / name) for name in names if (folder / name).exists()}
-    write_sealed(folder / RESULT, {**content, "files": files})
+    write_sealed(folder / RESULT, replace(content, files=files).record())
 
 
-def result(folder: Path) -> RunResult | None:
+def result(folder: Path, verified: Verified) -> RunResult | None:
     """The result of a run; None: the run is not finished.
+
+    Args:
+        folder: the run's folder.
+        verified: gets the result. The files of a result that it has are not hashed again.
 
     Raises:
         UserError: result.json, or a file that belongs to it, is missing or damaged.
     """
     content = read_result(folder)
-    damage = damaged_files(folder, content) if content else []
-    if damage:
+    if content is None or verified.get(folder) == content:
+        return content
+    if damage := damaged_files(folder, content):
         raise UserError(
             f"{damage[0]}: restore it from a copy, or run the experiment again under another --runs"
         )
+    verified[folder] = content
     return content
 
 

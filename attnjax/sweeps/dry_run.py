@@ -4,18 +4,17 @@ Nothing is written, and no folder is made.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from attnjax.data.corpus import Corpus, Task
 from attnjax.errors import NoCorpus
 from attnjax.runs import failures
 from attnjax.runs.initial_parameters import check_initial_parameters
-from attnjax.runs.lease import holder
+from attnjax.runs.status import Begun, Done, Failed, Missing, Running, RunStatus, status
 from attnjax.sweeps.costs import Costs, costs
-from attnjax.sweeps.plan import Sweep, check_corpus, check_folders, unfinished_runs
+from attnjax.sweeps.plan import Sweep, check_corpus, check_folders
 from attnjax.sweeps.tune import Tuner
-from attnjax.training.checkpoints.checkpoint import latest_step
 from attnjax.training.log.metrics_log import FILE as METRICS, read
 
 
@@ -25,32 +24,36 @@ class PlannedVariant:
 
     Attributes:
         name: the name of the variant.
-        done: the seeds of its finished runs.
-        running: the seeds of the runs that a process trains now, and which process.
-        failed: the seeds of the runs that failed the last time, and why.
-        started: the seeds of its interrupted runs, and the step of each one's last checkpoint.
-        missing: the seeds of the runs that were never started, or have no checkpoint yet.
-        points: the number of points of the grid.
-        untuned: the number of those points that are not finished.
+        runs: the status of the run of each seed.
+        points: the status of the run at each point of the grid; (): the variant is not tuned.
         failure: why the tuning of the variant failed the last time; None: it did not fail.
         steps: the updates of each run.
         costs: the costs of a run; None: the data are not on this machine.
-        seconds: an estimate of the training time that is left, from the logs of the variant's
-            earlier runs; None: there are none.
+        pace: the mean time of an update in the logs of the variant's earlier runs; None: there are
+            none.
     """
 
     name: str
-    done: tuple[int, ...]
-    running: Mapping[int, str]
-    failed: Mapping[int, str]
-    started: Mapping[int, int]
-    missing: tuple[int, ...]
-    points: int
-    untuned: int
+    runs: Mapping[int, RunStatus]
+    points: tuple[RunStatus, ...]
     failure: str | None
     steps: int
     costs: Costs | None
-    seconds: float | None
+    pace: float | None
+
+    @property
+    def waiting(self) -> list[Running | Failed | Begun | Missing]:
+        """The runs that are not finished, points of the grid included."""
+        every = *self.runs.values(), *self.points
+        return [status for status in every if not isinstance(status, Done)]
+
+    @property
+    def seconds(self) -> float | None:
+        """An estimate of the training time that is left; None: nothing was trained here."""
+        if not self.waiting:
+            return 0.0
+        left = sum(self.steps - status.step for status in self.waiting)
+        return None if self.pace is None else left * self.pace
 
 
 def dry_run(plan: Sweep) -> list[PlannedVariant]:
@@ -66,7 +69,7 @@ def dry_run(plan: Sweep) -> list[PlannedVariant]:
     for name, one in chosen.items():
         runs, data = plan.runs(name, one), corpora[one.task]
         if data is not None:
-            seeds = [wanted.seed for wanted in unfinished_runs(runs).values()]
+            seeds = [wanted.seed for wanted in plan.unfinished(runs).values()]
             check_initial_parameters(one, data.vocabularies, seeds, plan.above, coming)
         coming |= runs.keys()
     return [
@@ -87,38 +90,25 @@ def _planned(plan: Sweep, tuner: Tuner, corpus: Corpus | None) -> PlannedVariant
     tuned = tuner.tuned()
     experiment = tuned or tuner.experiment
     runs = plan.runs(tuner.variant, experiment)
-    # seeds are trained anew after another tuning, so only a tuned variant has runs that count
-    waiting = runs if tuned is None else unfinished_runs(runs)
-    steps = {} if tuned is None else {folder: latest_step(folder) for folder in waiting}
-    points = tuner.manifests if tuner.grid else {}
-    untuned = unfinished_runs(points)
-    left = [experiment.training.steps - steps.get(folder, 0) for folder in waiting]
-    left += [experiment.training.steps - latest_step(folder) for folder in untuned]
-    pace = _seconds_a_step(tuner.folder)
-    running = {folder: str(one) for folder in waiting if (one := holder(folder))}
-    failures_of_runs = {folder: failures.reason(folder) for folder in waiting.keys() - running}
-    failed = {folder: why for folder, why in failures_of_runs.items() if why is not None}
-    idle = {folder: one.seed for folder, one in waiting.items() if folder not in running}
+    found = {wanted.seed: status(folder, wanted, plan.verified) for folder, wanted in runs.items()}
+    if tuned is None:
+        # seeds are trained anew after another tuning
+        found = {seed: _anew(run) for seed, run in found.items()}
+    points = tuner.manifests.items() if tuner.grid else ()
     return PlannedVariant(
         name=tuner.variant,
-        done=tuple(one.seed for folder, one in runs.items() if folder not in waiting),
-        running={waiting[folder].seed: who for folder, who in running.items()},
-        failed={waiting[folder].seed: why for folder, why in sorted(failed.items())},
-        started={
-            seed: steps[folder]
-            for folder, seed in idle.items()
-            if steps.get(folder) and folder not in failed
-        },
-        missing=tuple(
-            seed for folder, seed in idle.items() if not steps.get(folder) and folder not in failed
-        ),
-        points=len(points),
-        untuned=len(untuned),
+        runs=found,
+        points=tuple(status(folder, wanted, plan.verified) for folder, wanted in points),
         failure=failures.own_reason(tuner.folder),
         steps=experiment.training.steps,
         costs=None if corpus is None else costs(experiment.resolve(corpus), corpus),
-        seconds=0.0 if not left else None if pace is None else sum(left) * pace,
+        pace=_seconds_a_step(tuner.folder),
     )
+
+
+def _anew(run: RunStatus) -> RunStatus:
+    """The status of a run that will begin again at step 0."""
+    return replace(run, step=0) if isinstance(run, Running | Failed) else Missing()
 
 
 def _seconds_a_step(folder: Path) -> float | None:

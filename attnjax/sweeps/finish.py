@@ -1,21 +1,21 @@
 """Finishing a trained run: its test split is decoded, scored and measured."""
 
-import datetime
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from attnjax.config.serialize import to_json
 from attnjax.data.corpus import Corpus
-from attnjax.evaluation.measurement import Measurement
+from attnjax.evaluation.measurement import Measurement, MeasurementRecord
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs
 from attnjax.evaluation.sentence_stats import Sentences, sentences
 from attnjax.evaluation.unknown_words import before_replacement
 from attnjax.experiment import Experiment
 from attnjax.nn.parameter_kinds import number_trained
 from attnjax.runs.json_files import write_json
+from attnjax.runs.result import RunResult
 from attnjax.runs.run_folder import ATTENTION, HYPOTHESES
-from attnjax.runs.versions import device, versions
 from attnjax.training.loop.run_state import TrainResult
 from attnjax.training.loop.validation_score import ValidationScore
 
@@ -27,8 +27,9 @@ def finish(
     outcome: TrainResult,
     initial: Any,
     *,
+    variant: str,
     seed: int,
-) -> dict[str, Any]:
+) -> RunResult:
     """Decode, score and measure a trained run.
 
     Args:
@@ -37,10 +38,8 @@ def finish(
         corpus: the data of its task.
         outcome: the result of the training.
         initial: the initial parameters; needed only if the experiment has measures.
+        variant: the name of the run's variant.
         seed: the run's seed.
-
-    Returns:
-        The content of result.json, but the variant and the seed.
     """
     answered = _answer(folder, experiment, corpus, outcome.params)
     measurements, details = _score(experiment, answered)
@@ -57,31 +56,25 @@ def finish(
         pictures += measure.pictures(inputs(outcome.params))
     if pictures:
         write_json(folder / ATTENTION, to_json(tuple(pictures)))
-    return {
-        "metrics": [one.record() for one in measurements],
-        **details,
-        "notes": list(corpus.notes),
-        "test_set": corpus.digest(SPLIT),
-        "seconds": outcome.seconds,
-        "parameters": number_trained(outcome.params),
-        "step": outcome.step,
-        "averaged": outcome.averaged,
-        "epochs": outcome.epochs,
-        "stopped": outcome.stopped,
-        **best(experiment, outcome),
-        "device": device(),
-        "versions": versions(),
-        "date": datetime.date.today().isoformat(),
-    }
+    result = RunResult.of(outcome, variant=variant, seed=seed)
+    score = best_score(experiment, outcome.best)
+    return replace(
+        result,
+        metrics=tuple(MeasurementRecord(**one.record()) for one in measurements),
+        notes=corpus.notes,
+        test_set=corpus.digest(SPLIT),
+        parameters=number_trained(outcome.params),
+        best_validation_loss=None if score else result.best_validation_loss,
+        details={**details, **score},
+    )
 
 
-def best(experiment: Experiment, outcome: TrainResult) -> dict[str, float | None]:
-    """The best value on the validation split, of what decided: the loss or the score."""
+def best_score(experiment: Experiment, best: float | None) -> dict[str, float]:
+    """The best score on the validation split, by its key in result.json; {}: the loss decided."""
     scoring, metric = experiment.training.scoring, experiment.metric
-    if scoring is None or scoring.decides == "loss" or metric is None or outcome.best is None:
-        return {"best_validation_loss": outcome.best}
-    sign = 1 if metric.better == "lower" else -1
-    return {"best_validation_loss": None, f"best_validation_{metric.name}": sign * outcome.best}
+    if scoring is None or scoring.decides == "loss" or metric is None or best is None:
+        return {}
+    return {f"best_validation_{metric.name}": best if metric.better == "lower" else -best}
 
 
 def validation_score(experiment: Experiment, corpus: Corpus) -> ValidationScore | None:

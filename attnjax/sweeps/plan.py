@@ -1,7 +1,7 @@
 """The runs that a command asks for, and what is refused before the first of them is trained."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from attnjax.config.override import Override, as_far_as, override
@@ -17,7 +17,7 @@ from attnjax.experiment.claims import changes_meaning
 from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import Grid
 from attnjax.runs.manifest import Manifest, manifest
-from attnjax.runs.run_folder import check, finished
+from attnjax.runs.run_folder import Verified, check, finished
 from attnjax.sweeps.tune import Tuner
 
 
@@ -34,6 +34,7 @@ class Sweep:
         folder: the folder of the experiment, with all its runs.
         profiled_steps: the number of steps of each training of which a trace is written.
         overrides: changes to every variant, from the command line.
+        verified: the results of finished runs whose files were hashed, see `run_folder.result`.
     """
 
     loaded: ExperimentFile
@@ -44,6 +45,7 @@ class Sweep:
     folder: Path
     overrides: tuple[Override, ...]
     profiled_steps: int = 0
+    verified: Verified = field(default_factory=dict, compare=False)
 
     def chosen(self) -> dict[str, Experiment]:
         """The variants to run, with the overrides applied.
@@ -120,6 +122,7 @@ class Sweep:
             experiment=experiment,
             grid=self.grid,
             folder=self.folder / variant,
+            verified=self.verified,
         )
 
     def runs(self, variant: str, experiment: Experiment) -> dict[Path, Manifest]:
@@ -131,10 +134,13 @@ class Sweep:
             for seed in self.only or self.all_seeds
         }
 
-
-def unfinished_runs(runs: Mapping[Path, Manifest]) -> dict[Path, Manifest]:
-    """The runs that are not finished."""
-    return {folder: wanted for folder, wanted in runs.items() if not finished(folder, wanted)}
+    def unfinished(self, runs: Mapping[Path, Manifest]) -> dict[Path, Manifest]:
+        """The runs that are not finished."""
+        return {
+            folder: wanted
+            for folder, wanted in runs.items()
+            if finished(folder, wanted, self.verified) is None
+        }
 
 
 def check_corpus(tuner: Tuner, data: Corpus) -> None:

@@ -1,19 +1,23 @@
 """Which seeds of a variant train together, in one program."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from attnjax.errors import UserError
 from attnjax.runs.manifest import Manifest, read
 from attnjax.runs.run_folder import has_progress
-from attnjax.sweeps.plan import unfinished_runs
+from attnjax.sweeps.plan import Sweep
+from attnjax.training.devices.memory import free_memory, seed_memory
+from attnjax.training.train_setup import TrainSetup
 
 type Group = dict[Path, Manifest]
 """Runs that train together: their folders, and the manifest of each."""
 
 
-def seed_groups(runs: Mapping[Path, Manifest], together: int) -> list[Group]:
+def seed_groups(
+    runs: Mapping[Path, Manifest], unfinished: Mapping[Path, Manifest], together: int
+) -> list[Group]:
     """The unfinished runs of a variant, in groups that train together.
 
     A begun run keeps its group, because the size of a group decides the program, and so the
@@ -23,12 +27,12 @@ def seed_groups(runs: Mapping[Path, Manifest], together: int) -> list[Group]:
 
     Args:
         runs: the folder and the manifest of each run of the variant, finished or not.
+        unfinished: those that are not finished.
         together: the greatest number of new runs in a group.
     """
     places = {folder: place for place, folder in enumerate(runs)}
     groups: dict[tuple[str, ...], Group] = {}
     new: dict[int, list[Path]] = {}
-    unfinished = unfinished_runs(runs)
     begun = {_together(folder) for folder in unfinished if has_progress(folder)}
     for folder, wanted in unfinished.items():
         names = _together(folder)
@@ -40,6 +44,31 @@ def seed_groups(runs: Mapping[Path, Manifest], together: int) -> list[Group]:
         names = tuple(folder.name for folder in folders)
         groups[names] = {folder: replace(runs[folder], together=names) for folder in folders}
     return sorted(groups.values(), key=lambda group: min(places[folder] for folder in group))
+
+
+def fitting(
+    plan: Sweep, variant: str, setup: TrainSetup, runs: Group, say: Callable[[str], None]
+) -> int:
+    """The number of a variant's new seeds that train together: as asked for, or as many as fit.
+
+    Args:
+        plan: the sweep.
+        variant: the name of the variant.
+        setup: of its runs.
+        runs: the runs that are not finished.
+        say: prints a sentence.
+    """
+    new, free = sum(not has_progress(folder) for folder in runs), free_memory()
+    if plan.together is not None or new < 2 or free is None:
+        return plan.together or len(plan.all_seeds)
+    seed = seed_memory(setup)
+    fit = max(1, free // seed)
+    if fit < new:
+        say(
+            f"{variant}: {fit} of its {new} seeds are trained together, because "
+            f"{free / 1e9:.1f} GB of memory are free and each seed takes about {seed / 1e9:.1f} GB"
+        )
+    return fit
 
 
 def _together(folder: Path) -> tuple[str, ...]:

@@ -6,13 +6,11 @@ All points have the same seed. Those that differ in the learning rate's schedule
 together, in one program. The test split is not decoded.
 """
 
-import datetime
 import math
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -23,23 +21,13 @@ from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import Grid, Point, point_name, points
 from attnjax.reporting import evidence
-from attnjax.results.tuning import FOLDER, losses, tuning_row
-from attnjax.runs.initial_parameters import source_of, with_initial_parameters
-from attnjax.runs.lease import Taken, leased
+from attnjax.results.tuning import FOLDER, lowest, tuning_row
+from attnjax.runs.initial_parameters import source_of
+from attnjax.runs.lease import Taken
 from attnjax.runs.manifest import Manifest, manifest
-from attnjax.runs.run_folder import (
-    check,
-    claim_folder,
-    finished,
-    supersede,
-    write_result,
-)
-from attnjax.runs.versions import device, versions
-from attnjax.sweeps.multi_process import announced
-from attnjax.training.checkpoints.disk import writable
-from attnjax.training.loop.run_state import Run, TrainResult
-from attnjax.training.loop.train import train
-from attnjax.training.train_setup import TrainSetup
+from attnjax.runs.run_folder import Verified, check, finished
+from attnjax.sweeps.run_points import run_points
+from attnjax.training.loop.run_state import Run
 
 SCHEDULE = "optimizer.schedule"
 """The part that may differ between runs of one program."""
@@ -55,6 +43,7 @@ class Tuner:
         experiment: the variant, with the overrides of the command line.
         grid: the grid that the variant is tuned over; {}: the variant is not tuned.
         folder: the folder of the variant.
+        verified: the results of finished runs whose files were hashed, see `run_folder.result`.
     """
 
     loaded: ExperimentFile
@@ -62,6 +51,7 @@ class Tuner:
     experiment: Experiment
     grid: Grid
     folder: Path
+    verified: Verified
 
     @property
     def seed(self) -> int:
@@ -113,14 +103,17 @@ class Tuner:
                 f"own seed, and tuning has the seed {self.seed}; name one run for all seeds, as "
                 f"{given}/seed-{self.loaded.ablation.first_seed}"
             )
-        for point in points(self.grid):
-            vary(self.experiment, point).resolve(corpus).recipe.check(corpus)
+        # whether a corpus fits does not depend on the schedule; `check_corpus` checks the variant
+        schedule = {SCHEDULE: self.experiment.optimizer.schedule}
+        varied = {vary(self.experiment, {**point, **schedule}) for point in points(self.grid)}
+        for experiment in varied - {self.experiment}:
+            experiment.resolve(corpus).recipe.check(corpus)
 
     def tuned(self) -> Experiment | None:
         """The variant with the chosen values; None: the tuning is not finished.
 
         Raises:
-            UserError: as `losses`.
+            UserError: a file of a finished run is missing or damaged.
         """
         chosen = self.chosen() if self.grid else {}
         return None if chosen is None else vary(self.experiment, chosen)
@@ -131,12 +124,19 @@ class Tuner:
         None: a point is not finished, or the training diverged at every point.
 
         Raises:
-            UserError: as `losses`.
+            UserError: a file of a finished run is missing or damaged.
         """
-        if not all(finished(folder, wanted) for folder, wanted in self.manifests.items()):
+        losses = self._losses
+        if len(losses) < len(self.manifests) or min(losses) == math.inf:
             return None
-        found = [loss for loss in losses(self.folder, self.grid) if loss is not None]
-        return None if min(found) == math.inf else points(self.grid)[found.index(min(found))]
+        return points(self.grid)[losses.index(min(losses))]
+
+    @property
+    def _losses(self) -> list[float]:
+        """The validation loss at each point that is finished; infinity: the training diverged."""
+        points = self.manifests.items()
+        results = (finished(folder, wanted, self.verified) for folder, wanted in points)
+        return [lowest(result) for result in results if result is not None]
 
     def tune(self, corpus: Corpus, console: Console, title: str) -> Experiment:
         """Train the points that are not finished, and return the variant with the chosen values.
@@ -149,39 +149,20 @@ class Tuner:
         """
         taken: list[Taken] = []
         for experiment, runs in self.together(corpus).items():
-            folders = [run.folder for run in runs]
-            wanted = {folder: self.manifests[folder] for folder in folders}
-            unfinished = [folder for folder in folders if not finished(folder, wanted[folder])]
+            unfinished = self._unfinished(runs)
             if not unfinished:
                 continue
             try:
-                with writable(folders[0]), leased(folders) as leases:
-                    for folder in unfinished:
-                        claim_folder(folder, wanted[folder], self.loaded, corpus.vocabularies)
-                    longer = {folder: wanted[folder] for folder in unfinished}
-                    lengthen = partial(supersede, longer, self.loaded, corpus.vocabularies)
-                    # finished points too, so that a resumed tuning is the same program
-                    setup, _ = with_initial_parameters(
-                        TrainSetup.of(experiment.recipe, corpus),
-                        experiment,
-                        corpus.vocabularies,
-                        runs,
-                        self.folder.parent.parent,
-                    )
-                    with announced(experiment, corpus, self.loaded, runs):
-                        outcomes = train(
-                            runs,
-                            setup,
-                            console=console,
-                            title=f"{title}, tuning",
-                            before_save=leases.check,
-                            after_save=lengthen,
-                        )
-                    leases.check()
-                    lengthen()
-                    for folder, outcome in zip(folders, outcomes, strict=True):
-                        if folder in unfinished:
-                            write_result(folder, self._result(outcome))
+                run_points(
+                    self.loaded,
+                    experiment,
+                    runs,
+                    unfinished,
+                    corpus,
+                    self.folder.parent.parent,
+                    title=f"{title}, tuning",
+                    console=console,
+                )
             except Taken as error:
                 taken.append(error)
         if taken:
@@ -192,7 +173,7 @@ class Tuner:
                 f"{self.variant} cannot be tuned: its training diverged at every point of the "
                 "grid; lower learning rates, a longer warm-up or clipping may help"
             )
-        row = tuning_row(self.folder, self.variant, self.grid, chosen, self.seed)
+        row = tuning_row(self.variant, self.seed, self.grid, chosen, self._losses)
         console.print(
             f"{self.variant}: tuned to {evidence.chosen(row)} ({evidence.losses(row)})",
             highlight=False,
@@ -200,6 +181,14 @@ class Tuner:
             markup=False,
         )
         return vary(self.experiment, chosen)
+
+    def _unfinished(self, runs: list[Run]) -> dict[Path, Manifest]:
+        """The folders and manifests of those of the runs that are not finished."""
+        return {
+            run.folder: wanted
+            for run in runs
+            if finished(run.folder, wanted := self.manifests[run.folder], self.verified) is None
+        }
 
     def together(self, corpus: Corpus) -> dict[Experiment, list[Run]]:
         """The runs of all points, in groups that differ only in the schedule."""
@@ -211,20 +200,3 @@ class Tuner:
             run = Run(folder=folder, seed=self.seed, schedule=schedule, may_diverge=True)
             groups[alike].append(run)
         return groups
-
-    def _result(self, outcome: TrainResult) -> dict[str, Any]:
-        """The content of a point's result.json."""
-        return {
-            "variant": self.variant,
-            "seed": self.seed,
-            "metrics": [],
-            "seconds": outcome.seconds,
-            "step": outcome.step,
-            "averaged": outcome.averaged,
-            "epochs": outcome.epochs,
-            "stopped": outcome.stopped,
-            "best_validation_loss": None if outcome.best == math.inf else outcome.best,
-            "device": device(),
-            "versions": versions(),
-            "date": datetime.date.today().isoformat(),
-        }

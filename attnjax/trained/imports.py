@@ -1,7 +1,7 @@
 """Runs that were trained elsewhere: a checkpoint and a result without metrics."""
 
-import datetime
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,12 @@ from safetensors.numpy import load_file
 
 from attnjax.errors import UserError
 from attnjax.nn.parameter_kinds import number_trained
+from attnjax.runs.result import RunResult
 from attnjax.runs.run_folder import write_result
-from attnjax.runs.versions import device, versions
 from attnjax.training.checkpoints.checkpoint import Checkpoints
 from attnjax.training.checkpoints.run_progress import RunProgress
 from attnjax.training.checkpoints.snapshot import Snapshot
+from attnjax.training.loop.run_state import TrainResult
 from attnjax.training.step import State
 
 ARRAYS = "model.safetensors"
@@ -50,19 +51,14 @@ def write_imported(run: Path, params: Any, *, variant: str, seed: int, step: int
     with closing(Checkpoints(run)) as checkpoints:
         state = State(jnp.int32(step), params, {}, {}, jax.random.key(0))
         checkpoints.save(Snapshot.of(state, RunProgress(epoch_end=True, stopped="steps")))
-    content = {
-        "variant": variant,
-        "seed": seed,
-        "metrics": [],
-        "seconds": 0.0,
-        "parameters": number_trained(params),
-        "step": step,
-        "averaged": [step],
-        "epochs": 0.0,
-        "stopped": "steps",
-        "best_validation_loss": None,
-        "device": device(),
-        "versions": versions(),
-        "date": datetime.date.today().isoformat(),
-    }
-    write_result(run, content)
+    outcome = TrainResult(
+        params=params,
+        step=step,
+        averaged=[step],
+        epochs=0.0,
+        seconds=0.0,
+        stopped="steps",
+        best=None,
+    )
+    result = RunResult.of(outcome, variant=variant, seed=seed)
+    write_result(run, replace(result, parameters=number_trained(params)))

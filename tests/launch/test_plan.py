@@ -9,6 +9,7 @@ from attnjax.cli.main import main
 from attnjax.config.override import split
 from attnjax.config.vary import vary
 from attnjax.errors import UserError
+from attnjax.sweeps.plan import Sweep
 from launch.plan import LaunchedRun, Wanted, launched, stages
 
 TINY = Path(__file__).parents[1] / "tiny.py"
@@ -49,7 +50,7 @@ def test_a_variant_that_is_tuned_first_is_one_job(tmp_path):
 
 
 def test_nothing_is_launched_where_all_runs_are_finished(tmp_path, monkeypatch):
-    monkeypatch.setattr("launch.plan.unfinished_runs", lambda runs: {})
+    monkeypatch.setattr(Sweep, "unfinished", lambda plan, runs: {})
     with pytest.raises(UserError, match="all runs of .*tiny are finished"):
         plan(tmp_path)
 

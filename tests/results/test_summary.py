@@ -18,6 +18,7 @@ from attnjax.experiment.load import ExperimentFile, load
 from attnjax.reporting.summary import Summary
 from attnjax.reporting.table import plain
 from attnjax.results.summary import summarize
+from attnjax.runs.result import read_result
 from attnjax.runs.run_folder import write_result
 from attnjax.sweeps.plan import Sweep
 
@@ -137,9 +138,10 @@ def test_a_claim_about_what_nobody_measured_is_not_judged(finished):
 def test_what_an_old_run_lacks_keeps_its_place(finished):
     folder, loaded = finished
     run, error = folder / "scaled" / "seed-0", MetricKey("alignment_error")
-    content = json.loads((run / "result.json").read_text())
-    content["metrics"] = [one for one in content["metrics"] if one["name"] != error.name]
-    write_result(run, {k: v for k, v in content.items() if k not in ("digest", "files")})
+    result = read_result(run)
+    assert result is not None
+    left = tuple(one for one in result.metrics if one.name != error.name)
+    write_result(run, replace(result, metrics=left))
     column = summarize(folder, loaded).rows[0].column(error)
     assert column.values[0] is None
     assert column.mean == column.values[1]

@@ -33,7 +33,7 @@ def claim(runs: dict[Path, Manifest], together: tuple[str, ...], *, saved: tuple
 
 
 def names(runs: dict[Path, Manifest], together: int) -> list[list[str]]:
-    groups = seed_groups(runs, together)
+    groups = seed_groups(runs, runs, together)
     for group in groups:
         assert len({one.together for one in group.values()}) == 1
     return [[folder.name for folder in group] for group in groups]

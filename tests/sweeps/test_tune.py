@@ -18,7 +18,8 @@ from attnjax.experiment.load import load
 from attnjax.experiment.tuning import point_name
 from attnjax.reporting.summary import Summary
 from attnjax.reporting.table import plain
-from attnjax.sweeps import run_ablation, tune
+from attnjax.results import tuning
+from attnjax.sweeps import run_group, run_points
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.run_ablation import sweep
 from attnjax.trained.evaluate import evaluate
@@ -136,8 +137,8 @@ def test_summary_table_and_report_show_the_choice(runs):
 
 @pytest.mark.long
 def test_what_is_there_is_not_tuned_again(path, runs, capsys, monkeypatch):
-    monkeypatch.setattr(tune, "train", None)
-    monkeypatch.setattr(run_ablation, "train", None)
+    monkeypatch.setattr(run_points, "train", None)
+    monkeypatch.setattr(run_group, "train", None)
     assert run(path, runs) == 0
     said = capsys.readouterr().err
     assert "scaled: 1 of 1 runs are there already" in said
@@ -146,7 +147,7 @@ def test_what_is_there_is_not_tuned_again(path, runs, capsys, monkeypatch):
     monkeypatch.undo()
     copy = path.parent / "more"
     shutil.copytree(runs, copy)
-    monkeypatch.setattr(tune, "train", None)
+    monkeypatch.setattr(run_points, "train", None)
     assert run(path, copy, "--variant", "scaled", "--seeds", "2") == 0
     assert summary_of(copy).rows[0].seeds == (0, 1)
     settings = content(copy / "tuned" / "scaled" / "seed-1" / "config.json")["settings"]
@@ -300,7 +301,7 @@ def test_points_that_differ_in_more_than_the_schedule_are_trained_apart(path, tm
     for runs in groups.values():
         assert [run.schedule.value for run in runs] == [1e-3, 1e-2]
     tuned = tuner.tune(corpus, Console(quiet=True), "scaled")
-    found = tune.losses(tuner.folder, tuner.grid)
+    found = tuning.losses(tuner.folder, tuner.grid)
     best = min(range(4), key=lambda index: found[index])
     assert (tuned.optimizer.schedule.value, tuned.model.dropout) == (
         (1e-3, 1e-2)[best // 2],

@@ -1,6 +1,6 @@
 """`attnjax run`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -118,11 +118,8 @@ def planned(variants: Sequence["PlannedVariant"]) -> Iterator[RenderableType]:
             Text(plan.name), Text(_runs(plan)), f"{plan.steps:,}", *costs, _time(plan.seconds)
         )
     yield drawn
-    left = sum(
-        len(plan.running) + len(plan.failed) + len(plan.started) + len(plan.missing) + plan.untuned
-        for plan in variants
-    )
-    total = left + sum(len(plan.done) + plan.points - plan.untuned for plan in variants)
+    left = sum(len(plan.waiting) for plan in variants)
+    total = sum(len(plan.runs) + len(plan.points) for plan in variants)
     seconds = sum(plan.seconds or 0 for plan in variants)
     unknown = [plan.name for plan in variants if plan.seconds is None]
     line = f"{left} of {total} runs are to be trained"
@@ -136,22 +133,28 @@ def planned(variants: Sequence["PlannedVariant"]) -> Iterator[RenderableType]:
 
 def _runs(plan: "PlannedVariant") -> str:
     """The states of a variant's runs, in words."""
-    words = []
-    if plan.untuned:
-        words.append(f"to tune: {plan.untuned} of {plan.points} points")
-    if plan.done:
-        words.append(f"done: {_seeds(plan.done)}")
-    words += [f"running: {seed}, by {who}" for seed, who in plan.running.items()]
-    words += [f"interrupted at step {step}: {seed}" for seed, step in plan.started.items()]
-    words += [f"failed: {seed}, because: {why}" for seed, why in plan.failed.items()]
-    if plan.missing:
-        words.append(f"missing: {_seeds(plan.missing)}")
+    # imported here, as in `run`
+    from attnjax.runs.status import Begun, Done, Failed, Missing, Running
+
+    def of[T](kind: type[T]) -> dict[int, T]:
+        return {seed: run for seed, run in plan.runs.items() if isinstance(run, kind)}
+
+    words = list[str]()
+    if untuned := sum(not isinstance(point, Done) for point in plan.points):
+        words.append(f"to tune: {untuned} of {len(plan.points)} points")
+    if of(Done):
+        words.append(f"done: {_seeds(of(Done))}")
+    words += [f"running: {seed}, by {run.holder}" for seed, run in of(Running).items()]
+    words += [f"interrupted at step {run.step}: {seed}" for seed, run in of(Begun).items()]
+    words += [f"failed: {seed}, because: {run.reason}" for seed, run in of(Failed).items()]
+    if of(Missing):
+        words.append(f"missing: {_seeds(of(Missing))}")
     if plan.failure:
         words.append(f"tuning failed because: {plan.failure}")
     return "\n".join(words)
 
 
-def _seeds(seeds: Sequence[int]) -> str:
+def _seeds(seeds: Iterable[int]) -> str:
     return ", ".join(map(str, seeds))
 
 

@@ -13,8 +13,13 @@ import numpy as np
 import orbax.checkpoint as ocp
 
 from attnjax.config.record import read_record
-from attnjax.errors import UserError, warn
-from attnjax.training.checkpoints.corruption import corruption, write_digest
+from attnjax.errors import UserError
+from attnjax.training.checkpoints.corruption import (
+    corruption,
+    saved_steps,
+    set_corrupt_aside,
+    write_digest,
+)
 from attnjax.training.checkpoints.disk import check_space, writable
 from attnjax.training.checkpoints.retention import epoch_ends, reasons
 from attnjax.training.checkpoints.run_progress import RunProgress
@@ -69,21 +74,8 @@ class Checkpoints:
         if not only_read:
             for deleted in self.folder.glob(f"*{DELETED}"):
                 shutil.rmtree(deleted)
-            self._set_corrupt_aside()
-        with writable(self.folder.parent), _without_warnings():
-            if not only_read:
-                self.folder.mkdir(parents=True, exist_ok=True)
-            here = jax.process_index()
-            options = ocp.CheckpointManagerOptions(
-                create=False,
-                enable_async_checkpointing=False,
-                cleanup_tmp_directories=not only_read,
-                read_only=only_read,
-                multiprocessing_options=ocp.options.MultiprocessingOptions(
-                    primary_host=here, active_processes={here}, barrier_sync_key_prefix=FOLDER
-                ),
-            )
-            self._manager = ocp.CheckpointManager(self.folder, options=options)
+            self._whole = set_corrupt_aside(self.folder)
+        self._manager = _manager(self.folder, only_read=only_read)
 
     def close(self) -> None:
         self._manager.close()
@@ -152,7 +144,7 @@ class Checkpoints:
         """
         wanted = blank(like)
         with self._readable(step):
-            self._check_shapes(step, wanted)
+            _check_shapes(self.folder / str(step), wanted)
             read = self._manager.restore(
                 step,
                 args=ocp.args.Composite(
@@ -163,21 +155,6 @@ class Checkpoints:
             if int(read["rest"]["step"]) != step:
                 raise UserError(f"{self.folder / str(step)} is the checkpoint of another step")
         return state_of(read["params"], read["rest"])
-
-    def _check_shapes(self, step: int, wanted: Snapshot) -> None:
-        """Refuse a checkpoint of another model or optimizer; Orbax would restore other shapes."""
-        folder = self.folder / str(step)
-        with _without_warnings(), closing(ocp.StandardCheckpointer()) as reader:
-            saved: dict[str, Any] = {
-                item: reader.metadata(folder / item).item_metadata for item in ("params", "rest")
-            }
-        if other := difference(saved["params"].tree, wanted.params):
-            raise UserError(f"{folder} is of another model: {other}")
-        if shapes(saved["rest"].tree) != shapes(wanted.rest):
-            raise UserError(
-                f"{folder} has no state of this optimizer, so its training cannot go on; a new run "
-                "can begin with its parameters (initial_parameters_from)"
-            )
 
     def ends(self, count: int, order: EpochOrder = "last") -> list[int]:
         """The steps of `count` ends of epochs; the end of the training counts as one.
@@ -239,20 +216,6 @@ class Checkpoints:
             args = ocp.args.Composite(params=ocp.args.StandardRestore())
             return something(self._manager.restore(step, args=args)["params"])
 
-    def _set_corrupt_aside(self) -> None:
-        """Rename corrupt checkpoints, each with a warning."""
-        for step in sorted(_saved(self.folder), reverse=True):
-            damage = corruption(self.folder / str(step))
-            if damage is None:
-                self._whole.add(step)
-                continue
-            aside = self.folder / f"{step}.corrupt"
-            shutil.rmtree(aside, ignore_errors=True)  # an earlier one of the same step
-            (self.folder / str(step)).rename(aside)
-            latest = max(_saved(self.folder), default=None)
-            goes_on = f"goes on from step {latest}" if latest else "begins again"
-            warn(f"{damage}; it is kept aside as {aside.name}, and training {goes_on}")
-
     @contextmanager
     def _readable(self, step: int) -> Iterator[None]:
         folder = self.folder / str(step)
@@ -280,14 +243,47 @@ class Checkpoints:
             raise
 
 
+def _manager(folder: Path, *, only_read: bool) -> ocp.CheckpointManager:
+    """Open a folder of checkpoints, which is made if there is none and it may be written to."""
+    with writable(folder.parent), _without_warnings():
+        if not only_read:
+            folder.mkdir(parents=True, exist_ok=True)
+        here = jax.process_index()
+        options = ocp.CheckpointManagerOptions(
+            create=False,
+            enable_async_checkpointing=False,
+            cleanup_tmp_directories=not only_read,
+            read_only=only_read,
+            multiprocessing_options=ocp.options.MultiprocessingOptions(
+                primary_host=here, active_processes={here}, barrier_sync_key_prefix=FOLDER
+            ),
+        )
+        return ocp.CheckpointManager(folder, options=options)
+
+
+def _check_shapes(folder: Path, wanted: Snapshot) -> None:
+    """Refuse a checkpoint of another model or optimizer; Orbax would restore other shapes."""
+    with _without_warnings(), closing(ocp.StandardCheckpointer()) as reader:
+        saved: dict[str, Any] = {
+            item: reader.metadata(folder / item).item_metadata for item in ("params", "rest")
+        }
+    if other := difference(saved["params"].tree, wanted.params):
+        raise UserError(f"{folder} is of another model: {other}")
+    if shapes(saved["rest"].tree) != shapes(wanted.rest):
+        raise UserError(
+            f"{folder} has no state of this optimizer, so its training cannot go on; a new run "
+            "can begin with its parameters (initial_parameters_from)"
+        )
+
+
 def has_checkpoints(folder: Path) -> bool:
     """Whether the run in `folder` has any checkpoint, corrupt or not."""
-    return bool(_saved(Path(folder) / FOLDER)) or any(Path(folder, FOLDER).glob("*.corrupt"))
+    return bool(saved_steps(Path(folder) / FOLDER)) or any(Path(folder, FOLDER).glob("*.corrupt"))
 
 
 def latest_step(folder: Path) -> int:
     """The step of the latest checkpoint of the run in `folder`; 0: there is none."""
-    return max(_saved(Path(folder) / FOLDER), default=0)
+    return max(saved_steps(Path(folder) / FOLDER), default=0)
 
 
 def average(folder: Path, count: int, order: EpochOrder = "last") -> Any:
@@ -313,9 +309,3 @@ def _opened(folder: Path) -> Iterator[Checkpoints]:
 def _outcome(progress: RunProgress) -> tuple[Any, ...]:
     """What the validation of a step changes."""
     return progress.epoch_end, progress.loss, progress.stopped
-
-
-def _saved(folder: Path) -> list[int]:
-    """The steps of the checkpoints in a folder, corrupt ones left out."""
-    names = (path.name for path in folder.glob("*"))
-    return [int(name) for name in names if name.isascii() and name.isdigit()]

@@ -1,8 +1,10 @@
 """The digest of a checkpoint, which finds flipped bits, cut-off saves and swapped folders."""
 
 import hashlib
+import shutil
 from pathlib import Path
 
+from attnjax.errors import warn
 from attnjax.files import write_atomically
 
 DIGEST = "digest"
@@ -30,6 +32,29 @@ def corruption(folder: Path) -> str | None:
     if digest.read_bytes() not in (_of_step(folder.name, files).encode(), files.encode()):
         return f"the checkpoint {folder} is corrupt: its files are not those that were saved"
     return None
+
+
+def saved_steps(folder: Path) -> list[int]:
+    """The steps of the checkpoints in a folder, corrupt ones left out."""
+    names = (path.name for path in folder.glob("*"))
+    return [int(name) for name in names if name.isascii() and name.isdigit()]
+
+
+def set_corrupt_aside(folder: Path) -> set[int]:
+    """Rename the corrupt checkpoints in a folder, each with a warning; return the whole steps."""
+    whole = set[int]()
+    for step in sorted(saved_steps(folder), reverse=True):
+        damage = corruption(folder / str(step))
+        if damage is None:
+            whole.add(step)
+            continue
+        aside = folder / f"{step}.corrupt"
+        shutil.rmtree(aside, ignore_errors=True)  # an earlier one of the same step
+        (folder / str(step)).rename(aside)
+        latest = max(saved_steps(folder), default=None)
+        goes_on = f"goes on from step {latest}" if latest else "begins again"
+        warn(f"{damage}; it is kept aside as {aside.name}, and training {goes_on}")
+    return whole
 
 
 def _of_step(step: str, files: str) -> str:

@@ -9,6 +9,7 @@ import pytest
 from attnjax.errors import UserError
 from attnjax.runs import failures
 from attnjax.runs.run_folder import RESULT
+from attnjax.sweeps.plan import Sweep
 from launch.shipping import CHANGES
 from launch.slurm import __main__ as slurm
 from tests.launch import golden
@@ -147,7 +148,7 @@ def test_cancel_leaves_tasks_alone_that_a_record_of_somebody_else_names(
 
 
 def test_retry_submits_what_is_not_done(submitted, recorder, monkeypatch):
-    monkeypatch.setattr("launch.plan.unfinished_runs", lambda runs: dict([*runs.items()][1:]))
+    monkeypatch.setattr(Sweep, "unfinished", lambda plan, runs: dict([*runs.items()][1:]))
     assert slurm.program(["retry", str(submitted), "--yes"]) == 0
     *_, array, report = recorder.calls
     assert "#SBATCH --array=0-1\n" in array.text

@@ -1,0 +1,169 @@
+"""The work of a process on one variant: it is tuned, and its free groups of seeds are run."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from rich.console import Console
+
+from attnjax.data.corpus import Corpus
+from attnjax.errors import Diverged, Interrupted, MachineError, exhausted
+from attnjax.experiment import Experiment
+from attnjax.runs import failures
+from attnjax.runs.initial_parameters import source_of
+from attnjax.runs.lease import Lost, Taken, leased
+from attnjax.runs.run_folder import has_progress
+from attnjax.sweeps.corpora import Corpora
+from attnjax.sweeps.plan import Sweep
+from attnjax.sweeps.run_group import run_group
+from attnjax.sweeps.seed_groups import Group, fitting, seed_groups
+from attnjax.sweeps.sweep_failures import SweepFailures
+from attnjax.sweeps.tune import Tuner
+from attnjax.training.checkpoints.disk import writable
+from attnjax.training.train_setup import TrainSetup
+
+NOT_OF_A_RUN = (Interrupted, MachineError, OSError)
+"""Errors that do not concern a single run, and end the sweep."""
+
+
+@dataclass(kw_only=True)
+class VariantWork:
+    """The work on one variant.
+
+    Attributes:
+        plan: the sweep.
+        tuner: the tuning of the variant.
+        title: the variant's name on the console.
+        only: whether this is the only variant: the error of its only group is raised.
+        corpora: the data.
+        failed: what has failed during the sweep.
+        console: shows the progress.
+        say: prints a sentence.
+        together: the greatest number of new seeds that train together; None: not known yet.
+    """
+
+    plan: Sweep
+    tuner: Tuner
+    title: str
+    only: bool
+    corpora: Corpora
+    failed: SweepFailures
+    console: Console
+    say: Callable[[str], None]
+    together: int | None = None
+
+    def run(self, before: Mapping[Path, Taken]) -> dict[Path, Taken]:
+        """Tune the variant, and run its groups of seeds that are free.
+
+        Args:
+            before: the runs of earlier variants that other processes are running.
+
+        Returns:
+            The runs of this variant that other processes are running, or must finish first.
+        """
+        data = self.corpora.of(self.tuner.experiment.task)
+        try:
+            experiment = self._tuned(data)
+        except Taken as error:
+            self._say_if_lost(error)
+            return dict.fromkeys(self.plan.runs(self.tuner.variant, self.tuner.experiment), error)
+        if experiment is None:
+            return {}
+        runs = self.plan.runs(self.tuner.variant, experiment)
+        left = self.plan.unfinished(runs)
+        if not left:
+            return {}
+
+        @cache
+        def prepared() -> tuple[Experiment, TrainSetup]:
+            resolved = experiment.resolve(data)
+            return resolved, TrainSetup.of(resolved.recipe, data)
+
+        if self.together is None:
+            self.together = fitting(self.plan, self.tuner.variant, prepared()[1], left, self.say)
+        taken: dict[Path, Taken] = {}
+        while group := self._next_group(runs, taken):
+            sources = {source_of(experiment, one.seed, self.plan.above) for one in group.values()}
+            if needed := sources & before.keys():
+                taken |= dict.fromkeys(group, before[min(needed)])
+                continue
+            title = self.title if len(group) == len(runs) else f"{self.title}, {_seeds(group)}"
+            try:
+                with writable(next(iter(group))), leased(group) as leases:
+                    # another process may have worked on the group before it was leased
+                    if self._next_group(runs, taken) == group:
+                        run_group(
+                            self.plan,
+                            group,
+                            *prepared(),
+                            data,
+                            leases,
+                            title=title,
+                            console=self.console,
+                            say=self.say,
+                        )
+            except Taken as error:
+                self._say_if_lost(error)
+                taken |= dict.fromkeys(group, error)
+            except NOT_OF_A_RUN:
+                raise
+            except Exception as error:
+                if self._failed(group, left, error):
+                    raise
+        return taken
+
+    def _tuned(self, data: Corpus) -> Experiment | None:
+        """The variant with the chosen values, tuned now if need be; None: its tuning failed."""
+        folder = self.tuner.folder
+        experiment = self.tuner.tuned()
+        if experiment is not None or self.failed.has(folder):
+            return experiment
+        try:
+            experiment = self.tuner.tune(data, self.console, self.title)
+        except NOT_OF_A_RUN:  # `Taken` is one
+            raise
+        except Exception as error:
+            self.failed.add({folder: error}, said=not self.only)
+            if self.only:
+                raise
+            return None
+        failures.forget(folder)
+        return experiment
+
+    def _next_group(self, runs: Group, taken: Collection[Path]) -> Group:
+        """The next group that is free and has not failed; {}: there is none."""
+        assert self.together is not None
+        for group in seed_groups(runs, self.plan.unfinished(runs), self.together):
+            left = {folder: one for folder, one in group.items() if not self.failed.has(folder)}
+            if left and not any(folder in taken for folder in left):
+                return left
+        return {}
+
+    def _failed(self, group: Group, left: Group, error: Exception) -> bool:
+        """Record why runs of a group failed; halve the groups if one needs too much memory.
+
+        Returns:
+            Whether nothing else is to be run: the error is raised.
+        """
+        # a run that has begun keeps its group
+        if exhausted(error) and len(group) > 1 and not any(map(has_progress, group)):
+            self.together = len(group) // 2
+            self.say(
+                f"{self.tuner.variant}: {len(group)} seeds together need more memory than there "
+                f"is; {self.together} are trained together"
+            )
+            return False
+        each = error.errors if isinstance(error, Diverged) else dict.fromkeys(group, error)
+        alone = self.only and left.keys() == each.keys()
+        self.failed.add(each, said=not alone)
+        return alone
+
+    def _say_if_lost(self, error: Taken) -> None:
+        if isinstance(error, Lost):
+            self.say(str(error))
+
+
+def _seeds(group: Group) -> str:
+    seeds = [str(wanted.seed) for wanted in group.values()]
+    return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {', '.join(seeds)}"

@@ -1,0 +1,89 @@
+"""The status of a run, and how often a sweep hashes the files of a finished run."""
+
+import shutil
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from attnjax.cli.main import main
+from attnjax.config.override import split
+from attnjax.errors import UserError
+from attnjax.experiment.load import load
+from attnjax.runs import failures, run_folder
+from attnjax.runs.lease import leased
+from attnjax.runs.status import Begun, Done, Failed, Missing, Running, status
+from attnjax.sweeps import Sweep, sweep
+
+TINY = Path(__file__).parents[1] / "tiny.py"
+STEPS = ["--training.steps", "1"]
+
+
+def plan(runs: Path, *, seeds: int = 1) -> Sweep:
+    return Sweep(
+        loaded=load(TINY),
+        variants=("scaled",),
+        seeds=seeds,
+        folder=runs / "tiny",
+        overrides=tuple(split(STEPS)[1]),
+    )
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    """The folder of runs with one finished run."""
+    runs = tmp_path_factory.mktemp("runs")
+    words = ["--variant", "scaled", "--seeds", "1", *STEPS]
+    assert main(["run", str(TINY), "--runs", str(runs), *words]) == 0
+    return runs
+
+
+@pytest.fixture
+def runs(trained, tmp_path) -> Path:
+    return Path(shutil.copytree(trained, tmp_path / "runs"))
+
+
+def test_the_status_is_what_the_folder_has(runs):
+    ((folder, wanted),) = plan(runs).runs("scaled", plan(runs).chosen()["scaled"]).items()
+    done = status(folder, wanted, {})
+    assert isinstance(done, Done)
+    assert (done.result.seed, done.result.step) == (0, 1)
+    settings = {**wanted.settings, "training": {**wanted.settings["training"], "steps": 2}}
+    assert status(folder, replace(wanted, settings=settings), {}) == Begun(1)
+    (folder / "result.json").unlink()
+    assert status(folder, wanted, {}) == Begun(1)
+    failures.record(folder, UserError("no angle"))
+    assert status(folder, wanted, {}) == Failed("no angle", 1)
+    with leased([folder]):
+        running = status(folder, wanted, {})
+    assert isinstance(running, Running)
+    assert running.step == 1
+    assert status(folder.with_name("seed-1"), wanted, {}) == Missing()
+
+
+def test_a_result_that_changes_is_verified_again(runs):
+    ((folder, wanted),) = plan(runs).runs("scaled", plan(runs).chosen()["scaled"]).items()
+    verified: run_folder.Verified = {}
+    assert isinstance(status(folder, wanted, verified), Done)
+    (folder / "hypotheses.txt").write_text("1 2 3\n")
+    result = verified[folder]
+    run_folder.write_sealed(folder / "result.json", replace(result, seconds=9.0).record())
+    with pytest.raises(UserError, match=r"hypotheses.txt is damaged"):
+        status(folder, wanted, verified)
+
+
+def test_a_sweep_hashes_the_files_of_a_finished_run_once(runs, monkeypatch):
+    hashed, digest = Counter[Path](), run_folder.file_digest
+
+    def counted(path: Path) -> str:
+        hashed[path] += 1
+        return digest(path)
+
+    monkeypatch.setattr(run_folder, "file_digest", counted)
+    assert sweep(plan(runs, seeds=2), Console(quiet=True)) == {}
+    finished = runs / "tiny" / "scaled" / "seed-0"
+    counts = {path.name: count for path, count in hashed.items() if path.parent == finished}
+    names = "metrics.jsonl", "hypotheses.txt", "sentences.json", "attention.json"
+    assert counts == dict.fromkeys(names, 1)
