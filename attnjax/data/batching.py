@@ -119,8 +119,8 @@ class Batching:
     shapes: PositiveInt = 8
     batch_size_multiple: PositiveInt = 8
 
-    def check(self, examples: Sequence[Encoded], where: str = "") -> None:
-        """Refuse examples that do not fit into batches.
+    def check(self, examples: Sequence[Encoded], where: str = "") -> np.ndarray:
+        """The lengths of source and target, [N, 2], of examples that fit into batches.
 
         Args:
             examples: all examples that are put into batches.
@@ -137,7 +137,7 @@ class Batching:
             )
         if not examples:
             raise UserError("batches need at least one example; there are none")
-        lengths = _lengths(examples)
+        lengths = np.array([(len(example.source), len(example.target)) for example in examples])
         worst = int(lengths.max(1).argmax())
         source, target = lengths[worst]
         places = self.batch_size_multiple * max(source, target)
@@ -148,6 +148,7 @@ class Batching:
                 f"(batching.batch_size_multiple) are "
                 f"{places:,}, more than batching.max_tokens={self.max_tokens:,}"
             )
+        return lengths
 
     def plan(self, examples: Sequence[Encoded]) -> BatchPlan:
         """Cut examples into buckets.
@@ -155,8 +156,7 @@ class Batching:
         Raises:
             UserError: as `check`.
         """
-        self.check(examples)
-        lengths = _lengths(examples)
+        lengths = self.check(examples)
         # ties by both lengths: neighbors that are alike in both waste least in the last batch
         order = np.lexsort((lengths[:, 1], lengths[:, 0], lengths.max(1)))
         cuts = cheapest_cuts(lengths[order], self.shapes)
@@ -220,11 +220,6 @@ class Batching:
             )
             yield Bucket(indices, source, target, batches, rows)
             stop = begin
-
-
-def _lengths(examples: Sequence[Encoded]) -> np.ndarray:
-    """The lengths of source and target, [N, 2]."""
-    return np.array([(len(example.source), len(example.target)) for example in examples])
 
 
 def _padded(rows: Sequence[Sequence[int] | np.ndarray], length: int) -> np.ndarray:

@@ -1,13 +1,14 @@
 """`Training`, the settings of the training loop, and `Recipe`, everything that training needs."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+import numpy as np
 
 from attnjax.config.constraints import NonNegativeInt, PositiveInt
 from attnjax.config.walk import walk
 from attnjax.data.batching import Batching
-from attnjax.data.corpus import Corpus, Encoded
+from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.nn.norm import Norm
 from attnjax.training.objectives.base import Objective
@@ -108,14 +109,13 @@ class Training:
                     f"training.{name} needs validation examples, and the corpus has none"
                 )
         for split in ("train", "valid") if valid else ("train",):
-            self.batching.check(corpus.splits[split], f" of the {split} split")
-            self._check_rows(corpus.splits[split], f"of the {split} split")
+            lengths = self.batching.check(corpus.splits[split], f" of the {split} split")
+            self._check_rows(lengths, f"of the {split} split")
 
-    def _check_rows(self, examples: Sequence[Encoded], where: str) -> None:
+    def _check_rows(self, lengths: np.ndarray, where: str) -> None:
         """Refuse an example that is longer than what a device computes at once."""
-        lengths = [(len(example.source), len(example.target)) for example in examples]
-        longest = max(range(len(lengths)), key=lambda number: max(lengths[number]))
-        if self.device_tokens is not None and max(lengths[longest]) > self.device_tokens:
+        longest = int(lengths.max(1).argmax())
+        if self.device_tokens is not None and lengths[longest].max() > self.device_tokens:
             source, target = lengths[longest]
             raise UserError(
                 f"example {longest + 1} {where} has {source} source and {target} target symbols "

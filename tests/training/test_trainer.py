@@ -315,8 +315,10 @@ def test_a_log_gets_a_line_a_minute(tmp_path, monkeypatch):
         assert left.endswith("left")
 
 
-@pytest.mark.parametrize("noticed", ["before", "while"])
-def test_a_full_disk_is_said_and_leaves_the_checkpoint_before(tmp_path, monkeypatch, noticed):
+@pytest.mark.parametrize(
+    ("noticed", "said"), [("before", r"has 0\.0 MB free"), ("while", "is full")]
+)
+def test_a_full_disk_is_said_and_leaves_the_checkpoint_before(tmp_path, monkeypatch, noticed, said):
     save = ocp.CheckpointManager.save
 
     def full(manager: Any, step: int, **arguments: Any) -> Any:
@@ -330,7 +332,7 @@ def test_a_full_disk_is_said_and_leaves_the_checkpoint_before(tmp_path, monkeypa
 
     monkeypatch.setattr(ocp.CheckpointManager, "save", full)
     monkeypatch.setattr(shutil, "disk_usage", usage)
-    with pytest.raises(UserError, match=rf"the disk of {tmp_path}/0\S* is full"):
+    with pytest.raises(UserError, match=rf"the disk of {tmp_path}/0\S* {said}"):
         go(tmp_path, 0, average=2)
     assert steps(tmp_path / "0") == [PER_EPOCH]
 
