@@ -19,6 +19,7 @@ from typing import Any
 
 from rich.console import Console
 
+from attnjax.console import print_line
 from attnjax.data.corpus import Corpus, Task
 from attnjax.data.overlap import with_overlap
 from attnjax.errors import Diverged, Interrupted, MachineError, exhausted
@@ -127,7 +128,7 @@ class _Work:
 
     def say(self, sentence: str) -> None:
         """Print a line as it is, however long."""
-        self._console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+        print_line(self._console, sentence)
 
     def run(self, tuners: Mapping[str, Tuner]) -> list[Taken]:
         """Run all that is free; return what other processes are running.

@@ -17,6 +17,7 @@ from typing import Any
 from rich.console import Console
 
 from attnjax.config.vary import vary
+from attnjax.console import print_line
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.experiment import Experiment
@@ -193,12 +194,8 @@ class Tuner:
                 "grid; lower learning rates, a longer warm-up or clipping may help"
             )
         row = tuning_row(self.folder, self.variant, self.grid, chosen, self.seed)
-        console.print(
-            f"{self.variant}: tuned to {evidence.chosen(row)} ({evidence.losses(row)})",
-            highlight=False,
-            soft_wrap=True,
-            markup=False,
-        )
+        choice = f"{evidence.chosen(row)} ({evidence.losses(row)})"
+        print_line(console, f"{self.variant}: tuned to {choice}")
         return vary(self.experiment, chosen)
 
     def together(self, corpus: Corpus) -> dict[Experiment, list[Run]]:
