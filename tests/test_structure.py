@@ -38,7 +38,7 @@ STOREYS = (
     ("attnjax.nn",),
     ("attnjax.data",),
     ("attnjax.config",),
-    ("attnjax", "attnjax.errors", "attnjax.files"),
+    ("attnjax", "attnjax.errors", "attnjax.files", "attnjax.console"),
 )
 CORE = (
     "attnjax.nn",
@@ -49,6 +49,19 @@ CORE = (
     "attnjax.training.objectives",
     "attnjax.training.optimizers",
 )
+# The rooms whose names were gone through, and the names that say nothing of what they name.
+NAMED = (
+    "attnjax.benchmark",
+    "attnjax.cli",
+    "attnjax.config",
+    "attnjax.data",
+    "attnjax.evaluation",
+    "attnjax.rehearsal",
+    "attnjax.reporting",
+    "attnjax.trained",
+    "launch",
+)
+NO_NAMES = {"found", "one", "said", "told"}
 NOT_CORE = (
     "babel",
     "grain",
@@ -197,6 +210,21 @@ def test_one_idea_a_file():
     assert not {path: length for path, length in lengths.items() if length > 400}
     vague = ("utils.py", "helpers.py", "misc.py")
     assert not [path for path in paths if path.name in vague], "name it after what it does"
+
+
+def names(path: Path) -> set[str]:
+    """The variables, arguments and functions of a file."""
+    nodes = [*ast.walk(ast.parse(path.read_text()))]
+    variables = {node.id for node in nodes if isinstance(node, ast.Name)}
+    arguments = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    return variables | arguments | functions
+
+
+def test_a_name_is_a_noun_of_what_it_names():
+    paths = [path for module, path in MODULES.items() if within(module, NAMED)]
+    empty = {path: words for path in paths + EXPERIMENTS if (words := names(path) & NO_NAMES)}
+    assert not empty
 
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from attnjax.console import print_line
+
 
 class _Output(Console):
     """Standard output; if the reader closes it, `main` handles the error."""
@@ -21,7 +23,7 @@ def out() -> Console:
 
 def say(sentence: str) -> None:
     """Print a line as it is, however long."""
-    out().print(sentence, highlight=False, soft_wrap=True, markup=False)
+    print_line(out(), sentence)
 
 
 def keep_compiled() -> None:

@@ -69,7 +69,7 @@ def one_value(values: Sequence[float]) -> tuple[dict[str, Any], dict[str, Any]]:
     return domain, {"values": [value], "format": ".4~g"}
 
 
-def told_apart(
+def distinguish(
     names: Sequence[str], colors: Sequence[str], dashes: Sequence[Sequence[int]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The channels of color and dashes for the lines of series, with one legend for both."""

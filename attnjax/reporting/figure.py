@@ -13,11 +13,11 @@ from attnjax.reporting.chart import (
     FAINT,
     INK,
     SECOND,
+    distinguish,
     layer,
     one_value,
     quantity,
     svg,
-    told_apart,
 )
 from attnjax.reporting.lengths import Line, finite
 from attnjax.reporting.mechanism import Panel
@@ -177,7 +177,7 @@ def mechanism(panel: Panel) -> Markup:
             (first, start), (last, _) = line.means[0], line.means[-1]
             ends = [(first, start), (last, start * (last / first) ** line.slope)]
             claimed += [{"series": line.name, "place": x, "value": v} for x, v in ends]
-    color, dash = told_apart(
+    color, dash = distinguish(
         [line.name for line in panel.series],
         [COLORS[line.group % len(COLORS)] for line in panel.series],
         [[1, 0] if line.moment == 0 else [6, 3] for line in panel.series],
@@ -210,7 +210,7 @@ def by_length(title: str, drawn: Sequence[Line]) -> Markup:
         for length, column in zip(line.lengths, line.values, strict=True):
             points += [{"series": line.variant, "length": length, "value": v} for v in column]
     dashes = ([1, 0], [6, 3], [2, 3])
-    color, dash = told_apart(
+    color, dash = distinguish(
         [line.variant for line in drawn],
         [COLORS[number % len(COLORS)] for number in range(len(drawn))],
         [dashes[number // len(COLORS) % len(dashes)] for number in range(len(drawn))],

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from attnjax.console import print_line
 from attnjax.experiment import Experiment
 from attnjax.experiment.tuning import describe
 from attnjax.runs.initial_parameters import check_initial_parameters
@@ -44,7 +45,7 @@ def sweep(plan: Sweep, console: Console) -> dict[str, str]:
         Interrupted: a signal came; calling again resumes.
         Exception: the only group to be run failed.
     """
-    say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    say = partial(print_line, console)
     chosen, corpora = plan.chosen(), Corpora(say)
     failed = SweepFailures(plan.folder, say)
     for path in plan.loaded.ablation.tune:

@@ -15,6 +15,7 @@ from pathlib import Path
 from rich.console import Console
 
 from attnjax.config.vary import vary
+from attnjax.console import print_line
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.experiment import Experiment
@@ -174,12 +175,8 @@ class Tuner:
                 "grid; lower learning rates, a longer warm-up or clipping may help"
             )
         row = tuning_row(self.variant, self.seed, self.grid, chosen, self._losses)
-        console.print(
-            f"{self.variant}: tuned to {evidence.chosen(row)} ({evidence.losses(row)})",
-            highlight=False,
-            soft_wrap=True,
-            markup=False,
-        )
+        choice = f"{evidence.chosen(row)} ({evidence.losses(row)})"
+        print_line(console, f"{self.variant}: tuned to {choice}")
         return vary(self.experiment, chosen)
 
     def _unfinished(self, runs: list[Run]) -> dict[Path, Manifest]:

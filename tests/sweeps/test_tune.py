@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from attnjax.results import tuning
 from attnjax.sweeps import run_group, run_points
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.run_ablation import sweep
+from attnjax.sweeps.tune import Tuner
 from attnjax.trained.evaluate import evaluate
 from attnjax.trained.trained_run import open_trained
 from tests.training.looping import interrupt
@@ -316,14 +318,14 @@ def test_show_says_what_is_tuned(path, capsys):
 
 
 def test_the_first_of_equal_losses_is_chosen(monkeypatch):
-    monkeypatch.setattr(tune, "losses", lambda folder, grid: [0.5, 0.25, None, 0.25])
+    monkeypatch.setattr(Tuner, "_losses", property(lambda _: [0.5, 0.25, inf, 0.25]))
     loaded = load(TINY)
-    tuner = tune.Tuner(
+    tuner = Tuner(
         loaded=loaded,
         variant="cosine",
         experiment=loaded.ablation.base,
         grid={RATE: (1.0, 2.0, 3.0, 4.0)},
         folder=Path(),
+        verified={},
     )
-    monkeypatch.setattr(tune, "finished", lambda folder, wanted: True)
     assert tuner.chosen() == {RATE: 2.0}

@@ -29,7 +29,7 @@ def check(experiment: Annotated[str, positional("FILE", "an experiment file")]) 
         if not findings:
             not_tried.append(what)
         for finding in findings:
-            say(f"{what}: {finding.property}: {_found(finding, loaded.path)}")
+            say(f"{what}: {finding.property}: {_result(finding, loaded.path)}")
             tried += 1
             failed += finding.problem is not None
     if not_tried:
@@ -43,7 +43,7 @@ def check(experiment: Annotated[str, positional("FILE", "an experiment file")]) 
     return int(failed > 0)
 
 
-def _found(finding: "Finding", path: Path) -> str:
+def _result(finding: "Finding", path: Path) -> str:
     """A finding in words; for an error, with the line of the experiment file."""
     frames = traceback.extract_tb(finding.error.__traceback__) if finding.error else []
     lines = [frame.lineno for frame in frames if frame.filename == str(path)]

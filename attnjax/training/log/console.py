@@ -8,6 +8,8 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from attnjax.console import print_line
+
 SECONDS_BETWEEN_LINES = 60
 """The longest time without a line in a log."""
 
@@ -60,7 +62,7 @@ class Display:
         """Print a line, unless the console is a terminal, which shows the bar."""
         if not self._console.is_terminal:
             line = "  ".join(filter(None, (self._title, *words)))
-            self._console.print(line, highlight=False, soft_wrap=True, markup=False)
+            print_line(self._console, line)
         self._said = time.monotonic()
 
 

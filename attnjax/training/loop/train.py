@@ -9,6 +9,7 @@ from itertools import groupby
 from rich.console import Console
 
 from attnjax.config.record import read_record
+from attnjax.console import print_line
 from attnjax.errors import Diverged, Interrupted
 from attnjax.training.checkpoints.disk import writable
 from attnjax.training.checkpoints.run_progress import RunProgress
@@ -77,7 +78,7 @@ def train(
     )
 
     def say(sentence: str) -> None:
-        console.print(f"{title}: {sentence}", highlight=False, soft_wrap=True, markup=False)
+        print_line(console, f"{title}: {sentence}")
 
     for remark in _remarks(devices, setup):
         say(remark)
