@@ -1,6 +1,7 @@
 """Attention: score, align, pool."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import field
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from flax import linen as nn
 from attnjax.attention.align import Align, AlignContext, Normalize, Softmax
 from attnjax.attention.fused import dispatch
 from attnjax.attention.fused.dispatch import Implementation
+from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.kernel_score import Kernel
 from attnjax.attention.mask import Mask, MaskLike, as_mask, join
 from attnjax.attention.pool import Pool, WeightedSum
@@ -163,7 +165,6 @@ class Attention(AttentionBase):
         """Prepare the keys for the score."""
         return Memory(self.score.prepare(key), value)
 
-    @nn.compact
     def attend(
         self,
         query: jax.Array,
@@ -174,12 +175,30 @@ class Attention(AttentionBase):
         deterministic: bool,
     ) -> jax.Array:
         """Queries [..., T, K] -> context [..., T, any]."""
+        mask, length = as_mask(mask, query), min(query.shape[-2], memory.value.shape[-2])
+        kernel = self.kernel(length, mask, deterministic=deterministic)
+        return self.attend_by(
+            query, memory, mask, kernel=kernel, positions=positions, deterministic=deterministic
+        )
+
+    @nn.compact
+    def attend_by(
+        self,
+        query: jax.Array,
+        memory: Memory,
+        mask: Mask | None,
+        *,
+        kernel: Callable[[Inputs], jax.Array] | None,
+        positions: Positions,
+        deterministic: bool,
+    ) -> jax.Array:
+        """`attend` by what `kernel` chose."""
         key, value = memory
-        mask, given = join(self.mask, as_mask(mask, query)), positions
+        mask, given = join(self.mask, mask), positions
         positions = given.filled(query, value)
-        if kernel := dispatch.choose(self, query, value, mask, deterministic=deterministic):
+        if kernel:
             product = self.score.as_dot_product(query, key, positions).times(self.align.factor())
-            return kernel(product, value, mask, given)
+            return kernel(Inputs(value=value, mask=mask, positions=given, **product._asdict()))
         logits = self.score(query, key, positions)
         allowed = None if mask is None else jnp.broadcast_to(mask.dense(positions), logits.shape)
         weights = self.align(logits, allowed, AlignContext(query, positions))
@@ -187,6 +206,47 @@ class Attention(AttentionBase):
         sow(self, "attention", "weights", weights)
         weights = Dropout(self.dropout, name="drop")(weights, deterministic=deterministic)
         return self.pool(weights, value, positions)
+
+    @nn.nowrap
+    def kernel(
+        self, length: int, mask: Mask | None, *, deterministic: bool
+    ) -> Callable[[Inputs], jax.Array] | None:
+        """The fused kernel that computes the context; None: the weights are computed.
+
+        Args:
+            length: the smaller of T and S.
+            mask: of the call.
+            deterministic: no dropout.
+
+        Raises:
+            UserError: as `attnjax.attention.fused.dispatch.choose`.
+        """
+        initializing = self.is_initializing()
+        if self.is_mutable_collection("attention") and not initializing:
+            return None
+        return dispatch.choose(
+            self.implementation,
+            length,
+            join(self.mask, mask),
+            needed=self.needs_weights(deterministic=deterministic),
+            training=not (deterministic or initializing),
+        )
+
+    @nn.nowrap
+    def needs_weights(self, *, deterministic: bool) -> str | None:
+        """The part that no fused kernel can compute, in words; None: there is none."""
+        if not self.score.is_dot_product():
+            return f"the score {self.score.in_words()}"
+        if not self.align.is_softmax:
+            return f"the align {type(self.align).__name__}"
+        if not self.pool.is_weighted_sum:
+            return f"the pool {type(self.pool).__name__}"
+        return "dropout of weights" if self.dropout and not deterministic else None
+
+    @nn.nowrap
+    def describe(self) -> str:
+        """The implementation that computes the context in training, in words."""
+        return dispatch.describe(self.implementation, self.needs_weights(deterministic=False))
 
 
 def check_parts(score: Score, align: Align, mask: Mask | None) -> None:
