@@ -182,13 +182,16 @@ def test_linen_is_used_in_nn_attention_and_models_only():
     assert not any(found.values()), {module: lines for module, lines in found.items() if lines}
 
 
-def test_no_two_public_classes_have_one_name():
+def test_no_two_public_types_have_one_name():
+    """Neither two classes, nor two `type` statements, nor one of each."""
     found: dict[str, list[str]] = {}
     for module, path in MODULES.items():
         for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                found.setdefault(node.name, []).append(module)
-    assert not {name: modules for name, modules in found.items() if len(modules) > 1}
+            if isinstance(node, ast.ClassDef | ast.TypeAlias):
+                name = node.name if isinstance(node, ast.ClassDef) else node.name.id
+                found.setdefault(name, []).append(module)
+    public = {name: modules for name, modules in found.items() if not name.startswith("_")}
+    assert not {name: modules for name, modules in public.items() if len(modules) > 1}
 
 
 def test_one_idea_a_file():

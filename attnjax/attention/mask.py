@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple, Self
 import jax
 import jax.numpy as jnp
 
-from attnjax.attention.position import Array, Positions, distance
+from attnjax.attention.position import AnyArray, Positions, distance
 from attnjax.config.constraints import NonNegativeInt
 from attnjax.errors import UserError
 
@@ -23,11 +23,11 @@ from attnjax.errors import UserError
 class BlockRange(NamedTuple):
     """The lowest and the highest number in each block of an axis: [..., blocks]."""
 
-    lowest: Array
-    highest: Array
+    lowest: AnyArray
+    highest: AnyArray
 
     @classmethod
-    def of(cls, numbers: Array, size: int) -> "BlockRange":
+    def of(cls, numbers: AnyArray, size: int) -> "BlockRange":
         """The ranges of numbers [..., T] in blocks of `size`, which divides T."""
         blocks = numbers.reshape(*numbers.shape[:-1], -1, size)
         return cls(blocks.min(-1), blocks.max(-1))
@@ -49,8 +49,8 @@ class Tiles(NamedTuple):
         all: True if every pair of the tile is allowed; False if some pair may not be.
     """
 
-    any: Array
-    all: Array
+    any: AnyArray
+    all: AnyArray
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from attnjax.config.constraints import NonNegativeInt
-from attnjax.config.record import Count, FolderName, known_keys, read_record
+from attnjax.config.record import FolderName, WholeNumber, known_keys, read_record
 from attnjax.evaluation.measurement import MeasurementRecord
 from attnjax.runs.json_files import read_sealed
 from attnjax.runs.manifest import Manifest
@@ -49,7 +49,7 @@ class RunResult:
     step: NonNegativeInt
     averaged: tuple[NonNegativeInt, ...] = ()
     best_validation_loss: float | None = None
-    parameters: Count | None = None
+    parameters: WholeNumber | None = None
     test_set: str | None = None
     notes: tuple[str, ...] = ()
     code: Code | None = None

@@ -17,7 +17,7 @@ from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.fused.shared_keys import join_heads
 from attnjax.attention.fused.tiles import TilePlan, Where, attend
 from attnjax.attention.mask import BlockRange, Mask, Padding
-from attnjax.attention.position import Array, Positions
+from attnjax.attention.position import AnyArray, Positions
 
 
 def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
@@ -45,7 +45,7 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
     # Axes are padded to whole blocks: the added rows are cut off, the added keys are masked.
     axes = {"query": (T, -T % rows), "key": (S, -S % columns), "width": (0, 0)}
 
-    def flat(x: Array, names: tuple[str, ...]) -> jax.Array:
+    def flat(x: AnyArray, names: tuple[str, ...]) -> jax.Array:
         """[..., *names] -> [N, *names], padded; [1, *names] if all examples share the array."""
         before, own = x.shape[: -len(names)], x.shape[-len(names) :]
         own = tuple(max(size, axes[name][0]) for size, name in zip(own, names, strict=True))
@@ -56,7 +56,7 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
         fill = [(0, 0), *((0, axes[name][1]) for name in names)]
         return jnp.pad(x.reshape(-1, *own), fill, mode=mode)
 
-    def position(given: Array, name: str) -> Array:
+    def position(given: AnyArray, name: str) -> AnyArray:
         size, added = axes[name]
         if given is None:
             return np.arange(size + added)[None]
@@ -95,14 +95,14 @@ def _side(length: int) -> int:
     return 256 if length <= 1024 else 512
 
 
-def _places(table: Array) -> tuple[tuple[int, int], ...]:
+def _places(table: AnyArray) -> tuple[tuple[int, int], ...]:
     """The indices (i, j) of the true entries of a table of tiles."""
     return tuple((i, j) for i, j in np.argwhere(table).tolist())
 
 
 def _tiles(
     rules: tuple[Mask, ...], query: BlockRange, key: BlockRange
-) -> tuple[Array, Array, Array | None]:
+) -> tuple[AnyArray, AnyArray, AnyArray | None]:
     """Tables of the tiles that may hold an allowed pair, and of those that hold allowed pairs only.
 
     The first two, [query blocks, key blocks], are known before compiling. The third, [N, query
