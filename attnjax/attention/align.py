@@ -5,13 +5,14 @@ Weights are >= 0, and 0 wherever the mask forbids. A row that may attend to noth
 says what its other rows sum to.
 """
 
-from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from abc import abstractmethod
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
+from attnjax.attention.fusible import Fusible
 from attnjax.attention.position import Positions
 from attnjax.config.constraints import PositiveFloat
 from attnjax.nn.parameter_kinds import Kind, declare
@@ -81,21 +82,8 @@ class AlignContext(NamedTuple):
     positions: Positions
 
 
-class Align(nn.Module, ABC):
-    """An align: from logits and a mask to weights.
-
-    Attributes:
-        is_softmax: whether the weights are softmax(factor logits) and nothing else, which a fused
-            kernel can compute. Not inherited by a subclass that computes weights of its own.
-    """
-
-    is_softmax: ClassVar[bool] = False
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Let a subclass that computes its own weights be no softmax until it says so."""
-        super().__init_subclass__(**options)
-        if "__call__" in vars(cls) and "is_softmax" not in vars(cls):
-            cls.is_softmax = False
+class Align(Fusible):
+    """An align: from logits and a mask to weights."""
 
     @abstractmethod
     def __call__(
@@ -106,11 +94,6 @@ class Align(nn.Module, ABC):
     def factor(self) -> float | jax.Array:
         """The factor of the softmax's logits: a number, or a scalar with a gradient."""
         return 1.0
-
-    @nn.nowrap
-    def same_in_every_head(self) -> bool:
-        """Whether a softmax has no parameters."""
-        return True
 
 
 class Softmax(Align):
@@ -123,7 +106,6 @@ class Softmax(Align):
     Source: Bahdanau et al. 2015, eq. 6; Hinton et al. 2015, eq. 1 (the temperature).
     """
 
-    is_softmax = True
     temperature: PositiveFloat = 1.0
 
     def __call__(
@@ -136,6 +118,12 @@ class Softmax(Align):
         """1 / temperature."""
         return 1 / self.temperature
 
+    def is_fusible(self) -> bool:
+        return True
+
+    def same_in_every_head(self) -> bool:
+        return True
+
 
 class LearnedScale(Align):
     """`softmax` of the logits times a learned positive number, at first 1; rows sum to 1.
@@ -144,8 +132,6 @@ class LearnedScale(Align):
 
     Source: Henry et al. 2020, section 3 (the learned g, there shared by all heads).
     """
-
-    is_softmax = True
 
     def __call__(
         self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
@@ -158,9 +144,8 @@ class LearnedScale(Align):
         """The learned factor, a scalar."""
         return jnp.exp(self.param("log_scale", nn.initializers.zeros, ()))
 
-    @nn.nowrap
-    def same_in_every_head(self) -> bool:
-        return False
+    def is_fusible(self) -> bool:
+        return True
 
 
 class Normalize(Align):

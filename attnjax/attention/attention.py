@@ -235,12 +235,9 @@ class Attention(AttentionBase):
     @nn.nowrap
     def needs_weights(self, *, deterministic: bool) -> str | None:
         """The part that no fused kernel can compute, in words; None: there is none."""
-        if not self.score.is_dot_product():
-            return f"the score {self.score.in_words()}"
-        if not self.align.is_softmax:
-            return f"the align {type(self.align).__name__}"
-        if not self.pool.is_weighted_sum:
-            return f"the pool {type(self.pool).__name__}"
+        for kind, part in (("score", self.score), ("align", self.align), ("pool", self.pool)):
+            if not part.is_fusible():
+                return f"the {kind} {part.in_words()}"
         return "dropout of weights" if self.dropout and not deterministic else None
 
     @nn.nowrap

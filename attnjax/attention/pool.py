@@ -1,13 +1,13 @@
 """Pools: from weights and values to the context."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from functools import partial
-from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
+from attnjax.attention.fusible import Fusible
 from attnjax.attention.position import Positions, clipped_distance
 from attnjax.config.constraints import PositiveInt
 from attnjax.nn.dtypes import wide
@@ -62,21 +62,8 @@ def relative_sum(
     return weighted_sum(weights, value) + weighted_sum(total, by_distance.astype(value.dtype))
 
 
-class Pool(nn.Module, ABC):
-    """A pool: from weights and values to the context.
-
-    Attributes:
-        is_weighted_sum: whether the context is `weighted_sum` and nothing else, which a fused
-            kernel can compute. Not inherited by a subclass that computes a context of its own.
-    """
-
-    is_weighted_sum: ClassVar[bool] = False
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Let a subclass that computes its own context be no weighted sum until it says so."""
-        super().__init_subclass__(**options)
-        if "__call__" in vars(cls) and "is_weighted_sum" not in vars(cls):
-            cls.is_weighted_sum = False
+class Pool(Fusible):
+    """A pool: from weights and values to the context."""
 
     @abstractmethod
     def __call__(self, weights: jax.Array, value: jax.Array, positions: Positions) -> jax.Array:
@@ -86,11 +73,12 @@ class Pool(nn.Module, ABC):
 class WeightedSum(Pool):
     """`weighted_sum` as a part; no parameters."""
 
-    is_weighted_sum = True
-
     def __call__(self, weights: jax.Array, value: jax.Array, positions: Positions) -> jax.Array:
         """Return [..., T, V]."""
         return weighted_sum(weights, value)
+
+    def is_fusible(self) -> bool:
+        return True
 
 
 class RelativeSum(Pool):

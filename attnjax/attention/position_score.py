@@ -157,7 +157,7 @@ class Rotary(PositionScore):
         """Return [..., T, S]."""
         return self.score(*self._turned(query, key, positions), positions)
 
-    def is_dot_product(self) -> bool:
+    def is_fusible(self) -> bool:
         return True
 
     def same_in_every_head(self) -> bool:
@@ -203,8 +203,8 @@ class Alibi(PositionScore):
         logits = self.score(query, key, positions)
         return logits + jnp.broadcast_to(alibi(_own_slope(query), positions), logits.shape)
 
-    def is_dot_product(self) -> bool:
-        return self.score.is_dot_product()
+    def is_fusible(self) -> bool:
+        return self.score.is_fusible()
 
     def as_dot_product(self, query: jax.Array, key: jax.Array, positions: Positions) -> DotProduct:
         """The score's dot product with one more bias."""
@@ -254,7 +254,7 @@ class Relative(PositionScore):
         logits = self.score(query, key, positions)
         return logits + jnp.broadcast_to(bias, logits.shape)
 
-    def is_dot_product(self) -> bool:
+    def is_fusible(self) -> bool:
         return True
 
     def as_dot_product(self, query: jax.Array, key: jax.Array, positions: Positions) -> DotProduct:
@@ -281,7 +281,7 @@ def check_plain_dot_product(part: PositionScore, score: Score) -> None:
     Raises:
         UserError: the score is no dot product, or knows positions itself.
     """
-    if isinstance(score, PositionScore) or not score.is_dot_product():
+    if isinstance(score, PositionScore) or not score.is_fusible():
         raise UserError(
             f"{type(part).__name__} wants a score that is a dot product, such as Dot or ScaledDot; "
             f"got {score.in_words()}"

@@ -5,14 +5,15 @@ and knows nothing of heads and masks. Logits are float32 or wider: a dot product
 can overflow before the softmax.
 """
 
-from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from abc import abstractmethod
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
 from jax.tree_util import Partial
 
+from attnjax.attention.fusible import Fusible
 from attnjax.attention.position import Positions, index_of
 from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
@@ -153,23 +154,14 @@ def _sum(one: Partial, other: Partial, query: jax.Array, positions: Positions) -
     return one(query, positions) + other(query, positions)
 
 
-class Score(nn.Module, ABC):
+class Score(Fusible):
     """A score: `prepare` computes the part of the keys alone, `__call__` the logits.
 
     `prepare` runs once for each source sentence, outside any decoding loop.
 
     A fused kernel computes dot products only. A score whose logits are dot products says so in
-    `is_dot_product`, and gives the vectors in `as_dot_product`.
+    `is_fusible`, and gives the vectors in `as_dot_product`.
     """
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Let a subclass that computes its own logits be no dot product until it says so."""
-        for name in ("is_dot_product", "same_in_every_head", "in_words"):
-            if name in vars(cls):  # asked of templates: Linen must not set the part up for it
-                nn.nowrap(vars(cls)[name])
-        super().__init_subclass__(**options)
-        if "__call__" in vars(cls) and "is_dot_product" not in vars(cls):
-            cls.is_dot_product = Score.is_dot_product
 
     def prepare(self, key: jax.Array) -> jax.Array:
         """The part of the score that depends on the key alone: [..., S, K] -> [..., S, any]."""
@@ -178,16 +170,6 @@ class Score(nn.Module, ABC):
     @abstractmethod
     def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
         """Queries [..., T, K] and prepared keys [..., S, any] -> logits [..., T, S]."""
-
-    @nn.nowrap
-    def is_dot_product(self) -> bool:
-        """Whether `as_dot_product` gives the logits."""
-        return False
-
-    @nn.nowrap
-    def same_in_every_head(self) -> bool:
-        """Whether a dot product is the same in every head: no parameters, no head number."""
-        return False
 
     def as_dot_product(self, query: jax.Array, key: jax.Array, positions: Positions) -> DotProduct:
         """The same logits as those of `__call__`, in the form that a fused kernel computes.
@@ -199,11 +181,6 @@ class Score(nn.Module, ABC):
         """
         raise ValueError(f"the score {type(self).__name__} is no dot product")
 
-    @nn.nowrap
-    def in_words(self) -> str:
-        """The name of the score, for error messages."""
-        return type(self).__name__
-
 
 class Dot(Score):
     """`dot` as a part; no parameters."""
@@ -212,7 +189,7 @@ class Dot(Score):
         """Return [..., T, S]."""
         return dot(query, key)
 
-    def is_dot_product(self) -> bool:
+    def is_fusible(self) -> bool:
         return True
 
     def same_in_every_head(self) -> bool:
@@ -230,7 +207,7 @@ class ScaledDot(Score):
         """Return [..., T, S]."""
         return scaled_dot(query, key)
 
-    def is_dot_product(self) -> bool:
+    def is_fusible(self) -> bool:
         return True
 
     def same_in_every_head(self) -> bool:

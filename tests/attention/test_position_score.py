@@ -274,7 +274,7 @@ class OwnProduct(Score):
     def __call__(self, query, key, positions):
         return self.sharpness * jnp.einsum("...tk,...sk->...ts", query, key)
 
-    def is_dot_product(self):
+    def is_fusible(self):
         return True
 
     def as_dot_product(self, query, key, positions):
