@@ -62,6 +62,9 @@ NOT_CORE = (
     "vl_convert",
 )
 
+# The rooms whose functions have at most 14 branches, and whose classes 120 lines of code.
+SIZED = ("attnjax.nn", "attnjax.attention")
+
 
 def within(module: str, packages: tuple[str, ...]) -> bool:
     return any(module == package or module.startswith(package + ".") for package in packages)
@@ -200,6 +203,47 @@ def test_one_idea_a_file():
     assert not {path: length for path, length in lengths.items() if length > 400}
     vague = ("utils.py", "helpers.py", "misc.py")
     assert not [path for path in paths if path.name in vague], "name it after what it does"
+
+
+BRANCHES = (
+    ast.If, ast.For, ast.While, ast.IfExp, ast.ExceptHandler, ast.comprehension, ast.match_case
+)  # fmt: skip
+
+
+def branches(function: ast.AST) -> int:
+    """The ways on which a function goes on, those of the functions within included."""
+    nodes = [*ast.walk(function)]
+    operands = sum(len(node.values) - 1 for node in nodes if isinstance(node, ast.BoolOp))
+    return operands + sum(isinstance(node, BRANCHES) for node in nodes)
+
+
+def code_lines(path: Path, node: ast.ClassDef) -> int:
+    """The lines of a class that are neither blank nor comments nor in a docstring."""
+    described = {
+        line
+        for part in ast.walk(node)
+        if isinstance(part, ast.Expr)
+        and isinstance(part.value, ast.Constant)
+        and isinstance(part.value.value, str)
+        for line in range(part.lineno, (part.end_lineno or 0) + 1)
+    }
+    lines = enumerate(path.read_text().splitlines()[node.lineno - 1 : node.end_lineno], node.lineno)
+    return sum(
+        bool(line.strip()) and not line.strip().startswith("#")
+        for number, line in lines
+        if number not in described
+    )
+
+
+def test_a_function_has_few_branches_and_a_class_few_lines():
+    big = []
+    for path in (path for name, path in MODULES.items() if within(name, SIZED)):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and branches(node) > 14:
+                big.append(f"{path.name}: {node.name} has {branches(node)} branches")
+            if isinstance(node, ast.ClassDef) and code_lines(path, node) > 120:
+                big.append(f"{path.name}: {node.name} has {code_lines(path, node)} lines")
+    assert not big
 
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
