@@ -14,38 +14,32 @@ from flax import linen as nn
 
 from attnjax.attention.fusible import Fusible
 from attnjax.attention.position import Positions
+from attnjax.attention.shapes import Allowed, Logits, Weights
 from attnjax.config.constraints import PositiveFloat
 from attnjax.nn.parameter_kinds import Kind, declare
 
 declare(Kind.UNDECAYED, "log_scale")
 
 
-def softmax(logits: jax.Array, mask: jax.Array | None = None) -> jax.Array:
+def softmax(logits: Logits, mask: Allowed | None = None) -> Weights:
     """Softmax: weights[t, s] = exp(logits[t, s]) / sum over allowed s' of exp(logits[t, s']).
 
-    Rows sum to 1.
-
-    Args:
-        logits: [..., T, S].
-        mask: booleans that broadcast to [..., T, S], True = attend; None allows everything.
-
-    Returns:
-        [..., T, S] in the dtype of the logits.
+    Rows sum to 1. The weights have the dtype of the logits.
 
     Source: Bahdanau et al. 2015, eq. 6.
     """
     return jax.nn.softmax(logits, axis=-1, where=mask)
 
 
-def normalize(kernel: jax.Array, mask: jax.Array | None = None) -> jax.Array:
+def normalize(kernel: Logits, mask: Allowed | None = None) -> Weights:
     """Divide by the sum: weights[t, s] = kernel[t, s] / sum over allowed s' of kernel[t, s'].
 
     Rows sum to 1. A row is 0 if the kernel reaches no allowed key: if all its values are below the
-    dtype's smallest normal number (1e-38 in float32). Shapes as in `softmax`.
+    dtype's smallest normal number (1e-38 in float32).
 
     Args:
         kernel: K(q, k) >= 0, not its logarithm.
-        mask: as in `softmax`.
+        mask: True = attend.
 
     Source: Nadaraya 1964; Watson 1964.
     """
@@ -59,11 +53,10 @@ def normalize(kernel: jax.Array, mask: jax.Array | None = None) -> jax.Array:
     return kernel / jnp.where(beyond, 1, kernel.sum(-1, keepdims=True))
 
 
-def uniform(logits: jax.Array, mask: jax.Array | None = None) -> jax.Array:
+def uniform(logits: Logits, mask: Allowed | None = None) -> Weights:
     """Uniform weights: weights[t, s] = 1 / the number of keys allowed for t; rows sum to 1.
 
-    The context is the mean of the allowed values. Only the shape and dtype of the logits matter;
-    shapes as in `softmax`.
+    The context is the mean of the allowed values. Only the shape and dtype of the logits matter.
 
     Source: Wiegreffe & Pinter 2019 (a baseline); average pooling.
     """
@@ -86,9 +79,7 @@ class Align(Fusible):
     """An align: from logits and a mask to weights."""
 
     @abstractmethod
-    def __call__(
-        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
-    ) -> jax.Array:
+    def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
         """Logits and booleans, both [..., T, S] -> weights [..., T, S]."""
 
     def factor(self) -> float | jax.Array:
@@ -108,10 +99,7 @@ class Softmax(Align):
 
     temperature: PositiveFloat = 1.0
 
-    def __call__(
-        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
-    ) -> jax.Array:
-        """Return [..., T, S]."""
+    def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
         return softmax(logits if self.temperature == 1 else logits / self.temperature, mask)
 
     def factor(self) -> float:
@@ -133,10 +121,7 @@ class LearnedScale(Align):
     Source: Henry et al. 2020, section 3 (the learned g, there shared by all heads).
     """
 
-    def __call__(
-        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
-    ) -> jax.Array:
-        """Return [..., T, S]."""
+    def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
         return softmax(logits * self.factor().astype(logits.dtype), mask)
 
     @nn.compact
@@ -154,9 +139,7 @@ class Normalize(Align):
     Rows sum to 1, or to 0 if the kernel reaches no allowed key.
     """
 
-    def __call__(
-        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
-    ) -> jax.Array:
+    def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
         """Return [..., T, S]; the logits are the kernel's values, >= 0."""
         return normalize(logits, mask)
 
@@ -164,8 +147,5 @@ class Normalize(Align):
 class Uniform(Align):
     """`uniform` as a part; rows sum to 1."""
 
-    def __call__(
-        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
-    ) -> jax.Array:
-        """Return [..., T, S]."""
+    def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
         return uniform(logits, mask)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
+from jaxtyping import Array, Float
 
 from attnjax.attention.align import Align, AlignContext, Normalize, Softmax
 from attnjax.attention.fused import dispatch
@@ -18,6 +19,7 @@ from attnjax.attention.mask import Mask, MaskLike, as_mask, join
 from attnjax.attention.pool import Pool, WeightedSum
 from attnjax.attention.position import Positions
 from attnjax.attention.score import ScaledDot, Score
+from attnjax.attention.shapes import Contexts, Keys, Queries, Values
 from attnjax.config.constraints import DropoutRate
 from attnjax.errors import UserError
 from attnjax.nn.dropout import Dropout
@@ -29,8 +31,8 @@ class Mixer(nn.Module, ABC):
 
     @abstractmethod
     def __call__(
-        self, query: jax.Array, /, *, mask: MaskLike = None, deterministic: bool
-    ) -> jax.Array:
+        self, query: Queries, /, *, mask: MaskLike = None, deterministic: bool
+    ) -> Float[Array, "*#B T _"]:
         """A sequence [..., S, D], its padding masked -> [..., S, any]."""
 
 
@@ -42,19 +44,19 @@ class AttentionBase(Mixer):
     """
 
     @abstractmethod
-    def prepare(self, key: jax.Array, value: jax.Array) -> Any:
+    def prepare(self, key: Keys, value: Values) -> Any:
         """Keys [..., S, K] and values [..., S, V] -> a memory, whose leaves are [..., S, any]."""
 
     @abstractmethod
     def attend(
         self,
-        query: jax.Array,
+        query: Queries,
         memory: Any,
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
         deterministic: bool,
-    ) -> jax.Array:
+    ) -> Contexts:
         """Queries [..., T, K] and a prepared memory -> context [..., T, any].
 
         Args:
@@ -81,7 +83,9 @@ class AttentionBase(Mixer):
         del memory
         return None
 
-    def step(self, query: jax.Array, memory: Any, state: Any) -> tuple[jax.Array, Any]:
+    def step(
+        self, query: Float[Array, "*#B 1 Q"], memory: Any, state: Any
+    ) -> tuple[jax.Array, Any]:
         """One more word of causal self-attention, without dropout.
 
         Args:
@@ -99,14 +103,14 @@ class AttentionBase(Mixer):
 
     def __call__(
         self,
-        query: jax.Array,
-        key: jax.Array | None = None,
-        value: jax.Array | None = None,
+        query: Queries,
+        key: Keys | None = None,
+        value: Values | None = None,
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
         deterministic: bool,
-    ) -> jax.Array:
+    ) -> Float[Array, "*#B T _"]:
         """`prepare`, then `attend`: [..., T, K], [..., S, K], [..., S, V] -> [..., T, any].
 
         The key defaults to the query and the value to the key, as in Flax.
@@ -161,20 +165,19 @@ class Attention(AttentionBase):
         """Refuse parts that do not fit each other."""
         check_parts(self.score, self.align, self.mask)
 
-    def prepare(self, key: jax.Array, value: jax.Array) -> Memory:
+    def prepare(self, key: Keys, value: Values) -> Memory:
         """Prepare the keys for the score."""
         return Memory(self.score.prepare(key), value)
 
     def attend(
         self,
-        query: jax.Array,
+        query: Queries,
         memory: Memory,
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
         deterministic: bool,
-    ) -> jax.Array:
-        """Queries [..., T, K] -> context [..., T, any]."""
+    ) -> Contexts:
         mask, length = as_mask(mask, query), min(query.shape[-2], memory.value.shape[-2])
         kernel = self.kernel(length, mask, deterministic=deterministic)
         return self.attend_by(
@@ -184,14 +187,14 @@ class Attention(AttentionBase):
     @nn.compact
     def attend_by(
         self,
-        query: jax.Array,
+        query: Queries,
         memory: Memory,
         mask: Mask | None,
         *,
         kernel: Callable[[Inputs], jax.Array] | None,
         positions: Positions,
         deterministic: bool,
-    ) -> jax.Array:
+    ) -> Contexts:
         """`attend` by what `kernel` chose."""
         key, value = memory
         mask, given = join(self.mask, mask), positions

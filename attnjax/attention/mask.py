@@ -175,7 +175,6 @@ class Padding(Mask):
     axes = {"present": ("key",)}  # noqa: RUF012
 
     def dense(self, positions: Positions) -> jax.Array:
-        """Return [..., 1, S]."""
         return self.present[..., None, :]
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
@@ -192,7 +191,6 @@ class Causal(Mask):
     """No key after the query: key position <= query position. Vaswani et al. 2017, section 3.1."""
 
     def dense(self, positions: Positions) -> jax.Array:
-        """Return [..., T, S]."""
         return positions.key[..., None, :] <= positions.query[..., :, None]
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
@@ -226,7 +224,6 @@ class Window(Mask):
                 raise UserError(f"Window.{name} must be at least 0; got {getattr(self, name)}")
 
     def dense(self, positions: Positions) -> jax.Array:
-        """Return [..., T, S]."""
         ahead = distance(positions)
         return (-self.before <= ahead) & (ahead <= self.after)
 
@@ -248,7 +245,6 @@ class ExcludeSelf(Mask):
     """
 
     def dense(self, positions: Positions) -> jax.Array:
-        """Return [..., T, S]."""
         return positions.key[..., None, :] != positions.query[..., :, None]
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
@@ -273,7 +269,6 @@ class Segments(Mask):
     axes = {"query": ("query",), "key": ("key",)}  # noqa: RUF012
 
     def dense(self, positions: Positions) -> jax.Array:
-        """Return [..., T, S]."""
         return self.query[..., :, None] == self.key[..., None, :]
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:

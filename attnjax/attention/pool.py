@@ -6,21 +6,19 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
+from jaxtyping import Array, Float
 
 from attnjax.attention.fusible import Fusible
 from attnjax.attention.position import Positions, clipped_distance
+from attnjax.attention.shapes import Contexts, Values, Weights
 from attnjax.config.constraints import PositiveInt
 from attnjax.nn.dtypes import wide
 
 
-def weighted_sum(weights: jax.Array, value: jax.Array) -> jax.Array:
+def weighted_sum(weights: Weights, value: Values) -> Contexts:
     """Weighted sum: context[t] = sum over s of weights[t, s] value[s].
 
     The weights are cast to the value's dtype; the products are summed in float32 or wider.
-
-    Args:
-        weights: [..., T, S].
-        value: [..., S, V].
 
     Returns:
         [..., T, V] in the value's dtype.
@@ -34,8 +32,8 @@ def weighted_sum(weights: jax.Array, value: jax.Array) -> jax.Array:
 
 
 def relative_sum(
-    weights: jax.Array, value: jax.Array, by_distance: jax.Array, positions: Positions
-) -> jax.Array:
+    weights: Weights, value: Values, by_distance: Float[Array, "D V"], positions: Positions
+) -> Contexts:
     """Sum of values that know their distance: context[t] = sum_s weights[t, s] (value[s] + a[s-t]).
 
     Distances are clipped to [-k, k]. The weights of equal distances are added up, in float32 or
@@ -66,15 +64,14 @@ class Pool(Fusible):
     """A pool: from weights and values to the context."""
 
     @abstractmethod
-    def __call__(self, weights: jax.Array, value: jax.Array, positions: Positions) -> jax.Array:
+    def __call__(self, weights: Weights, value: Values, positions: Positions) -> Contexts:
         """Weights [..., T, S] and values [..., S, V] -> context [..., T, any]."""
 
 
 class WeightedSum(Pool):
     """`weighted_sum` as a part; no parameters."""
 
-    def __call__(self, weights: jax.Array, value: jax.Array, positions: Positions) -> jax.Array:
-        """Return [..., T, V]."""
+    def __call__(self, weights: Weights, value: Values, positions: Positions) -> Contexts:
         return weighted_sum(weights, value)
 
     def is_fusible(self) -> bool:
@@ -95,8 +92,7 @@ class RelativeSum(Pool):
     max_distance: PositiveInt = 16
 
     @nn.compact
-    def __call__(self, weights: jax.Array, value: jax.Array, positions: Positions) -> jax.Array:
-        """Return [..., T, V]."""
+    def __call__(self, weights: Weights, value: Values, positions: Positions) -> Contexts:
         width = value.shape[-1]
         normal = nn.initializers.normal(width**-0.5)
         by_distance = self.param("by_distance", normal, (2 * self.max_distance + 1, width))

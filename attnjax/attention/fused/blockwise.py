@@ -115,7 +115,7 @@ def _places(table: AnyArray) -> tuple[tuple[int, int], ...]:
 
 def _tiles(
     rules: tuple[Mask, ...], query: BlockRange, key: BlockRange
-) -> tuple[AnyArray, AnyArray, AnyArray | None]:
+) -> tuple[AnyArray, AnyArray, jax.Array | None]:
     """Tables of the tiles that may hold an allowed pair, and of those that hold allowed pairs only.
 
     The first two, [query blocks, key blocks], are known before compiling. The third, [N, query
