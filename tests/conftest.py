@@ -28,8 +28,12 @@ from collections.abc import Iterator
 import hypothesis
 import jax
 import pytest
+from jaxtyping import install_import_hook
 
-from attnjax.cli.main import main
+import tests.shape_check  # noqa: F401, named below
+
+# Arguments and results have the shapes that their annotations say: checked in tests only.
+install_import_hook(("attnjax.attention", "attnjax.nn"), "tests.shape_check.shapes_only")
 
 # JAX keeps most of what it has traced: going through all of it took a tenth of the time.
 gc.set_threshold(50_000, 20, 20)
@@ -62,6 +66,8 @@ def data() -> Path:
 @pytest.fixture(scope="session")
 def tiny_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the finished runs of tests/tiny.py: to be read, and copied to be changed."""
+    from attnjax.cli.main import main
+
     folder = tmp_path_factory.mktemp("runs")
     assert main(["run", str(Path(__file__).parent / "tiny.py"), "--runs", str(folder)]) == 0
     return folder

@@ -75,6 +75,9 @@ NOT_CORE = (
     "vl_convert",
 )
 
+# The rooms whose functions have at most 14 branches, and whose classes 120 lines of code.
+SIZED = ("attnjax.nn", "attnjax.attention")
+
 
 def within(module: str, packages: tuple[str, ...]) -> bool:
     return any(module == package or module.startswith(package + ".") for package in packages)
@@ -195,13 +198,16 @@ def test_linen_is_used_in_nn_attention_and_models_only():
     assert not any(found.values()), {module: lines for module, lines in found.items() if lines}
 
 
-def test_no_two_public_classes_have_one_name():
+def test_no_two_public_types_have_one_name():
+    """Neither two classes, nor two `type` statements, nor one of each."""
     found: dict[str, list[str]] = {}
     for module, path in MODULES.items():
         for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                found.setdefault(node.name, []).append(module)
-    assert not {name: modules for name, modules in found.items() if len(modules) > 1}
+            if isinstance(node, ast.ClassDef | ast.TypeAlias):
+                name = node.name if isinstance(node, ast.ClassDef) else node.name.id
+                found.setdefault(name, []).append(module)
+    public = {name: modules for name, modules in found.items() if not name.startswith("_")}
+    assert not {name: modules for name, modules in public.items() if len(modules) > 1}
 
 
 def test_one_idea_a_file():
@@ -225,6 +231,47 @@ def test_a_name_is_a_noun_of_what_it_names():
     paths = [path for module, path in MODULES.items() if within(module, NAMED)]
     empty = {path: words for path in paths + EXPERIMENTS if (words := names(path) & NO_NAMES)}
     assert not empty
+
+
+BRANCHES = (
+    ast.If, ast.For, ast.While, ast.IfExp, ast.ExceptHandler, ast.comprehension, ast.match_case
+)  # fmt: skip
+
+
+def branches(function: ast.AST) -> int:
+    """The ways on which a function goes on, those of the functions within included."""
+    nodes = [*ast.walk(function)]
+    operands = sum(len(node.values) - 1 for node in nodes if isinstance(node, ast.BoolOp))
+    return operands + sum(isinstance(node, BRANCHES) for node in nodes)
+
+
+def code_lines(path: Path, node: ast.ClassDef) -> int:
+    """The lines of a class that are neither blank nor comments nor in a docstring."""
+    described = {
+        line
+        for part in ast.walk(node)
+        if isinstance(part, ast.Expr)
+        and isinstance(part.value, ast.Constant)
+        and isinstance(part.value.value, str)
+        for line in range(part.lineno, (part.end_lineno or 0) + 1)
+    }
+    lines = enumerate(path.read_text().splitlines()[node.lineno - 1 : node.end_lineno], node.lineno)
+    return sum(
+        bool(line.strip()) and not line.strip().startswith("#")
+        for number, line in lines
+        if number not in described
+    )
+
+
+def test_a_function_has_few_branches_and_a_class_few_lines():
+    big = []
+    for path in (path for name, path in MODULES.items() if within(name, SIZED)):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and branches(node) > 14:
+                big.append(f"{path.name}: {node.name} has {branches(node)} branches")
+            if isinstance(node, ast.ClassDef) and code_lines(path, node) > 120:
+                big.append(f"{path.name}: {node.name} has {code_lines(path, node)} lines")
+    assert not big
 
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)

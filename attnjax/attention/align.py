@@ -5,46 +5,41 @@ Weights are >= 0, and 0 wherever the mask forbids. A row that may attend to noth
 says what its other rows sum to.
 """
 
-from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from abc import abstractmethod
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
+from attnjax.attention.fusible import Fusible
 from attnjax.attention.position import Positions
+from attnjax.attention.shapes import Allowed, Logits, Weights
 from attnjax.config.constraints import PositiveFloat
 from attnjax.nn.parameter_kinds import Kind, declare
 
 declare(Kind.UNDECAYED, "log_scale")
 
 
-def softmax(logits: jax.Array, mask: jax.Array | None = None) -> jax.Array:
+def softmax(logits: Logits, mask: Allowed | None = None) -> Weights:
     """Softmax: weights[t, s] = exp(logits[t, s]) / sum over allowed s' of exp(logits[t, s']).
 
-    Rows sum to 1.
-
-    Args:
-        logits: [..., T, S].
-        mask: booleans that broadcast to [..., T, S], True = attend; None allows everything.
-
-    Returns:
-        [..., T, S] in the dtype of the logits.
+    Rows sum to 1. The weights have the dtype of the logits.
 
     Source: Bahdanau et al. 2015, eq. 6.
     """
     return jax.nn.softmax(logits, axis=-1, where=mask)
 
 
-def normalize(kernel: jax.Array, mask: jax.Array | None = None) -> jax.Array:
+def normalize(kernel: Logits, mask: Allowed | None = None) -> Weights:
     """Divide by the sum: weights[t, s] = kernel[t, s] / sum over allowed s' of kernel[t, s'].
 
     Rows sum to 1. A row is 0 if the kernel reaches no allowed key: if all its values are below the
-    dtype's smallest normal number (1e-38 in float32). Shapes as in `softmax`.
+    dtype's smallest normal number (1e-38 in float32).
 
     Args:
         kernel: K(q, k) >= 0, not its logarithm.
-        mask: as in `softmax`.
+        mask: True = attend.
 
     Source: Nadaraya 1964; Watson 1964.
     """
@@ -58,11 +53,10 @@ def normalize(kernel: jax.Array, mask: jax.Array | None = None) -> jax.Array:
     return kernel / jnp.where(beyond, 1, kernel.sum(-1, keepdims=True))
 
 
-def uniform(logits: jax.Array, mask: jax.Array | None = None) -> jax.Array:
+def uniform(logits: Logits, mask: Allowed | None = None) -> Weights:
     """Uniform weights: weights[t, s] = 1 / the number of keys allowed for t; rows sum to 1.
 
-    The context is the mean of the allowed values. Only the shape and dtype of the logits matter;
-    shapes as in `softmax`.
+    The context is the mean of the allowed values. Only the shape and dtype of the logits matter.
 
     Source: Wiegreffe & Pinter 2019 (a baseline); average pooling.
     """
@@ -81,36 +75,16 @@ class AlignContext(NamedTuple):
     positions: Positions
 
 
-class Align(nn.Module, ABC):
-    """An align: from logits and a mask to weights.
-
-    Attributes:
-        is_softmax: whether the weights are softmax(factor logits) and nothing else, which a fused
-            kernel can compute. Not inherited by a subclass that computes weights of its own.
-    """
-
-    is_softmax: ClassVar[bool] = False
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Let a subclass that computes its own weights be no softmax until it says so."""
-        super().__init_subclass__(**options)
-        if "__call__" in vars(cls) and "is_softmax" not in vars(cls):
-            cls.is_softmax = False
+class Align(Fusible):
+    """An align: from logits and a mask to weights."""
 
     @abstractmethod
-    def __call__(
-        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
-    ) -> jax.Array:
+    def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
         """Logits and booleans, both [..., T, S] -> weights [..., T, S]."""
 
     def factor(self) -> float | jax.Array:
         """The factor of the softmax's logits: a number, or a scalar with a gradient."""
         return 1.0
-
-    @nn.nowrap
-    def same_in_every_head(self) -> bool:
-        """Whether a softmax has no parameters."""
-        return True
 
 
 class Softmax(Align):
@@ -123,18 +97,20 @@ class Softmax(Align):
     Source: Bahdanau et al. 2015, eq. 6; Hinton et al. 2015, eq. 1 (the temperature).
     """
 
-    is_softmax = True
     temperature: PositiveFloat = 1.0
 
-    def __call__(
-        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
-    ) -> jax.Array:
-        """Return [..., T, S]."""
+    def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
         return softmax(logits if self.temperature == 1 else logits / self.temperature, mask)
 
     def factor(self) -> float:
         """1 / temperature."""
         return 1 / self.temperature
+
+    def is_fusible(self) -> bool:
+        return True
+
+    def same_in_every_head(self) -> bool:
+        return True
 
 
 class LearnedScale(Align):
@@ -145,12 +121,7 @@ class LearnedScale(Align):
     Source: Henry et al. 2020, section 3 (the learned g, there shared by all heads).
     """
 
-    is_softmax = True
-
-    def __call__(
-        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
-    ) -> jax.Array:
-        """Return [..., T, S]."""
+    def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
         return softmax(logits * self.factor().astype(logits.dtype), mask)
 
     @nn.compact
@@ -158,9 +129,8 @@ class LearnedScale(Align):
         """The learned factor, a scalar."""
         return jnp.exp(self.param("log_scale", nn.initializers.zeros, ()))
 
-    @nn.nowrap
-    def same_in_every_head(self) -> bool:
-        return False
+    def is_fusible(self) -> bool:
+        return True
 
 
 class Normalize(Align):
@@ -169,9 +139,7 @@ class Normalize(Align):
     Rows sum to 1, or to 0 if the kernel reaches no allowed key.
     """
 
-    def __call__(
-        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
-    ) -> jax.Array:
+    def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
         """Return [..., T, S]; the logits are the kernel's values, >= 0."""
         return normalize(logits, mask)
 
@@ -179,8 +147,5 @@ class Normalize(Align):
 class Uniform(Align):
     """`uniform` as a part; rows sum to 1."""
 
-    def __call__(
-        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
-    ) -> jax.Array:
-        """Return [..., T, S]."""
+    def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
         return uniform(logits, mask)

@@ -1,21 +1,25 @@
 """Attention: score, align, pool."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import field
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
+from jaxtyping import Array, Float
 
 from attnjax.attention.align import Align, AlignContext, Normalize, Softmax
 from attnjax.attention.fused import dispatch
 from attnjax.attention.fused.dispatch import Implementation
+from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.kernel_score import Kernel
 from attnjax.attention.mask import Mask, MaskLike, as_mask, join
 from attnjax.attention.pool import Pool, WeightedSum
 from attnjax.attention.position import Positions
 from attnjax.attention.score import ScaledDot, Score
+from attnjax.attention.shapes import Contexts, Keys, Queries, Values
 from attnjax.config.constraints import DropoutRate
 from attnjax.errors import UserError
 from attnjax.nn.dropout import Dropout
@@ -27,8 +31,8 @@ class Mixer(nn.Module, ABC):
 
     @abstractmethod
     def __call__(
-        self, query: jax.Array, /, *, mask: MaskLike = None, deterministic: bool
-    ) -> jax.Array:
+        self, query: Queries, /, *, mask: MaskLike = None, deterministic: bool
+    ) -> Float[Array, "*#B T _"]:
         """A sequence [..., S, D], its padding masked -> [..., S, any]."""
 
 
@@ -40,19 +44,19 @@ class AttentionBase(Mixer):
     """
 
     @abstractmethod
-    def prepare(self, key: jax.Array, value: jax.Array) -> Any:
+    def prepare(self, key: Keys, value: Values) -> Any:
         """Keys [..., S, K] and values [..., S, V] -> a memory, whose leaves are [..., S, any]."""
 
     @abstractmethod
     def attend(
         self,
-        query: jax.Array,
+        query: Queries,
         memory: Any,
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
         deterministic: bool,
-    ) -> jax.Array:
+    ) -> Contexts:
         """Queries [..., T, K] and a prepared memory -> context [..., T, any].
 
         Args:
@@ -79,7 +83,9 @@ class AttentionBase(Mixer):
         del memory
         return None
 
-    def step(self, query: jax.Array, memory: Any, state: Any) -> tuple[jax.Array, Any]:
+    def step(
+        self, query: Float[Array, "*#B 1 Q"], memory: Any, state: Any
+    ) -> tuple[jax.Array, Any]:
         """One more word of causal self-attention, without dropout.
 
         Args:
@@ -97,14 +103,14 @@ class AttentionBase(Mixer):
 
     def __call__(  # pyright: ignore[reportIncompatibleMethodOverride]  # mask by name or place
         self,
-        query: jax.Array,
-        key: jax.Array | None = None,
-        value: jax.Array | None = None,
+        query: Queries,
+        key: Keys | None = None,
+        value: Values | None = None,
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
         deterministic: bool,
-    ) -> jax.Array:
+    ) -> Float[Array, "*#B T _"]:
         """`prepare`, then `attend`: [..., T, K], [..., S, K], [..., S, V] -> [..., T, any].
 
         The key defaults to the query and the value to the key, as in Flax.
@@ -159,27 +165,43 @@ class Attention(AttentionBase):
         """Refuse parts that do not fit each other."""
         check_parts(self.score, self.align, self.mask)
 
-    def prepare(self, key: jax.Array, value: jax.Array) -> Memory:
+    def prepare(self, key: Keys, value: Values) -> Memory:
         """Prepare the keys for the score."""
         return Memory(self.score.prepare(key), value)
 
-    @nn.compact
     def attend(
         self,
-        query: jax.Array,
+        query: Queries,
         memory: Memory,
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
         deterministic: bool,
-    ) -> jax.Array:
-        """Queries [..., T, K] -> context [..., T, any]."""
+    ) -> Contexts:
+        mask, length = as_mask(mask, query), min(query.shape[-2], memory.value.shape[-2])
+        kernel = self.kernel(length, mask, deterministic=deterministic)
+        return self.attend_by(
+            query, memory, mask, kernel=kernel, positions=positions, deterministic=deterministic
+        )
+
+    @nn.compact
+    def attend_by(
+        self,
+        query: Queries,
+        memory: Memory,
+        mask: Mask | None,
+        *,
+        kernel: Callable[[Inputs], jax.Array] | None,
+        positions: Positions,
+        deterministic: bool,
+    ) -> Contexts:
+        """`attend` by what `kernel` chose."""
         key, value = memory
-        mask, given = join(self.mask, as_mask(mask, query)), positions
+        mask, given = join(self.mask, mask), positions
         positions = given.filled(query, value)
-        if kernel := dispatch.choose(self, query, value, mask, deterministic=deterministic):
+        if kernel:
             product = self.score.as_dot_product(query, key, positions).times(self.align.factor())
-            return kernel(product, value, mask, given)
+            return kernel(Inputs(value=value, mask=mask, positions=given, **product._asdict()))
         logits = self.score(query, key, positions)
         allowed = None if mask is None else jnp.broadcast_to(mask.dense(positions), logits.shape)
         weights = self.align(logits, allowed, AlignContext(query, positions))
@@ -187,6 +209,44 @@ class Attention(AttentionBase):
         sow(self, "attention", "weights", weights)
         weights = Dropout(self.dropout, name="drop")(weights, deterministic=deterministic)
         return self.pool(weights, value, positions)
+
+    @nn.nowrap
+    def kernel(
+        self, length: int, mask: Mask | None, *, deterministic: bool
+    ) -> Callable[[Inputs], jax.Array] | None:
+        """The fused kernel that computes the context; None: the weights are computed.
+
+        Args:
+            length: the smaller of T and S.
+            mask: of the call.
+            deterministic: no dropout.
+
+        Raises:
+            UserError: as `attnjax.attention.fused.dispatch.choose`.
+        """
+        initializing = self.is_initializing()
+        if self.is_mutable_collection("attention") and not initializing:
+            return None
+        return dispatch.choose(
+            self.implementation,
+            length,
+            join(self.mask, mask),
+            needed=self.needs_weights(deterministic=deterministic),
+            training=not (deterministic or initializing),
+        )
+
+    @nn.nowrap
+    def needs_weights(self, *, deterministic: bool) -> str | None:
+        """The part that no fused kernel can compute, in words; None: there is none."""
+        for kind, part in (("score", self.score), ("align", self.align), ("pool", self.pool)):
+            if not part.is_fusible():
+                return f"the {kind} {part.in_words()}"
+        return "dropout of weights" if self.dropout and not deterministic else None
+
+    @nn.nowrap
+    def describe(self) -> str:
+        """The implementation that computes the context in training, in words."""
+        return dispatch.describe(self.implementation, self.needs_weights(deterministic=False))
 
 
 def check_parts(score: Score, align: Align, mask: Mask | None) -> None:

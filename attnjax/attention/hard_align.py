@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from attnjax.attention.align import Align, AlignContext, softmax
+from attnjax.attention.shapes import Allowed, Logits, Weights
 from attnjax.config.constraints import PositiveFloat, Probability
 from attnjax.errors import UserError
 from attnjax.nn.counter_hash import uniform
@@ -25,9 +26,7 @@ def gumbel(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     return -jnp.log(-jnp.log(uniform(key, shape)))
 
 
-def hard(
-    logits: jax.Array, mask: jax.Array | None = None, key: jax.Array | None = None
-) -> jax.Array:
+def hard(logits: Logits, mask: Allowed | None = None, key: jax.Array | None = None) -> Weights:
     """One-hot weights: weights[t] is 1 at one allowed key, drawn from softmax(logits[t]).
 
     The draw is the argmax over allowed s of logits[t, s] + g[t, s], g of the Gumbel distribution.
@@ -44,11 +43,11 @@ def hard(
 
 
 def straight_through(
-    logits: jax.Array,
-    mask: jax.Array | None = None,
+    logits: Logits,
+    mask: Allowed | None = None,
     key: jax.Array | None = None,
     temperature: float = 1.0,
-) -> jax.Array:
+) -> Weights:
     """`hard` weights, with the gradient of softmax((logits + g) / temperature).
 
     g are the Gumbel draws that `hard` adds.
@@ -74,7 +73,7 @@ def straight_through(
     return weights.astype(logits.dtype)
 
 
-def log_softmax(logits: jax.Array, mask: jax.Array | None = None) -> jax.Array:
+def log_softmax(logits: Logits, mask: Allowed | None = None) -> Weights:
     """Logarithm of `softmax`, [..., T, S]; 0 where the mask forbids, so that it adds nothing."""
     if mask is None:
         return jax.nn.log_softmax(logits)
@@ -119,10 +118,7 @@ class Hard(Align):
 
     soft_probability: Probability = 0.5
 
-    def __call__(
-        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
-    ) -> jax.Array:
-        """Return [..., T, S]."""
+    def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
         key = self.make_rng("sample") if self.has_rng("sample") else None
         if key is not None and not self.is_mutable_collection("objective"):
             raise UserError(
@@ -150,10 +146,7 @@ class HardMax(Align):
     passes a gradient.
     """
 
-    def __call__(
-        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
-    ) -> jax.Array:
-        """Return [..., T, S]."""
+    def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
         return hard(logits, mask)
 
 
@@ -166,9 +159,6 @@ class StraightThrough(Align):
 
     temperature: PositiveFloat = 1.0
 
-    def __call__(
-        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
-    ) -> jax.Array:
-        """Return [..., T, S]."""
+    def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
         key = self.make_rng("sample") if self.has_rng("sample") else None
         return straight_through(logits, mask, key, self.temperature)

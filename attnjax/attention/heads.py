@@ -4,13 +4,14 @@ H heads of queries may share fewer keys and values. Then each of G heads of keys
 H / G neighboring heads of queries, and the memory holds G heads.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from attnjax.attention.attention import Attention, AttentionBase
-from attnjax.attention.fused import dispatch
 from attnjax.attention.mask import Mask
 from attnjax.attention.position import Positions
 from attnjax.errors import UserError
@@ -82,29 +83,36 @@ def attend_heads(
         group: H / G, the number of heads that share each key.
         deterministic: whether to leave out dropout and sampling.
     """
-    # Sown weights of heads in groups would be [..., G, H / G, T, S].
-    shown = group > 1 and head.is_mutable_collection("attention")
-    alike = type(head) is Attention and dispatch.same_in_every_head(
-        head, jnp.swapaxes(query, -2, -3), memory.value, mask, deterministic=deterministic
-    )
-    if alike and not shown:
-        return _at_once(head, query, memory, mask, positions, group, deterministic)
+    attend: Callable = partial(type(head).attend, deterministic=deterministic)
+    if type(head) is Attention:
+        length = min(query.shape[-3], memory.value.shape[-2])
+        kernel = head.kernel(length, mask, deterministic=deterministic)
+        attend = partial(Attention.attend_by, kernel=kernel, deterministic=deterministic)
+        # Sown weights of heads in groups would be [..., G, H / G, T, S].
+        shown = group > 1 and head.is_mutable_collection("attention")
+        if _same_in_every_head(head) and (deterministic or kernel) and not shown:
+            return _at_once(partial(attend, head), query, memory, mask, positions, group)
 
-    def attend(head, query, memory, mask, positions):
-        return head.attend(query, memory, mask, positions=positions, deterministic=deterministic)
+    def each(head, query, memory, mask, positions):
+        return attend(head, query, memory, mask, positions=positions)
 
-    lifted = vmap_heads(attend, (-2, -3, None, None), -2)
+    lifted = vmap_heads(each, (-2, -3, None, None), -2)
     return lifted(head, query, _copied(memory, group), mask, positions)
 
 
+def _same_in_every_head(head: Attention) -> bool:
+    """Whether heads [..., H, T, K] can be one more leading axis: no parameters, no draws."""
+    alike = head.score.same_in_every_head() and head.align.same_in_every_head()
+    return alike and head.needs_weights(deterministic=True) is None
+
+
 def _at_once(
-    head: AttentionBase,
+    attend: Callable,
     query: jax.Array,
     memory: Any,
     mask: Mask | None,
     positions: Positions,
     group: int,
-    deterministic: bool,
 ) -> jax.Array:
     """The contexts, with heads as one more leading axis, or as two: [..., G, H / G, T, K].
 
@@ -119,7 +127,7 @@ def _at_once(
         query = query.reshape(*leading, heads // group, group, T, K)
         memory = jax.tree.map(lambda leaf: jnp.expand_dims(leaf, -3), memory)
         mask, positions = _for_every_head(mask, positions)
-    context = head.attend(query, memory, mask, positions=positions, deterministic=deterministic)
+    context = attend(query, memory, mask, positions=positions)
     return jnp.swapaxes(context.reshape(*leading, heads, T, context.shape[-1]), -2, -3)
 
 

@@ -14,6 +14,7 @@ from flax import linen as nn
 
 from attnjax.attention.position import Positions
 from attnjax.attention.score import Score, check_widths
+from attnjax.attention.shapes import Keys, Logits, Queries
 from attnjax.config.constraints import PositiveFloat
 from attnjax.errors import UserError
 from attnjax.nn.dtypes import wide
@@ -22,15 +23,11 @@ from attnjax.nn.parameter_kinds import Kind, declare
 declare(Kind.UNDECAYED, "log_bandwidth")
 
 
-def squared_distance(query: jax.Array, key: jax.Array) -> jax.Array:
+def squared_distance(query: Queries, key: Keys) -> Logits:
     """Squared distance: distance[t, s] = ||query[t] - key[s]||^2, computed from the differences.
 
     The expansion |q|^2 + |k|^2 - 2 q.k would be a difference of large numbers: in float32, for two
     points 0.01 apart and 100 from the origin, its error is as large as the distance.
-
-    Args:
-        query: [..., T, K].
-        key: [..., S, K].
 
     Returns:
         [..., T, S], in float32 or wider.
@@ -44,7 +41,7 @@ def squared_distance(query: jax.Array, key: jax.Array) -> jax.Array:
     return (difference**2).sum(-1)
 
 
-def gaussian(query: jax.Array, key: jax.Array, bandwidth: float | jax.Array) -> jax.Array:
+def gaussian(query: Queries, key: Keys, bandwidth: float | jax.Array) -> Logits:
     """Gaussian kernel's logarithm: logits[t, s] = -||query[t] - key[s]||^2 / (2 bandwidth^2).
 
     Args:
@@ -63,9 +60,7 @@ def gaussian(query: jax.Array, key: jax.Array, bandwidth: float | jax.Array) -> 
     return -squared_distance(query, key) / (2 * _positive(bandwidth) ** 2)
 
 
-def squared_exponential(
-    query: jax.Array, key: jax.Array, bandwidth: float | jax.Array
-) -> jax.Array:
+def squared_exponential(query: Queries, key: Keys, bandwidth: float | jax.Array) -> Logits:
     """Gaussian kernel: K[t, s] = exp(-||query[t] - key[s]||^2 / (2 bandwidth^2)).
 
     Normalized, it equals the softmax of `gaussian`, except far from every key: there K is 0 in
@@ -76,7 +71,7 @@ def squared_exponential(
     return jnp.exp(gaussian(query, key, bandwidth))
 
 
-def boxcar(query: jax.Array, key: jax.Array, bandwidth: float | jax.Array) -> jax.Array:
+def boxcar(query: Queries, key: Keys, bandwidth: float | jax.Array) -> Logits:
     """Boxcar kernel: K[t, s] = 1 where ||query[t] - key[s]|| <= bandwidth, else 0; no gradient.
 
     Args:
@@ -93,7 +88,7 @@ def boxcar(query: jax.Array, key: jax.Array, bandwidth: float | jax.Array) -> ja
     return (distance <= _positive(bandwidth) ** 2).astype(distance.dtype)
 
 
-def epanechnikov(query: jax.Array, key: jax.Array, bandwidth: float | jax.Array) -> jax.Array:
+def epanechnikov(query: Queries, key: Keys, bandwidth: float | jax.Array) -> Logits:
     """Epanechnikov kernel: K[t, s] = max(0, 1 - ||query[t] - key[s]||^2 / bandwidth^2).
 
     Arguments as of `boxcar`.
@@ -103,7 +98,7 @@ def epanechnikov(query: jax.Array, key: jax.Array, bandwidth: float | jax.Array)
     return jnp.maximum(1 - squared_distance(query, key) / _positive(bandwidth) ** 2, 0)
 
 
-def triangular(query: jax.Array, key: jax.Array, bandwidth: float | jax.Array) -> jax.Array:
+def triangular(query: Queries, key: Keys, bandwidth: float | jax.Array) -> Logits:
     """Triangular kernel: K[t, s] = max(0, 1 - ||query[t] - key[s]|| / bandwidth).
 
     Arguments as of `boxcar`. Its gradient at distance 0, where it has no derivative, is 0.
@@ -133,8 +128,7 @@ class Gaussian(Score):
 
     bandwidth: PositiveFloat = 1.0
 
-    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
-        """Return [..., T, S]."""
+    def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         return gaussian(query, key, self.bandwidth)
 
 
@@ -148,8 +142,7 @@ class LearnedGaussian(Score):
     bandwidth: PositiveFloat = 1.0
 
     @nn.compact
-    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
-        """Return [..., T, S]."""
+    def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         start = nn.initializers.constant(math.log(_positive(self.bandwidth)))
         return gaussian(
             query, key, jnp.exp(self.param("log_bandwidth", start, ()).astype(wide(query, key)))
@@ -169,7 +162,7 @@ class SquaredExponential(Kernel):
 
     bandwidth: PositiveFloat = 1.0
 
-    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
+    def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         """Return [..., T, S], in [0, 1]."""
         return squared_exponential(query, key, self.bandwidth)
 
@@ -183,7 +176,7 @@ class Boxcar(Kernel):
 
     bandwidth: PositiveFloat = 1.0
 
-    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
+    def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         """Return [..., T, S], 0 or 1."""
         return boxcar(query, key, self.bandwidth)
 
@@ -197,7 +190,7 @@ class Epanechnikov(Kernel):
 
     bandwidth: PositiveFloat = 1.0
 
-    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
+    def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         """Return [..., T, S], in [0, 1]."""
         return epanechnikov(query, key, self.bandwidth)
 
@@ -211,6 +204,6 @@ class Triangular(Kernel):
 
     bandwidth: PositiveFloat = 1.0
 
-    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
+    def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         """Return [..., T, S], in [0, 1]."""
         return triangular(query, key, self.bandwidth)

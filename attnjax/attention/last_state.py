@@ -10,6 +10,7 @@ from attnjax.attention.attention import AttentionBase
 from attnjax.attention.mask import MaskLike, as_mask
 from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
+from attnjax.attention.shapes import Contexts, Keys, Queries, Values
 from attnjax.nn.lift import sow
 
 
@@ -35,7 +36,7 @@ class LastState(AttentionBase):
 
     readers: Literal["forward", "both"] = "forward"
 
-    def prepare(self, key: jax.Array, value: jax.Array) -> jax.Array:
+    def prepare(self, key: Keys, value: Values) -> jax.Array:
         """The values alone."""
         del key
         return value
@@ -43,13 +44,13 @@ class LastState(AttentionBase):
     @nn.compact
     def attend(
         self,
-        query: jax.Array,
+        query: Queries,
         memory: jax.Array,
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
         deterministic: bool,
-    ) -> jax.Array:
+    ) -> Contexts:
         """Queries [..., T, any], values [..., S, V] -> [..., T, V]."""
         del deterministic
         shape = (*query.shape[:-1], memory.shape[-2])

@@ -16,11 +16,13 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from attnjax.attention.attention import AttentionBase
 from attnjax.attention.feature_map import EluPlusOne, FeatureMap
 from attnjax.attention.mask import Causal, Mask, MaskLike, Padding, as_mask
 from attnjax.attention.position import Positions
+from attnjax.attention.shapes import Contexts, Keys, Queries, Values
 from attnjax.errors import UserError
 
 CHUNK = 64
@@ -114,7 +116,7 @@ def add_keys(state: LinearState, memory: LinearMemory) -> LinearState:
     )
 
 
-def read_state(query: jax.Array, state: LinearState) -> LinearSums:
+def read_state(query: Float[Array, "*#B T F"], state: LinearState) -> LinearSums:
     """The sums of queries that see the keys of a state.
 
     Args:
@@ -127,7 +129,7 @@ def read_state(query: jax.Array, state: LinearState) -> LinearSums:
     return LinearSums(features @ state.values, features @ state.keys, log_scale)
 
 
-def read_keys(query: jax.Array, memory: LinearMemory) -> LinearSums:
+def read_keys(query: Float[Array, "*#B T F"], memory: LinearMemory) -> LinearSums:
     """The sums of queries that see all keys of a memory, by their products [..., T, S].
 
     Args:
@@ -140,7 +142,7 @@ def read_keys(query: jax.Array, memory: LinearMemory) -> LinearSums:
     return LinearSums(products @ memory.value, products.sum(-1, keepdims=True), log_scale)
 
 
-def read_earlier(query: jax.Array, memory: LinearMemory) -> LinearSums:
+def read_earlier(query: Float[Array, "*#B T F"], memory: LinearMemory) -> LinearSums:
     """The sums of T queries, each of the keys up to its own; T is a power of 2.
 
     A block of queries sees all keys of the blocks before it, each feature at the scale of these
@@ -169,7 +171,9 @@ def read_earlier(query: jax.Array, memory: LinearMemory) -> LinearSums:
     return LinearSums(*(x.reshape(*leading, length, x.shape[-1]) for x in sums))
 
 
-def read_allowed(query: jax.Array, memory: LinearMemory, allowed: jax.Array) -> jax.Array:
+def read_allowed(
+    query: Float[Array, "*#B T F"], memory: LinearMemory, allowed: jax.Array
+) -> Contexts:
     """The context [..., T, V] of queries that each see other keys, one query after the other.
 
     Args:
@@ -187,7 +191,7 @@ def read_allowed(query: jax.Array, memory: LinearMemory, allowed: jax.Array) -> 
     return jnp.moveaxis(context, 0, -2)
 
 
-def causal_linear(query: jax.Array, memory: LinearMemory) -> jax.Array:
+def causal_linear(query: Float[Array, "*#B T F"], memory: LinearMemory) -> Contexts:
     """Causal linear attention: the context of T queries, each of the keys up to its own.
 
     A state for every query would take T F V numbers. Here one is kept for each chunk of C queries,
@@ -196,9 +200,6 @@ def causal_linear(query: jax.Array, memory: LinearMemory) -> jax.Array:
     Args:
         query: log phi(q_t), [..., T, F].
         memory: of T keys.
-
-    Returns:
-        [..., T, V].
 
     Source: Katharopoulos et al. 2020, eqs. 10 to 12; the chunks are ours.
     """
@@ -247,7 +248,7 @@ class LinearAttention(AttentionBase):
 
     feature_map: FeatureMap = field(default_factory=EluPlusOne)
 
-    def prepare(self, key: jax.Array, value: jax.Array) -> LinearMemory:
+    def prepare(self, key: Keys, value: Values) -> LinearMemory:
         """Keys [..., S, K] and values [..., S, V] -> the keys' log features, and the values."""
         return LinearMemory(self.feature_map(key), value)
 
@@ -256,7 +257,7 @@ class LinearAttention(AttentionBase):
         return empty_state(memory)
 
     def step(
-        self, query: jax.Array, memory: LinearMemory, state: LinearState
+        self, query: Float[Array, "*#B 1 Q"], memory: LinearMemory, state: LinearState
     ) -> tuple[jax.Array, LinearState]:
         """Add the word's key to the state, then read the state."""
         state = add_keys(state, memory)
@@ -265,14 +266,13 @@ class LinearAttention(AttentionBase):
 
     def attend(
         self,
-        query: jax.Array,
+        query: Queries,
         memory: LinearMemory,
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
         deterministic: bool,
-    ) -> jax.Array:
-        """Queries [..., T, K] -> context [..., T, V]."""
+    ) -> Contexts:
         del deterministic
         dtype, features = memory.value.dtype, self.feature_map(query)
         present, causal = _rules(as_mask(mask, query))

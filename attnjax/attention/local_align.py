@@ -6,10 +6,12 @@ import jax
 import jax.numpy as jnp
 from annotated_types import Gt
 from flax import linen as nn
+from jaxtyping import Array, Float, Int
 
 from attnjax.attention.align import Align, AlignContext, softmax
 from attnjax.attention.mask import Window
 from attnjax.attention.position import Positions
+from attnjax.attention.shapes import Allowed, Logits, Weights
 from attnjax.config.constraints import NonNegativeInt, PositiveInt
 from attnjax.errors import UserError
 from attnjax.nn.dtypes import wide
@@ -17,18 +19,18 @@ from attnjax.nn.linear import Dense
 
 
 def local_monotonic(
-    logits: jax.Array,
-    mask: jax.Array | None,
+    logits: Logits,
+    mask: Allowed | None,
     positions: Positions,
     reach: int,
-) -> jax.Array:
+) -> Weights:
     """`softmax` over the keys at most `reach` positions from the query's own, p_t = t.
 
     Rows sum to 1, or to 0 if no allowed key is in reach.
 
     Args:
         logits: [..., T, S].
-        mask: as in `softmax`.
+        mask: True = attend.
         positions: t and s, absolute, integers [..., T] and [..., S].
         reach: D of |s - t| <= D, at least 0.
 
@@ -41,13 +43,13 @@ def local_monotonic(
 
 
 def local_predictive(
-    logits: jax.Array,
-    mask: jax.Array | None,
-    center: jax.Array,
-    key_position: jax.Array,
+    logits: Logits,
+    mask: Allowed | None,
+    center: Float[Array, "*#B T"],
+    key_position: Int[Array, "*#B S"],
     reach: int,
     sigma: float,
-) -> jax.Array:
+) -> Weights:
     """Local attention: weights[t, s] = softmax(logits[t])[s] exp(-(s - p_t)^2 / (2 sigma^2)).
 
     The softmax is over the allowed keys with |s - p_t| <= reach. It does not contain the Gaussian,
@@ -56,7 +58,7 @@ def local_predictive(
 
     Args:
         logits: [..., T, S].
-        mask: as in `softmax`.
+        mask: True = attend.
         center: p_t, a real position, [..., T].
         key_position: s, absolute, integers [..., S].
         reach: D.
@@ -77,7 +79,9 @@ def local_predictive(
     return window * gaussian.astype(logits.dtype)
 
 
-def predicted_center(hidden: jax.Array, v: jax.Array, length: jax.Array | int) -> jax.Array:
+def predicted_center(
+    hidden: Float[Array, "*#B T W"], v: Float[Array, " W"], length: Int[Array, "*#B T"] | int
+) -> Float[Array, "*#B T"]:
     """Predicted window center: p_t = length[t] sigmoid(v . tanh(hidden[t])), a real position.
 
     Args:
@@ -109,10 +113,7 @@ class LocalMonotonic(Align):
 
     reach: NonNegativeInt = 10
 
-    def __call__(
-        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
-    ) -> jax.Array:
-        """Return [..., T, S]."""
+    def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
         return local_monotonic(logits, mask, context.positions, self.reach)
 
 
@@ -135,10 +136,7 @@ class LocalPredictive(Align):
     sigma: Annotated[float, Gt(0)] | None = None
 
     @nn.compact
-    def __call__(
-        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
-    ) -> jax.Array:
-        """Return [..., T, S]."""
+    def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
         width = self.width or context.query.shape[-1]
         hidden = Dense((width,), bias=False, name="hidden")(context.query)
         v = self.param("v", nn.initializers.normal(width**-0.5), (width,))

@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple, Self
 import jax
 import jax.numpy as jnp
 
-from attnjax.attention.position import Array, Positions, distance
+from attnjax.attention.position import AnyArray, Positions, distance
 from attnjax.config.constraints import NonNegativeInt
 from attnjax.errors import UserError
 
@@ -23,11 +23,11 @@ from attnjax.errors import UserError
 class BlockRange(NamedTuple):
     """The lowest and the highest number in each block of an axis: [..., blocks]."""
 
-    lowest: Array
-    highest: Array
+    lowest: AnyArray
+    highest: AnyArray
 
     @classmethod
-    def of(cls, numbers: Array, size: int) -> "BlockRange":
+    def of(cls, numbers: AnyArray, size: int) -> "BlockRange":
         """The ranges of numbers [..., T] in blocks of `size`, which divides T."""
         blocks = numbers.reshape(*numbers.shape[:-1], -1, size)
         return cls(blocks.min(-1), blocks.max(-1))
@@ -49,8 +49,8 @@ class Tiles(NamedTuple):
         all: True if every pair of the tile is allowed; False if some pair may not be.
     """
 
-    any: Array
-    all: Array
+    any: AnyArray
+    all: AnyArray
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,6 @@ class Padding(Mask):
     axes = {"present": ("key",)}  # noqa: RUF012
 
     def dense(self, positions: Positions) -> jax.Array:
-        """Return [..., 1, S]."""
         return self.present[..., None, :]
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
@@ -192,7 +191,6 @@ class Causal(Mask):
     """No key after the query: key position <= query position. Vaswani et al. 2017, section 3.1."""
 
     def dense(self, positions: Positions) -> jax.Array:
-        """Return [..., T, S]."""
         return positions.key[..., None, :] <= positions.query[..., :, None]
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
@@ -226,7 +224,6 @@ class Window(Mask):
                 raise UserError(f"Window.{name} must be at least 0; got {getattr(self, name)}")
 
     def dense(self, positions: Positions) -> jax.Array:
-        """Return [..., T, S]."""
         ahead = distance(positions)
         return (-self.before <= ahead) & (ahead <= self.after)
 
@@ -248,7 +245,6 @@ class ExcludeSelf(Mask):
     """
 
     def dense(self, positions: Positions) -> jax.Array:
-        """Return [..., T, S]."""
         return positions.key[..., None, :] != positions.query[..., :, None]
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
@@ -273,7 +269,6 @@ class Segments(Mask):
     axes = {"query": ("query",), "key": ("key",)}  # noqa: RUF012
 
     def dense(self, positions: Positions) -> jax.Array:
-        """Return [..., T, S]."""
         return self.query[..., :, None] == self.key[..., None, :]
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:

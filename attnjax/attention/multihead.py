@@ -6,11 +6,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
+from jaxtyping import Array, Float
 
 from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.heads import attend_heads, prepare_heads, start_heads, step_heads
 from attnjax.attention.mask import MaskLike, as_mask
 from attnjax.attention.position import Positions
+from attnjax.attention.shapes import Contexts, Keys, Queries, Values
 from attnjax.config.constraints import NonNegativeInt, PositiveInt
 from attnjax.errors import UserError
 from attnjax.nn.linear import Dense
@@ -61,7 +63,7 @@ class MultiHead(AttentionBase):
             raise UserError(f"heads_out {self.heads_out}: the heads are 0 to {self.heads - 1}")
 
     @nn.compact
-    def prepare(self, key: jax.Array, value: jax.Array) -> Any:
+    def prepare(self, key: Keys, value: Values) -> Any:
         """[..., S, D] twice -> the memory of all heads, with [..., G, S, any] leaves."""
         heads = self.key_heads or self.heads
         key = self._project(key, heads, self.key_width, "key")
@@ -73,7 +75,9 @@ class MultiHead(AttentionBase):
         return start_heads(self.head, memory, self._group)
 
     @nn.compact
-    def step(self, query: jax.Array, memory: Any, state: Any) -> tuple[jax.Array, Any]:
+    def step(
+        self, query: Float[Array, "*#B 1 Q"], memory: Any, state: Any
+    ) -> tuple[jax.Array, Any]:
         """One more word, [..., 1, D] -> [..., 1, D], and the state of all heads after it."""
         projected = self._project(query, self.heads, self.key_width, "query")
         contexts, state = step_heads(self.head, projected, memory, state, self._group)
@@ -82,14 +86,13 @@ class MultiHead(AttentionBase):
     @nn.compact
     def attend(
         self,
-        query: jax.Array,
+        query: Queries,
         memory: Any,
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
         deterministic: bool,
-    ) -> jax.Array:
-        """Queries [..., T, D] -> [..., T, D]."""
+    ) -> Contexts:
         mask = as_mask(mask, query)
         projected = self._project(query, self.heads, self.key_width, "query")
         contexts = attend_heads(

@@ -1,26 +1,24 @@
 """Pools: from weights and values to the context."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from functools import partial
-from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
+from jaxtyping import Array, Float
 
+from attnjax.attention.fusible import Fusible
 from attnjax.attention.position import Positions, clipped_distance
+from attnjax.attention.shapes import Contexts, Values, Weights
 from attnjax.config.constraints import PositiveInt
 from attnjax.nn.dtypes import wide
 
 
-def weighted_sum(weights: jax.Array, value: jax.Array) -> jax.Array:
+def weighted_sum(weights: Weights, value: Values) -> Contexts:
     """Weighted sum: context[t] = sum over s of weights[t, s] value[s].
 
     The weights are cast to the value's dtype; the products are summed in float32 or wider.
-
-    Args:
-        weights: [..., T, S].
-        value: [..., S, V].
 
     Returns:
         [..., T, V] in the value's dtype.
@@ -34,8 +32,8 @@ def weighted_sum(weights: jax.Array, value: jax.Array) -> jax.Array:
 
 
 def relative_sum(
-    weights: jax.Array, value: jax.Array, by_distance: jax.Array, positions: Positions
-) -> jax.Array:
+    weights: Weights, value: Values, by_distance: Float[Array, "D V"], positions: Positions
+) -> Contexts:
     """Sum of values that know their distance: context[t] = sum_s weights[t, s] (value[s] + a[s-t]).
 
     Distances are clipped to [-k, k]. The weights of equal distances are added up, in float32 or
@@ -62,35 +60,22 @@ def relative_sum(
     return weighted_sum(weights, value) + weighted_sum(total, by_distance.astype(value.dtype))
 
 
-class Pool(nn.Module, ABC):
-    """A pool: from weights and values to the context.
-
-    Attributes:
-        is_weighted_sum: whether the context is `weighted_sum` and nothing else, which a fused
-            kernel can compute. Not inherited by a subclass that computes a context of its own.
-    """
-
-    is_weighted_sum: ClassVar[bool] = False
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Let a subclass that computes its own context be no weighted sum until it says so."""
-        super().__init_subclass__(**options)
-        if "__call__" in vars(cls) and "is_weighted_sum" not in vars(cls):
-            cls.is_weighted_sum = False
+class Pool(Fusible):
+    """A pool: from weights and values to the context."""
 
     @abstractmethod
-    def __call__(self, weights: jax.Array, value: jax.Array, positions: Positions) -> jax.Array:
+    def __call__(self, weights: Weights, value: Values, positions: Positions) -> Contexts:
         """Weights [..., T, S] and values [..., S, V] -> context [..., T, any]."""
 
 
 class WeightedSum(Pool):
     """`weighted_sum` as a part; no parameters."""
 
-    is_weighted_sum = True
-
-    def __call__(self, weights: jax.Array, value: jax.Array, positions: Positions) -> jax.Array:
-        """Return [..., T, V]."""
+    def __call__(self, weights: Weights, value: Values, positions: Positions) -> Contexts:
         return weighted_sum(weights, value)
+
+    def is_fusible(self) -> bool:
+        return True
 
 
 class RelativeSum(Pool):
@@ -107,8 +92,7 @@ class RelativeSum(Pool):
     max_distance: PositiveInt = 16
 
     @nn.compact
-    def __call__(self, weights: jax.Array, value: jax.Array, positions: Positions) -> jax.Array:
-        """Return [..., T, V]."""
+    def __call__(self, weights: Weights, value: Values, positions: Positions) -> Contexts:
         width = value.shape[-1]
         normal = nn.initializers.normal(width**-0.5)
         by_distance = self.param("by_distance", normal, (2 * self.max_distance + 1, width))

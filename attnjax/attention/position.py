@@ -13,7 +13,7 @@ from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
 from attnjax.nn.length_limit import LengthLimited, MaxLength
 
-type Array = Any
+type AnyArray = Any
 """A NumPy array if it is known before compiling, else a JAX array."""
 
 
@@ -24,8 +24,8 @@ class Positions(NamedTuple):
     stands for 0, 1, ...; a score, an align or a mask gets arrays.
     """
 
-    query: Array = None
-    key: Array = None
+    query: AnyArray = None
+    key: AnyArray = None
 
     def filled(self, query: jax.Array, key: jax.Array) -> "Positions":
         """The same with 0, 1, ... for None, of queries [..., T, K] and keys [..., S, K]."""
@@ -57,7 +57,7 @@ def clipped_distance(positions: Positions, most: int) -> jax.Array:
     return jnp.clip(distance(positions), -most, most) + most
 
 
-def index_of(position: Array, count: int, owner: str) -> jax.Array:
+def index_of(position: AnyArray, count: int, owner: str) -> jax.Array:
     """Positions as indices into a table of `count` rows, read with mode "fill".
 
     A position outside the table becomes `count`, where "fill" reads NaN; a negative index would

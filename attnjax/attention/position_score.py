@@ -13,17 +13,21 @@ import numpy as np
 from flax import linen as nn
 from jax import lax
 from jax.tree_util import Partial
+from jaxtyping import Array, Float
 
 from attnjax.attention.kernel_score import Kernel
 from attnjax.attention.position import Positions, clipped_distance, distance
 from attnjax.attention.score import DotProduct, ScaledDot, Score, dot
+from attnjax.attention.shapes import Keys, Logits, Queries
 from attnjax.config.constraints import PositiveFloat, PositiveInt
 from attnjax.errors import UserError
 from attnjax.nn.axes import HEADS, inside
 from attnjax.nn.dtypes import wide
 
 
-def rotary(x: jax.Array, position: jax.Array, base: float = 10_000.0) -> jax.Array:
+def rotary(
+    x: Float[Array, "*B T K"], position: jax.Array, base: float = 10_000.0
+) -> Float[Array, "*B T K"]:
     """Turn each pair of features (2i, 2i + 1) by the angle position base^(-2i/K).
 
     The dot product of two vectors that are turned so depends on the distance of their positions
@@ -66,9 +70,6 @@ def alibi(slope: jax.Array, positions: Positions) -> jax.Array:
         slope: m, one number for each head and example: [...].
         positions: absolute, integers that broadcast to [..., T] and [..., S].
 
-    Returns:
-        [..., T, S].
-
     Source: Press et al. 2022, section 3; under a causal mask it is theirs.
     """
     return -slope[..., None, None] * abs(distance(positions))
@@ -81,9 +82,6 @@ def alibi_slopes(heads: int) -> np.ndarray:
     Otherwise the slopes are those of the power of two below H, then those of odd h for the power of
     two above H.
 
-    Returns:
-        [H].
-
     Source: Press et al. 2022, section 3; for other H, the authors' program.
     """
     below = 2 ** (heads.bit_length() - 1)
@@ -92,7 +90,9 @@ def alibi_slopes(heads: int) -> np.ndarray:
     return np.concatenate([slopes, between[: heads - below]])
 
 
-def relative(query: jax.Array, by_distance: jax.Array, positions: Positions) -> jax.Array:
+def relative(
+    query: Float[Array, "*#B T K"], by_distance: Float[Array, "*#B D K"], positions: Positions
+) -> Logits:
     """Relative positions of keys: bias[t, s] = query[t] . a[clip(s - t, -k, k)].
 
     Every query meets the 2k + 1 vectors once, so that no [T, S, K] array is made.
@@ -122,7 +122,7 @@ class PositionScore(Score):
 
     score: Score = field(default_factory=ScaledDot)
 
-    def prepare(self, key: jax.Array) -> jax.Array:
+    def prepare(self, key: Keys) -> Float[Array, "*#B S _"]:
         """Prepare the keys for the inner score; positions are known only with the queries."""
         return self.score.prepare(key)
 
@@ -153,17 +153,16 @@ class Rotary(PositionScore):
         """Refuse scores to which a rotation means nothing."""
         check_plain_dot_product(self, self.score)
 
-    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
-        """Return [..., T, S]."""
+    def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         return self.score(*self._turned(query, key, positions), positions)
 
-    def is_dot_product(self) -> bool:
+    def is_fusible(self) -> bool:
         return True
 
     def same_in_every_head(self) -> bool:
         return self.score.same_in_every_head()
 
-    def as_dot_product(self, query: jax.Array, key: jax.Array, positions: Positions) -> DotProduct:
+    def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
         """The dot product of the turned queries and keys."""
         return self.score.as_dot_product(*self._turned(query, key, positions), positions)
 
@@ -198,15 +197,14 @@ class Alibi(PositionScore):
                 f"got {self.score.in_words()}"
             )
 
-    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
-        """Return [..., T, S]."""
+    def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         logits = self.score(query, key, positions)
         return logits + jnp.broadcast_to(alibi(_own_slope(query), positions), logits.shape)
 
-    def is_dot_product(self) -> bool:
-        return self.score.is_dot_product()
+    def is_fusible(self) -> bool:
+        return self.score.is_fusible()
 
-    def as_dot_product(self, query: jax.Array, key: jax.Array, positions: Positions) -> DotProduct:
+    def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
         """The score's dot product with one more bias."""
         product = self.score.as_dot_product(query, key, positions)
         return product.plus(Partial(_alibi_bias, _own_slope(query)))
@@ -247,17 +245,16 @@ class Relative(PositionScore):
         """Refuse scores that have no key to which a vector could be added."""
         check_plain_dot_product(self, self.score)
 
-    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
-        """Return [..., T, S]."""
+    def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         product = self.score.as_dot_product(query, key, positions)
         bias = relative(product.scale * product.query, self._vectors(query), positions)
         logits = self.score(query, key, positions)
         return logits + jnp.broadcast_to(bias, logits.shape)
 
-    def is_dot_product(self) -> bool:
+    def is_fusible(self) -> bool:
         return True
 
-    def as_dot_product(self, query: jax.Array, key: jax.Array, positions: Positions) -> DotProduct:
+    def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
         """The score's dot product with one more bias."""
         product = self.score.as_dot_product(query, key, positions)
         return product.plus(Partial(_relative_bias, self._vectors(query)))
@@ -281,7 +278,7 @@ def check_plain_dot_product(part: PositionScore, score: Score) -> None:
     Raises:
         UserError: the score is no dot product, or knows positions itself.
     """
-    if isinstance(score, PositionScore) or not score.is_dot_product():
+    if isinstance(score, PositionScore) or not score.is_fusible():
         raise UserError(
             f"{type(part).__name__} wants a score that is a dot product, such as Dot or ScaledDot; "
             f"got {score.in_words()}"

@@ -5,15 +5,18 @@ and knows nothing of heads and masks. Logits are float32 or wider: a dot product
 can overflow before the softmax.
 """
 
-from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from abc import abstractmethod
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
 from jax.tree_util import Partial
+from jaxtyping import Array, Float
 
+from attnjax.attention.fusible import Fusible
 from attnjax.attention.position import Positions, index_of
+from attnjax.attention.shapes import Keys, Logits, Queries
 from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
 from attnjax.nn.dtypes import wide
@@ -21,12 +24,8 @@ from attnjax.nn.length_limit import LengthLimited, MaxLength
 from attnjax.nn.linear import Dense
 
 
-def dot(query: jax.Array, key: jax.Array) -> jax.Array:
+def dot(query: Queries, key: Keys) -> Logits:
     """Dot product: logits[t, s] = query[t] . key[s].
-
-    Args:
-        query: [..., T, K].
-        key: [..., S, K].
 
     Returns:
         [..., T, S], accumulated in float32 or wider.
@@ -40,8 +39,8 @@ def dot(query: jax.Array, key: jax.Array) -> jax.Array:
     return jnp.einsum("...tk,...sk->...ts", query, key, preferred_element_type=wide(query, key))
 
 
-def scaled_dot(query: jax.Array, key: jax.Array) -> jax.Array:
-    """Scaled dot product: logits[t, s] = query[t] . key[s] / sqrt(K); shapes as in `dot`.
+def scaled_dot(query: Queries, key: Keys) -> Logits:
+    """Scaled dot product: logits[t, s] = query[t] . key[s] / sqrt(K).
 
     If the entries of query and key are independent with mean 0 and variance 1, their dot product
     has variance K. The scale brings the variance back to 1, so that the softmax does not saturate.
@@ -51,7 +50,7 @@ def scaled_dot(query: jax.Array, key: jax.Array) -> jax.Array:
     return dot(query, key) / query.shape[-1] ** 0.5
 
 
-def general(query: jax.Array, key: jax.Array, weight: jax.Array) -> jax.Array:
+def general(query: Queries, key: Keys, weight: Float[Array, "Q K"]) -> Logits:
     """Bilinear form: logits[t, s] = query[t] W key[s].
 
     Args:
@@ -64,7 +63,9 @@ def general(query: jax.Array, key: jax.Array, weight: jax.Array) -> jax.Array:
     return dot(jnp.matmul(query, weight, preferred_element_type=wide(query, weight)), key)
 
 
-def additive(query: jax.Array, key: jax.Array, v: jax.Array) -> jax.Array:
+def additive(
+    query: Float[Array, "*#B T W"], key: Float[Array, "*#B S W"], v: Float[Array, " W"]
+) -> Logits:
     """Network with one hidden layer: logits[t, s] = v . tanh(query[t] + key[s]).
 
     Args:
@@ -79,7 +80,7 @@ def additive(query: jax.Array, key: jax.Array, v: jax.Array) -> jax.Array:
     return jnp.einsum("...tsw,w->...ts", hidden, v, preferred_element_type=wide(hidden))
 
 
-def location(query: jax.Array, weight: jax.Array) -> jax.Array:
+def location(query: Queries, weight: Float[Array, "Q S"]) -> Logits:
     """Location score, blind to the keys' content: logits[t, s] = query[t] W[:, s].
 
     Args:
@@ -94,7 +95,7 @@ def location(query: jax.Array, weight: jax.Array) -> jax.Array:
     return dot(query, weight.T)
 
 
-def check_widths(query: jax.Array, key: jax.Array, what: str) -> None:
+def check_widths(query: Queries, key: Keys, what: str) -> None:
     """Refuse queries [..., T, Q] and keys [..., S, K] of different widths.
 
     Raises:
@@ -153,43 +154,24 @@ def _sum(one: Partial, other: Partial, query: jax.Array, positions: Positions) -
     return one(query, positions) + other(query, positions)
 
 
-class Score(nn.Module, ABC):
+class Score(Fusible):
     """A score: `prepare` computes the part of the keys alone, `__call__` the logits.
 
     `prepare` runs once for each source sentence, outside any decoding loop.
 
     A fused kernel computes dot products only. A score whose logits are dot products says so in
-    `is_dot_product`, and gives the vectors in `as_dot_product`.
+    `is_fusible`, and gives the vectors in `as_dot_product`.
     """
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Let a subclass that computes its own logits be no dot product until it says so."""
-        for name in ("is_dot_product", "same_in_every_head", "in_words"):
-            if name in vars(cls):  # asked of templates: Linen must not set the part up for it
-                nn.nowrap(vars(cls)[name])
-        super().__init_subclass__(**options)
-        if "__call__" in vars(cls) and "is_dot_product" not in vars(cls):
-            cls.is_dot_product = Score.is_dot_product
-
-    def prepare(self, key: jax.Array) -> jax.Array:
+    def prepare(self, key: Keys) -> Float[Array, "*#B S _"]:
         """The part of the score that depends on the key alone: [..., S, K] -> [..., S, any]."""
         return key
 
     @abstractmethod
-    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
+    def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         """Queries [..., T, K] and prepared keys [..., S, any] -> logits [..., T, S]."""
 
-    @nn.nowrap
-    def is_dot_product(self) -> bool:
-        """Whether `as_dot_product` gives the logits."""
-        return False
-
-    @nn.nowrap
-    def same_in_every_head(self) -> bool:
-        """Whether a dot product is the same in every head: no parameters, no head number."""
-        return False
-
-    def as_dot_product(self, query: jax.Array, key: jax.Array, positions: Positions) -> DotProduct:
+    def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
         """The same logits as those of `__call__`, in the form that a fused kernel computes.
 
         Arguments as of `__call__`.
@@ -199,26 +181,20 @@ class Score(nn.Module, ABC):
         """
         raise ValueError(f"the score {type(self).__name__} is no dot product")
 
-    @nn.nowrap
-    def in_words(self) -> str:
-        """The name of the score, for error messages."""
-        return type(self).__name__
-
 
 class Dot(Score):
     """`dot` as a part; no parameters."""
 
-    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
-        """Return [..., T, S]."""
+    def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         return dot(query, key)
 
-    def is_dot_product(self) -> bool:
+    def is_fusible(self) -> bool:
         return True
 
     def same_in_every_head(self) -> bool:
         return True
 
-    def as_dot_product(self, query: jax.Array, key: jax.Array, positions: Positions) -> DotProduct:
+    def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
         """Return query and key, with scale 1."""
         return DotProduct(query, key, 1.0)
 
@@ -226,17 +202,16 @@ class Dot(Score):
 class ScaledDot(Score):
     """`scaled_dot` as a part; no parameters."""
 
-    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
-        """Return [..., T, S]."""
+    def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         return scaled_dot(query, key)
 
-    def is_dot_product(self) -> bool:
+    def is_fusible(self) -> bool:
         return True
 
     def same_in_every_head(self) -> bool:
         return True
 
-    def as_dot_product(self, query: jax.Array, key: jax.Array, positions: Positions) -> DotProduct:
+    def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
         """Return query and key, with scale 1 / sqrt(K)."""
         return DotProduct(query, key, query.shape[-1] ** -0.5)
 
@@ -245,8 +220,7 @@ class General(Score):
     """`general` as a part; its matrix W is [Q, K], so query and key may differ in width."""
 
     @nn.compact
-    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
-        """Return [..., T, S]."""
+    def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         shape = (query.shape[-1], key.shape[-1])
         return general(query, key, self.param("weight", nn.initializers.lecun_normal(), shape))
 
@@ -264,13 +238,12 @@ class Additive(Score):
     width: PositiveInt | None = None
 
     @nn.compact
-    def prepare(self, key: jax.Array) -> jax.Array:
+    def prepare(self, key: Keys) -> Float[Array, "*#B S _"]:
         """U h: [..., S, K] -> [..., S, W]."""
         return Dense((self.width or key.shape[-1],), bias=False, name="key")(key)
 
     @nn.compact
-    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
-        """Queries [..., T, Q] and prepared keys [..., S, W] -> [..., T, S]."""
+    def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         width = key.shape[-1]
         projected = Dense((width,), bias=False, name="query")(query)
         v = self.param("v", nn.initializers.normal(width**-0.5), (width,))
@@ -298,7 +271,7 @@ class Location(Score, LengthLimited):
     def length_limit(self) -> MaxLength:
         return MaxLength(self.max_length, "max_length")
 
-    def prepare(self, key: jax.Array) -> jax.Array:
+    def prepare(self, key: Keys) -> Float[Array, "*#B S _"]:
         """The keys themselves, whose number must not exceed `max_length`."""
         if key.shape[-2] > self.max_length:
             raise UserError(
@@ -308,8 +281,7 @@ class Location(Score, LengthLimited):
         return key
 
     @nn.compact
-    def __call__(self, query: jax.Array, key: jax.Array, positions: Positions) -> jax.Array:
-        """Return [..., T, S]."""
+    def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         shape = (query.shape[-1], self.max_length)
         weight = self.param("weight", nn.initializers.lecun_normal(), shape)
         column = index_of(positions.key, self.max_length, "Location")

@@ -5,12 +5,14 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
+from jaxtyping import Array, Float
 
 from attnjax.attention.align import softmax
 from attnjax.attention.attention import AttentionBase
 from attnjax.attention.mask import MaskLike, as_mask
 from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
+from attnjax.attention.shapes import Contexts, Keys, Queries, Values
 from attnjax.config.constraints import PositiveInt
 from attnjax.nn.dtypes import widen
 from attnjax.nn.lift import sow
@@ -24,7 +26,7 @@ class HopMemory(NamedTuple):
     value: jax.Array
 
 
-def redundancy(weights: jax.Array) -> jax.Array:
+def redundancy(weights: Float[Array, "*B R S"]) -> Float[Array, "*B"]:
     """The redundancy of the hops: ||A A^T - I||_F^2 of the weights A, [..., R, S] -> [...].
 
     0 where every hop looks at one word, and no two at the same.
@@ -58,7 +60,7 @@ class SelfAttentive(AttentionBase):
     width: PositiveInt = 350
 
     @nn.compact
-    def prepare(self, key: jax.Array, value: jax.Array) -> HopMemory:
+    def prepare(self, key: Keys, value: Values) -> HopMemory:
         """The logits of every hop, which depend on the keys alone."""
         hidden = jnp.tanh(Dense((self.width,), bias=False, name="hidden")(key))
         logits = Dense((self.hops,), bias=False, name="hops")(hidden)
@@ -67,14 +69,13 @@ class SelfAttentive(AttentionBase):
     @nn.compact
     def attend(
         self,
-        query: jax.Array,
+        query: Queries,
         memory: HopMemory,
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
         deterministic: bool,
-    ) -> jax.Array:
-        """Queries [..., T, D] -> [..., T, D]."""
+    ) -> Contexts:
         del deterministic
         (*leading, steps, width), places = query.shape, memory.value.shape[-2]
         shape = (*leading, self.hops, steps, places)

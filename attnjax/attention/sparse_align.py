@@ -11,51 +11,40 @@ import jax
 import jax.numpy as jnp
 
 from attnjax.attention.align import Align, AlignContext, softmax
+from attnjax.attention.shapes import Allowed, Logits, Weights
 from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
 
 
-def sparsemax(logits: jax.Array, mask: jax.Array | None = None) -> jax.Array:
+def sparsemax(logits: Logits, mask: Allowed | None = None) -> Weights:
     """Sparsemax: weights[t] is the point of the simplex with the least distance to logits[t].
 
         weights[t, s] = max(logits[t, s] - threshold[t], 0)
 
     Rows sum to 1.
 
-    Args:
-        logits: [..., T, S].
-        mask: booleans that broadcast to [..., T, S], True = attend; None allows everything.
-
-    Returns:
-        [..., T, S] in the dtype of the logits.
-
     Source: Martins & Astudillo 2016, eq. 2 and algorithm 1.
     """
     return _allowed(_sparsemax, logits, mask)
 
 
-def entmax15(logits: jax.Array, mask: jax.Array | None = None) -> jax.Array:
+def entmax15(logits: Logits, mask: Allowed | None = None) -> Weights:
     """1.5-entmax, between softmax and sparsemax: sparse, with weights that fall off smoothly.
 
         weights[t, s] = max(logits[t, s] / 2 - threshold[t], 0)^2
 
     These are the weights w of the simplex with the largest w . logits[t] + 4/3 (1 - sum over s of
-    w[s]^1.5). Rows sum to 1. Shapes as in `sparsemax`.
+    w[s]^1.5). Rows sum to 1.
 
     Source: Peters et al. 2019, section 3 and algorithm 2.
     """
     return _allowed(_entmax15, logits, mask)
 
 
-def top_k(logits: jax.Array, mask: jax.Array | None, k: int) -> jax.Array:
+def top_k(logits: Logits, mask: Allowed | None, k: int) -> Weights:
     """`softmax` over the k largest allowed logits of each row, the first of equals.
 
-    Rows sum to 1.
-
-    Args:
-        logits: [..., T, S].
-        mask: as in `sparsemax`.
-        k: at least 1; where no more keys are allowed, it is `softmax`.
+    Rows sum to 1. Where no more than k keys are allowed, it is `softmax`.
 
     Raises:
         UserError: k is below 1.
@@ -167,20 +156,14 @@ _entmax15.defjvp(partial(_derivative, _entmax15, jnp.sqrt))
 class Sparsemax(Align):
     """`sparsemax` as a part; rows sum to 1, and most weights are exactly 0."""
 
-    def __call__(
-        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
-    ) -> jax.Array:
-        """Return [..., T, S]."""
+    def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
         return sparsemax(logits, mask)
 
 
 class Entmax15(Align):
     """`entmax15` as a part; rows sum to 1, and many weights are exactly 0."""
 
-    def __call__(
-        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
-    ) -> jax.Array:
-        """Return [..., T, S]."""
+    def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
         return entmax15(logits, mask)
 
 
@@ -193,8 +176,5 @@ class TopK(Align):
 
     k: PositiveInt = 8
 
-    def __call__(
-        self, logits: jax.Array, mask: jax.Array | None, context: AlignContext
-    ) -> jax.Array:
-        """Return [..., T, S]."""
+    def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
         return top_k(logits, mask, self.k)

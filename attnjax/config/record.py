@@ -30,7 +30,7 @@ def folder_name(value: str) -> bool:
 
 
 type Number = Annotated[Any, Predicate(number)]
-type Count = Annotated[Any, Predicate(count)]
+type WholeNumber = Annotated[Any, Predicate(count)]
 type FolderName = Annotated[str, Predicate(folder_name)]
 
 

@@ -2,22 +2,18 @@
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Integer
 
 from attnjax.nn.dtypes import wide
 
 
-def lookup(table: jax.Array, words: jax.Array) -> jax.Array:
+def lookup(table: Float[Array, "V D"], words: Integer[Array, "*B"]) -> Float[Array, "*B D"]:
     """table[words]; the table's gradient is summed in float32 or wider, and then rounded once.
 
     The sum of thousands of equal numbers in bfloat16 ends at 256 of them: the next one is less than
     half a unit in the last place. A frequent word would learn from a part of its places.
 
-    Args:
-        table: [V, D].
-        words: integers [...], from 0 to V - 1.
-
-    Returns:
-        [..., D], of the table's dtype.
+    Words are from 0 to V - 1; the result is of the table's dtype.
     """
     if table.dtype == wide(table):
         return table[words]

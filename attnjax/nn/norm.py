@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
+from jaxtyping import Array, Bool, Float
 
 from attnjax.config.constraints import DropoutRate, PositiveFloat
 from attnjax.nn.axes import DATA, inside
@@ -28,13 +29,15 @@ class Norm(nn.Module, ABC):
     """Whether, in training, a vector's result depends on the other examples of the batch."""
 
     @abstractmethod
-    def __call__(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
-        """[..., D] -> [..., D].
+    def __call__(
+        self, x: Float[Array, "*B D"], counted: Bool[Array, "*B"] | None = None
+    ) -> Float[Array, "*B D"]:
+        """The vectors, normalized.
 
         Args:
             x: the vectors.
-            counted: booleans [...], in training: the vectors that are not padding. None: evaluation
-                or search, where a norm over a batch uses its running statistics.
+            counted: in training, the vectors that are not padding. None: evaluation or search,
+                where a norm over a batch uses its running statistics.
         """
 
 
@@ -54,8 +57,9 @@ class LayerNorm(Norm):
         self.formula = nn.LayerNorm(epsilon=self.epsilon, use_fast_variance=False)
         nn.share_scope(self, self.formula)
 
-    def __call__(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
-        """[..., D] -> [..., D]; every vector by itself."""
+    def __call__(
+        self, x: Float[Array, "*B D"], counted: Bool[Array, "*B"] | None = None
+    ) -> Float[Array, "*B D"]:
         del counted
         return self.formula(x)
 
@@ -78,8 +82,9 @@ class RMSNorm(Norm):
         self.formula = nn.RMSNorm(epsilon=self.epsilon)
         nn.share_scope(self, self.formula)
 
-    def __call__(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
-        """[..., D] -> [..., D]; every vector by itself."""
+    def __call__(
+        self, x: Float[Array, "*B D"], counted: Bool[Array, "*B"] | None = None
+    ) -> Float[Array, "*B D"]:
         del counted
         return self.formula(x)
 
@@ -114,8 +119,9 @@ class BatchNorm(Norm):
     epsilon: PositiveFloat = 1e-6
 
     @nn.compact
-    def __call__(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
-        """[..., D] -> [..., D]; in training a vector's result depends on the whole batch."""
+    def __call__(
+        self, x: Float[Array, "*B D"], counted: Bool[Array, "*B"] | None = None
+    ) -> Float[Array, "*B D"]:
         width = x.shape[-1:]
         running = Moments(
             self.param("running_mean", nn.initializers.zeros, width),
@@ -134,13 +140,8 @@ class BatchNorm(Norm):
         return y.reshape(x.shape).astype(x.dtype)
 
 
-def batch_moments(x: jax.Array, counted: jax.Array) -> Moments:
-    """The moments of the counted vectors among x [..., D], over all devices.
-
-    Args:
-        x: float32 or wider.
-        counted: booleans [...].
-    """
+def batch_moments(x: Float[Array, "*B D"], counted: Bool[Array, "*B"]) -> Moments:
+    """The moments of the counted vectors, in float32 or wider, over all devices."""
     rows, counted = x.reshape(-1, x.shape[-1]), counted.reshape(-1, 1)
     total = jnp.where(counted, rows, 0).sum(0)
     total, number = _sum_over_devices((total, counted.astype(x.dtype).sum()))
@@ -187,7 +188,8 @@ _observed.defvjp(_observe, _step)
 class NoNorm(Norm):
     """y = x."""
 
-    def __call__(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
-        """Return x itself."""
+    def __call__(
+        self, x: Float[Array, "*B D"], counted: Bool[Array, "*B"] | None = None
+    ) -> Float[Array, "*B D"]:
         del counted
         return x

@@ -21,7 +21,7 @@ from attnjax.reporting.chart import (
 )
 from attnjax.reporting.lengths import Line, finite
 from attnjax.reporting.mechanism import Panel
-from attnjax.reporting.runs import Point, visible
+from attnjax.reporting.runs import CurvePoint, visible
 from attnjax.reporting.summary import ClaimRow
 
 _CELL = 13
@@ -95,7 +95,9 @@ def seeds(metric: str, values: Mapping[str, Sequence[float | None]]) -> Markup |
 
 
 def learning(
-    variant: str, train: Mapping[str, Sequence[Point]], valid: Mapping[str, Sequence[Point]]
+    variant: str,
+    train: Mapping[str, Sequence[CurvePoint]],
+    valid: Mapping[str, Sequence[CurvePoint]],
 ) -> Markup:
     """One variant's training and validation loss over the seeds; the others' training loss faint.
 

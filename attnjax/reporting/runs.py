@@ -20,7 +20,7 @@ _POINTS = 150
 """The largest number of points of a curve, which is a few hundred pixels wide."""
 
 
-class Point(NamedTuple):
+class CurvePoint(NamedTuple):
     """The loss at a step: the mean, the least and the greatest of the seeds."""
 
     step: int
@@ -34,7 +34,7 @@ def folders(folder: Path, row: Row) -> list[Path]:
     return [folder / name for name in row.runs if (folder / name).is_dir()]
 
 
-def curve(runs: Sequence[Path], split: Literal["train", "valid"]) -> list[Point]:
+def curve(runs: Sequence[Path], split: Literal["train", "valid"]) -> list[CurvePoint]:
     """The loss of one variant on a split, over its seeds."""
     losses: dict[int, list[float]] = defaultdict(list)
     for run in runs:
@@ -43,7 +43,7 @@ def curve(runs: Sequence[Path], split: Literal["train", "valid"]) -> list[Point]
             if row["split"] == split and loss is not None and math.isfinite(loss):
                 losses[row["step"]].append(loss)
     points = [
-        Point(step, statistics.fmean(values), min(values), max(values))
+        CurvePoint(step, statistics.fmean(values), min(values), max(values))
         for step, values in sorted(losses.items())
     ]
     stride = max(1, -(-len(points) // _POINTS))

@@ -25,7 +25,7 @@ from typing import Annotated
 from annotated_types import Ge, Lt
 from filelock import FileLock, Timeout
 
-from attnjax.config.record import Count, read_record
+from attnjax.config.record import WholeNumber, read_record
 from attnjax.config.serialize import parse_json
 from attnjax.errors import Interrupted, MachineError
 from attnjax.runs.json_files import write_json
@@ -49,7 +49,7 @@ class Lease:
 
     host: str
     machine: str
-    pid: Count
+    pid: WholeNumber
     since: Annotated[float, Ge(0), Lt(2**40)]
     locked: bool
     released: bool = False

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from attnjax.config.constraints import NonNegativeInt
-from attnjax.config.record import Count, FolderName, Number, known_keys, read_record
+from attnjax.config.record import FolderName, Number, WholeNumber, known_keys, read_record
 from attnjax.evaluation.measurement import Measurement, MeasurementRecord
 from attnjax.runs.json_files import read_sealed
 from attnjax.runs.manifest import Manifest
@@ -60,7 +60,7 @@ class RunResult:
     epochs: Number | None = None
     stopped: str | None = None
     best_validation_loss: float | None = None
-    parameters: Count | None = None
+    parameters: WholeNumber | None = None
     test_set: str | None = None
     notes: tuple[str, ...] = ()
     code: Code | None = None

@@ -42,7 +42,7 @@ from attnjax.attention import (
     Window,
 )
 from attnjax.attention.fused import Inputs
-from attnjax.attention.fused.dispatch import REFUSES
+from attnjax.attention.fused.dispatch import KERNELS
 from attnjax.errors import UserError
 
 B, T, D = 2, 4, 8
@@ -152,7 +152,7 @@ def kernel_refuses(mask: Mask, name: str) -> str | None:
     """The sentence by which a fused kernel of one platform refuses a mask."""
     dtype = {"cudnn": jnp.bfloat16, "splash": jnp.float32}[name]
     x = jnp.zeros((B, T, D), dtype)
-    reason = REFUSES[name](Inputs(x, x, x, mask))
+    reason = KERNELS[name].refuses(Inputs(x, x, x, mask))
     return reason and f"implementation {name} cannot compute {reason}"
 
 
@@ -210,7 +210,7 @@ TABLES = {
         {"blockwise": "blockwise", "cudnn": "cudnn", "splash": "splash"},
         lambda mask, name: (
             kernel_refuses(mask, name)
-            if name in REFUSES
+            if KERNELS[name].platform
             else refused(Case(Attention(implementation=name), mask))
         ),
     ),

@@ -181,7 +181,7 @@ class BiasedDot(ScaledDot):
     def __call__(self, query, key, positions):
         return scaled_dot(query, key) - 0.3 * abs(distance(positions)) * query[..., :1]
 
-    def is_dot_product(self):
+    def is_fusible(self):
         return True
 
     def as_dot_product(self, query, key, positions):

@@ -107,7 +107,7 @@ class Doubled(WeightedSum):
 @pytest.mark.parametrize("pool", [RelativeSum(), Doubled()], ids=lambda pool: type(pool).__name__)
 def test_a_pool_that_is_no_weighted_sum_needs_the_weights(pool: Pool):
     name = type(pool).__name__
-    assert f"for the pool {name}" in dispatch.describe(Attention(pool=pool))
+    assert f"for the pool {name}" in Attention(pool=pool).describe()
     x = jnp.ones((1, 4, 2))
     with pytest.raises(UserError, match=rf"the pool {name} needs the \[T, S\] weights"):
         Attention(pool=pool, implementation="blockwise").init(

@@ -9,7 +9,6 @@ from hypothesis import given, strategies as st
 
 from attnjax.attention.align import Softmax
 from attnjax.attention.attention import Attention
-from attnjax.attention.fused import dispatch
 from attnjax.attention.kernel_score import Boxcar, Gaussian
 from attnjax.attention.mask import Causal, DenseMask, Padding, Segments, Window
 from attnjax.attention.multihead import MultiHead
@@ -275,7 +274,7 @@ class OwnProduct(Score):
     def __call__(self, query, key, positions):
         return self.sharpness * jnp.einsum("...tk,...sk->...ts", query, key)
 
-    def is_dot_product(self):
+    def is_fusible(self):
         return True
 
     def as_dot_product(self, query, key, positions):
@@ -327,8 +326,8 @@ def test_alibi_stands_around_any_logits():
     context, variables = module.init_with_output(jax.random.key(0), *inputs, deterministic=True)
     assert np.isfinite(context).all()
     assert set(variables["params"]["score"]["score"]) == {"query", "key", "v"}
-    assert "for the score Alibi around Additive" in dispatch.describe(module)
-    assert dispatch.describe(Attention(score=Alibi())).startswith("auto")
+    assert "for the score Alibi around Additive" in module.describe()
+    assert Attention(score=Alibi()).describe().startswith("auto")
 
 
 def test_kernels_of_one_platform_turn_but_add_no_bias():

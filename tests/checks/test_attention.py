@@ -102,7 +102,7 @@ class Mistold(Dot):
     def __call__(self, query, key, positions):
         return 2 * dot(query, key)
 
-    def is_dot_product(self):
+    def is_fusible(self):
         return True
 
 

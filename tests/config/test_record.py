@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from attnjax.config.constraints import PositiveInt
-from attnjax.config.record import Count, FolderName, known_keys, read_record
+from attnjax.config.record import FolderName, WholeNumber, known_keys, read_record
 from attnjax.errors import UserError
 
 
@@ -21,7 +21,7 @@ class Inner:
 class Outer:
     name: FolderName
     step: PositiveInt
-    parameters: Count = 0
+    parameters: WholeNumber = 0
     loss: float | None = None
     names: tuple[str, ...] = ()
     part: tuple[int, int] | None = None

@@ -8,7 +8,7 @@ import pytest
 from attnjax.reporting import figure, page
 from attnjax.reporting.chart import svg
 from attnjax.reporting.number import measured
-from attnjax.reporting.runs import Point, curve, folders, picture, visible
+from attnjax.reporting.runs import CurvePoint, curve, folders, picture, visible
 from attnjax.reporting.summary import Change, LeftOut, TunedPoint, TuningRow
 from attnjax.reporting.table import plain
 from tests.reporting.fake import (
@@ -205,7 +205,7 @@ def test_a_curve_is_the_mean_over_seeds_and_their_range(tmp_path):
 
 def test_the_band_of_a_curve_is_drawn_to_its_ends():
     """Also where it reaches beyond every mean."""
-    points = [Point(1, 2.0, 1.0, 9.0), Point(2, 1.5, 0.5, 8.0)]
+    points = [CurvePoint(1, 2.0, 1.0, 9.0), CurvePoint(2, 1.5, 0.5, 8.0)]
     text = figure.learning("a", {"a": points}, {})
     area, *_ = re.findall(r'mark-area[^>]*>.*?<path[^>]* d="([^"]*)"', text)
     heights = [float(y) for _, y in re.findall(r"([\d.]+),([\d.]+)", area)]

@@ -139,13 +139,13 @@ def test_a_kill_between_the_saves_of_a_group_changes_no_bit(tmp_path, monkeypatc
         with pytest.raises(RuntimeError, match="killed"):
             go(tmp_path / "cut", *seeds, **settings)
     grouped = []
-    init = group.Group.__init__
+    init = group.RunGroup.__init__
 
     def spy(self: Any, setup: Any, runs: Any, *given: Any) -> None:
         grouped.append([(run.run.seed, run.step) for run in runs])
         init(self, setup, runs, *given)
 
-    monkeypatch.setattr(group.Group, "__init__", spy)
+    monkeypatch.setattr(group.RunGroup, "__init__", spy)
     resumed = go(tmp_path / "cut", *seeds, **settings)
     at = {"first": 0, "later": PER_EPOCH, "last": 2 * PER_EPOCH}[when]
     assert grouped == [[(seed, at) for seed in seeds]], "together, from the last whole save"

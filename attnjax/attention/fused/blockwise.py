@@ -7,6 +7,7 @@ positions are known before compiling, else passed over while it runs.
 
 from functools import reduce
 from operator import and_
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +18,7 @@ from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.fused.shared_keys import join_heads
 from attnjax.attention.fused.tiles import TilePlan, Where, attend
 from attnjax.attention.mask import BlockRange, Mask, Padding
-from attnjax.attention.position import Array, Positions
+from attnjax.attention.position import AnyArray, Positions
 
 
 def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
@@ -42,38 +43,18 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
         return jnp.zeros((*leading, T, value.shape[-1]), value.dtype)
     rows, columns = tile or (_side(T), _side(S))
     rows, columns = min(rows, T), min(columns, S)
-    # Axes are padded to whole blocks: the added rows are cut off, the added keys are masked.
-    axes = {"query": (T, -T % rows), "key": (S, -S % columns), "width": (0, 0)}
-
-    def flat(x: Array, names: tuple[str, ...]) -> jax.Array:
-        """[..., *names] -> [N, *names], padded; [1, *names] if all examples share the array."""
-        before, own = x.shape[: -len(names)], x.shape[-len(names) :]
-        own = tuple(max(size, axes[name][0]) for size, name in zip(own, names, strict=True))
-        x = jnp.broadcast_to(x, (*before, *own))
-        if x.size > np.prod(own):
-            x = jnp.broadcast_to(x, (*leading, *own))
-        mode = "edge" if jnp.issubdtype(x.dtype, jnp.integer) else "constant"
-        fill = [(0, 0), *((0, axes[name][1]) for name in names)]
-        return jnp.pad(x.reshape(-1, *own), fill, mode=mode)
-
-    def position(given: Array, name: str) -> Array:
-        size, added = axes[name]
-        if given is None:
-            return np.arange(size + added)[None]
-        if isinstance(given, np.ndarray) and given.ndim == 1:  # known before compiling
-            return np.pad(given, (0, added), mode="edge")[None]
-        return flat(given, (name,))
-
+    axes = _Axes(leading, {"query": (T, -T % rows), "key": (S, -S % columns), "width": (0, 0)})
     query, key, value = (
         jnp.broadcast_to(x, (*leading, *x.shape[-2:])) for x in (query, key, value)
     )
-    arrays = flat(query, ("query", "width")), *(flat(x, ("key", "width")) for x in (key, value))
-    at = position(inputs.positions.query, "query")
-    of = position(inputs.positions.key, "key")
-    rules = tuple(rule.map_arrays(flat) for rule in inputs.rules())
+    arrays = (axes.flat(query, ("query", "width")),)
+    arrays += tuple(axes.flat(x, ("key", "width")) for x in (key, value))
+    at = axes.positions(inputs.positions.query, "query")
+    of = axes.positions(inputs.positions.key, "key")
+    rules = tuple(rule.map_arrays(axes.flat) for rule in inputs.rules())
     some, whole, passed = _tiles(rules, BlockRange.of(at, rows), BlockRange.of(of, columns))
-    if axes["key"][1]:
-        rules = (*rules, Padding(jnp.arange(sum(axes["key"]))[None] < S))
+    if S % columns:
+        rules = (*rules, Padding(jnp.arange(S + -S % columns)[None] < S))
         whole = whole & (np.arange(whole.shape[-1]) < whole.shape[-1] - 1)
     plan = TilePlan(
         rows,
@@ -90,19 +71,51 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
     return context[:, :T].reshape(*leading, T, -1)
 
 
+class _Axes(NamedTuple):
+    """Axes that are padded to whole blocks: added rows are cut off, added keys are masked.
+
+    Attributes:
+        leading: the axes before, which become one axis N.
+        sizes: for each name the size of the axis, and how many rows are added.
+    """
+
+    leading: tuple[int, ...]
+    sizes: dict[str, tuple[int, int]]
+
+    def flat(self, x: AnyArray, names: tuple[str, ...]) -> jax.Array:
+        """[..., *names] -> [N, *names], padded; [1, *names] if all examples share the array."""
+        before, own = x.shape[: -len(names)], x.shape[-len(names) :]
+        own = tuple(max(size, self.sizes[name][0]) for size, name in zip(own, names, strict=True))
+        x = jnp.broadcast_to(x, (*before, *own))
+        if x.size > np.prod(own):
+            x = jnp.broadcast_to(x, (*self.leading, *own))
+        mode = "edge" if jnp.issubdtype(x.dtype, jnp.integer) else "constant"
+        fill = [(0, 0), *((0, self.sizes[name][1]) for name in names)]
+        return jnp.pad(x.reshape(-1, *own), fill, mode=mode)
+
+    def positions(self, given: AnyArray, name: str) -> AnyArray:
+        """The positions of an axis, padded: of NumPy if they are known before compiling."""
+        size, added = self.sizes[name]
+        if given is None:
+            return np.arange(size + added)[None]
+        if isinstance(given, np.ndarray) and given.ndim == 1:
+            return np.pad(given, (0, added), mode="edge")[None]
+        return self.flat(given, (name,))
+
+
 def _side(length: int) -> int:
     """The side of a tile: small tiles skip more, large ones have less overhead."""
     return 256 if length <= 1024 else 512
 
 
-def _places(table: Array) -> tuple[tuple[int, int], ...]:
+def _places(table: AnyArray) -> tuple[tuple[int, int], ...]:
     """The indices (i, j) of the true entries of a table of tiles."""
     return tuple((i, j) for i, j in np.argwhere(table).tolist())
 
 
 def _tiles(
     rules: tuple[Mask, ...], query: BlockRange, key: BlockRange
-) -> tuple[Array, Array, Array | None]:
+) -> tuple[AnyArray, AnyArray, jax.Array | None]:
     """Tables of the tiles that may hold an allowed pair, and of those that hold allowed pairs only.
 
     The first two, [query blocks, key blocks], are known before compiling. The third, [N, query

@@ -12,6 +12,11 @@ from attnjax.attention.mask import Causal, Mask, Padding, Window
 
 def cudnn_refuses(inputs: Inputs) -> str | None:
     """The part of the inputs that cuDNN cannot compute, in words; None if it can compute all."""
+    return _refused_arrays(inputs) or _refused_mask(inputs)
+
+
+def _refused_arrays(inputs: Inputs) -> str | None:
+    """What of queries, keys, values and bias cuDNN cannot compute."""
     query, key, value = inputs.query, inputs.key, inputs.value
     dtypes = {x.dtype.name for x in (query, key, value)}
     if dtypes not in ({"bfloat16"}, {"float16"}):
@@ -23,8 +28,11 @@ def cudnn_refuses(inputs: Inputs) -> str | None:
     leading = query.shape[:-2] if inputs.group() == 1 else (*query.shape[:-3], 1)
     if not leading == key.shape[:-2] == value.shape[:-2]:
         return "keys or values that several examples share"
-    if inputs.bias is not None:
-        return "a bias that is a function of positions"
+    return None if inputs.bias is None else "a bias that is a function of positions"
+
+
+def _refused_mask(inputs: Inputs) -> str | None:
+    """What of the mask cuDNN cannot compute."""
     rules = inputs.rules()
     on_positions = [rule for rule in rules if not isinstance(rule, Padding)]
     for rule in on_positions:
@@ -35,7 +43,7 @@ def cudnn_refuses(inputs: Inputs) -> str | None:
             return f"the mask {name} on positions other than 0, 1, ..."
         if len(on_positions) < len(rules):
             return f"the masks {name} and Padding together"
-        if isinstance(rule, Window) and query.shape[-2] != key.shape[-2]:
+        if isinstance(rule, Window) and inputs.query.shape[-2] != inputs.key.shape[-2]:
             return "the mask Window with more or fewer keys than queries"
     window = _window(rules)
     if window and window[1] and not any(isinstance(rule, Causal) for rule in rules):

@@ -12,21 +12,21 @@ cannot compute a mask raises and names it.
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from attnjax.attention.align import Align, softmax
+from attnjax.attention.align import softmax
 from attnjax.attention.fused.blockwise import blockwise
 from attnjax.attention.fused.cudnn import cudnn, cudnn_refuses
 from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.fused.layout import AxisLayout, check_shapes, heads_first
 from attnjax.attention.fused.splash import splash, splash_refuses
-from attnjax.attention.mask import Mask, MaskLike, as_mask, join
-from attnjax.attention.pool import Pool, weighted_sum
+from attnjax.attention.mask import Mask, MaskLike, as_mask
+from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
-from attnjax.attention.score import DotProduct, Score, dot
+from attnjax.attention.score import dot
 from attnjax.errors import UserError
 from attnjax.nn.platform import is_for_one_device, platforms
 
@@ -36,34 +36,36 @@ type Fused = Literal["auto", "blockwise", "cudnn", "splash"]
 type Implementation = Literal["auto", "dense", "blockwise", "cudnn", "splash"]
 """The implementation of an attention; auto is dense for short sequences, else the best kernel."""
 
-type Kernel = Callable[[Inputs], jax.Array]
-"""From the inputs to the context."""
 
+class FusedKernel(NamedTuple):
+    """A way to compute softmax attention without its weights.
+
+    Attributes:
+        name: its `Implementation`.
+        run: from the inputs to the context.
+        platform: the only platform of the kernel; None: any.
+        refuses: the part of the inputs that the kernel cannot compute, in words; None: all is well.
+    """
+
+    name: Implementation
+    run: Callable[[Inputs], jax.Array]
+    platform: str | None = None
+    refuses: Callable[[Inputs], str | None] = lambda inputs: None
+
+
+BLOCKWISE = FusedKernel("blockwise", blockwise)
+
+KERNELS = {
+    kernel.name: kernel
+    for kernel in (
+        BLOCKWISE,
+        FusedKernel("cudnn", cudnn, "cuda", cudnn_refuses),
+        FusedKernel("splash", splash, "tpu", splash_refuses),
+    )
+}
 
 log = logging.getLogger(__name__)
 """Says at level INFO why a platform's kernel is not used."""
-
-
-class Configuration(Protocol):
-    """The configuration of an `Attention`, as far as the choice depends on it."""
-
-    score: Score
-    align: Align
-    pool: Pool
-    mask: Mask | None
-    dropout: float
-    implementation: Implementation
-
-    def is_initializing(self) -> bool: ...
-
-    def is_mutable_collection(self, col: str) -> bool: ...
-
-
-REFUSES = {"cudnn": cudnn_refuses, "splash": splash_refuses}
-"""For each kernel of one platform, the function that says what of its inputs it cannot compute."""
-
-PLATFORM = {"cudnn": "cuda", "splash": "tpu"}
-"""The platform of a kernel that has only one."""
 
 FUSED_FROM = {"cpu": 256, "cuda": 4096, "rocm": 4096, "tpu": 4096}
 """The number of queries and of keys from which `Attention` uses a fused kernel, by platform: from
@@ -125,42 +127,35 @@ def fused(
     inputs = Inputs(query, key, value, as_mask(mask, query), positions, bias, factor)
     check_shapes(inputs, layout)
     auto = implementation == "auto"
-    context = _by_platform(inputs, _best_fused) if auto else _run(implementation, inputs)
+    context = _by_platform(_best_fused, inputs) if auto else _run(KERNELS[implementation], inputs)
     return context if layout == "BNTH" else context.swapaxes(-2, -3)
 
 
 def choose(
-    attention: Configuration,
-    query: jax.Array,
-    key: jax.Array,
+    implementation: Implementation,
+    length: int,
     mask: Mask | None,
     *,
-    deterministic: bool,
-) -> Callable[[DotProduct, jax.Array, Mask | None, Positions], jax.Array] | None:
+    needed: str | None,
+    training: bool,
+) -> Callable[[Inputs], jax.Array] | None:
     """The fused kernel for an attention; None: compute the weights.
 
     cudnn and splash are used in training only. Elsewhere auto replaces them, since they can compute
     neither the masks of a search nor all dtypes.
 
     Args:
-        attention: what the user configured.
-        query: [..., T, any].
-        key: [..., S, any].
+        implementation: what the user configured.
+        length: the smaller of T and S.
         mask: None allows everything.
-        deterministic: no dropout.
-
-    Returns:
-        A function of the score as a dot product, the values, the mask and the positions.
+        needed: what needs the weights, in words; None: nothing does.
+        training: whether the step is one of training.
 
     Raises:
         UserError: a fused kernel was configured, and some part needs the weights.
     """
-    implementation, initializing = attention.implementation, attention.is_initializing()
-    shown = attention.is_mutable_collection("attention") and not initializing
-    training = not (deterministic or initializing)
-    if implementation == "dense" or shown:
+    if implementation == "dense":
         return None
-    needed = needs_weights(attention, deterministic=deterministic)
     if needed and implementation != "auto":
         raise UserError(
             f"{needed} needs the [T, S] weights, which implementation {implementation} does not "
@@ -169,53 +164,16 @@ def choose(
     if needed:
         log.info("an attention computes its weights: %s needs them", needed)
         return None
-    if implementation == "blockwise" or (implementation in PLATFORM and training):
-        run = partial(_run, implementation)
-    elif (mask is None or mask.has_blocks()) and _length(query, key) >= min(FUSED_FROM.values()):
-        run = partial(_by_platform, kernel=_best)
-    else:
-        return None
-    return lambda product, value, mask, positions: run(
-        Inputs(product.query, product.key, value, mask, positions, product.bias, product.scale)
-    )
+    kernel = KERNELS.get(implementation)
+    if kernel and (training or kernel.platform is None):
+        return partial(_run, kernel)
+    if (mask is None or mask.has_blocks()) and length >= min(FUSED_FROM.values()):
+        return partial(_by_platform, _best)
+    return None
 
 
-def same_in_every_head(
-    attention: Configuration,
-    query: jax.Array,
-    key: jax.Array,
-    mask: Mask | None,
-    *,
-    deterministic: bool,
-) -> bool:
-    """Whether heads [..., H, T, K] can be one more leading axis: no parameters, no draws.
-
-    Arguments as of `choose`, with heads.
-    """
-    alike = attention.score.same_in_every_head() and attention.align.same_in_every_head()
-    if not alike or needs_weights(attention, deterministic=True):
-        return False
-    if deterministic:
-        return True
-    mask = join(attention.mask, mask)
-    return choose(attention, query, key, mask, deterministic=False) is not None
-
-
-def needs_weights(attention: Configuration, *, deterministic: bool) -> str | None:
-    """The part of an attention that no fused kernel can compute, in words; None: there is none."""
-    if not attention.score.is_dot_product():
-        return f"the score {attention.score.in_words()}"
-    if not attention.align.is_softmax:
-        return f"the align {type(attention.align).__name__}"
-    if not attention.pool.is_weighted_sum:
-        return f"the pool {type(attention.pool).__name__}"
-    return "dropout of weights" if attention.dropout and not deterministic else None
-
-
-def describe(attention: Configuration) -> str:
-    """The implementation that computes an attention in training, in words."""
-    implementation = attention.implementation
-    needed = needs_weights(attention, deterministic=False)
+def describe(implementation: Implementation, needed: str | None) -> str:
+    """The implementation that computes an attention in training; arguments as of `choose`."""
     if needed or implementation == "dense":
         return f"dense, computes its weights{f' for {needed}' if needed else ''}"
     if implementation != "auto":
@@ -224,61 +182,54 @@ def describe(attention: Configuration) -> str:
     return f"auto, computes its weights below a length of {lengths}"
 
 
-def _run(implementation: Implementation, inputs: Inputs) -> jax.Array:
+def _run(kernel: FusedKernel, inputs: Inputs) -> jax.Array:
     """The context by the kernel that the user chose."""
-    if implementation == "blockwise":
-        return blockwise(inputs)
-    if refused := REFUSES[implementation](inputs):
+    if refused := kernel.refuses(inputs):
         raise UserError(
-            f"implementation {implementation} cannot compute {refused}; choose blockwise or dense"
+            f"implementation {kernel.name} cannot compute {refused}; choose blockwise or dense"
         )
-    if PLATFORM[implementation] not in platforms():
+    if kernel.platform and kernel.platform not in platforms():
         raise UserError(
-            f"implementation {implementation} needs the platform {PLATFORM[implementation]}; "
+            f"implementation {kernel.name} needs the platform {kernel.platform}; "
             f"the program is for {', '.join(platforms())}"
         )
-    return _kernel(implementation)(inputs)
+    return kernel.run(inputs)
 
 
-def _by_platform(inputs: Inputs, kernel: Callable[[Inputs, str], Kernel]) -> jax.Array:
-    """The context by the kernel of the platform that the program is compiled for.
+def _by_platform(
+    best: Callable[[Inputs, str], Callable[[Inputs], jax.Array]], inputs: Inputs
+) -> jax.Array:
+    """The context by the best way for the platform that the program is compiled for.
 
     Where it is not known, a branch is traced for each platform of this machine, and only one of
     them is compiled. Programs exported to another platform compute blockwise.
     """
-    kernels = {name: kernel(inputs, name) for name in FUSED_FROM if name in platforms()}
-    if len({*kernels.values()}) == 1:
-        return next(iter(kernels.values()))(inputs)
-    branches = {name: partial(run, inputs) for name, run in kernels.items()}
+    ways = {name: best(inputs, name) for name in FUSED_FROM if name in platforms()}
+    if len({*ways.values()}) == 1:
+        return next(iter(ways.values()))(inputs)
+    branches = {name: partial(run, inputs) for name, run in ways.items()}
     return jax.lax.platform_dependent(**branches, default=partial(blockwise, inputs))
 
 
-def _best(inputs: Inputs, platform: str) -> Kernel:
+def _best(inputs: Inputs, platform: str) -> Callable[[Inputs], jax.Array]:
     """Dense below the platform's length, else the best fused kernel."""
-    length = _length(inputs.query, inputs.key)
+    length = min(inputs.query.shape[-2], inputs.key.shape[-2])
     if length >= FUSED_FROM[platform]:
         return _best_fused(inputs, platform)
     log.info("an attention computes its weights: %d queries or keys are few", length)
     return _dense
 
 
-def _best_fused(inputs: Inputs, platform: str) -> Kernel:
+def _best_fused(inputs: Inputs, platform: str) -> Callable[[Inputs], jax.Array]:
     """The platform's own kernel if it can compute the inputs, else blockwise."""
-    own = {name: kernel for kernel, name in PLATFORM.items()}.get(platform)
-    if own is None:
-        return blockwise
-    refused = REFUSES[own](inputs)
-    if own == "splash" and not is_for_one_device(platform):
+    own = next((kernel for kernel in KERNELS.values() if kernel.platform == platform), BLOCKWISE)
+    refused = own.refuses(inputs)
+    if own.name == "splash" and not is_for_one_device(platform):
         refused = "a program that is divided among several devices"
     if refused:
-        log.info("an attention is computed blockwise: %s cannot compute %s", own, refused)
+        log.info("an attention is computed blockwise: %s cannot compute %s", own.name, refused)
         return blockwise
-    return _kernel(own)
-
-
-def _kernel(name: str) -> Kernel:
-    """The kernel of one platform."""
-    return {"cudnn": cudnn, "splash": splash}[name]
+    return own.run
 
 
 def _dense(inputs: Inputs) -> jax.Array:
@@ -291,8 +242,3 @@ def _dense(inputs: Inputs) -> jax.Array:
     if inputs.mask is not None:
         allowed = jnp.broadcast_to(inputs.mask.dense(positions), logits.shape)
     return weighted_sum(softmax(logits, allowed), inputs.value)
-
-
-def _length(query: jax.Array, key: jax.Array) -> int:
-    """The smaller of T and S."""
-    return min(query.shape[-2], key.shape[-2])

@@ -20,7 +20,7 @@ from attnjax.attention.mask import Mask
 from attnjax.attention.position import Positions
 from attnjax.nn.dtypes import wide, widen
 
-type Number = Any
+type TileNumber = Any
 """The index of a tile or a group, a Python or a traced integer."""
 
 ENTRIES = 8 * 512 * 512
@@ -142,12 +142,14 @@ def _contexts(
 ) -> tuple[jax.Array, jax.Array]:
     """The context [N, T, V], and log sum exp of each row of logits, [N, T, 1]."""
 
-    def group(number: Number) -> tuple[jax.Array, jax.Array]:
+    def group(number: TileNumber) -> tuple[jax.Array, jax.Array]:
         own, share = _of_group(size, where, number), partial(_share, size, number)
         q, k, v = plan.scale * share(widen(query)), share(key), share(value)
         added = jax.tree.map(widen, share(bias))
 
-        def update(old: list[jax.Array], i: Number, j: Number, masked: bool) -> list[jax.Array]:
+        def update(
+            old: list[jax.Array], i: TileNumber, j: TileNumber, masked: bool
+        ) -> list[jax.Array]:
             highest, total, context = old
             row, column = _cutters(plan, i, j)
             logits = jnp.einsum("gtk,gsk->gts", row(q), widen(column(k)))
@@ -202,14 +204,14 @@ def _slopes(
     half as long again.
     """
 
-    def group(number: Number) -> tuple[Any, ...]:
+    def group(number: TileNumber) -> tuple[Any, ...]:
         own, share = _of_group(size, where, number), partial(_share, size, number)
         q, k, v, d = plan.scale * share(widen(query)), share(key), share(value), share(widen(slope))
         added, levels = jax.tree.map(widen, share(bias)), _turned(share(level))
         inner = (d * widen(share(context))).sum(-1)[:, None]
         k_turned = _turned(k)
 
-        def update(old: list[Any], i: Number, j: Number, masked: bool) -> list[Any]:
+        def update(old: list[Any], i: TileNumber, j: TileNumber, masked: bool) -> list[Any]:
             by_query, by_key, by_value, by_bias = old
             row, column = _cutters(plan, i, j)
             logits = jnp.einsum("gsk,gtk->gst", widen(column(k)), row(q))
@@ -247,7 +249,7 @@ def _slopes(
 attend.defvjp(_forward, _backward)
 
 
-def _each_group(size: int, group: Callable[[Number], Any], query: jax.Array) -> Any:
+def _each_group(size: int, group: Callable[[TileNumber], Any], query: jax.Array) -> Any:
     """The results of all groups, computed one group after the other: leaves [N, ...]."""
     numbers = jnp.arange(query.shape[0] // size)
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), lax.map(group, numbers))
@@ -281,11 +283,11 @@ def _over(plan: TilePlan, own: Where, update: Callable[..., Any], carry: Any, sl
     return carry
 
 
-def _cut(x: jax.Array, number: Number, size: int, axis: int = 1) -> jax.Array:
+def _cut(x: jax.Array, number: TileNumber, size: int, axis: int = 1) -> jax.Array:
     return lax.dynamic_slice_in_dim(x, number * size, size, axis)
 
 
-def _cutters(plan: TilePlan, i: Number, j: Number) -> tuple[Callable[..., jax.Array], ...]:
+def _cutters(plan: TilePlan, i: TileNumber, j: TileNumber) -> tuple[Callable[..., jax.Array], ...]:
     """Functions that cut a tile's queries and a tile's keys out of an array."""
     row, column = (
         partial(_cut, number=i, size=plan.rows),
@@ -298,12 +300,12 @@ def _turned(x: jax.Array) -> jax.Array:
     return jnp.swapaxes(x, 1, 2)
 
 
-def _share(size: int, number: Number, tree: Any) -> Any:
+def _share(size: int, number: TileNumber, tree: Any) -> Any:
     """The part of arrays [N or 1, ...] that belongs to one group of G: [G or 1, ...]."""
     return jax.tree.map(lambda x: x if x.shape[0] == 1 else _cut(x, number, size, 0), tree)
 
 
-def _of_group(size: int, where: Where, number: Number) -> Where:
+def _of_group(size: int, where: Where, number: TileNumber) -> Where:
     """The allowed pairs of one group; `some` is then [query blocks, key blocks]."""
     share = partial(_share, size, number)
     rules = tuple(rule.map_arrays(lambda x, _: share(x)) for rule in where.rules)
@@ -311,21 +313,21 @@ def _of_group(size: int, where: Where, number: Number) -> Where:
     return Where(rules, share(where.positions), some)
 
 
-def _positions(plan: TilePlan, own: Where, i: Number, j: Number) -> Positions:
+def _positions(plan: TilePlan, own: Where, i: TileNumber, j: TileNumber) -> Positions:
     """The positions of a tile: [G or 1, rows], [G or 1, columns]."""
     query, key = own.positions
     return Positions(_cut(query, i, plan.rows), _cut(key, j, plan.columns))
 
 
 def _bias(
-    plan: TilePlan, own: Where, bias: Partial, query: jax.Array, i: Number, j: Number
+    plan: TilePlan, own: Where, bias: Partial, query: jax.Array, i: TileNumber, j: TileNumber
 ) -> jax.Array:
     """The bias on a tile with queries [G, rows, K], which are scaled: [G, rows, columns]."""
     added = bias(query, _positions(plan, own, i, j))
     return jnp.broadcast_to(added.astype(query.dtype), (*query.shape[:2], plan.columns))
 
 
-def _allowed(plan: TilePlan, own: Where, i: Number, j: Number) -> jax.Array:
+def _allowed(plan: TilePlan, own: Where, i: TileNumber, j: TileNumber) -> jax.Array:
     """The allowed pairs of a tile: booleans that broadcast to [G, rows, columns]."""
     sizes = {"query": (i, plan.rows), "key": (j, plan.columns)}
 

@@ -38,7 +38,6 @@ def show(chosen: ChosenExperiment, *, variant: Variant = None) -> None:
 def describe(experiment: "Experiment") -> Iterator[RenderableType]:
     """The lines of the output; parameters and costs are left out if the data are not here."""
     from attnjax.attention.attention import Attention
-    from attnjax.attention.fused import dispatch
     from attnjax.data.overlap import with_overlap
     from attnjax.data.vocabularies import SIDES
     from attnjax.sweeps.costs import costs
@@ -46,7 +45,7 @@ def describe(experiment: "Experiment") -> Iterator[RenderableType]:
     yield tree(experiment)
     for path, part in walk(experiment):
         if isinstance(part, Attention):
-            yield Text(f"{path}: {dispatch.describe(part)}")
+            yield Text(f"{path}: {part.describe()}")
     try:
         corpus = with_overlap(experiment.task.load())
         resolved = experiment.resolve(corpus)

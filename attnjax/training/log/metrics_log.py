@@ -17,7 +17,7 @@ from tensorboardX.event_file_writer import EventsWriter
 from tensorboardX.proto.event_pb2 import Event, SessionLog  # pyright: ignore
 from tensorboardX.proto.summary_pb2 import Summary  # pyright: ignore
 
-from attnjax.config.record import Count, count
+from attnjax.config.record import WholeNumber, count
 from attnjax.errors import warn
 from attnjax.files import write_atomically
 
@@ -37,7 +37,7 @@ class LogEnd:
         digest: SHA-256 of these bytes, hexadecimal.
     """
 
-    size: Count = 0
+    size: WholeNumber = 0
     digest: str = hashlib.sha256().hexdigest()
 
 

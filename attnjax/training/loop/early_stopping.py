@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from attnjax.training.checkpoints.run_progress import RunProgress
-from attnjax.training.loop.group import Group
+from attnjax.training.loop.group import RunGroup
 from attnjax.training.loop.hook import Hook
 from attnjax.training.loop.validation_score import ValidationScore
 from attnjax.training.settings import Training
@@ -14,7 +14,7 @@ from attnjax.training.settings import Training
 class EarlyStopping(Hook):
     """Marks the runs that stop after an epoch, by the validation loss or by a score."""
 
-    def __init__(self, group: Group, by: ValidationScore | None) -> None:
+    def __init__(self, group: RunGroup, by: ValidationScore | None) -> None:
         """Go by the loss, or by a score if there is one."""
         self._group, self._by = group, by
 

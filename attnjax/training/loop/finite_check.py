@@ -10,7 +10,7 @@ from attnjax.data.batching import Batch
 from attnjax.errors import Diverged, UserError, first_line
 from attnjax.files import replacing
 from attnjax.training.devices import hosts
-from attnjax.training.loop.group import Group
+from attnjax.training.loop.group import RunGroup
 from attnjax.training.loop.hook import Hook
 from attnjax.training.loop.run_state import RunState
 
@@ -31,7 +31,7 @@ class FiniteCheck(Hook):
         Diverged: from any method, if every run of the group has diverged.
     """
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: RunGroup) -> None:
         self._group = group
 
     def after(self, step: int, metrics: dict[str, np.ndarray]) -> None:

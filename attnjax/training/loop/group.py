@@ -23,7 +23,7 @@ def _rates(schedule: Schedule, steps: int) -> np.ndarray:
     return np.asarray(schedule.rate(np.arange(1, steps + 1)), np.float32)
 
 
-class Group:
+class RunGroup:
     """Runs that are at the same step; when one stops, the others go on without it.
 
     If `devices.seeds`, all arrays have a leading axis of runs. The axis stays when only one run is

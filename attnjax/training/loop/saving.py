@@ -12,7 +12,7 @@ from attnjax.training.checkpoints.checkpoint import Checkpoints
 from attnjax.training.checkpoints.snapshot import Snapshot
 from attnjax.training.devices import hosts
 from attnjax.training.loop.agreement import Requests
-from attnjax.training.loop.group import Group
+from attnjax.training.loop.group import RunGroup
 from attnjax.training.loop.hook import Hook
 from attnjax.training.step import State
 
@@ -26,7 +26,7 @@ class Saving(Hook):
 
     def __init__(
         self,
-        group: Group,
+        group: RunGroup,
         requests: Requests,
         before_save: Callable[[], None],
         after_save: Callable[[], None],

@@ -18,7 +18,7 @@ from attnjax.training.log.console import display
 from attnjax.training.loop.agreement import Requests
 from attnjax.training.loop.early_stopping import EarlyStopping
 from attnjax.training.loop.finite_check import FiniteCheck
-from attnjax.training.loop.group import Group
+from attnjax.training.loop.group import RunGroup
 from attnjax.training.loop.hook import Hook
 from attnjax.training.loop.interruption import interruption
 from attnjax.training.loop.profile import Profile
@@ -90,7 +90,7 @@ def train(
         watched = opened.enter_context(stalls(say))
         shown = opened.enter_context(display(console, title=title, steps=training.steps))
         for group in _groups(states):
-            together = Group(setup, group, devices, watched.waiting_for)
+            together = RunGroup(setup, group, devices, watched.waiting_for)
             profile = Profile(group[0].run.folder, profiled_steps)
             saving = Saving(together, requests, before_save, after_save)
             hooks = [profile, FiniteCheck(together), *_decided(together, score)]
@@ -117,7 +117,7 @@ def _opened(runs: Sequence[Run], training: Training, opened: ExitStack) -> list[
     ]
 
 
-def _decided(group: Group, score: ValidationScore | None) -> Iterator[Hook]:
+def _decided(group: RunGroup, score: ValidationScore | None) -> Iterator[Hook]:
     """The hooks that decide when a run stops."""
     scoring = group.setup.recipe.training.scoring
     if score is not None and scoring is not None:

@@ -6,7 +6,7 @@ from attnjax.training.devices import hosts
 from attnjax.training.devices.memory import peak_memory
 from attnjax.training.log.console import Display
 from attnjax.training.log.metrics_log import RunningMean
-from attnjax.training.loop.group import Group
+from attnjax.training.loop.group import RunGroup
 from attnjax.training.loop.hook import Hook
 
 ROWS_AN_EPOCH, FEWEST_STEPS_A_ROW, MOST_STEPS_A_ROW = 20, 10, 50
@@ -24,7 +24,7 @@ class TrainLog(Hook):
     so far in bytes: "host_memory", and "device_memory" of the fullest device, where it tells.
     """
 
-    def __init__(self, group: Group, shown: Display) -> None:
+    def __init__(self, group: RunGroup, shown: Display) -> None:
         self._group, self._shown, self._epoch_ended = group, shown, True
         self._steps, self._per_epoch = group.setup.recipe.training.steps, group.setup.plan.per_epoch
 

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from attnjax.training.loop.agreement import Requests
-from attnjax.training.loop.group import Group
+from attnjax.training.loop.group import RunGroup
 from attnjax.training.loop.hook import Hook
 
 
 class Trainer:
     """Trains a group of runs; everything but the steps is done by hooks."""
 
-    def __init__(self, group: Group, requests: Requests, hooks: Sequence[Hook]) -> None:
+    def __init__(self, group: RunGroup, requests: Requests, hooks: Sequence[Hook]) -> None:
         self.group, self._requests, self._hooks = group, requests, hooks
 
     def fit(self) -> None:

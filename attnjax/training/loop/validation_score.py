@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from attnjax.training.devices import hosts
-from attnjax.training.loop.group import Group
+from attnjax.training.loop.group import RunGroup
 from attnjax.training.loop.hook import Hook
 from attnjax.training.settings import Scoring
 
@@ -31,7 +31,7 @@ class ValidationScore:
 class ScoreValidation(Hook):
     """Adds the score to the validation values; the first process decodes, all get the scores."""
 
-    def __init__(self, group: Group, scoring: Scoring, by: ValidationScore) -> None:
+    def __init__(self, group: RunGroup, scoring: Scoring, by: ValidationScore) -> None:
         self._group, self._scoring, self._by = group, scoring, by
 
     def epoch(self, values: dict[str, np.ndarray]) -> None:

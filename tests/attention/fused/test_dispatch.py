@@ -13,7 +13,7 @@ from attnjax.attention.attention import Attention
 from attnjax.attention.fused import dispatch
 from attnjax.attention.fused.blockwise import blockwise
 from attnjax.attention.fused.cudnn import cudnn
-from attnjax.attention.fused.dispatch import FUSED_FROM, describe, fused
+from attnjax.attention.fused.dispatch import FUSED_FROM, fused
 from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.fused.tiles import ENTRIES
 from attnjax.attention.mask import Causal, ExcludeSelf, Mask, Padding, Segments, Window
@@ -147,12 +147,12 @@ def test_cudnn_reads_heads_that_share_keys(mask):
         jnp.asarray(draw(size=(2, 2, heads, 16, 8)), jnp.bfloat16) for heads in (3, 1, 1)
     )
     inputs = Inputs(query, key, value, mask, scale=0.5)
-    assert dispatch.REFUSES["cudnn"](inputs) is None
+    assert dispatch.KERNELS["cudnn"].refuses(inputs) is None
     found, expected = (run(inputs) for run in (partial(cudnn, implementation="xla"), blockwise))
     np.testing.assert_allclose(
         found.astype(jnp.float32), expected.astype(jnp.float32), rtol=0, atol=0.05
     )
-    assert "several examples share" in str(dispatch.REFUSES["splash"](inputs))
+    assert "several examples share" in str(dispatch.KERNELS["splash"].refuses(inputs))
 
 
 @pytest.mark.parametrize("score", [Dot(), ScaledDot()])
@@ -226,9 +226,9 @@ def test_what_needs_the_weights_is_named():
         keys = {"params": jax.random.key(0), "dropout": jax.random.key(0)}
         with pytest.raises(UserError, match=rf"{name} needs the \[T, S\] weights"):
             attention.init(keys, x, x, x, deterministic=False)
-    assert "below a length of 256 (cpu), 4,096 (cuda)" in describe(Attention())
-    assert "for dropout of weights" in describe(Attention(dropout=0.1))
-    assert describe(Attention(implementation="blockwise")).startswith("blockwise")
+    assert "below a length of 256 (cpu), 4,096 (cuda)" in Attention().describe()
+    assert "for dropout of weights" in Attention(dropout=0.1).describe()
+    assert Attention(implementation="blockwise").describe().startswith("blockwise")
 
 
 @pytest.mark.parametrize("implementation", ["cudnn", "splash"])
@@ -284,8 +284,8 @@ class Halved(Softmax):
 
 
 def test_a_subclass_does_not_inherit_what_its_parent_declares():
-    assert "for the score Doubled" in describe(Attention(score=Doubled()))
-    assert "for the align Halved" in describe(Attention(align=Halved()))
+    assert "for the score Doubled" in Attention(score=Doubled()).describe()
+    assert "for the align Halved" in Attention(align=Halved()).describe()
     x = jnp.ones((1, 2 * FUSED_FROM["cpu"], K))
     found = Attention(align=Halved()).apply({}, x, x, x, deterministic=True)
     np.testing.assert_allclose(found, x / 2, atol=1e-5)
