@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from attnjax.cli.main import main
 from attnjax.experiment.load import load
 from attnjax.runs.json_files import write_sealed
 from attnjax.runs.manifest import Manifest, manifest
 from attnjax.sweeps.seed_groups import seed_groups
+from attnjax.training.train_setup import TrainSetup
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 LOADED = load(TINY)
@@ -61,3 +63,17 @@ def test_a_run_whose_manifest_cannot_be_read_is_new(runs):
         if folder.name == "seed-1":
             (folder / "config.json").write_text("{")
     assert names(runs, 1) == [["seed-0"], ["seed-1"], ["seed-2"], ["seed-3"]]
+
+
+def test_a_variant_is_cut_into_batches_once_for_all_groups(tmp_path, monkeypatch):
+    made, of = [], TrainSetup.of
+
+    def counted(recipe, corpus):
+        made.append(of(recipe, corpus))
+        return made[-1]
+
+    monkeypatch.setattr(TrainSetup, "of", counted)
+    words = ["--variant", "scaled", "--seeds", "2", "--together", "1", "--training.steps", "1"]
+    assert main(["run", str(TINY), "--runs", str(tmp_path), *words]) == 0
+    assert len([*tmp_path.glob("tiny/scaled/*/result.json")]) == 2
+    assert len(made) == 1
