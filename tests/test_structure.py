@@ -76,7 +76,7 @@ NOT_CORE = (
 )
 
 # The rooms whose functions have at most 14 branches, and whose classes 120 lines of code.
-SIZED = ("attnjax.nn", "attnjax.attention")
+SIZED = ("attnjax", "launch")
 
 
 def within(module: str, packages: tuple[str, ...]) -> bool:

@@ -151,13 +151,18 @@ def _read(kind: Any, text: str) -> list[Any]:
     if kind is bool:
         return [text.lower() == "true"] if text.lower() in ("true", "false") else []
     if kind in (int, float):
-        try:
-            # a comma groups the digits of an int (1,000); in a float it would be a decimal comma
-            return [int(text.replace(",", "")) if kind is int else float(text)]
-        except ValueError:
-            return []
+        return _number(kind, text)
     if get_origin(kind) is tuple and get_args(kind)[1:] == (...,):
         (item_kind, _), *_ = alternatives(get_args(kind)[0])
         items = [_read(item_kind, item) for item in text.split(",") if item]
         return [tuple(item[0] for item in items)] if all(items) else []
     return [text] if kind is str else []
+
+
+def _number(kind: type[int] | type[float], text: str) -> list[int | float]:
+    """A list with the number that a text stands for; [] if it stands for none."""
+    try:
+        # a comma groups the digits of an int (1,000); in a float it would be a decimal comma
+        return [int(text.replace(",", "")) if kind is int else float(text)]
+    except ValueError:
+        return []

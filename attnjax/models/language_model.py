@@ -171,19 +171,7 @@ class LanguageModel(SequenceModel):
         for layer in self.layers:
             x = layer(x, x, mask, counted=counted, deterministic=deterministic)
         hidden = self.last_residual.final(x, counted)
-        return self._predicting(hidden, source, decoder_input), self.embedding
-
-    @nn.nowrap
-    def _predicting(
-        self, hidden: jax.Array, source: jax.Array, decoder_input: jax.Array
-    ) -> jax.Array:
-        """The vectors [B, T, D] that predict the target, of those of the text [B, J, D]."""
-        (_, S), T = source.shape, decoder_input.shape[1]
-        if S == 1:
-            return hidden
-        hidden = jnp.pad(hidden, ((0, 0), (0, S + T - 1 - hidden.shape[1]), (0, 0)))
-        rows = jax.vmap(lambda row, first: jax.lax.dynamic_slice_in_dim(row, first, T))
-        return rows(hidden, _count(source) - 1)
+        return _predicting(hidden, source, decoder_input), self.embedding
 
     def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[jax.Array, Padding]:
         """The source itself, and the mask of its words: `start` reads it."""
@@ -226,3 +214,13 @@ class LanguageModel(SequenceModel):
 def _count(words: jax.Array) -> jax.Array:
     """The number of words of each row [B, S], [B]."""
     return (words != PAD).sum(-1)
+
+
+def _predicting(hidden: jax.Array, source: jax.Array, decoder_input: jax.Array) -> jax.Array:
+    """The vectors [B, T, D] that predict the target, of those of the text [B, J, D]."""
+    (_, S), T = source.shape, decoder_input.shape[1]
+    if S == 1:
+        return hidden
+    hidden = jnp.pad(hidden, ((0, 0), (0, S + T - 1 - hidden.shape[1]), (0, 0)))
+    rows = jax.vmap(lambda row, first: jax.lax.dynamic_slice_in_dim(row, first, T))
+    return rows(hidden, _count(source) - 1)
