@@ -60,7 +60,7 @@ class ChosenExperiment:
 
         return load(find(self.experiment)).at(self.setting)
 
-    def overridden(self, ablation: "Ablation", name: str | None) -> "Experiment":
+    def with_overrides(self, ablation: "Ablation", name: str | None) -> "Experiment":
         """A variant, or for None the base, with the overrides applied.
 
         Raises:

@@ -55,12 +55,12 @@ class TrainedRuns:
                     f"got {each}"
                 )
         from attnjax.trained.ensembles import ensemble
-        from attnjax.trained.evaluate import overridden
+        from attnjax.trained.evaluate import with_overrides
         from attnjax.trained.trained_run import open_trained
 
         opened = [open_trained(folder, trust=self.trust) for folder in self.runs]
-        runs = [overridden(run, heads) for run in opened]
+        runs = [with_overrides(run, heads) for run in opened]
         for run in runs:
             if not run.finished:
                 warn(f"the training of {run.folder} is not finished; these are its results so far:")
-        return overridden(ensemble(runs), search)
+        return with_overrides(ensemble(runs), search)

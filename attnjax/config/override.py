@@ -66,13 +66,13 @@ def override[T](base: T, overrides: Sequence[Override]) -> T:
         UserError: a path, part or value is unknown (the nearest is named), or a part refuses its
             new fields.
     """
-    base, refused = as_far_as(base, overrides)
+    base, refused = apply_possible(base, overrides)
     if refused:
         raise refused[0]
     return base
 
 
-def as_far_as[T](base: T, overrides: Sequence[Override]) -> tuple[T, list[UserError]]:
+def apply_possible[T](base: T, overrides: Sequence[Override]) -> tuple[T, list[UserError]]:
     """A copy of a part with all overrides that can be applied, and the errors of the others.
 
     What fields must be together is checked after all overrides. Where a part refuses its new
@@ -90,7 +90,7 @@ def as_far_as[T](base: T, overrides: Sequence[Override]) -> tuple[T, list[UserEr
     except Unfit as error:
         above = f"{error.path}." if error.path else ""
         others = [override for override in applied if not f"{override.path}.".startswith(above)]
-        made, more = as_far_as(base, others)
+        made, more = apply_possible(base, others)
         return made, [*refused, error, *more]
 
 

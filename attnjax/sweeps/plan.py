@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from attnjax.config.override import Override, as_far_as, override
+from attnjax.config.override import Override, apply_possible, override
 from attnjax.config.serialize import plain, to_json
 from attnjax.config.vary import field_at
 from attnjax.config.walk import differences
@@ -62,7 +62,7 @@ class Sweep:
                     f"{seeds[-1]}; --seeds gives it more"
                 )
         # overrides that only a variant's parts have are left out here
-        base, _ = as_far_as(ablation.base, self.overrides)
+        base, _ = apply_possible(ablation.base, self.overrides)
         chosen = {}
         for name in self.variants or ablation.variants:
             before = ablation.variant(name)
@@ -174,7 +174,7 @@ def check_folders(plan: Sweep, chosen: Mapping[str, Experiment]) -> None:
     for variant, experiment in plan.loaded.ablation.variants.items():
         if not (plan.folder / variant).is_dir():
             continue
-        settings, _ = as_far_as(experiment, plan.overrides)
+        settings, _ = apply_possible(experiment, plan.overrides)
         tuner = plan.tuner(variant, settings)
         tuner.check(may_lengthen=variant in chosen)
         tuned = tuner.tuned()

@@ -138,8 +138,8 @@ def predict(
     return [next(answers) if line.strip() else "" for line in lines]
 
 
-def overridden(trained: Trained, overrides: Sequence[Override]) -> Trained:
-    """The run with overrides of what has no parameters: its search, the heads that are taken out.
+def with_overrides(trained: Trained, overrides: Sequence[Override]) -> Trained:
+    """Apply overrides that do not change parameters: of the search, of ablated heads.
 
     Raises:
         UserError: an override has an unknown path or value, or the search does not fit the model.

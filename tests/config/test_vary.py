@@ -8,7 +8,7 @@ from attnjax.attention.linear import LinearAttention
 from attnjax.attention.mask import Window
 from attnjax.attention.position_score import Alibi
 from attnjax.attention.score import Additive, Dot, ScaledDot, Score
-from attnjax.config.override import as_far_as, override, split
+from attnjax.config.override import apply_possible, override, split
 from attnjax.config.vary import vary
 from attnjax.config.walk import differences
 from attnjax.data.corpora.labeled_file import LabeledFile
@@ -253,7 +253,7 @@ def test_fields_are_checked_together_after_all_overrides(text, label):
 def test_fields_that_do_not_fit_are_refused_and_the_others_applied():
     base = Experiment(task=LabeledFile(), model=Transformer())
     overrides = split(["--task.text", "2", "--model.width", "8", "--training.stesp", "3"])[1]
-    made, refused = as_far_as(base, overrides)
+    made, refused = apply_possible(base, overrides)
     assert made == vary(base, {"model.width": 8})
     assert [str(error).partition(";")[0] for error in refused] == [
         "no field training.stesp",

@@ -18,7 +18,7 @@ from attnjax.decoding.sample import Sample
 from attnjax.errors import UserError
 from attnjax.models.ensemble import Ensemble
 from attnjax.trained.ensembles import ensemble
-from attnjax.trained.evaluate import evaluate, overridden, predict
+from attnjax.trained.evaluate import evaluate, predict, with_overrides
 from attnjax.trained.trained_run import Trained, open_trained
 
 pytestmark = pytest.mark.long
@@ -72,12 +72,12 @@ def test_a_command_joins_runs_and_changes_the_search(runs, capsys):
         main(["evaluate", *folders, "--split", "valid", "search:sample", "--search.seed", "3"]) == 0
     )
     said = capsys.readouterr().out
-    drawn = overridden(ensemble(runs[:2]), split(["search:sample", "--search.seed", "3"])[1])
+    drawn = with_overrides(ensemble(runs[:2]), split(["search:sample", "--search.seed", "3"])[1])
     assert drawn.experiment.search == Sample(seed=3)
     value = evaluate(drawn, split="valid").metrics["exact_match"]
     assert f"exact_match: {value:g}" in said
     with pytest.raises(UserError, match="seed"):
-        overridden(runs[0], split(["--search.seed", "3"])[1])
+        with_overrides(runs[0], split(["--search.seed", "3"])[1])
 
 
 def test_runs_that_do_not_fit_are_refused(runs):

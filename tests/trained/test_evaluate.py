@@ -11,7 +11,7 @@ from attnjax.cli.main import main, parser
 from attnjax.config.override import Override
 from attnjax.data.corpora.parallel_text import read_pairs
 from attnjax.errors import UserError
-from attnjax.trained.evaluate import MAX_SYMBOLS, evaluate, evaluate_files, overridden, predict
+from attnjax.trained.evaluate import MAX_SYMBOLS, evaluate, evaluate_files, predict, with_overrides
 from attnjax.trained.trained_run import Trained, open_trained
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
@@ -64,7 +64,7 @@ def test_the_command_has_the_same_limit():
 def test_heads_are_taken_out_of_a_trained_run(trained, capsys):
     """As if their rows of `out` were 0, with the same parameters."""
     path = "model.decoder_layer.cross_attention.heads_out"
-    pruned = overridden(trained, [Override(path, "1", choice=False)])
+    pruned = with_overrides(trained, [Override(path, "1", choice=False)])
     source, given = jnp.array([[4, 5, 2], [6, 2, 0]]), jnp.array([[1, 5, 4], [1, 7, 2]])
 
     def logits(run, params):

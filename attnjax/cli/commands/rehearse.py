@@ -51,7 +51,7 @@ def rehearse(
     # nothing is computed: no chip of this machine is needed, nor waited for
     jax.config.update("jax_platforms", "cpu")
     chips = Topology.named(on)
-    experiment = chosen.overridden(chosen.load().ablation, variant)
+    experiment = chosen.with_overrides(chosen.load().ablation, variant)
     recipe, batching = experiment.recipe, experiment.training.batching
     if vocabulary is not None and length is not None:
         recipe = replace(recipe, model=recipe.model.with_vocabularies(vocabulary, vocabulary))

@@ -22,7 +22,7 @@ def show(chosen: ChosenExperiment, *, variant: Variant = None) -> None:
     from attnjax.experiment.tuning import describe as shown
 
     ablation = chosen.load().ablation
-    for part in describe(chosen.overridden(ablation, variant)):
+    for part in describe(chosen.with_overrides(ablation, variant)):
         out().print(part)
     if variant is not None:
         return
