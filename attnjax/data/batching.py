@@ -8,6 +8,7 @@ hold a symbol; buckets by source or target length alone reach 71 %.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -68,6 +69,14 @@ class Bucket:
         return indices, Batch(source, target)
 
 
+@lru_cache(maxsize=64)
+def permutation(length: int, *entropy: int) -> np.ndarray:
+    """A permutation of 0, ..., length - 1, to be read; every step of an epoch reads the same."""
+    order = np.random.default_rng(entropy).permutation(length)
+    order.flags.writeable = False
+    return order
+
+
 @dataclass(frozen=True)
 class BatchPlan:
     """The batches of a training run, each a pure function of its step and the seed.
@@ -94,12 +103,12 @@ class BatchPlan:
     def batch(self, step: int, seed: int) -> Batch:
         """The batch of a step, counted from 0."""
         epoch, place = divmod(step, self.per_epoch)
-        number = np.random.default_rng(epoch).permutation(self.per_epoch)[place]
+        number = permutation(self.per_epoch, epoch)[place]
         ends = np.cumsum([bucket.batches for bucket in self.buckets])
         which = int(np.searchsorted(ends, number, side="right"))
         bucket = self.buckets[which]
         index = int(number - ends[which] + bucket.batches)
-        order = np.random.default_rng([seed, epoch, which]).permutation(len(bucket.indices))
+        order = permutation(len(bucket.indices), seed, epoch, which)
         return bucket.batch(index, order)[1]
 
 
