@@ -20,7 +20,9 @@ def test_a_folder_of_other_settings(capsys, damaged, tmp_path):
     said = sentence(capsys, *command, "--model.dropout", "0.2")
     assert "was run with model.dropout 0.1, not 0.2: choose another --runs" in said
     said = sentence(capsys, *command, "model.residual:pre-norm")
-    assert "was run with model.residual PostNorm(norm=LayerNorm(epsilon=1e-06)), not PreNorm(" in said
+    assert (
+        "was run with model.residual PostNorm(norm=LayerNorm(epsilon=1e-06)), not PreNorm(" in said
+    )
     # a variant that was run is in the same table as the one that is asked for
     other = [*command[:-1], "scaled", "--training.steps", "7"]
     assert "cosine/seed-0 was run with training.steps 6, not 7" in sentence(capsys, *other)
