@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from attnjax.config.vary import vary
 from attnjax.data.corpus import Corpus
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile
@@ -48,6 +49,8 @@ def run_points(
         Taken: another process trains one of the points.
         UserError: a mistake that the user can correct.
     """
+    # in no process: the lowest loss is chosen
+    experiment = vary(experiment, {"training.scoring": None})
     with writable(runs[0].folder), leased(run.folder for run in runs) as leases:
         for folder, wanted in unfinished.items():
             claim_folder(folder, wanted, loaded, corpus.vocabularies)

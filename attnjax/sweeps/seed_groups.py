@@ -33,10 +33,12 @@ def seed_groups(
     places = {folder: place for place, folder in enumerate(runs)}
     groups: dict[tuple[str, ...], Group] = {}
     new: dict[int, list[Path]] = {}
-    begun = {_together(folder) for folder in unfinished if has_progress(folder)}
+    named = {folder: _together(folder) for folder in unfinished}
+    saved = {folder for folder in unfinished if has_progress(folder)}
+    begun = {named[folder] for folder in saved}
     for folder, wanted in unfinished.items():
-        names = _together(folder)
-        if names in begun and (folder.name in names or has_progress(folder)):
+        names = named[folder]
+        if names in begun and (folder.name in names or folder in saved):
             groups.setdefault(names, {})[folder] = replace(wanted, together=names)
         else:
             new.setdefault(places[folder] // together, []).append(folder)

@@ -21,6 +21,7 @@ from attnjax.reporting.summary import Summary
 from attnjax.reporting.table import plain
 from attnjax.results import tuning
 from attnjax.sweeps import run_group, run_points
+from attnjax.sweeps.finish import validation_score
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.run_ablation import sweep
 from attnjax.sweeps.tune import Tuner
@@ -274,6 +275,25 @@ def test_tuning_needs_validation_examples(path, tmp_path):
     splits = {name: split for name, split in corpus.splits.items() if name != "valid"}
     with pytest.raises(UserError, match="by the validation loss, and the corpus has no validation"):
         tuner.check_corpus(replace(corpus, splits=splits))
+
+
+def test_points_are_scored_in_no_process(path, tmp_path, monkeypatch):
+    """All processes wait for the first one's score: where it has none, no other may want one."""
+    scores = []
+
+    def stop(experiment, corpus, *_):
+        scores.append(validation_score(experiment, corpus))
+        raise UserError("stop")
+
+    monkeypatch.setattr(run_points, "announced", stop)
+    assert run(path, tmp_path, "--variant", "scaled", "training.scoring:scoring") == 2
+    assert scores == [None]
+
+
+def test_a_score_that_decides_is_no_loss_to_tune_by(path, tmp_path, capsys):
+    words = ["training.scoring:scoring", "--training.scoring.decides", "score"]
+    assert run(path, tmp_path, *words) == 2
+    assert "tuning chooses by the validation loss" in capsys.readouterr().err
 
 
 def test_tuning_has_no_pretrained_run_of_its_own_seed(path, tmp_path):

@@ -24,8 +24,8 @@ class Saves:
     def __init__(
         self,
         training: Training,
-        before: Callable[[], None] = lambda: None,
-        after: Callable[[], None] = lambda: None,
+        before: Callable[[], None],
+        after: Callable[[], None],
     ) -> None:
         """Begin to count the time.
 
