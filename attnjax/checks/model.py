@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from attnjax.checks.finding import Finding, not_equal, not_finite, raised, tried
 from attnjax.data.special_tokens import START
-from attnjax.models.base import SequenceModel
+from attnjax.models.sequence_model import SequenceModel
 
 
 def check_model(model: SequenceModel, source: jax.Array, target: jax.Array) -> list[Finding]:

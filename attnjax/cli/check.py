@@ -19,7 +19,7 @@ from attnjax.config.walk import walk
 from attnjax.data.batching import in_order
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile
-from attnjax.models.base import SequenceModel
+from attnjax.models.sequence_model import SequenceModel
 from attnjax.nn.norm import Norm
 
 EXAMPLES = 4

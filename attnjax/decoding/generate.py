@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnjax.decoding.search import Hypotheses, Search, pick
-from attnjax.models.base import SequenceModel
+from attnjax.models.sequence_model import SequenceModel
 
 EXTRA = 50
 """The default of `extra`: words of a hypothesis beyond the length of its source.
@@ -64,7 +64,7 @@ def generate(
     source do not depend on what other sources are in the batch.
 
     Args:
-        model: see `attnjax.models.base`.
+        model: see `attnjax.models.sequence_model`.
         params: the model's parameters.
         source: int [B, S], each row ended by END, PAD after it; or floats [B, S, ...]. Rows whose
             memory is all padding are filler.

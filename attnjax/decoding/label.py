@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.decoding.search import Hypotheses, Search
 from attnjax.errors import UserError
-from attnjax.models.base import SequenceModel
+from attnjax.models.sequence_model import SequenceModel
 
 
 class _LabelState(NamedTuple):

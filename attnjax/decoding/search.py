@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnjax.errors import UserError
-from attnjax.models.base import SequenceModel
+from attnjax.models.sequence_model import SequenceModel
 
 
 class Hypotheses(NamedTuple):

@@ -36,7 +36,7 @@ def answers(
     """The best hypothesis for each source, in the order of the sources.
 
     Args:
-        model: see `attnjax.models.base.SequenceModel`.
+        model: see `attnjax.models.sequence_model.SequenceModel`.
         params: the model's parameters.
         sources: the ids of each source, ended by END; or arrays of floats.
         search: the search.

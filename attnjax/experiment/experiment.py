@@ -20,7 +20,8 @@ from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.measures.base import Measure
 from attnjax.evaluation.metric import ExactMatch, Metric
 from attnjax.evaluation.unknown_words import Replacement, before_replacement, replace_unknown
-from attnjax.models.base import Model, SequenceModel
+from attnjax.models.base import Model
+from attnjax.models.sequence_model import SequenceModel
 from attnjax.training.objectives.base import CrossEntropy, Objective
 from attnjax.training.optimizers import Adam, Optimizer
 from attnjax.training.settings import Recipe, Training

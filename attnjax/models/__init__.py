@@ -4,13 +4,7 @@ A model is a frozen Linen module, unbound in an experiment. `Model` says what ev
 `SymbolModel` what training asks for, `SequenceModel` what a search asks for.
 """
 
-from attnjax.models.base import (
-    LabelModel as LabelModel,
-    Model as Model,
-    SequenceModel as SequenceModel,
-    SymbolModel as SymbolModel,
-    logits as logits,
-)
+from attnjax.models.base import Model as Model, SymbolModel as SymbolModel, logits as logits
 from attnjax.models.bert import (
     BertEncoder as BertEncoder,
     BertModel as BertModel,
@@ -56,6 +50,7 @@ from attnjax.models.sequence_layers import (
     Recurrence as Recurrence,
     SequenceLayer as SequenceLayer,
 )
+from attnjax.models.sequence_model import LabelModel as LabelModel, SequenceModel as SequenceModel
 from attnjax.models.sown_attention import LayerAttention as LayerAttention
 from attnjax.models.text_encoder import EncodedText as EncodedText, TextEncoder as TextEncoder
 from attnjax.models.transformer import Transformer as Transformer

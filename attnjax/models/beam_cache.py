@@ -23,7 +23,7 @@ import jax.numpy as jnp
 from attnjax.attention.attention import AttentionBase
 from attnjax.attention.mask import Causal, DenseMask
 from attnjax.attention.position import Positions
-from attnjax.models.base import repeat_beams
+from attnjax.models.sequence_model import repeat_beams
 from attnjax.nn.lift import scan_time
 
 

@@ -15,8 +15,9 @@ from attnjax.attention.position import Learned, Position
 from attnjax.config.constraints import DropoutRate, PositiveInt, SetByOwner
 from attnjax.data.special_tokens import END, PAD, START
 from attnjax.data.vocabularies import Side
-from attnjax.models.base import LabelModel, SymbolModel
+from attnjax.models.base import SymbolModel
 from attnjax.models.feed_forward import FeedForward
+from attnjax.models.sequence_model import LabelModel
 from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs
 from attnjax.models.transformer_layers import EncoderLayer, PostNorm, Residual
 from attnjax.nn.dropout import Dropout

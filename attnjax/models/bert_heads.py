@@ -12,9 +12,10 @@ from attnjax.config.constraints import DropoutRate
 from attnjax.data.corpus import Encoded
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
-from attnjax.models.base import LabelModel, SequenceModel, logits
+from attnjax.models.base import logits
 from attnjax.models.bert import EPSILON, BertModel, LabelHead, with_bias
 from attnjax.models.masked_words import MaskedWordModel, Predictions
+from attnjax.models.sequence_model import LabelModel, SequenceModel
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.linear import Dense
 from attnjax.nn.norm import LayerNorm

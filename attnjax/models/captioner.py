@@ -13,8 +13,9 @@ from attnjax.attention.mask import Padding
 from attnjax.attention.position import Positions
 from attnjax.attention.score import Additive
 from attnjax.config.constraints import DropoutRate, PositiveInt
-from attnjax.models.base import SequenceModel, logits, repeat_beams
+from attnjax.models.base import logits
 from attnjax.models.rnn_cells import LSTM, Cell
+from attnjax.models.sequence_model import SequenceModel, repeat_beams
 from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs, queries_of
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.lift import clone_template, scan_time, vmap_beams

@@ -13,8 +13,8 @@ from attnjax.attention.mask import Padding
 from attnjax.attention.score import Dot
 from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.data.special_tokens import PAD
-from attnjax.models.base import LabelModel
 from attnjax.models.rnn_encoder import Encoder
+from attnjax.models.sequence_model import LabelModel
 from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs
 from attnjax.models.text_encoder import TextEncoder
 from attnjax.nn.dropout import Dropout

@@ -11,7 +11,7 @@ from flax import linen as nn
 from attnjax.attention.mask import Padding
 from attnjax.data.corpus import Encoded
 from attnjax.data.vocabularies import Side
-from attnjax.models.base import SequenceModel
+from attnjax.models.sequence_model import SequenceModel
 from attnjax.nn.length_limit import MaxLength
 from attnjax.nn.lift import clone_template
 

@@ -15,7 +15,7 @@ from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.data.corpus import Encoded
 from attnjax.data.special_tokens import END, PAD
 from attnjax.errors import UserError
-from attnjax.models.base import SequenceModel, logits
+from attnjax.models.base import logits
 from attnjax.models.beam_cache import (
     BeamState,
     after_prompt,
@@ -26,6 +26,7 @@ from attnjax.models.beam_cache import (
     layer_memories,
 )
 from attnjax.models.feed_forward import FeedForward
+from attnjax.models.sequence_model import SequenceModel
 from attnjax.models.sown_attention import LayerAttention, layer_attentions
 from attnjax.models.transformer_layers import DecoderLayer, PreNorm, Residual
 from attnjax.nn.dropout import Dropout

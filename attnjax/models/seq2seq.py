@@ -10,9 +10,10 @@ from flax import linen as nn
 from attnjax.attention.mask import Padding
 from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.data.special_tokens import PAD
-from attnjax.models.base import SequenceModel, logits, repeat_beams
+from attnjax.models.base import logits
 from attnjax.models.rnn_decoders import LuongDecoder, RNNDecoder
 from attnjax.models.rnn_encoder import Encoder, EncoderOutput
+from attnjax.models.sequence_model import SequenceModel, repeat_beams
 from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs, queries_of
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.embedding import lookup

@@ -14,7 +14,7 @@ from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.data.special_tokens import PAD
 from attnjax.data.vocabularies import Side
 from attnjax.errors import UserError
-from attnjax.models.base import SequenceModel, logits
+from attnjax.models.base import logits
 from attnjax.models.beam_cache import (
     BeamState,
     append_self,
@@ -23,6 +23,7 @@ from attnjax.models.beam_cache import (
     grow_cache,
     layer_memories,
 )
+from attnjax.models.sequence_model import SequenceModel
 from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs, queries_of
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, PostNorm, Residual
 from attnjax.nn.dropout import Dropout

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from attnjax.config.walk import differences
 from attnjax.errors import UserError
-from attnjax.models.base import SequenceModel
 from attnjax.models.ensemble import Ensemble
+from attnjax.models.sequence_model import SequenceModel
 from attnjax.trained.trained_run import Trained
 
 

@@ -24,7 +24,7 @@ from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs
 from attnjax.evaluation.metric import Metric
 from attnjax.evaluation.sentence_stats import sentences
-from attnjax.models.base import SequenceModel
+from attnjax.models.sequence_model import SequenceModel
 from attnjax.trained.trained_run import Trained
 
 MAX_SYMBOLS = 1_000

@@ -19,7 +19,7 @@ def predicted_inputs(model: Any, params: Any, source: jax.Array, length: int) ->
     or START. END does not stop the prediction: the number of words is that of the target.
 
     Args:
-        model: see `attnjax.models.base.SequenceModel`.
+        model: see `attnjax.models.sequence_model.SequenceModel`.
         params: the model's parameters.
         source: [B, S, ...].
         length: T, at least 1.

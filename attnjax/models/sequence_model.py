@@ -1,0 +1,148 @@
+"""The interfaces of a model to search.
+
+SequenceModel   predicts symbols one at a time: `encode`, `start`, `step`, which search needs
+LabelModel      gives a text one label: `label_features`, from which the others follow
+"""
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+from attnjax.attention.mask import Padding
+from attnjax.data.special_tokens import PAD
+from attnjax.errors import UserError
+from attnjax.models.base import SymbolModel, logits
+
+
+class SequenceModel(SymbolModel, kw_only=True):
+    """A model that a search can ask for one word after another.
+
+    `encode`, `start` and `step` are for K hypotheses ("beams") of each sentence. A step reads and
+    returns arrays of three kinds:
+
+        constants   one per sentence; no step changes them. Leaves [B, ...].
+        cache       one per sentence, shared by its hypotheses; a step appends the K new words.
+                    Leaves [B, ...].
+        state       one per hypothesis; the search keeps the states of the hypotheses that go on.
+                    Leaves [B, K, ...].
+
+    Arrays that grow with the number of words are never copied from hypothesis to hypothesis: they
+    stay in the cache, and the state says which cached words belong to the hypothesis.
+    """
+
+    predicts_label: ClassVar[bool] = False
+    """Whether the target is a single label without END instead of a sentence."""
+
+    @nn.nowrap
+    def max_words(self, places: Any) -> Any:
+        """The most words of an answer, END counted; None: no limit.
+
+        Args:
+            places: how many places of the source the memory has, an int or int [B]; the more they
+                are, the less words an answer may have.
+
+        Returns:
+            An int, or int [B].
+        """
+        del places
+        limit = self.max_length("target")
+        return None if limit is None else limit.words
+
+    @abstractmethod
+    def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[Any, Padding]:
+        """The memory of a source [B, S, ...] and the mask of its positions."""
+
+    @abstractmethod
+    def start(self, memory: Any, mask: Padding, *, length: int, beams: int) -> tuple[Any, Any, Any]:
+        """The constants, the cache and the state before the first word.
+
+        Args:
+            memory: the memory that `encode` returned.
+            mask: the mask that `encode` returned.
+            length: the number of words that the cache has room for.
+            beams: K.
+
+        Raises:
+            UserError: `length` is more than the model's maximum sentence length.
+        """
+
+    @abstractmethod
+    def step(
+        self, constants: Any, cache: Any, state: Any, word: jax.Array, step: jax.Array
+    ) -> tuple[jax.Array, Any, Any]:
+        """The logits [B, K, V] of the next word, and the new cache and state.
+
+        Args:
+            constants: one per sentence.
+            cache: one per sentence.
+            state: one per hypothesis.
+            word: the last word of each hypothesis, [B, K].
+            step: the number of words before that word, a scalar; the same for all hypotheses.
+        """
+
+    def grow_cache(self, cache: Any, state: Any, *, length: int) -> tuple[Any, Any]:
+        """The cache and the state, enlarged for `length` words.
+
+        By default both are returned unchanged, as suits a model without a cache.
+
+        Raises:
+            UserError: `length` is more than the model's maximum sentence length.
+        """
+        del length
+        return cache, state
+
+
+class LabelModel(SequenceModel, kw_only=True):
+    """A model that gives a text one label; a target is one symbol, without END.
+
+    The search `Label` asks for that one symbol: its logits are computed once, by `encode`.
+    """
+
+    predicts_label = True
+    limited = ("source",)
+
+    @abstractmethod
+    def label_features(
+        self, source: jax.Array, *, deterministic: bool
+    ) -> tuple[jax.Array, jax.Array]:
+        """The hidden vector [B, 1, D] of a text [B, S] and the labels' embedding [V, D]."""
+
+    def features(
+        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
+    ) -> tuple[jax.Array, jax.Array]:
+        """As `label_features`; the decoder's input is START alone, and its value is not used.
+
+        Raises:
+            UserError: the target is not one symbol.
+        """
+        if decoder_input.shape[1] != 1:
+            raise UserError(
+                f"a {type(self).__name__} gives one label to a text, so that a target must have "
+                f"one symbol; got {decoder_input.shape[1]}"
+            )
+        return self.label_features(source, deterministic=deterministic)
+
+    def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[jax.Array, Padding]:
+        """The label's logits [B, 1, V], and the mask of the words."""
+        features = self.label_features(source, deterministic=deterministic)
+        return logits(*features), Padding(source != PAD)
+
+    def start(self, memory: jax.Array, mask: Padding, *, length: int, beams: int) -> Any:
+        """The label's logits; no cache and no state, for there is one step."""
+        del mask, length, beams
+        return memory, (), ()
+
+    def step(
+        self, constants: jax.Array, cache: Any, state: Any, word: jax.Array, step: jax.Array
+    ) -> tuple[jax.Array, Any, Any]:
+        """The label's logits, [B, K, V], whatever the word [B, K]."""
+        del step
+        return jnp.broadcast_to(constants, (*word.shape, constants.shape[-1])), cache, state
+
+
+def repeat_beams(state: Any, beams: int) -> Any:
+    """Repeat a state with leaves [B, ...] for each of K hypotheses: leaves [B, K, ...]."""
+    return jax.tree.map(lambda leaf: jnp.repeat(leaf[:, None], beams, axis=1), state)
