@@ -1,6 +1,7 @@
 """A run and an export of an earlier version, earlier_run.tar.gz, are read, resumed and reported."""
 
 import tarfile
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -13,6 +14,8 @@ from attnjax.trained.evaluate import evaluate
 from attnjax.trained.export import import_export
 from attnjax.trained.trained_run import open_trained
 from attnjax.training.log.metrics_log import read
+from attnjax.training.step import evaluation_step, on_one_device
+from attnjax.training.train_setup import TrainSetup
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 
@@ -28,6 +31,19 @@ def rerun(runs: Path, steps: int) -> int:
     given = ["run", TINY, "--variant", "scaled", "--seeds", "1", "--runs", str(runs)]
     size = ["--training.batching.batch_size_multiple", "1", "--training.steps", str(steps)]
     return main([*given, *size])
+
+
+def test_an_earlier_run_computes_what_it_did(earlier):
+    """The validation loss that its log holds."""
+    run = earlier / "tiny/scaled/seed-0"
+    trained = open_trained(run)
+    recipe = trained.experiment.recipe
+    setup = TrainSetup.of(recipe, trained.experiment.task.load())
+    step = partial(evaluation_step, recipe=recipe, over_devices=on_one_device)
+    losses = [step(trained.params, batch)["loss"] for batch in setup.valid]
+    total, count = np.sum(losses, axis=0)
+    *_, row = (row for row in read(run) if row["split"] == "valid")
+    assert total / count == pytest.approx(row["loss"], rel=1e-6)
 
 
 def test_an_earlier_run_is_read(earlier, capsys):
