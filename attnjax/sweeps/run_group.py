@@ -63,6 +63,7 @@ def run_group(
         say(f"{variant}: {begun}")
     stacked = _stacked(group)
     lengthen = partial(supersede, group, plan.loaded, data.vocabularies)
+    made_by = code(plan.loaded.path)  # the sources may be edited during the training
     with announced(experiment, data, plan.loaded, seeds, stacked=stacked):
         outcomes = train(
             seeds,
@@ -84,7 +85,7 @@ def run_group(
                 folder, experiment, data, outcome, initial, variant=variant, seed=wanted.seed
             )
         leases.check()
-        write_result(folder, replace(result, code=code(plan.loaded.path)))
+        write_result(folder, replace(result, code=made_by))
         failures.forget(folder)
         say(f"{variant}, seed {wanted.seed}: {_shown(result)}")
 
