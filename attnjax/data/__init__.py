@@ -34,12 +34,12 @@ from attnjax.data.corpora import (
 )
 from attnjax.data.corpus import (
     Corpus as Corpus,
-    Encoded as Encoded,
     Example as Example,
     Task as Task,
     build as build,
     ids as ids,
 )
+from attnjax.data.examples import Encoded as Encoded, Examples as Examples, Rows as Rows
 from attnjax.data.files import (
     find_file as find_file,
     find_folder as find_folder,

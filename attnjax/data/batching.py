@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attnjax.config.constraints import PositiveInt
-from attnjax.data.corpus import Encoded
-from attnjax.data.special_tokens import PAD
+from attnjax.data.examples import Encoded, Examples
 from attnjax.errors import UserError
 
 CUTS = 256
@@ -41,18 +40,16 @@ class Bucket:
     """Examples of similar length, which make batches of one shape.
 
     Attributes:
-        indices: [n], the positions of these examples among all examples.
-        source: [n, S, ...], padded.
-        target: [n, T, ...], padded.
+        examples: all examples, of this bucket and of others.
+        indices: [n], the positions of this bucket's among them.
         batches: the number of batches, among which the examples are divided evenly.
-        rows: B of each batch.
+        shape: (B, S, T) of each batch.
     """
 
+    examples: Examples
     indices: np.ndarray
-    source: np.ndarray
-    target: np.ndarray
     batches: int
-    rows: int
+    shape: tuple[int, int, int]
 
     def batch(self, index: int, order: np.ndarray) -> tuple[np.ndarray, Batch]:
         """One batch and its examples' indices, -1 for filler rows.
@@ -63,10 +60,14 @@ class Bucket:
         """
         count = len(order)
         chosen = order[index * count // self.batches : (index + 1) * count // self.batches]
-        indices = np.full(self.rows, -1)
+        rows, source, target = self.shape
+        indices = np.full(rows, -1)
         indices[: len(chosen)] = self.indices[chosen]
-        source, target = (_rows(side[chosen], self.rows) for side in (self.source, self.target))
-        return indices, Batch(source, target)
+        chosen = indices[: len(chosen)]
+        return indices, Batch(
+            self.examples.source.padded(chosen, (rows, source)),
+            self.examples.target.padded(chosen, (rows, target)),
+        )
 
 
 @lru_cache(maxsize=64)
@@ -98,7 +99,7 @@ class BatchPlan:
     @property
     def shapes(self) -> list[tuple[int, int, int]]:
         """(B, S, T) of each bucket's batches."""
-        return [(b.rows, b.source.shape[1], b.target.shape[1]) for b in self.buckets]
+        return [bucket.shape for bucket in self.buckets]
 
     def batch(self, step: int, seed: int) -> Batch:
         """The batch of a step, counted from 0."""
@@ -146,7 +147,7 @@ class Batching:
             )
         if not examples:
             raise UserError("batches need at least one example; there are none")
-        lengths = np.array([(len(example.source), len(example.target)) for example in examples])
+        lengths = Examples.of(examples).lengths
         worst = int(lengths.max(1).argmax())
         source, target = lengths[worst]
         places = self.batch_size_multiple * max(source, target)
@@ -165,6 +166,7 @@ class Batching:
         Raises:
             UserError: as `check`.
         """
+        examples = Examples.of(examples)
         lengths = self.check(examples)
         # ties by both lengths: neighbors that are alike in both waste least in the last batch
         order = np.lexsort((lengths[:, 1], lengths[:, 0], lengths.max(1)))
@@ -176,7 +178,7 @@ class Batching:
 
         Training refuses an example that is too long; evaluation leaves none out.
         """
-        longest = max(max(len(example.source), len(example.target)) for example in examples)
+        longest = int(Examples.of(examples).lengths.max())
         return Batching(
             max_tokens=max(self.max_tokens, self.batch_size_multiple * longest),
             shapes=min(self.shapes, shapes),
@@ -197,7 +199,7 @@ class Batching:
 
     def _buckets(
         self,
-        examples: Sequence[Encoded],
+        examples: Examples,
         lengths: np.ndarray,
         order: np.ndarray,
         cuts: list[int],
@@ -223,32 +225,9 @@ class Batching:
                 * self.batch_size_multiple
             )
             indices = order[begin:stop]
-            source, target = (
-                _padded([examples[index][side] for index in indices], lengths[indices, side].max())
-                for side in (0, 1)
-            )
-            yield Bucket(indices, source, target, batches, rows)
+            source, target = lengths[indices].max(0).tolist()
+            yield Bucket(examples, indices, batches, (rows, source, target))
             stop = begin
-
-
-def _padded(rows: Sequence[Sequence[int] | np.ndarray], length: int) -> np.ndarray:
-    """Stack rows of different length: ids are padded with PAD, floats with NaN."""
-    first = rows[0]
-    if isinstance(first, np.ndarray):
-        result = np.full((len(rows), length, *first.shape[1:]), np.nan, np.float32)
-    else:
-        result = np.full((len(rows), length), PAD, np.int32)
-    for place, row in zip(result, rows, strict=True):
-        place[: len(row)] = row
-    return result
-
-
-def _rows(chosen: np.ndarray, count: int) -> np.ndarray:
-    """Append rows of PAD (or NaN) up to this number of rows."""
-    filler = PAD if chosen.dtype == np.int32 else np.nan
-    result = np.full((count, *chosen.shape[1:]), filler, chosen.dtype)
-    result[: len(chosen)] = chosen
-    return result
 
 
 def _ceiling(value: int, divisor: int) -> int:

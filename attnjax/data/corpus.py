@@ -9,6 +9,7 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from annotated_types import Gt, Le
 
+from attnjax.data.examples import Encoded, Examples, Origins
 from attnjax.data.special_tokens import END
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import Vocabulary
@@ -29,22 +30,7 @@ class Example(NamedTuple):
 
     source: str
     target: str
-    alignment: tuple[frozenset[int], ...] | None = None
-
-
-class Encoded(NamedTuple):
-    """An encoded example, the input of a model: ids of text, or arrays of numbers.
-
-    Attributes:
-        source: ids that end with END, or an array of floats (an image, points).
-        target: ids that end with END, an array of floats, or a label: one id without END.
-            Of a window of raw text neither side ends with END, see `RawText`.
-        alignment: as `Example.alignment`, with an empty set for the target's END.
-    """
-
-    source: list[int] | np.ndarray
-    target: list[int] | np.ndarray
-    alignment: tuple[frozenset[int], ...] | None = None
+    alignment: Origins | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +48,7 @@ class Corpus:
     """
 
     vocabularies: Vocabularies
-    splits: Mapping[str, list[Encoded]]
+    splits: Mapping[str, Examples]
     sources: Mapping[str, list[str]] = field(default_factory=dict)
     references: Mapping[str, list[str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -111,7 +97,7 @@ def build(
 
     return Corpus(
         vocabularies=vocabularies,
-        splits={name: [*map(encoded, examples)] for name, examples in splits.items()},
+        splits={name: Examples.of(map(encoded, examples)) for name, examples in splits.items()},
         sources={
             name: [example.source for example in examples] for name, examples in splits.items()
         },

@@ -7,7 +7,7 @@ import numpy as np
 
 from attnjax.config.constraints import PositiveInt
 from attnjax.data.batching import Batch, Batching, BatchPlan
-from attnjax.data.corpus import Encoded
+from attnjax.data.examples import Encoded, Examples
 from attnjax.errors import UserError
 
 
@@ -52,8 +52,9 @@ class DatasetPerSeed(Batching):
             UserError: as `Batching.check`. The plan's `batch` raises it where there is no example
                 for a seed.
         """
+        examples = Examples.of(examples)
         buckets = [
-            replace(bucket, indices=np.array([number]))
+            replace(bucket, examples=examples, indices=np.array([number]))
             for number, example in enumerate(examples)
             for bucket in Batching.plan(self, [example]).buckets
         ]

@@ -6,7 +6,8 @@ from typing import Literal
 import numpy as np
 
 from attnjax.config.constraints import NonNegativeInt
-from attnjax.data.corpus import Corpus, Encoded, Task
+from attnjax.data.corpus import Corpus, Task
+from attnjax.data.examples import Encoded, Examples
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import Vocabulary
 from attnjax.errors import UserError
@@ -45,10 +46,7 @@ class Shuffled(Task):
                     f"the {split} split"
                 )
         splits = {
-            split: [
-                self._shuffled(text, example)
-                for text, example in zip(corpus.sources[split], examples, strict=True)
-            ]
+            split: Examples.of(map(self._shuffled, corpus.sources[split], examples))
             for split, examples in corpus.splits.items()
         }
         return replace(corpus, splits=splits)

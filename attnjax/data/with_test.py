@@ -3,7 +3,10 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from attnjax.data.corpus import Corpus, Encoded, Task
+import numpy as np
+
+from attnjax.data.corpus import Corpus, Task
+from attnjax.data.examples import Encoded
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import Vocabulary
 from attnjax.errors import UserError
@@ -44,14 +47,14 @@ class WithTest(Task):
         seen = {
             _source(example) for split in ("train", "valid") for example in learned.splits[split]
         }
-        tested = other.splits.get("test", [])
+        tested = other.splits.get("test", ())
         places = [place for place, example in enumerate(tested) if _source(example) not in seen]
-        if not places:
+        if not tested or not places:
             raise UserError("task.test has no test example that is not one of task.task")
-        splits, sources, references = (
+        splits = {**learned.splits, "test": other.splits["test"].select(np.array(places))}
+        sources, references = (
             {**mine, "test": [theirs["test"][place] for place in places]} if theirs else mine
             for mine, theirs in (
-                (learned.splits, other.splits),
                 (learned.sources, other.sources),
                 (learned.references, other.references),
             )

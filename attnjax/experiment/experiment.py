@@ -95,8 +95,8 @@ class Experiment:
         ]
         for split, examples in corpus.splits.items():
             for side in text:
-                symbols = [getattr(example, side) for example in examples]
-                self.model.check_lengths(symbols, f"of the {split} split", side)
+                lengths = getattr(examples, side).lengths
+                self.model.check_lengths(lengths, f"of the {split} split", side)
             self.model.check_examples(examples, f"of the {split} split")
         model = self.model.with_vocabularies(*corpus.vocabularies.sizes)
         model.check_vocabularies(corpus.vocabularies)

@@ -12,10 +12,11 @@ from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import linen as nn
 
 from attnjax.config.constraints import PositiveInt
-from attnjax.data.corpus import Encoded
+from attnjax.data.examples import Examples
 from attnjax.data.vocabularies import SIDES, Side, Vocabularies
 from attnjax.errors import UserError
 from attnjax.models.sown_attention import LayerAttention
@@ -131,11 +132,11 @@ class Model(nn.Module, ABC, kw_only=True):
         return smallest_limit({"model": self}) if side in self.limited else None
 
     @nn.nowrap
-    def check_lengths(self, sentences: Sequence[Any], where: str, side: Side) -> None:
+    def check_lengths(self, lengths: Sequence[int] | np.ndarray, where: str, side: Side) -> None:
         """Refuse a sentence that is longer than the model allows.
 
         Args:
-            sentences: the symbols of each, END counted.
+            lengths: the number of symbols of each sentence, END counted.
             where: the sentences' origin in words, "of the test split".
             side: whether they are sources or targets.
 
@@ -143,15 +144,16 @@ class Model(nn.Module, ABC, kw_only=True):
             UserError: a sentence is too long; the message has the number of the first one.
         """
         limit = self.max_length(side)
-        for number, symbols in enumerate(sentences, start=1):
-            if limit is not None and len(symbols) > limit.words:
-                raise UserError(
-                    f"the {side} of sentence {number} {where} has {len(symbols)} symbols (END "
-                    f"counted); the model takes at most {limit.words} ({limit.path})"
-                )
+        if limit is None:
+            return
+        for index in np.flatnonzero(np.asarray(lengths) > limit.words)[:1]:
+            raise UserError(
+                f"the {side} of sentence {index + 1} {where} has {lengths[index]} symbols (END "
+                f"counted); the model takes at most {limit.words} ({limit.path})"
+            )
 
     @nn.nowrap
-    def check_examples(self, examples: Sequence[Encoded], where: str) -> None:
+    def check_examples(self, examples: Examples, where: str) -> None:
         """Refuse examples whose target does not fit their source; by default none.
 
         Args:

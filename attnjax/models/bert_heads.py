@@ -1,15 +1,15 @@
 """The heads of BERT: masked words and next sentence, a label per text, a label per word."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import linen as nn
 
 from attnjax.attention.mask import Padding
 from attnjax.config.constraints import DropoutRate
-from attnjax.data.corpus import Encoded
+from attnjax.data.examples import Examples
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
 from attnjax.models.base import logits
@@ -127,13 +127,14 @@ class BertTagger(BertModel, SequenceModel):
     dropout: DropoutRate = 0.1
 
     @nn.nowrap
-    def check_examples(self, examples: Sequence[Encoded], where: str) -> None:
-        for number, (source, target, _) in enumerate(examples, start=1):
-            if len(source) != len(target):
-                raise UserError(
-                    f"a BertTagger wants a tag for each symbol of the source; sentence {number} "
-                    f"{where} has {len(source)} symbols and {len(target)} tags (END counted)"
-                )
+    def check_examples(self, examples: Examples, where: str) -> None:
+        lengths = examples.lengths
+        for index in np.flatnonzero(lengths[:, 0] != lengths[:, 1])[:1]:
+            source, target = lengths[index]
+            raise UserError(
+                f"a BertTagger wants a tag for each symbol of the source; sentence {index + 1} "
+                f"{where} has {source} symbols and {target} tags (END counted)"
+            )
 
     def setup(self) -> None:
         self.encoder = self.own_encoder()

@@ -1,7 +1,6 @@
 """An ensemble: several models whose probabilities are averaged."""
 
 import functools
-from collections.abc import Sequence
 from typing import Any, Self
 
 import jax
@@ -9,7 +8,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.mask import Padding
-from attnjax.data.corpus import Encoded
+from attnjax.data.examples import Examples
 from attnjax.data.vocabularies import Side
 from attnjax.models.sequence_model import SequenceModel
 from attnjax.nn.length_limit import MaxLength
@@ -55,7 +54,7 @@ class Ensemble(SequenceModel):
         return self.members[0].predicts_label
 
     @nn.nowrap
-    def check_examples(self, examples: Sequence[Encoded], where: str) -> None:
+    def check_examples(self, examples: Examples, where: str) -> None:
         for member in self.members:
             member.check_examples(examples, where)
 

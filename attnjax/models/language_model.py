@@ -1,18 +1,19 @@
 """A decoder-only Transformer, which continues a text: GPT's arrangement."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import field
 from typing import Any, ClassVar, Literal, Self
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import linen as nn
 
 from attnjax.attention.mask import Padding
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Learned, Position
 from attnjax.config.constraints import DropoutRate, PositiveInt
-from attnjax.data.corpus import Encoded
+from attnjax.data.examples import Examples
 from attnjax.data.special_tokens import END, PAD
 from attnjax.errors import UserError
 from attnjax.models.base import logits
@@ -96,19 +97,20 @@ class LanguageModel(SequenceModel):
         return super().with_vocabularies(source, target)
 
     @nn.nowrap
-    def check_examples(self, examples: Sequence[Encoded], where: str) -> None:
+    def check_examples(self, examples: Examples, where: str) -> None:
         """Refuse a source that is too long together with its target."""
         limit = self.max_length("source")
         if limit is None:
             return
-        for number, example in enumerate(examples, start=1):
-            read = len(example.source) + len(example.target) - 1
-            if read > limit.words:
-                raise UserError(
-                    f"sentence {number} {where} has {len(example.source)} source and "
-                    f"{len(example.target)} target symbols, of which {read} are read; the model "
-                    f"reads at most {limit.words} ({limit.path})"
-                )
+        lengths = examples.lengths
+        read = lengths.sum(1) - 1
+        for index in np.flatnonzero(read > limit.words)[:1]:
+            source, target = lengths[index]
+            raise UserError(
+                f"sentence {index + 1} {where} has {source} source and {target} target symbols, of "
+                f"which {read[index]} are read; the model reads at most {limit.words} "
+                f"({limit.path})"
+            )
 
     @nn.nowrap
     def max_words(self, places: Any) -> Any:

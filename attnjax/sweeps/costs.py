@@ -38,7 +38,7 @@ def costs(experiment: Experiment, corpus: Corpus) -> Costs:
     state = jax.eval_shape(initial, jax.random.key(0), batch)
     parameters = number_trained(state.params)
     step = partial(train_step, recipe=experiment.recipe, over_devices=on_one_device)
-    symbols = sum(len(example.target) for example in corpus.splits["train"])
+    symbols = int(corpus.splits["train"].target.lengths.sum())
     shape = batch.target.shape[0], batch.source.shape[1], batch.target.shape[1]
     return Costs(
         parameters=parameters,

@@ -71,7 +71,8 @@ def evaluate(trained: Trained, *, split: str = "test", beam: int | None = None) 
         return _measured(trained, split, corpus)
     sources = [example.source for example in corpus.splits[split]]
     if trained.vocabularies.source is not None:
-        trained.experiment.model.check_lengths(sources, f"of the {split} split", "source")
+        lengths = corpus.splits[split].source.lengths
+        trained.experiment.model.check_lengths(lengths, f"of the {split} split", "source")
     written = corpus.sources.get(split, [])
     return _scored(trained, split, written, sources, corpus.references[split], beam)
 

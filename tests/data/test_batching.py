@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from attnjax.config.constraints import check_fields
 from attnjax.data.batching import Batch, Batching, cheapest_cuts, in_order
 from attnjax.data.corpora.parallel_text import ParallelText
-from attnjax.data.corpus import Encoded
+from attnjax.data.examples import Encoded
 from attnjax.data.special_tokens import END, PAD
 from attnjax.errors import UserError
 

@@ -12,7 +12,7 @@ from attnjax.attention.score import Location
 from attnjax.cli.commands.show import describe
 from attnjax.cli.main import main
 from attnjax.data.corpora.parallel_text import ParallelText, TabSeparated
-from attnjax.data.corpus import Encoded
+from attnjax.data.examples import Encoded, Examples
 from attnjax.data.generated.sequences import Copy
 from attnjax.data.special_tokens import END
 from attnjax.data.vocabulary import SplitWords
@@ -128,7 +128,7 @@ def test_answers_are_no_longer_than_the_positions_are_many():
 
 
 def test_columns_are_for_the_keys_side():
-    corpus = replace(BASE.task.load(), splits={"train": [Encoded([4] * 3, [4] * 6)]})
+    corpus = replace(BASE.task.load(), splits={"train": Examples.of([Encoded([4] * 3, [4] * 6)])})
     attends = LuongDecoder(attention=Attention(score=Location(max_length=3)))
     recurrent = replace(BASE, model=Seq2Seq(decoder=attends))
     recurrent.resolve(corpus)

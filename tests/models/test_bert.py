@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnjax.data.examples import Encoded, Examples
 from attnjax.data.special_tokens import END, PAD
 from attnjax.decoding.generate import generate
 from attnjax.decoding.greedy import Greedy
@@ -129,11 +130,10 @@ def test_the_search_reads_the_tags_one_by_one():
 
 def test_a_tag_is_wanted_for_each_symbol():
     model = BertTagger(bert=MODEL.bert)
-    model.check_examples([([5, 6, END], [4, 5, END], None)], "of the train split")
+    good, bad = Encoded([5, 6, END], [4, 5, END]), Encoded([5, 6, END], [4, END])
+    model.check_examples(Examples.of([good]), "of the train split")
     with pytest.raises(UserError, match="sentence 2 of the train split has 3 symbols and 2 tags"):
-        model.check_examples(
-            [([5, END], [4, END], None), ([5, 6, END], [4, END], None)], "of the train split"
-        )
+        model.check_examples(Examples.of([good, bad]), "of the train split")
 
 
 def test_what_is_no_text_with_labels_is_refused():
@@ -147,7 +147,7 @@ def test_what_is_no_text_with_labels_is_refused():
     limit = MODEL.max_length("source")
     assert limit == (8, "model.bert.position.max_length")
     with pytest.raises(UserError, match="at most 8"):
-        MODEL.check_lengths([[4] * 8 + [END]], "of the test split", "source")
+        MODEL.check_lengths([9], "of the test split", "source")
 
 
 def test_without_labels_there_is_no_head_for_them():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnjax.config.vary import vary
-from attnjax.data.corpus import Encoded
+from attnjax.data.examples import Encoded, Examples
 from attnjax.decoding.greedy import Greedy
 from attnjax.decoding.label import Label
 from attnjax.errors import UserError
@@ -51,4 +51,6 @@ def test_classifiers_find_a_label():
 def test_an_example_must_fit_every_member():
     bert = BertTagger()
     with pytest.raises(UserError, match="a tag for each symbol"):
-        Ensemble(members=(bert, bert)).check_examples([Encoded([4, 2], [5], None)], "of a split")
+        Ensemble(members=(bert, bert)).check_examples(
+            Examples.of([Encoded([4, 2], [5], None)]), "of a split"
+        )

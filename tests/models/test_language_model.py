@@ -16,7 +16,7 @@ from attnjax.attention.position import Learned, NoPosition, Position, Sinusoidal
 from attnjax.attention.position_score import Relative, Rotary
 from attnjax.attention.score import Location, ScaledDot, Score
 from attnjax.config.serialize import from_json, to_json
-from attnjax.data.corpus import Encoded
+from attnjax.data.examples import Encoded, Examples
 from attnjax.data.generated.sequences import Copy
 from attnjax.data.special_tokens import END, PAD, START
 from attnjax.data.vocabularies import Vocabularies
@@ -191,7 +191,7 @@ def test_a_short_source_and_a_long_target_stand_in_one_batch_with_the_opposite()
 
 def test_lengths_are_those_of_source_and_target_together():
     model = small(position=Learned(max_length=6))
-    long = [Encoded([4] * 3, [5] * 4), Encoded([4] * 4, [5] * 4)]
+    long = Examples.of([Encoded([4] * 3, [5] * 4), Encoded([4] * 4, [5] * 4)])
     model.check_examples(long[:1], "of the test split")
     with pytest.raises(UserError, match=r"sentence 2 of the test split .* 7 .*at most 6 \(model.p"):
         model.check_examples(long, "of the test split")

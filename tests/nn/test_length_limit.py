@@ -39,6 +39,6 @@ def test_ones_own_part_limits_the_side_of_its_keys():
     assert over_source.max_length("target") is None
     over_target = Transformer(decoder_layer=DecoderLayer(self_attention=own))
     assert over_target.max_length("source") is None
-    over_target.check_lengths([[5] * 4], "of the test split", "target")
+    over_target.check_lengths([4], "of the test split", "target")
     with pytest.raises(UserError, match=r"sentence 2 of the test split has 5 .* at most 4 \(model"):
-        over_target.check_lengths([[5] * 4, [5] * 5], "of the test split", "target")
+        over_target.check_lengths([4, 5], "of the test split", "target")

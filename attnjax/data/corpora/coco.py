@@ -9,7 +9,8 @@ import numpy as np
 
 from attnjax.config.constraints import PositiveInt
 from attnjax.data.corpora.tfds import open_prepared, read_split
-from attnjax.data.corpus import Corpus, Encoded, Task, ids
+from attnjax.data.corpus import Corpus, Task, ids
+from attnjax.data.examples import Encoded, Examples
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import SplitWords, VocabularyPart
 from attnjax.errors import UserError
@@ -76,7 +77,9 @@ class Coco(Task):
         return Corpus(
             vocabularies=vocabularies,
             splits={
-                split: [Encoded(image, ids(caption, target)) for image, caption in examples]
+                split: Examples.of(
+                    Encoded(image, ids(caption, target)) for image, caption in examples
+                )
                 for split, examples in pairs.items()
             },
             references={

@@ -33,7 +33,7 @@ class Labeled(WithHeldOut):
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         corpus = super().load(vocabularies)
         splits = {
-            name: [example._replace(target=example.target[:1]) for example in examples]
+            name: replace(examples, target=examples.target.head(1))
             for name, examples in corpus.splits.items()
         }
         notes = tuple(

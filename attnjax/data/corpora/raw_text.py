@@ -7,7 +7,8 @@ from typing import Annotated
 from annotated_types import Ge, Lt
 
 from attnjax.config.constraints import PositiveInt, check_fields
-from attnjax.data.corpus import Corpus, Encoded, Task
+from attnjax.data.corpus import Corpus, Task
+from attnjax.data.examples import Encoded, Examples
 from attnjax.data.files import find_file, read_text
 from attnjax.data.special_tokens import START, UNKNOWN
 from attnjax.data.vocabularies import Vocabularies, joint
@@ -94,10 +95,10 @@ class RawText(Task):
                 )
             if split == "train":
                 stride = self.train_stride or self.length
-                splits[split] = [*overlapping(symbols, begin, self.length, stride)]
+                splits[split] = Examples.of(overlapping(symbols, begin, self.length, stride))
             else:
                 stride = self.stride or self.length
-                splits[split] = [*windows(symbols, begin, self.length, stride)]
+                splits[split] = Examples.of(windows(symbols, begin, self.length, stride))
         return Corpus(
             vocabularies=vocabularies,
             splits=splits,

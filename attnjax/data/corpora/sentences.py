@@ -9,7 +9,8 @@ import numpy as np
 from attnjax.config.constraints import NonNegativeInt, PositiveInt
 from attnjax.data.corpora.held_out import hold_out
 from attnjax.data.corpora.labeled import Labeled
-from attnjax.data.corpus import Corpus, Encoded, Example, Task, ids
+from attnjax.data.corpus import Corpus, Example, Task, ids
+from attnjax.data.examples import Encoded, Examples
 from attnjax.data.files import find_file, read_lines
 from attnjax.data.special_tokens import END
 from attnjax.data.vocabularies import Vocabularies
@@ -107,7 +108,7 @@ class Unlabeled(Task):
         return Corpus(
             vocabularies=vocabularies,
             splits={
-                name: [Encoded(self.ids(text, vocabulary), []) for text in split]
+                name: Examples.of(Encoded(self.ids(text, vocabulary), []) for text in split)
                 for name, split in texts.items()
             },
             sources=texts,

@@ -7,7 +7,8 @@ import numpy as np
 from annotated_types import Ge
 
 from attnjax.config.constraints import NonNegativeFloat, NonNegativeInt, PositiveInt
-from attnjax.data.corpus import Corpus, Encoded, ExampleCount, Task
+from attnjax.data.corpus import Corpus, ExampleCount, Task
+from attnjax.data.examples import Encoded, Examples
 from attnjax.data.vocabularies import Vocabularies
 
 SPLITS = ("train", "valid", "test")
@@ -66,10 +67,10 @@ class NoisyFunction(Task):
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         splits = {
-            split: [
+            split: Examples.of(
                 Encoded(self._points("train", number), self._points(split, number))
                 for number in range(self.sets)
-            ]
+            )
             for split in SPLITS
         }
         return Corpus(vocabularies=Vocabularies(None, None), splits=splits)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from attnjax.config.constraints import PositiveInt
-from attnjax.data.corpus import Corpus, Encoded, ids
+from attnjax.data.corpus import Corpus, ids
+from attnjax.data.examples import Encoded, Examples
 from attnjax.data.generated.sequences import Generated, cut
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import SPECIAL, WordVocabulary
@@ -91,7 +92,10 @@ class Shapes(Generated):
             encoded.append(Encoded(self.render(scene), ids(texts[-1], target), regions))
         return Corpus(
             vocabularies=vocabularies,
-            splits=cut(encoded, self.train, self.valid),
+            splits={
+                name: Examples.of(split)
+                for name, split in cut(encoded, self.train, self.valid).items()
+            },
             references=cut(texts, self.train, self.valid),
         )
 

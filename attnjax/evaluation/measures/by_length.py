@@ -63,7 +63,7 @@ class ByLength(Measure):
         answers = len(corpus.references.get(SPLIT, ())) == len(corpus.splits[SPLIT])
         if corpus.vocabularies.source is None or not answers:
             raise UserError("a score by length needs sources that are text, and decoded answers")
-        by_length([len(example.source) for example in corpus.splits[SPLIT]], self.parts)
+        by_length(corpus.splits[SPLIT].source.lengths.tolist(), self.parts)
 
     def after_training(self, inputs: EvalInputs) -> Sequence[Measurement]:
         sentences = inputs.sentences

@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 
 from attnjax.data.batching import Batching
-from attnjax.data.corpus import Corpus, Encoded
+from attnjax.data.corpus import Corpus
+from attnjax.data.examples import Encoded, Examples
 from attnjax.data.special_tokens import END
 from attnjax.data.vocabularies import Vocabularies, joint
 from attnjax.data.vocabulary import SplitWords
@@ -28,10 +29,12 @@ VOCABULARY = SplitWords().learn(SOURCES + REFERENCES)
 
 
 def corpus(sources: list[str] = SOURCES) -> Corpus:
-    examples = [Encoded([*VOCABULARY.encode(source), END], [END]) for source in sources]
+    encoded = (Encoded([*VOCABULARY.encode(source), END], [END]) for source in sources)
     references = REFERENCES[: len(sources)]
     return Corpus(
-        vocabularies=joint(VOCABULARY), splits={"test": examples}, references={"test": references}
+        vocabularies=joint(VOCABULARY),
+        splits={"test": Examples.of(encoded)},
+        references={"test": references},
     )
 
 
@@ -86,7 +89,7 @@ def test_what_has_no_length_is_refused_before_it_is_trained():
         measure.check(Seq2Seq(), corpus(SOURCES[:3]))
     images = Corpus(
         vocabularies=Vocabularies(None, VOCABULARY),
-        splits={"test": [Encoded(np.zeros((2, 2, 1), np.float32), [END])] * 9},
+        splits={"test": Examples.of([Encoded(np.zeros((2, 2, 1), np.float32), [END])] * 9)},
         references={"test": REFERENCES},
     )
     with pytest.raises(UserError, match="needs sources that are text"):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from attnjax.data.batching import Batching
-from attnjax.data.corpus import Corpus, Encoded
+from attnjax.data.corpus import Corpus
+from attnjax.data.examples import Encoded, Examples
 from attnjax.data.special_tokens import END
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import SPECIAL, WordVocabulary
@@ -21,7 +22,7 @@ VOCABULARY = WordVocabulary((*SPECIAL, "a", "b", "c", "d"))
 TEXTS = [[4, 5, 4, END], [5, 4, END], [6, 4, 4, 4, END], [4, END]]
 CORPUS = Corpus(
     vocabularies=Vocabularies(VOCABULARY, None),
-    splits={"test": [Encoded(text, []) for text in TEXTS]},
+    splits={"test": Examples.of(Encoded(text, []) for text in TEXTS)},
 )
 MODEL = BertPretraining(
     bert=BertEncoder(width=4, num_layers=1, layer=bert_layer(heads=1, width=4))

@@ -7,7 +7,8 @@ import pytest
 from flax import linen as nn
 
 from attnjax.data.batching import Batching
-from attnjax.data.corpus import Corpus, Encoded
+from attnjax.data.corpus import Corpus
+from attnjax.data.examples import Encoded, Examples
 from attnjax.data.special_tokens import END
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import SPECIAL, WordVocabulary
@@ -44,7 +45,9 @@ def example(strongest: list[int], regions: tuple[frozenset[int], ...]) -> Encode
 
 def inputs(*examples: Encoded) -> EvalInputs:
     vocabulary = WordVocabulary((*SPECIAL, "word"))
-    corpus = Corpus(vocabularies=Vocabularies(None, vocabulary), splits={"test": list(examples)})
+    corpus = Corpus(
+        vocabularies=Vocabularies(None, vocabulary), splits={"test": Examples.of(examples)}
+    )
     return EvalInputs(Given(), {}, corpus, Batching(max_tokens=60, batch_size_multiple=4))
 
 
