@@ -33,7 +33,8 @@ from jaxtyping import install_import_hook
 import tests.shape_check  # noqa: F401, named below
 
 # Arguments and results have the shapes that their annotations say: checked in tests only.
-install_import_hook(("attnjax.attention", "attnjax.nn"), "tests.shape_check.shapes_only")
+ROOMS = ("attnjax.attention", "attnjax.nn", "attnjax.models", "attnjax.decoding")
+install_import_hook(ROOMS, "tests.shape_check.shapes_only")
 
 # JAX keeps most of what it has traced: going through all of it took a tenth of the time.
 gc.set_threshold(50_000, 20, 20)

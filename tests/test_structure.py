@@ -55,6 +55,7 @@ NAMED = (
     "attnjax.cli",
     "attnjax.config",
     "attnjax.data",
+    "attnjax.decoding",
     "attnjax.evaluation",
     "attnjax.rehearsal",
     "attnjax.reporting",

@@ -6,6 +6,7 @@ from typing import Annotated, Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from annotated_types import Le
+from jaxtyping import Array, Bool, Float, Int
 
 from attnjax.config.constraints import NonNegativeInt, PositiveInt, check_fields
 from attnjax.data.special_tokens import END, PAD, START
@@ -16,7 +17,7 @@ from attnjax.errors import UserError
 
 
 class _Finished(NamedTuple):
-    """The finished hypotheses of each sentence, in the order in which they ended: leaves [B, K].
+    """The finished hypotheses of each sentence, in the order in which they ended.
 
     Attributes:
         score: log-probability over length penalty; -inf where there is no hypothesis yet.
@@ -24,9 +25,9 @@ class _Finished(NamedTuple):
         parent: the live hypothesis that END continues.
     """
 
-    score: jax.Array
-    end: jax.Array
-    parent: jax.Array
+    score: Float[Array, "B K"]
+    end: Int[Array, "B K"]
+    parent: Int[Array, "B K"]
 
 
 class _BeamState(NamedTuple):
@@ -36,21 +37,17 @@ class _BeamState(NamedTuple):
     its END through `parents`.
 
     Attributes:
-        last: the last words of the live hypotheses, [B, K].
-        active: [B].
-        limit: [B].
-        score: the log-probabilities of the live hypotheses, float32 [B, K].
-        words: the word that each live hypothesis chose at each step, int32 [B, K, L].
-        parents: which hypothesis of the step before each word continues, int32 [B, K, L].
-        finished: beside the live ones.
+        score: the log-probabilities of the live hypotheses.
+        words: the word that each live hypothesis chose at each step.
+        parents: which hypothesis of the step before each word continues.
     """
 
-    last: jax.Array
-    active: jax.Array
-    limit: jax.Array
-    score: jax.Array
-    words: jax.Array
-    parents: jax.Array
+    last: Int[Array, "B K"]
+    active: Bool[Array, " B"]
+    limit: Int[Array, " B"]
+    score: Float[Array, "B K"]
+    words: Int[Array, "B K L"]
+    parents: Int[Array, "B K L"]
     finished: _Finished
 
 
@@ -99,15 +96,15 @@ class Beam(Search):
     def width(self) -> int:
         return self.size
 
-    def init(self, limit: jax.Array, length: int, number: jax.Array) -> _BeamState:
+    def init(self, limit: Array, length: int, number: Array) -> _BeamState:
         del number
-        batch, size = limit.shape[0], self.size
+        shape = len(limit), self.size
         longest = length if self.max_words is None else min(length, self.max_words + 1)
-        empty = jnp.full((batch, size, length), PAD, jnp.int32)
-        worst = jnp.full((batch, size), -jnp.inf, jnp.float32)
-        none = jnp.zeros((batch, size), jnp.int32)
+        empty = jnp.full((*shape, length), PAD, jnp.int32)
+        worst = jnp.full(shape, -jnp.inf, jnp.float32)
+        none = jnp.zeros(shape, jnp.int32)
         return _BeamState(
-            last=jnp.full((batch, size), START, jnp.int32),
+            last=jnp.full(shape, START, jnp.int32),
             active=limit > 0,
             limit=jnp.minimum(limit, longest),
             # All hypotheses start alike: only the first counts, or each continuation would come
@@ -118,9 +115,7 @@ class Beam(Search):
             finished=_Finished(worst, none, none),
         )
 
-    def advance(
-        self, state: _BeamState, logits: jax.Array, step: jax.Array
-    ) -> tuple[_BeamState, jax.Array]:
+    def advance(self, state: _BeamState, logits: Array, step: Array) -> tuple[_BeamState, Array]:
         size = self.size
         # At most `size` candidates end, one for each live hypothesis: `size` are left to live on.
         candidates = top_continuations(
@@ -146,10 +141,9 @@ class Beam(Search):
         # The candidates are sorted, and top_k keeps the order of equal scores.
         score, lives = jax.lax.top_k(jnp.where(ends, -jnp.inf, candidates.score), size)
         word, parent = pick(candidates.token, lives), pick(candidates.parent, lives)
-        after = _BeamState(
+        after = state._replace(
             last=word,
             active=state.active & (step + 1 < state.limit) & ~full,
-            limit=state.limit,
             score=score,
             words=state.words.at[:, :, step].set(word),
             parents=state.parents.at[:, :, step].set(parent),
@@ -159,14 +153,15 @@ class Beam(Search):
 
     def finalize(self, state: _BeamState) -> Hypotheses:
         score, order = jax.lax.top_k(state.finished.score, self.size)
-        there = jnp.isfinite(score)
         end, parent = pick(state.finished.end, order), pick(state.finished.parent, order)
 
-        def back(parent: jax.Array, written: tuple[Any, ...]) -> tuple[jax.Array, jax.Array]:
+        def back(parent: Array, written: tuple[Any, ...]) -> tuple[Array, Array]:
             step, words, parents = written
             before = step < end
             word = jnp.where(before, pick(words, parent), jnp.where(step == end, END, PAD))
-            return jnp.where(before, pick(parents, parent), parent), jnp.where(there, word, PAD)
+            return jnp.where(before, pick(parents, parent), parent), jnp.where(
+                jnp.isfinite(score), word, PAD
+            )
 
         steps = jnp.arange(state.words.shape[-1])
         written = steps, jnp.moveaxis(state.words, -1, 0), jnp.moveaxis(state.parents, -1, 0)
@@ -174,10 +169,10 @@ class Beam(Search):
         return Hypotheses(jnp.moveaxis(tokens, 0, -1), score)
 
 
-def _add(finished: _Finished, new: _Finished, accepted: jax.Array) -> _Finished:
-    """Put the accepted of the new hypotheses, booleans [B, J], into the free entries, in order."""
-    taken = jnp.isfinite(finished.score).sum(-1, keepdims=True)
-    index = jnp.where(accepted, taken + accepted.cumsum(-1) - 1, -1)
+def _add(finished: _Finished, new: _Finished, accepted: Bool[Array, "B J"]) -> _Finished:
+    """Put the accepted of the new hypotheses into the free entries, in order."""
+    filled = jnp.isfinite(finished.score).sum(-1, keepdims=True)
+    index = jnp.where(accepted, filled + accepted.cumsum(-1) - 1, -1)
     # [B, K, J]: which new hypothesis comes to which entry; a scatter would write row by row.
     comes = index[:, None, :] == jnp.arange(finished.score.shape[1])[None, :, None]
     chosen = comes.argmax(-1)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Int, Shaped
 
 from attnjax.decoding.search import Hypotheses, Search, pick
 from attnjax.models.sequence_model import SequenceModel
@@ -34,16 +35,12 @@ FEWEST = 8
 
 
 class Decoding(NamedTuple):
-    """Everything that a step changes.
+    """Everything that a step changes: the number of words chosen so far, and three states.
 
-    Attributes:
-        step: the number of words chosen so far, a scalar.
-        cache: the model's cache.
-        state: the model's state.
-        search: the search's state.
+    `cache` and `state` are the model's, `search` is the search's.
     """
 
-    step: jax.Array
+    step: Int[Array, ""]
     cache: Any
     state: Any
     search: Any
@@ -52,10 +49,10 @@ class Decoding(NamedTuple):
 def generate(
     model: SequenceModel,
     params: Any,
-    source: jax.Array | np.ndarray,
+    source: Shaped[Array | np.ndarray, "B S *_"],
     search: Search,
     *,
-    number: np.ndarray | None = None,
+    number: Int[np.ndarray, " B"] | None = None,
     extra: int = EXTRA,
 ) -> Hypotheses:
     """The model's hypotheses for each source, at most `extra` words longer than its memory.
@@ -64,17 +61,16 @@ def generate(
     source do not depend on what other sources are in the batch.
 
     Args:
-        model: see `attnjax.models.sequence_model`.
+        model: the model, with its vocabularies.
         params: the model's parameters.
-        source: int [B, S], each row ended by END, PAD after it; or floats [B, S, ...]. Rows whose
-            memory is all padding are filler.
-        search: how to search.
-        number: of each source, int [B], which decides what a search draws for it; None: 0, 1, ...
+        source: words, each row ended by END, PAD after it; or floats. Rows whose memory is all
+            padding are filler.
+        search: how hypotheses are chosen.
+        number: of each source, which decides what a search draws for it; None: 0, 1, ...
         extra: how many words more than places in memory a hypothesis may have.
 
     Returns:
-        NumPy arrays [B, K, L] and [B, K]; L is places in memory + extra, or the model's limit if
-        that is less.
+        NumPy arrays; L is places in memory + extra, or the model's limit if that is less.
     """
     memory, mask = _encode(model, params, source)
     rows, places = mask.present.shape
@@ -82,27 +78,19 @@ def generate(
     length = places + extra if longest is None else min(places + extra, int(longest))
     room = min(FIRST, length)
     row = np.arange(rows)
+    number = row if number is None else number
     constants, decoding = _start(
-        model,
-        params,
-        memory,
-        mask,
-        row if number is None else number,
-        extra,
-        search=search,
-        length=length,
-        room=room,
+        model, params, memory, mask, number, extra, search=search, length=length, room=room
     )
     tokens = np.empty((rows, search.width, length), np.int32)
     scores = np.empty((rows, search.width), np.float32)
     while True:
-        decoding, found = _stage(
-            model, params, constants, decoding, room, _smaller(rows), search=search
-        )
+        few = _smaller(rows)
+        decoding, best = _stage(model, params, constants, decoding, room, few, search=search)
         active = np.asarray(decoding.search.active)
         # A sentence that finished in an earlier stage is written again, unchanged.
-        tokens[row[~active]] = np.asarray(found.tokens)[~active]
-        scores[row[~active]] = np.asarray(found.scores)[~active]
+        tokens[row[~active]] = np.asarray(best.tokens)[~active]
+        scores[row[~active]] = np.asarray(best.scores)[~active]
         if not active.any():
             return Hypotheses(tokens, scores)
         wanted = min(2 * room, length) if int(decoding.step) == room else room
@@ -124,7 +112,7 @@ def _call(model: SequenceModel, params: Any, method: str, *args: Any, **named: A
 
 
 @partial(jax.jit, static_argnames="model")
-def _encode(model: SequenceModel, params: Any, source: jax.Array | np.ndarray) -> Any:
+def _encode(model: SequenceModel, params: Any, source: Any) -> Any:
     """The memory of the sources, and the mask of its positions."""
     return _call(model, params, "encode", source, deterministic=True)
 
@@ -167,7 +155,7 @@ def _stage(
 ) -> tuple[Decoding, Hypotheses]:
     """Steps until `room` words are chosen or at most `few` sentences are unfinished."""
 
-    def goes_on(decoding: Decoding) -> jax.Array:
+    def goes_on(decoding: Decoding) -> Array:
         return (decoding.step < room) & (decoding.search.active.sum() > few)
 
     def advance(decoding: Decoding) -> Decoding:
@@ -190,7 +178,7 @@ def _next(
     params: Any,
     constants: Any,
     decoding: Decoding,
-    kept: jax.Array,
+    kept: Array,
     *,
     room: int,
 ) -> tuple[Any, Decoding]:

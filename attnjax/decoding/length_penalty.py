@@ -3,10 +3,12 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
 
 from attnjax.config.constraints import NonNegativeFloat
+
+Length = Int[Array, "*L"] | int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,45 +19,33 @@ class LengthPenalty(ABC):
     """
 
     @abstractmethod
-    def divisor(self, length: jax.Array | int) -> jax.Array:
-        """The divisor of log p, float32, in the shape of `length`.
-
-        Args:
-            length: the words of a hypothesis, the end symbol counted; at least 1.
-        """
+    def divisor(self, length: Length) -> Float[Array, "*L"]:
+        """The divisor of log p, in float32, for hypotheses of |Y| >= 1 words."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NoPenalty(LengthPenalty):
     """score(Y) = log p(Y | X)."""
 
-    def divisor(self, length: jax.Array | int) -> jax.Array:
+    def divisor(self, length: Length) -> Array:
         return jnp.ones(jnp.shape(length), jnp.float32)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Power(LengthPenalty):
-    """divisor = |Y|^alpha: fairseq's ``--lenpen`` alpha. 1 gives the mean log-probability a word.
-
-    Attributes:
-        alpha: the exponent.
-    """
+    """divisor = |Y|^alpha: fairseq's ``--lenpen``. 1 gives the mean log-probability a word."""
 
     alpha: NonNegativeFloat = 1.0
 
-    def divisor(self, length: jax.Array | int) -> jax.Array:
+    def divisor(self, length: Length) -> Array:
         return jnp.asarray(length, jnp.float32) ** self.alpha
 
 
 @dataclass(frozen=True, kw_only=True)
 class GNMT(LengthPenalty):
-    """divisor = ((5 + |Y|) / 6)^alpha. Wu et al. 2016, eq. 14; Vaswani et al. 2017 set alpha 0.6.
-
-    Attributes:
-        alpha: the exponent.
-    """
+    """divisor = ((5 + |Y|) / 6)^alpha. Wu et al. 2016, eq. 14; Vaswani et al. 2017 take 0.6."""
 
     alpha: NonNegativeFloat = 0.6
 
-    def divisor(self, length: jax.Array | int) -> jax.Array:
+    def divisor(self, length: Length) -> Array:
         return ((5.0 + jnp.asarray(length, jnp.float32)) / 6.0) ** self.alpha

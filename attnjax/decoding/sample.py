@@ -1,39 +1,20 @@
 """Sampling: the next word is drawn from the model's probabilities, or from the largest ones."""
 
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import jax
 import jax.numpy as jnp
 from annotated_types import Gt, Le
+from jaxtyping import Array, Float, Int
 
 from attnjax.config.constraints import NonNegativeInt, PositiveFloat, PositiveInt
 from attnjax.data.special_tokens import END, PAD, START
-from attnjax.decoding.search import Hypotheses, Search, pick
-
-
-class _SampleState(NamedTuple):
-    """The hypotheses of each sentence, and the number that its random draws depend on.
-
-    Attributes:
-        last: [B, K].
-        active: whether any hypothesis is unfinished, [B].
-        limit: [B].
-        number: the number of the sentence, int [B].
-        tokens: [B, K, L].
-        score: float32 [B, K].
-    """
-
-    last: jax.Array
-    active: jax.Array
-    limit: jax.Array
-    number: jax.Array
-    tokens: jax.Array
-    score: jax.Array
+from attnjax.decoding.independent import Independent, IndependentSearch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sample(Search):
+class Sample(IndependentSearch):
     """Each word is drawn from p(v)^(1/temperature), restricted to the most probable words.
 
     Words are drawn from the `top_k` most probable ones, and of these from the fewest whose
@@ -66,47 +47,22 @@ class Sample(Search):
     def width(self) -> int:
         return self.size
 
-    def init(self, limit: jax.Array, length: int, number: jax.Array) -> _SampleState:
-        shape = limit.shape[0], self.size
-        score = jnp.where(limit > 0, 0.0, -jnp.inf).astype(jnp.float32)
-        return _SampleState(
-            last=jnp.full(shape, START, jnp.int32),
-            active=limit > 0,
-            limit=jnp.minimum(limit, length),
-            number=number,
-            tokens=jnp.full((*shape, length), PAD, jnp.int32),
-            score=jnp.broadcast_to(score[:, None], shape),
-        )
-
-    def advance(
-        self, state: _SampleState, logits: jax.Array, step: jax.Array
-    ) -> tuple[_SampleState, jax.Array]:
+    def choose(self, state: Independent, logits: Array, step: Array) -> tuple[Array, Array]:
         logits = logits.astype(jnp.float32)
         word = jnp.arange(logits.shape[-1])[None, None]
         at_limit = (step + 1 >= state.limit)[:, None, None]
         allowed = jnp.where(at_limit, word == END, (word != PAD) & (word != START))
 
-        def draw(number: jax.Array, logits: jax.Array) -> jax.Array:
+        def draw(number: Array, logits: Array) -> Array:
             key = jax.random.fold_in(jax.random.fold_in(jax.random.key(self.seed), number), step)
             return self.draw(key, logits)
 
         drawn = jax.vmap(draw)(state.number, jnp.where(allowed, logits, -jnp.inf))
-        active = state.active[:, None] & (state.last != END) & (state.last != PAD)
-        token = jnp.where(active, drawn, PAD)
         gain = jnp.take_along_axis(jax.nn.log_softmax(logits), drawn[..., None], axis=-1)[..., 0]
-        after = _SampleState(
-            last=token,
-            active=state.active & ((token != END) & (token != PAD)).any(-1),
-            limit=state.limit,
-            number=state.number,
-            tokens=state.tokens.at[:, :, step].set(token),
-            score=jnp.where(active, state.score + gain, state.score),
-        )
-        own = jnp.arange(self.size, dtype=jnp.int32)[None]
-        return after, jnp.broadcast_to(own, token.shape)
+        return drawn, state.score + gain
 
-    def draw(self, key: jax.Array, logits: jax.Array) -> jax.Array:
-        """Words [K] drawn from logits [K, V], each from a row; -inf is never drawn."""
+    def draw(self, key: Array, logits: Float[Array, "K V"]) -> Int[Array, " K"]:
+        """Words, each drawn from a row of logits; -inf is never drawn."""
         # below 0, so that no temperature makes them infinite
         logits = (logits - logits.max(-1, keepdims=True)) / self.temperature
         if self.top_k is None and self.top_p == 1:
@@ -120,7 +76,3 @@ class Sample(Search):
             logits = jnp.where(before < self.top_p, logits, -jnp.inf)
         rank = jax.random.categorical(key, logits)
         return jnp.take_along_axis(words, rank[:, None], axis=-1)[:, 0]
-
-    def finalize(self, state: _SampleState) -> Hypotheses:
-        score, order = jax.lax.top_k(state.score, self.size)
-        return Hypotheses(pick(state.tokens, order), score)

@@ -12,9 +12,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float, Int, Shaped
 
 from attnjax.errors import UserError
 from attnjax.models.sequence_model import SequenceModel
@@ -23,15 +23,13 @@ from attnjax.models.sequence_model import SequenceModel
 class Hypotheses(NamedTuple):
     """K hypotheses of each sentence, best first; L is the greatest length searched.
 
-    Attributes:
-        tokens: int32 [B, K, L], ended by END, PAD after it; all PAD where there is no hypothesis
-            (a sentence of limit 0, or fewer possible hypotheses than K).
-        scores: float32 [B, K], log-probabilities over their length penalty; -inf where there is no
-            hypothesis.
+    Tokens are ended by END, with PAD after it; scores are log-probabilities over their length
+    penalty. Where there is no hypothesis (a sentence of limit 0, or fewer possible hypotheses than
+    K), all tokens are PAD and the score is -inf.
     """
 
-    tokens: jax.Array | np.ndarray
-    scores: jax.Array | np.ndarray
+    tokens: Int[Array | np.ndarray, "B K L"]
+    scores: Float[Array | np.ndarray, "B K"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +50,7 @@ class Search(ABC):
         """Refuse, before anything is trained, a model whose targets this search cannot find.
 
         Raises:
-            UserError: the model gives one label, and the search finds sentences; or the reverse.
+            UserError: the model gives a label, and the search finds sentences; or the reverse.
         """
         if model.predicts_label:
             raise UserError(
@@ -61,24 +59,23 @@ class Search(ABC):
             )
 
     @abstractmethod
-    def init(self, limit: jax.Array, length: int, number: jax.Array) -> Any:
+    def init(self, limit: Int[Array, " B"], length: int, number: Int[Array, " B"]) -> Any:
         """The state before the first word.
 
         Args:
-            limit: the most words a sentence's hypotheses may have, END counted, int [B]. A row of
-                limit 0 (filler) is finished from the beginning.
+            limit: the most words a sentence's hypotheses may have, END counted. A row of limit 0
+                (filler) is finished from the beginning.
             length: L, the greatest length of any hypothesis; limits beyond it are cut to it.
-            number: of each sentence, by which one that draws tells sentences apart, int [B].
+            number: of each sentence, by which a search that draws tells sentences apart.
         """
 
     @abstractmethod
-    def advance(self, state: Any, logits: jax.Array, step: jax.Array) -> tuple[Any, jax.Array]:
-        """The state after one more word, and which hypothesis each word continues, int [B, K].
+    def advance(
+        self, state: Any, logits: Float[Array, "B K V"], step: Int[Array, ""]
+    ) -> tuple[Any, Int[Array, "B K"]]:
+        """The state after one more word, and which hypothesis each word continues.
 
-        Args:
-            state: before the word.
-            logits: of the word, [B, K, V].
-            step: how many words came before it, a scalar.
+        `step` is the number of words before that word.
         """
 
     @abstractmethod
@@ -86,6 +83,6 @@ class Search(ABC):
         """The hypotheses of the sentences that are finished."""
 
 
-def pick(leaf: jax.Array, index: jax.Array) -> jax.Array:
-    """Entries of a leaf [B, K, ...] along axis 1, by an index [B, J]: [B, J, ...]."""
+def pick(leaf: Shaped[Array, "B K *D"], index: Int[Array, "B J"]) -> Shaped[Array, "B J *D"]:
+    """The entries of each sentence at an index."""
     return jnp.take_along_axis(leaf, index.reshape(index.shape + (1,) * (leaf.ndim - 2)), axis=1)

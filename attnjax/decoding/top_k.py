@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
 
 from attnjax.data.special_tokens import END, PAD, START
 
@@ -12,21 +13,24 @@ BLOCK = 128
 
 
 class Candidates(NamedTuple):
-    """The best continuations of each sentence, best first; equal scores in `jax.lax.top_k`'s order.
+    """The N best continuations of each sentence: hypothesis `parent`, continued by `token`.
 
-    Attributes:
-        score: float32 [B, count]; -inf where fewer continuations are allowed.
-        parent: the hypothesis that is continued, int32 [B, count].
-        token: the word that continues it, int32 [B, count].
+    The best comes first, equal scores in `jax.lax.top_k`'s order; the score is -inf where fewer
+    continuations are allowed.
     """
 
-    score: jax.Array
-    parent: jax.Array
-    token: jax.Array
+    score: Float[Array, "B N"]
+    parent: Int[Array, "B N"]
+    token: Int[Array, "B N"]
 
 
 def top_continuations(
-    logits: jax.Array, score: jax.Array, *, may_end: jax.Array, must_end: jax.Array, count: int
+    logits: Float[Array, "B K V"],
+    score: Float[Array, "B K"],
+    *,
+    may_end: Bool[Array, ""],
+    must_end: Bool[Array, " B"],
+    count: int,
 ) -> Candidates:
     """The `count` largest score[b, k] + log p(v) over k and v, where p = softmax(logits[b, k]).
 
@@ -38,18 +42,12 @@ def top_continuations(
     continuations lie in the `count` blocks with the largest logit plus offset, and only the words
     of these blocks are sorted.
 
-    Args:
-        logits: [B, K, V].
-        score: the scores of the hypotheses so far, float32 [B, K].
-        may_end: whether END is allowed, a scalar.
-        must_end: whether only END is allowed, [B].
-        count: the number of continuations, at most K V.
+    Where `must_end`, only END is allowed; `count` is at most K V.
     """
     logits = logits.astype(jnp.float32)
     (batch, size, words), must_end = logits.shape, must_end[:, None, None]
 
-    def allowed(word: jax.Array) -> jax.Array:
-        """Whether each word of an array [B or 1, any, any] is allowed."""
+    def allowed(word: Int[Array, "#B _ _"]) -> Array:
         other = (word != PAD) & (word != START) & (word < words) & ~must_end
         return jnp.where(word == END, may_end | must_end, other)
 
@@ -75,8 +73,9 @@ def top_continuations(
 
     parent, block = jnp.divmod(chosen, blocks)
     token = block[..., None] * BLOCK + jnp.arange(BLOCK, dtype=jnp.int32)[None, None]
-    there = jnp.minimum(token, words - 1)
-    index = (parent[..., None] * words + there).reshape(batch, -1)
+    # a word beyond the vocabulary, which is not allowed, has the score of the last
+    known = jnp.minimum(token, words - 1)
+    index = (parent[..., None] * words + known).reshape(batch, -1)
     gain = jnp.take_along_axis(logits.reshape(batch, -1), index, axis=1).reshape(token.shape)
     total = gain + jnp.take_along_axis(offset, parent, axis=1)[..., None]
     total = jnp.where(allowed(token), total, -jnp.inf).reshape(batch, -1)
@@ -84,5 +83,5 @@ def top_continuations(
     return Candidates(
         total,
         jnp.take_along_axis(parent, place // BLOCK, axis=1),
-        jnp.take_along_axis(there.reshape(batch, -1), place, axis=1),
+        jnp.take_along_axis(known.reshape(batch, -1), place, axis=1),
     )
