@@ -5,8 +5,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from random import Random
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from annotated_types import Gt
 
@@ -75,7 +77,7 @@ class SentencePieceVocabulary(Vocabulary):
 
 @dataclass(frozen=True, kw_only=True)
 class SentencePiece(VocabularyPart):
-    """Pieces of plain text, of any language, learned by sentencepiece's unigram model (Kudo 2018).
+    """Pieces of plain text, of any language, learned by sentencepiece.
 
     The text is taken as it is: no Unicode normalization, only runs of spaces become one. If a
     text has line breaks, a line break is a piece.
@@ -84,10 +86,16 @@ class SentencePiece(VocabularyPart):
         size: the number of pieces, the four special symbols counted.
         coverage: the share of the text's characters that have a piece of their own; the rarest
             others are UNKNOWN.
+        algorithm: "unigram" (Kudo 2018), or "bpe", merges of the most frequent neighbors (Sennrich,
+            Haddow & Birch 2016).
+        sample: the largest number of texts that the pieces are learned from, drawn at random, the
+            same ones each time; None: all texts.
     """
 
     size: PositiveInt = 8000
     coverage: Annotated[Probability, Gt(0)] = 1.0
+    algorithm: Literal["unigram", "bpe"] = "unigram"
+    sample: PositiveInt | None = None
 
     def learn(self, texts: Iterable[str]) -> SentencePieceVocabulary:
         """The pieces that sentencepiece finds, the same ones each time.
@@ -97,13 +105,13 @@ class SentencePiece(VocabularyPart):
         """
         from sentencepiece import SentencePieceTrainer
 
-        model, texts = io.BytesIO(), list(texts)
+        model, texts = io.BytesIO(), self._drawn(texts)
         breaks = any("\n" in text for text in texts)
         try:
             SentencePieceTrainer.train(
                 sentence_iterator=iter(texts),
                 model_writer=model,
-                model_type="unigram",
+                model_type=self.algorithm,
                 vocab_size=self.size,
                 character_coverage=self.coverage,
                 normalization_rule_name="identity",
@@ -131,3 +139,16 @@ class SentencePiece(VocabularyPart):
                 reason = f"sentencepiece says: {error}"
             raise UserError(f"vocabulary.size={self.size}: {reason}") from error
         return SentencePieceVocabulary.of(model.getvalue())
+
+    def _drawn(self, texts: Iterable[str]) -> list[str]:
+        """The texts to learn from; no more than these are held in memory.
+
+        Source: Vitter 1985, algorithm R.
+        """
+        texts = iter(texts)
+        drawn = list(islice(texts, self.sample))
+        draw = Random(0)
+        for seen, text in enumerate(texts, start=len(drawn) + 1):
+            if (place := draw.randrange(seen)) < len(drawn):
+                drawn[place] = text
+        return drawn

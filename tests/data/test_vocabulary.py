@@ -1,15 +1,17 @@
 """Text goes to ids and comes back; a saved vocabulary is the same one or is refused."""
 
 import json
+import re
+from dataclasses import replace
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from attnjax.config.constraints import check_fields
 from attnjax.data.sentencepiece import SentencePiece
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.data.vocabularies import Vocabularies, joint, load_vocabularies
-from attnjax.data.vocabulary import Characters, SplitWords
+from attnjax.data.vocabulary import SPECIAL, Characters, SplitWords
 from attnjax.errors import UserError
 
 # no spaces within a word, and no continuation mark at its end
@@ -49,6 +51,34 @@ def test_pieces_of_sentencepiece_come_back():
         assert UNKNOWN not in vocabulary.encode(text)
     assert UNKNOWN in vocabulary.encode("日")
     assert SentencePiece(size=40).learn(TEXTS).digest == vocabulary.digest
+
+
+letters = st.characters(blacklist_categories=["Cs", "Cc", "Zs", "Zl", "Zp"])
+
+
+@settings(max_examples=30)
+@given(st.lists(st.text(letters.filter("\u2581".__ne__), min_size=1), min_size=1, max_size=9))
+@pytest.mark.parametrize("algorithm", ["unigram", "bpe"])
+def test_words_of_any_characters_come_back_from_sentencepiece(algorithm, words):
+    text = " ".join(words)
+    size = len(SPECIAL) + len({*text, " "}) + 1
+    learn = SentencePiece(algorithm=algorithm, size=size).learn
+    try:
+        vocabulary = learn([text])
+    except UserError as error:
+        most = re.search(r"gives (\d+) pieces at most", str(error))
+        assert most
+        vocabulary = SentencePiece(algorithm=algorithm, size=int(most[1])).learn([text])
+    assert vocabulary.decode([*vocabulary.encode(text), END]) == text
+
+
+def test_pieces_are_learned_from_a_sample_of_the_texts():
+    texts = [f"a text of number {number}" for number in range(300)]
+    part = SentencePiece(size=30, sample=100)
+    drawn = part.learn(iter(texts)).digest
+    assert drawn == part.learn(texts).digest
+    assert drawn != replace(part, sample=None).learn(texts).digest
+    assert replace(part, sample=300).learn(texts) == replace(part, sample=None).learn(texts)
 
 
 @pytest.mark.parametrize(
