@@ -1,6 +1,10 @@
 """Finding data files, and reading their text."""
 
+import glob
+import gzip
 import os
+import re
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -11,6 +15,7 @@ DATA_VARIABLE = "ATTNJAX_DATA"
 
 type Encoding = Literal["UTF-8", "Windows-1252"]
 CODECS = {"UTF-8": "utf-8-sig", "Windows-1252": "cp1252"}
+SHARD = re.compile(r"-(\d{5})-of-(\d{5})(?:\.gz)?$")
 
 
 def find_folder(folder: str) -> Path:
@@ -25,10 +30,19 @@ def find_folder(folder: str) -> Path:
 def find_file(file: str | Path) -> Path:
     """A file as it is given, or else under the folder that ATTNJAX_DATA names.
 
+    Its path may stand for a compressed file or for shards, see `parts`.
+
     Raises:
         NoCorpus: there is no such file in either place.
     """
-    return _find(file, "file", Path.is_file)
+    return _find(file, "file", _stands_for_files)
+
+
+def _stands_for_files(path: Path) -> bool:
+    name = glob.escape(path.name)
+    return path.is_file() or any(
+        beside.is_file() for end in (".gz", "-*-of-*") for beside in path.parent.glob(name + end)
+    )
 
 
 def _find(path: str | Path, kind: str, exists: Callable[[Path], bool]) -> Path:
@@ -54,30 +68,69 @@ def _find(path: str | Path, kind: str, exists: Callable[[Path], bool]) -> Path:
     raise NoCorpus(f"there is no {kind} {given} in {here}, nor one under {DATA_VARIABLE}={above}")
 
 
-def read_text(path: Path, encoding: Encoding = "UTF-8") -> str:
-    """The text of a file, without a byte order mark.
+def parts(path: Path) -> list[Path]:
+    """The files that a name stands for: `train.en`, `train.en.gz`, or its shards in their order.
+
+    Shards are named `train.en-00000-of-00003`, with `.gz` behind if they are compressed.
 
     Raises:
-        UserError: the file is missing, is not in this encoding, or is empty.
+        UserError: there is no such file, or a shard is missing.
     """
+    for whole in (path, path.with_name(f"{path.name}.gz")):
+        if whole.is_file():
+            return [whole]
+    shards = {
+        (int(match[1]), int(match[2])): shard
+        for shard in path.parent.glob(f"{glob.escape(path.name)}-*-of-*")
+        if (match := SHARD.search(shard.name))
+    }
+    if not shards:
+        raise UserError(f"there is no file {path}, {path.name}.gz or {path.name}-00000-of-...")
+    count = max(count for _, count in shards)
+    missing = [number for number in range(count) if (number, count) not in shards]
+    if missing or len(shards) != count:
+        raise UserError(
+            f"{path} has {len(shards):,} shards where their names say {count:,}"
+            + (f"; shard {missing[0]:05d} is missing" if missing else "")
+        )
+    return [shards[number, count] for number in range(count)]
+
+
+def read_text(path: Path, encoding: Encoding = "UTF-8") -> str:
+    """The text of a file, without a byte order mark; or of all its `parts`, one behind the other.
+
+    Raises:
+        UserError: the file or a part is missing or damaged, is not in this encoding, or all is
+            empty.
+    """
+    texts = [_decoded(part, encoding) for part in parts(path)]
+    # a line ends where its shard ends
+    texts[:-1] = [text if text.endswith("\n") else f"{text}\n" for text in texts[:-1]]
+    text = "".join(texts)
+    if not text.strip():
+        raise UserError(f"{path} is empty")
+    return text
+
+
+def _decoded(path: Path, encoding: Encoding) -> str:
     try:
         content = path.read_bytes()
-    except FileNotFoundError as error:
-        raise UserError(f"there is no file {path}") from error
+        if path.suffix == ".gz":
+            content = gzip.decompress(content)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise UserError(f"{path} is damaged or ends too early: {error}") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error
     try:
-        text = content.decode(CODECS[encoding])
+        return content.decode(CODECS[encoding])
     except UnicodeDecodeError as error:
         # error.start counts from behind the byte order mark that "utf-8-sig" takes away
         before = error.object[: error.start]
         raise UserError(
             f"{path}, line {before.count(b'\n') + 1}, is not {encoding}: it has the byte "
-            f"0x{error.object[error.start]:02x} ({error.reason})"
+            f"0x{error.object[error.start]:02x} ({error.reason}); a task with the field `encoding` "
+            f"can read {' or '.join(CODECS.keys() - {encoding})}"
         ) from error
-    if not text.strip():
-        raise UserError(f"{path} is empty")
-    return text
 
 
 def read_lines(path: Path, encoding: Encoding = "UTF-8") -> list[str]:

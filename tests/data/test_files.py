@@ -1,8 +1,10 @@
 """A data file is found as it is named, or under the folder that ATTNJAX_DATA names."""
 
+import gzip
+
 import pytest
 
-from attnjax.data.files import DATA_VARIABLE, find_file, find_folder
+from attnjax.data.files import DATA_VARIABLE, find_file, find_folder, read_lines
 from attnjax.errors import NoCorpus, UserError
 
 
@@ -53,3 +55,33 @@ def test_a_path_that_no_file_can_have(outside, find, path):
     with pytest.raises(UserError) as error:
         find(path)
     assert len(str(error.value)) < 400
+
+
+def test_a_compressed_file_and_shards_are_read_as_one_plain_file(tmp_path):
+    lines = [f"zeile {number} ü" for number in range(7)]
+    text = "\n".join(lines).encode()
+    (tmp_path / "plain").write_bytes(text)
+    (tmp_path / "small.gz").write_bytes(gzip.compress(text))
+    for number, part in enumerate((lines[:3], lines[3:4], lines[4:])):
+        path = tmp_path / f"cut-{number:05d}-of-00003.gz"
+        path.write_bytes(gzip.compress("\n".join(part).encode()))
+    for name in ("plain", "small", "small.gz", "cut"):
+        assert read_lines(find_file(tmp_path / name)) == lines
+
+
+def test_a_missing_shard_and_a_truncated_file(tmp_path):
+    for number in (0, 2):
+        (tmp_path / f"cut-{number:05d}-of-00003").write_text("a\n")
+    with pytest.raises(UserError, match="cut has 2 shards .* say 3; shard 00001 is missing"):
+        read_lines(tmp_path / "cut")
+    for kept in (5, 40):
+        (tmp_path / "short.gz").write_bytes(gzip.compress(bytes(range(256)))[:kept])
+        with pytest.raises(UserError, match=r"short\.gz is damaged or ends too early"):
+            read_lines(tmp_path / "short")
+
+
+def test_another_encoding_is_offered(tmp_path):
+    (tmp_path / "old").write_bytes("a\nGrün".encode("cp1252"))
+    with pytest.raises(UserError, match="line 2, is not UTF-8: .* `encoding` can read Windows-125"):
+        read_lines(tmp_path / "old")
+    assert read_lines(tmp_path / "old", "Windows-1252") == ["a", "Grün"]

@@ -9,16 +9,16 @@ from typing import Literal
 from attnjax.config.constraints import PositiveInt
 from attnjax.data.corpora.slices import check_apart, sliced
 from attnjax.data.corpus import Corpus, Example, Task, build
-from attnjax.data.files import find_file, find_folder, read_lines
+from attnjax.data.files import Encoding, find_file, find_folder, read_lines
 from attnjax.data.special_tokens import END
 from attnjax.data.vocabularies import Vocabularies, joint
 from attnjax.data.vocabulary import SplitWords, Vocabulary, VocabularyPart
 from attnjax.errors import UserError
 
 
-def read_pairs(source: Path, target: Path) -> list[Example]:
+def read_pairs(source: Path, target: Path, encoding: Encoding = "UTF-8") -> list[Example]:
     """Read a file of sources and a file of targets; equal line numbers belong together."""
-    sources, targets = read_lines(source), read_lines(target)
+    sources, targets = read_lines(source, encoding), read_lines(target, encoding)
     if len(sources) != len(targets):
         raise UserError(
             f"source and target must have equally many lines; {source} has {len(sources):,}, "
@@ -27,10 +27,10 @@ def read_pairs(source: Path, target: Path) -> list[Example]:
     return [Example(*pair) for pair in zip(sources, targets, strict=True)]
 
 
-def read_tab_separated(path: Path) -> list[Example]:
+def read_tab_separated(path: Path, encoding: Encoding = "UTF-8") -> list[Example]:
     """Read a file whose lines are a source, a tab and a target."""
     examples = []
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(read_lines(path, encoding), start=1):
         fields = line.split("\t")
         if len(fields) != 2:
             raise UserError(
@@ -157,44 +157,54 @@ class ParallelCorpus(Task):
 
 @dataclass(frozen=True, kw_only=True)
 class ParallelText(ParallelCorpus):
-    """Two UTF-8 files for each split, a sentence in each line: `train.en` and `train.de`.
+    """Two files for each split, a sentence in each line: `train.en` and `train.de`.
+
+    Each may be compressed, `train.en.gz`, or cut into shards, `train.en-00000-of-00003`.
 
     Attributes:
         folder: the folder of the files, as given, or else relative to the folder ATTNJAX_DATA.
         source: the suffix of the source files, which follows the name of the split.
         target: the suffix of the target files.
         test: the name of the test split.
+        encoding: of the files.
     """
 
     folder: str = "multi30k-bpe"
     source: str = "en"
     target: str = "de"
     test: str | None = "test.2016"
+    encoding: Encoding = "UTF-8"
 
     def reader(self) -> Callable[[str], list[Example]]:
         folder = find_folder(self.folder)
         return sliced(
             lambda name: read_pairs(
-                folder / f"{name}.{self.source}", folder / f"{name}.{self.target}"
+                folder / f"{name}.{self.source}", folder / f"{name}.{self.target}", self.encoding
             )
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class TabSeparated(ParallelCorpus):
-    """One UTF-8 file for each split, in each line a source, a tab and a target.
+    """One file for each split, in each line a source, a tab and a target.
+
+    It may be compressed, `train.tsv.gz`, or cut into shards, `train.tsv-00000-of-00003`.
 
     Attributes:
         folder: the folder of the files, as given, or else relative to the folder ATTNJAX_DATA.
         train: the name of the training file.
         valid: the name of the validation file; None: there is none.
         test: the name of the test file; None: there is none.
+        encoding: of the files.
     """
 
     folder: str = "."
     train: str = "train.tsv"
     valid: str | None = "valid.tsv"
     test: str | None = "test.tsv"
+    encoding: Encoding = "UTF-8"
 
     def reader(self) -> Callable[[str], list[Example]]:
-        return sliced(lambda name: read_tab_separated(find_file(Path(self.folder) / name)))
+        return sliced(
+            lambda name: read_tab_separated(find_file(Path(self.folder) / name), self.encoding)
+        )
