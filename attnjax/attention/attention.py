@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +29,9 @@ from attnjax.nn.lift import sow
 class Mixer(nn.Module, ABC):
     """A layer that mixes the places of one sequence: self-attention, convolution, recurrence."""
 
+    packs: ClassVar[bool] = False
+    """Whether it takes the mask `Segments` and positions that restart, those of packed rows."""
+
     @abstractmethod
     def __call__(
         self, query: Queries, /, *, mask: MaskLike = None, deterministic: bool
@@ -42,6 +45,8 @@ class AttentionBase(Mixer):
     Calling the module does one after the other. An attention whose causal form is a recurrence may
     have `start` and `step` as well: a search then keeps its state and no keys.
     """
+
+    packs = True
 
     @abstractmethod
     def prepare(self, key: Keys, value: Values) -> Any:

@@ -58,6 +58,8 @@ from attnjax.data.generated import (
     Sort as Sort,
 )
 from attnjax.data.moses import MosesVocabulary as MosesVocabulary, MosesWords as MosesWords
+from attnjax.data.packed import Packed as Packed, PackedPlan as PackedPlan
+from attnjax.data.packing import PackedBatch as PackedBatch, Packing as Packing
 from attnjax.data.per_seed import DatasetPerSeed as DatasetPerSeed
 from attnjax.data.sentencepiece import (
     SentencePiece as SentencePiece,

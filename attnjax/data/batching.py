@@ -15,6 +15,7 @@ import numpy as np
 
 from attnjax.config.constraints import PositiveInt
 from attnjax.data.examples import Encoded, Examples
+from attnjax.data.packing import PackedBatch
 from attnjax.errors import UserError
 
 CUTS = 256
@@ -98,10 +99,22 @@ class BatchPlan:
 
     @property
     def shapes(self) -> list[tuple[int, int, int]]:
-        """(B, S, T) of each bucket's batches."""
+        """(B, S, T) of the batches, each shape once."""
         return [bucket.shape for bucket in self.buckets]
 
-    def batch(self, step: int, seed: int) -> Batch:
+    @property
+    def count(self) -> int:
+        """The number of examples of an epoch."""
+        return sum(len(bucket.indices) for bucket in self.buckets)
+
+    @property
+    def padding(self) -> float:
+        """The share of padding among all places of an epoch, of source and target together."""
+        places = sum(b.batches * b.shape[0] * sum(b.shape[1:]) for b in self.buckets)
+        held = sum(int(b.examples.lengths[b.indices].sum()) for b in self.buckets)
+        return 1 - held / places
+
+    def batch(self, step: int, seed: int) -> Batch | PackedBatch:
         """The batch of a step, counted from 0."""
         epoch, place = divmod(step, self.per_epoch)
         number = permutation(self.per_epoch, epoch)[place]
@@ -172,6 +185,10 @@ class Batching:
         order = np.lexsort((lengths[:, 1], lengths[:, 0], lengths.max(1)))
         cuts = cheapest_cuts(lengths[order], self.shapes)
         return BatchPlan(tuple(self._buckets(examples, lengths, order, cuts)))
+
+    def unpacked(self) -> "Batching":
+        """The batching of validation and evaluation, one example a row."""
+        return self
 
     def with_room(self, examples: Sequence[Encoded], *, shapes: int) -> "Batching":
         """A batching for evaluation: examples may have any length, in at most `shapes` shapes.
@@ -275,7 +292,7 @@ def in_order(examples: Sequence[Encoded], batching: Batching) -> Iterator[tuple[
     Raises:
         UserError: as `Batching.plan`.
     """
-    for bucket in reversed(batching.plan(examples).buckets):
+    for bucket in reversed(batching.unpacked().plan(examples).buckets):
         order = np.arange(len(bucket.indices))
         for index in range(bucket.batches):
             yield bucket.batch(index, order)

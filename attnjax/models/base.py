@@ -15,7 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
 
+from attnjax.attention.attention import Mixer
 from attnjax.config.constraints import PositiveInt
+from attnjax.config.walk import walk
 from attnjax.data.examples import Examples
 from attnjax.data.vocabularies import SIDES, Side, Vocabularies
 from attnjax.errors import UserError
@@ -217,6 +219,41 @@ class Model(nn.Module, ABC, kw_only=True):
         return sown.get("attention", {})
 
 
+class PackingModel(Model, kw_only=True):
+    """A model whose `features` read rows of several sentences, each of them alone.
+
+    Losses and gradients are those of the same sentences in rows of their own.
+    """
+
+    @nn.nowrap
+    def places(self, length: int) -> int:
+        """The places that the model reads of a packed row, whose two sides have `length` each."""
+        return length
+
+    @nn.nowrap
+    def check_packing(self, length: int) -> None:
+        """Refuse, before training, packed rows that the model or one of its parts cannot read.
+
+        Args:
+            length: the places of a row on either side.
+
+        Raises:
+            UserError: a part mixes the sentences of a row, or has fewer positions than places.
+        """
+        for path, part in walk(self, "model"):
+            if isinstance(part, Mixer) and not part.packs:
+                raise UserError(
+                    f"{path} is a {type(part).__name__}, which would mix the sentences of a packed "
+                    "row: choose another, or --training.batching:batching"
+                )
+        limit, places = smallest_limit({"model": self}), self.places(length)
+        if limit is not None and places > limit.words:
+            raise UserError(
+                f"a packed row of training.batching.length={length} has {places} places, more than "
+                f"the {limit.words} of {limit.path}: choose shorter rows or a larger {limit.path}"
+            )
+
+
 class SymbolModel(Model, kw_only=True):
     """p(symbol) = softmax(hidden vector times output embedding), for each symbol of the target.
 
@@ -233,6 +270,8 @@ class SymbolModel(Model, kw_only=True):
         self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
     ) -> tuple[jax.Array, jax.Array]:
         """The hidden vectors [B, T, D] and the output embedding [V, D] whose product is the logits.
+
+        A `PackingModel` takes the `packing` of rows that hold several sentences, too.
 
         Args:
             source: [B, S, ...].

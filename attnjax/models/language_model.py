@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import field
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -14,9 +14,10 @@ from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Learned, Position
 from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.data.examples import Examples
+from attnjax.data.packing import Packing
 from attnjax.data.special_tokens import END, PAD
 from attnjax.errors import UserError
-from attnjax.models.base import logits
+from attnjax.models.base import PackingModel, logits
 from attnjax.models.beam_cache import (
     BeamState,
     after_prompt,
@@ -27,13 +28,16 @@ from attnjax.models.beam_cache import (
     layer_memories,
 )
 from attnjax.models.feed_forward import FeedForward
+from attnjax.models.packed_rows import row_masks
 from attnjax.models.sequence_model import SequenceModel
 from attnjax.models.sown_attention import LayerAttention, layer_attentions
 from attnjax.models.transformer_layers import DecoderLayer, PreNorm, Residual
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.embedding import lookup
 from attnjax.nn.initializers import GPTInit, Initializer
+from attnjax.nn.length_limit import MaxLength
 from attnjax.nn.lift import clone_template, inherit
+from attnjax.nn.packed_rows import first_places, words_before
 
 
 def gpt_layer() -> DecoderLayer:
@@ -45,7 +49,7 @@ def gpt_layer() -> DecoderLayer:
     )
 
 
-class LanguageModel(SequenceModel):
+class LanguageModel(SequenceModel, PackingModel):
     """p(target | source), where source and target are one text: x_1 ... x_n y_1 ... y_T.
 
         h_1 ... h_(n + T - 1) = layers(x_1 ... x_n y_1 ... y_(T - 1))
@@ -113,6 +117,11 @@ class LanguageModel(SequenceModel):
             )
 
     @nn.nowrap
+    def places(self, length: int) -> int:
+        """Source and target stand in one text."""
+        return 2 * length - 1
+
+    @nn.nowrap
     def max_words(self, places: Any) -> Any:
         limit = self.max_length("target")
         return None if limit is None else limit.words + 1 - places
@@ -122,7 +131,7 @@ class LanguageModel(SequenceModel):
         self, tree: Any, source: jax.Array, decoder_input: jax.Array
     ) -> Iterator[LayerAttention]:
         """Every layer's self-attention over source and target, from below."""
-        words = self._text(source, decoder_input)
+        words = _text(source, decoder_input, self.max_length("source"))
         causal = jnp.tril(jnp.ones((words.shape[1],) * 2, bool))
         mask = (words != PAD)[:, None, :, None] & causal[None, None]
         for number in range(self.num_layers):
@@ -144,37 +153,35 @@ class LanguageModel(SequenceModel):
             embedded = embedded * jnp.asarray(self.width**0.5, embedded.dtype)
         return self.drop(self.where(embedded, position), deterministic=deterministic)
 
-    @nn.nowrap
-    def _text(self, source: jax.Array, decoder_input: jax.Array) -> jax.Array:
-        """Source [B, S] and target as one text without a gap, [B, J]: PAD stands at its end alone.
-
-        J is S + T - 1, or the number of the model's positions if that is less.
-        """
-        (_, S), T = source.shape, decoder_input.shape[1]
-        words = jnp.concatenate([source, decoder_input[:, 1:]], axis=1)
-        if S == 1:
-            return words
-        count, place = _count(source)[:, None], jnp.arange(S + T - 1)[None]
-        index = jnp.where(place < count, place, place - count + S)
-        words = jnp.take_along_axis(words, index, axis=1, mode="fill", fill_value=PAD)
-        # a short source may stand in the batch of a long one, and be followed by a long target
-        limit = self.max_length("source")
-        if limit is None or max(S, T) > limit.words:
-            return words
-        return words[:, : limit.words]
-
     def features(
-        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
+        self,
+        source: jax.Array,
+        decoder_input: jax.Array,
+        *,
+        packing: Packing | None = None,
+        deterministic: bool,
     ) -> tuple[jax.Array, jax.Array]:
-        words = self._text(source, decoder_input)
-        mask, position = Padding(words != PAD), jnp.arange(words.shape[1])[None]
+        if packing is None:
+            words = _text(source, decoder_input, self.max_length("source"))
+            hidden = self._read(words, None, deterministic=deterministic)
+            return _predicting(hidden, source, decoder_input), self.embedding
+        text = _packed_text(source, decoder_input, packing)
+        hidden = self._read(text.words, text.sentence, deterministic=deterministic)
+        return jnp.take_along_axis(hidden, text.predicting[..., None], axis=1), self.embedding
+
+    def _read(
+        self, words: jax.Array, sentence: jax.Array | None, *, deterministic: bool
+    ) -> jax.Array:
+        """Texts [B, J] -> their vectors [B, J, D]; `sentence` [B, J]: see `PackedText`."""
+        masks = row_masks(words, None if sentence is None else Packing(sentence, sentence))
         # END is read only where the batch has a longer target
         counted = None if deterministic else (words != PAD) & (words != END)
-        x = self._embed(words, position, deterministic=deterministic)
+        where = masks.positions.filled(words[..., None], words[..., None]).query
+        x = self._embed(words, where, deterministic=deterministic)
+        options = {"own_mask": masks.target, "positions": masks.positions, "counted": counted}
         for layer in self.layers:
-            x = layer(x, x, mask, counted=counted, deterministic=deterministic)
-        hidden = self.last_residual.final(x, counted)
-        return _predicting(hidden, source, decoder_input), self.embedding
+            x = layer(x, x, masks.across, **options, deterministic=deterministic)
+        return self.last_residual.final(x, counted)
 
     def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[jax.Array, Padding]:
         """The source itself, and the mask of its words: `start` reads it."""
@@ -212,6 +219,65 @@ class LanguageModel(SequenceModel):
             x, pasts[number] = layer.step(x, pasts[number], beams, (), Padding(read))
         hidden = self.last_residual.final(x)
         return logits(hidden, self.embedding), *gather(pasts, back_pointers)
+
+
+def _text(source: jax.Array, decoder_input: jax.Array, limit: MaxLength | None) -> jax.Array:
+    """Source [B, S] and target as one text without a gap, [B, J]: PAD stands at its end alone.
+
+    J is S + T - 1, or the number of the model's positions if that is less.
+    """
+    (_, S), T = source.shape, decoder_input.shape[1]
+    words = jnp.concatenate([source, decoder_input[:, 1:]], axis=1)
+    if S == 1:
+        return words
+    count, place = _count(source)[:, None], jnp.arange(S + T - 1)[None]
+    index = jnp.where(place < count, place, place - count + S)
+    words = jnp.take_along_axis(words, index, axis=1, mode="fill", fill_value=PAD)
+    # a short source may stand in the batch of a long one, and be followed by a long target
+    if limit is None or max(S, T) > limit.words:
+        return words
+    return words[:, : limit.words]
+
+
+class PackedText(NamedTuple):
+    """Sources and targets of packed rows, each source with its own target behind it.
+
+    Attributes:
+        words: [B, J], J = S + T - 1.
+        sentence: the number of the sentence of each place, [B, J].
+        predicting: the place whose vector predicts each word of the target, [B, T].
+    """
+
+    words: jax.Array
+    sentence: jax.Array
+    predicting: jax.Array
+
+
+def _packed_text(source: jax.Array, decoder_input: jax.Array, packing: Packing) -> PackedText:
+    """The text x y of each sentence, one behind the other; the STARTs are left out."""
+    (rows, S), T = source.shape, decoder_input.shape[1]
+    J, row = S + T - 1, jnp.arange(rows)[:, None]
+    sources, targets = source != PAD, decoder_input != PAD
+    # the words of a target but its last are read; so many are its inputs without START
+    inputs = words_before(packing.target, targets & ~first_places(packing.target))
+    read = words_before(packing.source, sources)
+    place = jnp.arange(S)[None] + jnp.take_along_axis(inputs, packing.source, axis=1)
+    # the last word of a source stands where its target's START would
+    behind = jnp.take_along_axis(read, jnp.minimum(packing.target + 1, S), axis=1)
+    predicting = jnp.minimum(jnp.arange(T)[None] - packing.target - 1 + behind, J - 1)
+    own = targets & ~first_places(packing.target)
+
+    def placed(of_source: jax.Array, of_target: jax.Array, filler: Any) -> jax.Array:
+        """[B, S] and [B, T] at their places of the text; J: the place is none of the text."""
+        text = jnp.full((rows, J), filler, jnp.int32)
+        text = text.at[row, jnp.where(sources, place, J)].set(of_source, mode="drop")
+        return text.at[row, jnp.where(own, predicting, J)].set(of_target, mode="drop")
+
+    return PackedText(
+        placed(source, decoder_input, PAD),
+        placed(packing.source, packing.target, S),
+        predicting,
+    )
 
 
 def _count(words: jax.Array) -> jax.Array:

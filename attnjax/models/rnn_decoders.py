@@ -2,14 +2,14 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import field
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.attention import Attention, AttentionBase
-from attnjax.attention.mask import Padding
+from attnjax.attention.mask import Mask
 from attnjax.attention.position import Positions
 from attnjax.attention.score import Additive, General
 from attnjax.config.constraints import DropoutRate, PositiveInt
@@ -19,6 +19,20 @@ from attnjax.models.rnn_encoder import EncoderOutput
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.lift import clone_template, inherited
 from attnjax.nn.linear import Dense
+
+
+class DecoderSource(NamedTuple):
+    """What a decoder knows of a source at every step.
+
+    Attributes:
+        memory: of the attention; None: there is none.
+        mask: the source's words that the step may attend to.
+        positions: of the source's words, [B, S]; None: 0, 1, ...
+    """
+
+    memory: Any
+    mask: Mask
+    positions: jax.Array | None = None
 
 
 class RNNDecoder(nn.Module, ABC):
@@ -32,11 +46,29 @@ class RNNDecoder(nn.Module, ABC):
     def out_width(self) -> int:
         """The width of the vectors that the output embedding is multiplied with."""
 
-    @abstractmethod
-    def start(self, encoded: EncoderOutput, mask: Padding) -> tuple[Any, Any]:
+    def start(
+        self, encoded: EncoderOutput, mask: Mask, positions: jax.Array | None = None
+    ) -> "tuple[DecoderSource, Any]":
         """The constants of each sentence, and the state before the first word.
 
-        All leaves of the state are [B, ...].
+        Args:
+            encoded: of the source.
+            mask: of the source's words.
+            positions: of the source's words, [B, S]; None: 0, 1, ...
+
+        Raises:
+            UserError: as `first_state`.
+        """
+        source = DecoderSource(self.prepare(encoded.states), mask, positions)
+        return source, self.first_state(encoded.final)
+
+    @abstractmethod
+    def prepare(self, states: jax.Array) -> Any:
+        """The memory of the source's states [B, S, W] for the attention; None: there is none."""
+
+    @abstractmethod
+    def first_state(self, final: tuple[tuple[Carry, ...], ...]) -> Any:
+        """The state before the first word, leaves [B, ...], from the encoder's final carry.
 
         Raises:
             UserError: the decoder cannot start from such an encoder.
@@ -128,12 +160,15 @@ class LuongDecoder(RNNDecoder):
         self.merge = Dense((self.width,), bias=False)
         self.drop = Dropout(inherited(self, "dropout"))
 
-    def start(self, encoded: EncoderOutput, mask: Padding) -> tuple[Any, Any]:
+    def prepare(self, states: jax.Array) -> Any:
+        return None if self.attention is None else self.attention.prepare(states, states)
+
+    def first_state(self, final: tuple[tuple[Carry, ...], ...]) -> Any:
         carries = tuple(
             tuple(jnp.concatenate(leaves, axis=-1) for leaves in zip(*layer, strict=True))
-            for layer in encoded.final
+            for layer in final
         )
-        batch, dtype = encoded.states.shape[0], encoded.states.dtype
+        batch, dtype = carries[-1][-1].shape[0], carries[-1][-1].dtype
         wanted = tuple(unit.initial(batch, dtype) for unit in self.unit)
         if _widths(carries) != _widths(wanted):
             raise UserError(
@@ -141,11 +176,8 @@ class LuongDecoder(RNNDecoder):
                 f"{_widths(wanted)} were wanted (decoder.cell, width and layers); the encoder's, "
                 f"both directions together, are {_widths(carries)}"
             )
-        memory = None
-        if self.attention is not None:
-            memory = self.attention.prepare(encoded.states, encoded.states)
         attentional = jnp.zeros((batch, self.width), dtype)
-        return (memory, mask), (carries, attentional, jnp.zeros(batch, jnp.int32))
+        return carries, attentional, jnp.zeros(batch, jnp.int32)
 
     def project(self, words: jax.Array) -> jax.Array:
         fed = 0 if self.attention is None else self.feeding.width(self.width)
@@ -154,7 +186,7 @@ class LuongDecoder(RNNDecoder):
     def step(
         self, constants: Any, state: Any, projected: jax.Array, *, deterministic: bool
     ) -> tuple[Any, Any]:
-        (memory, mask), (carries, attentional, position) = constants, state
+        (memory, mask, of_source), (carries, attentional, position) = constants, state
         if self.attention is not None:
             projected = self.feeding(self.unit[0], projected, attentional)
         new_carries: list[Carry] = []
@@ -169,7 +201,7 @@ class LuongDecoder(RNNDecoder):
                 hidden[:, None],
                 memory,
                 mask,
-                positions=Positions(position[:, None]),
+                positions=Positions(position[:, None], of_source),
                 deterministic=deterministic,
             )[:, 0]
             hidden = jnp.tanh(self.merge(jnp.concatenate([context, hidden], axis=-1)))
@@ -214,13 +246,14 @@ class BahdanauDecoder(RNNDecoder):
         self.deep = Dense((2 * self.maxout,))
         self.drop = Dropout(inherited(self, "dropout"))
 
-    def start(self, encoded: EncoderOutput, mask: Padding) -> tuple[Any, Any]:
-        last = self.unit.hidden(encoded.final[-1][-1])
-        batch, dtype = encoded.states.shape[0], encoded.states.dtype
-        *rest, _ = self.unit.initial(batch, dtype)
+    def prepare(self, states: jax.Array) -> Any:
+        return self.attention.prepare(states, states)
+
+    def first_state(self, final: tuple[tuple[Carry, ...], ...]) -> Any:
+        last = self.unit.hidden(final[-1][-1])
+        *rest, _ = self.unit.initial(len(last), last.dtype)
         carry = (*rest, jnp.tanh(self.first(last)))
-        memory = self.attention.prepare(encoded.states, encoded.states)
-        return (memory, mask), (carry, jnp.zeros(batch, jnp.int32))
+        return carry, jnp.zeros(len(last), jnp.int32)
 
     def project(self, words: jax.Array) -> jax.Array:
         return self.unit.project(words)
@@ -228,13 +261,13 @@ class BahdanauDecoder(RNNDecoder):
     def step(
         self, constants: Any, state: Any, projected: jax.Array, *, deterministic: bool
     ) -> tuple[Any, Any]:
-        (memory, mask), (carry, position) = constants, state
+        (memory, mask, of_source), (carry, position) = constants, state
         before = self.unit.hidden(carry)
         context = self.attention.attend(
             before[:, None],
             memory,
             mask,
-            positions=Positions(position[:, None]),
+            positions=Positions(position[:, None], of_source),
             deterministic=deterministic,
         )[:, 0]
         carry, _ = self.unit(carry, projected + self.context(context))

@@ -1,7 +1,7 @@
 """Recurrent encoders: a cell over a text in one direction, and the stack of such layers."""
 
 from dataclasses import field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ from attnjax.models.rnn_cells import LSTM, Carry, Cell
 from attnjax.models.text_encoder import EncodedText, TextEncoder
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.lift import clone_template, inherited, scan_time
+from attnjax.nn.packed_rows import first_places, last_places
 
 
 class RNNLayer(nn.Module):
@@ -40,16 +41,60 @@ class RNNLayer(nn.Module):
         def step(
             cell: Cell, carry: Carry, word: tuple[jax.Array, jax.Array]
         ) -> tuple[Carry, jax.Array]:
-            projected, present = word[0], word[1][:, None]
-            after, state = cell(carry, projected)
-            after = jax.tree.map(lambda new, old: jnp.where(present, new, old), after, carry)
-            return after, jnp.where(present, state, jnp.zeros((), state.dtype))
+            return _read(cell, carry, *word)
 
         projected = self.unit.project(x)
         start = self.unit.initial(x.shape[0], projected.dtype)
         read = scan_time(step, direction=self.direction)
         final, states = read(self.unit, start, (projected, present))
         return states, final
+
+    def packed(
+        self, x: jax.Array, present: jax.Array, sentence: jax.Array
+    ) -> tuple[jax.Array, Carry]:
+        """As `__call__`, for rows of several sentences: the carry begins anew with each of them.
+
+        Args:
+            x: [B, S, D].
+            present: booleans [B, S].
+            sentence: see `attnjax.data.packing.Packing`, [B, S].
+
+        Returns:
+            The states [B, S, W], and the carry after each word, with leaves [B, S, W].
+        """
+        projected = self.unit.project(x)
+        start = self.unit.initial(x.shape[0], projected.dtype)
+
+        def step(cell: Cell, carry: Carry, word: tuple[jax.Array, ...]) -> tuple[Carry, Any]:
+            projected, present, begins = word
+            carry = jax.tree.map(lambda old: jnp.where(begins[:, None], 0, old), carry)
+            after, state = _read(cell, carry, projected, present)
+            return after, (state, after)
+
+        begins = first_places if self.direction == "forward" else last_places
+        read = scan_time(step, direction=self.direction)
+        _, (states, carries) = read(self.unit, start, (projected, present, begins(sentence)))
+        return states, carries
+
+
+def _read(
+    cell: Cell, carry: Carry, projected: jax.Array, present: jax.Array
+) -> tuple[Carry, jax.Array]:
+    """The carry after a word and its state; padding does not change the carry."""
+    present = present[:, None]
+    after, state = cell(carry, projected)
+    after = jax.tree.map(lambda new, old: jnp.where(present, new, old), after, carry)
+    return after, jnp.where(present, state, jnp.zeros((), state.dtype))
+
+
+def _of_sentences(carries: Carry, sentence: jax.Array, last: jax.Array) -> Carry:
+    """Of carries [B, S, W] those of the last place read of each sentence, by its number."""
+    rows, places = sentence.shape
+    row = jnp.arange(rows)[:, None]
+    index = jnp.zeros((rows, places), jnp.int32)
+    place = jnp.broadcast_to(jnp.arange(places, dtype=jnp.int32)[None], (rows, places))
+    index = index.at[row, jnp.where(last, sentence, places)].set(place, mode="drop")
+    return jax.tree.map(lambda leaf: jnp.take_along_axis(leaf, index[..., None], axis=1), carries)
 
 
 class EncoderOutput(NamedTuple):
@@ -58,7 +103,8 @@ class EncoderOutput(NamedTuple):
     Attributes:
         states: the states of the last layer, [B, S, W], or [B, S, 2 W] with both directions,
             forward first; 0 at padding.
-        final: the carry after the last word read, of each layer, of each direction.
+        final: the carry after the last word read, of each layer, of each direction; of packed rows
+            that of each sentence, by its number: leaves [B, S, W].
     """
 
     states: jax.Array
@@ -103,14 +149,32 @@ class Encoder(TextEncoder):
             for _ in range(self.layers)
         ]
 
-    def __call__(self, x: jax.Array, present: jax.Array, *, deterministic: bool) -> EncoderOutput:
-        """Texts [B, S, D], present [B, S], True = a word."""
+    def __call__(
+        self,
+        x: jax.Array,
+        present: jax.Array,
+        *,
+        sentence: jax.Array | None = None,
+        deterministic: bool,
+    ) -> EncoderOutput:
+        """Texts [B, S, D], present [B, S], True = a word.
+
+        `sentence`, [B, S], numbers the sentences of packed rows, see `attnjax.data.packing`.
+        """
+
+        def read(layer: RNNLayer) -> tuple[jax.Array, Carry]:
+            if sentence is None:
+                return layer(x, present)
+            states, carries = layer.packed(x, present, sentence)
+            ends = last_places if layer.direction == "forward" else first_places
+            return states, _of_sentences(carries, sentence, ends(sentence) & present)
+
         final = []
         stacks = [stack for stack in (self.forward, self.backward) if stack]
         for number, layer in enumerate(zip(*stacks, strict=True)):
             if number:
                 x = self.drop(x, deterministic=deterministic)
-            states, carries = zip(*(one(x, present) for one in layer), strict=True)
+            states, carries = zip(*map(read, layer), strict=True)
             x = jnp.concatenate(states, axis=-1)
             final.append(carries)
         return EncoderOutput(x, tuple(final))

@@ -5,22 +5,25 @@ from dataclasses import field
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from flax import linen as nn
 
-from attnjax.attention.mask import Padding
+from attnjax.attention.mask import Padding, Segments
 from attnjax.config.constraints import DropoutRate, PositiveInt
+from attnjax.data.packing import Packing
 from attnjax.data.special_tokens import PAD
-from attnjax.models.base import logits
-from attnjax.models.rnn_decoders import LuongDecoder, RNNDecoder
+from attnjax.models.base import PackingModel, logits
+from attnjax.models.rnn_decoders import DecoderSource, LuongDecoder, RNNDecoder
 from attnjax.models.rnn_encoder import Encoder, EncoderOutput
 from attnjax.models.sequence_model import SequenceModel, repeat_beams
 from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs, queries_of
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.embedding import lookup
 from attnjax.nn.lift import inherit, scan_time, vmap_beams
+from attnjax.nn.packed_rows import first_places, positions_in
 
 
-class Seq2Seq(SequenceModel):
+class Seq2Seq(SequenceModel, PackingModel):
     """A recurrent encoder reads the source, a recurrent decoder writes the target.
 
     Source words, target words and output words have an embedding each. Dropout falls on the
@@ -70,8 +73,15 @@ class Seq2Seq(SequenceModel):
         return self.reader(words, present, deterministic=deterministic), Padding(present)
 
     def features(
-        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
+        self,
+        source: jax.Array,
+        decoder_input: jax.Array,
+        *,
+        packing: Packing | None = None,
+        deterministic: bool,
     ) -> tuple[jax.Array, jax.Array]:
+        if packing is not None:
+            return self._packed(source, decoder_input, packing, deterministic=deterministic)
         constants, state = self.writer.start(*self.encode(source, deterministic=deterministic))
         words = self.drop(lookup(self.target_embedding, decoder_input), deterministic=deterministic)
 
@@ -79,6 +89,43 @@ class Seq2Seq(SequenceModel):
             return writer.step(constants, state, projected, deterministic=deterministic)
 
         _, outputs = scan_time(step)(self.writer, state, self.writer.project(words))
+        hidden = self.writer.output(words, outputs, deterministic=deterministic)
+        return hidden, self.output_embedding
+
+    def _packed(
+        self, source: jax.Array, decoder_input: jax.Array, packing: Packing, *, deterministic: bool
+    ) -> tuple[jax.Array, jax.Array]:
+        """The `features` of rows of several sentences: each begins with its own source's carry."""
+        words = self.drop(lookup(self.source_embedding, source), deterministic=deterministic)
+        present, own = source != PAD, packing.target
+        encoded = self.reader(words, present, sentence=packing.source, deterministic=deterministic)
+        memory, positions = self.writer.prepare(encoded.states), positions_in(packing.source)
+        begins, (rows, places) = first_places(own), own.shape
+        index = own[..., None]
+
+        def of_targets(leaf: jax.Array) -> jax.Array:
+            """[B, S, W], by sentence -> [B T, W]: for each word of the target its sentence's."""
+            leaf = jnp.take_along_axis(leaf, index, axis=1, mode="clip")
+            return leaf.reshape(-1, leaf.shape[-1])
+
+        first = self.writer.first_state(jax.tree.map(of_targets, encoded.final))
+        first = jax.tree.map(lambda leaf: leaf.reshape(rows, places, *leaf.shape[1:]), first)
+        words = self.drop(lookup(self.target_embedding, decoder_input), deterministic=deterministic)
+
+        def step(writer: RNNDecoder, state: Any, word: Any) -> tuple[Any, Any]:
+            projected, first, begins, own = word
+            state = jax.tree.map(
+                lambda new, old: jnp.where(begins.reshape(-1, *[1] * (old.ndim - 1)), new, old),
+                first,
+                state,
+            )
+            mask = Padding(present) & Segments(own[:, None], packing.source)
+            seen = DecoderSource(memory, mask, positions)
+            return writer.step(seen, state, projected, deterministic=deterministic)
+
+        start = jax.tree.map(lambda leaf: leaf[:, 0], first)
+        inputs = (self.writer.project(words), first, begins, own)
+        _, outputs = scan_time(step)(self.writer, start, inputs)
         hidden = self.writer.output(words, outputs, deterministic=deterministic)
         return hidden, self.output_embedding
 

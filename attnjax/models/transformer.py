@@ -11,10 +11,11 @@ from flax import linen as nn
 from attnjax.attention.mask import Padding
 from attnjax.attention.position import Position, Sinusoidal
 from attnjax.config.constraints import DropoutRate, PositiveInt
+from attnjax.data.packing import Packing
 from attnjax.data.special_tokens import PAD
 from attnjax.data.vocabularies import Side
 from attnjax.errors import UserError
-from attnjax.models.base import logits
+from attnjax.models.base import PackingModel, logits
 from attnjax.models.beam_cache import (
     BeamState,
     append_self,
@@ -23,6 +24,7 @@ from attnjax.models.beam_cache import (
     grow_cache,
     layer_memories,
 )
+from attnjax.models.packed_rows import RowMasks, row_masks
 from attnjax.models.sequence_model import SequenceModel
 from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs, queries_of
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, PostNorm, Residual
@@ -32,7 +34,7 @@ from attnjax.nn.length_limit import MaxLength, smallest_limit
 from attnjax.nn.lift import clone_template, inherit
 
 
-class Transformer(SequenceModel):
+class Transformer(SequenceModel, PackingModel):
     """A Transformer encoder and decoder.
 
     Embeddings are multiplied by sqrt(D). Dropout falls on the sum of embedding and position, and on
@@ -134,30 +136,41 @@ class Transformer(SequenceModel):
 
     def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[jax.Array, Padding]:
         """Source [B, S] -> its states [B, S, D], and the mask of its words."""
-        present = source != PAD
-        mask, counted = Padding(present), None if deterministic else present
-        position = jnp.arange(source.shape[1])[None]
-        x = self._embed(self.source_embedding, source, position, deterministic=deterministic)
+        states = self._encode(source, row_masks(source, None), deterministic=deterministic)
+        return states, Padding(source != PAD)
+
+    def _encode(self, source: jax.Array, masks: RowMasks, *, deterministic: bool) -> jax.Array:
+        counted, table = None if deterministic else source != PAD, self.source_embedding
+        where = masks.positions.filled(source[..., None], source[..., None]).key
+        x = self._embed(table, source, where, deterministic=deterministic)
+        options = {"position": masks.positions.key, "counted": counted}
         for layer in self.encoder_layers:
-            x = layer(x, mask, counted=counted, deterministic=deterministic)
-        return self.encoder_residual.final(x, counted), mask
+            x = layer(x, masks.source, **options, deterministic=deterministic)
+        return self.encoder_residual.final(x, counted)
 
     def features(
-        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
+        self,
+        source: jax.Array,
+        decoder_input: jax.Array,
+        *,
+        packing: Packing | None = None,
+        deterministic: bool,
     ) -> tuple[jax.Array, jax.Array]:
-        memory, mask = self.encode(source, deterministic=deterministic)
+        masks, table = row_masks(source, packing), self.target_embedding
+        memory = self._encode(source, masks, deterministic=deterministic)
         counted = None if deterministic else queries_of(decoder_input, source != PAD)
-        position = jnp.arange(decoder_input.shape[1])[None]
-        x = self._embed(self.target_embedding, decoder_input, position, deterministic=deterministic)
+        where = masks.positions.filled(decoder_input[..., None], source[..., None]).query
+        x = self._embed(table, decoder_input, where, deterministic=deterministic)
+        options = {"own_mask": masks.target, "positions": masks.positions, "counted": counted}
         for layer in self.decoder_layers:
-            x = layer(x, memory, mask, counted=counted, deterministic=deterministic)
+            x = layer(x, memory, masks.across, **options, deterministic=deterministic)
         return self.decoder_residual.final(x, counted), self.output_embedding
 
     def start(
         self, memory: jax.Array, mask: Padding, *, length: int, beams: int
     ) -> tuple[Any, Any, BeamState]:
         """The keys and values of the source, and what the decoder keeps before the first word."""
-        self._check_length(length)
+        _check_room(length, self.max_length("target"))
         constants = tuple(layer.prepare(memory) for layer in self.decoder_layers), mask
         pasts = [
             layer.empty_memory(memory, length=length, beams=beams) for layer in self.decoder_layers
@@ -165,17 +178,8 @@ class Transformer(SequenceModel):
         return constants, *gather(pasts, jnp.zeros((len(memory), beams, length), jnp.int32))
 
     def grow_cache(self, cache: Any, state: BeamState, *, length: int) -> tuple[Any, BeamState]:
-        self._check_length(length)
+        _check_room(length, self.max_length("target"))
         return grow_cache(cache, state, length=length)
-
-    def _check_length(self, length: int) -> None:
-        """Refuse more words than there are positions: a step alone sees one position only."""
-        limit = self.max_length("target")
-        if limit is not None and length > limit.words:
-            raise UserError(
-                f"a search wants room for {length} words; the model takes at most {limit.words} "
-                f"({limit.path})"
-            )
 
     def step(
         self, constants: Any, cache: Any, state: BeamState, word: jax.Array, step: jax.Array
@@ -192,3 +196,12 @@ class Transformer(SequenceModel):
             x, pasts[number] = layer.step(x, pasts[number], beams, source, mask)
         hidden = self.decoder_residual.final(x)
         return logits(hidden, self.output_embedding), *gather(pasts, back_pointers)
+
+
+def _check_room(length: int, limit: MaxLength | None) -> None:
+    """Refuse more words than there are positions: a step alone sees one position only."""
+    if limit is not None and length > limit.words:
+        raise UserError(
+            f"a search wants room for {length} words; the model takes at most {limit.words} "
+            f"({limit.path})"
+        )

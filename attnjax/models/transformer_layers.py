@@ -9,7 +9,7 @@ import jax
 from flax import linen as nn
 
 from attnjax.attention.attention import AttentionBase, Mixer
-from attnjax.attention.mask import Causal, Mask, Padding
+from attnjax.attention.mask import Causal, Mask, Padding, join
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions
 from attnjax.config.constraints import DropoutRate
@@ -110,18 +110,30 @@ class EncoderLayer(nn.Module):
         x: jax.Array,
         mask: Mask,
         *,
+        position: jax.Array | None = None,
         counted: jax.Array | None = None,
         deterministic: bool,
     ) -> jax.Array:
-        """[B, S, D] -> [B, S, D]; `counted` [B, S] as in `Residual`."""
+        """[B, S, D] -> [B, S, D]; `counted` [B, S] as in `Residual`.
+
+        `position`, integers [B, S]: of packed rows; None: 0, 1, ...
+        """
         layer = partial(EncoderLayer._compute, deterministic=deterministic)
-        return rematerialize(layer, self.remat)(self, x, mask, counted)
+        return rematerialize(layer, self.remat)(self, x, mask, position, counted)
 
     def _compute(
-        self, x: jax.Array, mask: Mask, counted: jax.Array | None, *, deterministic: bool
+        self,
+        x: jax.Array,
+        mask: Mask,
+        position: jax.Array | None,
+        counted: jax.Array | None,
+        *,
+        deterministic: bool,
     ) -> jax.Array:
         seen = self.self_attention_residual.pre(x, counted)
-        change = self.self_attention(seen, mask=mask, deterministic=deterministic)
+        # a convolution or a recurrence takes no positions, and reads no packed rows
+        given = {} if position is None else {"positions": Positions(position, position)}
+        change = self.self_attention(seen, mask=mask, deterministic=deterministic, **given)
         change = self.drop(change, deterministic=deterministic)
         x = self.self_attention_residual.post(x, change, counted)
         seen = self.feed_forward_residual.pre(x, counted)
@@ -176,6 +188,8 @@ class DecoderLayer(nn.Module):
         source: jax.Array,
         source_mask: Mask,
         *,
+        own_mask: Mask | None = None,
+        positions: Positions = Positions(),
         counted: jax.Array | None = None,
         deterministic: bool,
     ) -> jax.Array:
@@ -186,26 +200,42 @@ class DecoderLayer(nn.Module):
             source: the states of the source, [B, S, D]; a layer without `cross_attention` does not
                 read it.
             source_mask: the source's.
+            own_mask: joined to causality in the self-attention: `Segments` of packed rows.
+            positions: of the words and of the source; None means 0, 1, ...
             counted: [B, T], as in `Residual`.
             deterministic: whether to leave out dropout.
         """
         layer = partial(DecoderLayer._compute, deterministic=deterministic)
-        return rematerialize(layer, self.remat)(self, x, source, source_mask, counted)
+        layer = rematerialize(layer, self.remat)
+        return layer(self, x, source, source_mask, own_mask, positions, counted)
 
     def _compute(
         self,
         x: jax.Array,
         source: jax.Array,
         source_mask: Mask,
+        own_mask: Mask | None,
+        positions: Positions,
         counted: jax.Array | None,
         *,
         deterministic: bool,
     ) -> jax.Array:
         prepared = self.prepare(source)
         seen = self.self_attention_residual.pre(x, counted)
-        change = self.self_attention(seen, seen, seen, Causal(), deterministic=deterministic)
+        change = self.self_attention(
+            seen,
+            mask=join(Causal(), own_mask),
+            positions=Positions(positions.query, positions.query),
+            deterministic=deterministic,
+        )
         return self._rest(
-            x, change, prepared, source_mask, counted=counted, deterministic=deterministic
+            x,
+            change,
+            prepared,
+            source_mask,
+            positions=positions,
+            counted=counted,
+            deterministic=deterministic,
         )
 
     def read(

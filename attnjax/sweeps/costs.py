@@ -8,6 +8,7 @@ import numpy as np
 
 from attnjax.data.batching import Batch, BatchPlan
 from attnjax.data.corpus import Corpus
+from attnjax.data.packing import PackedBatch
 from attnjax.evaluation.flops import product_flops
 from attnjax.experiment import Experiment
 from attnjax.nn.parameter_kinds import number_trained
@@ -48,12 +49,13 @@ def costs(experiment: Experiment, corpus: Corpus) -> Costs:
     )
 
 
-def largest_batch(plan: BatchPlan) -> Batch:
+def largest_batch(plan: BatchPlan) -> Batch | PackedBatch:
     """The shapes of the batch with the most places."""
     rows, source, target = max(plan.shapes, key=lambda shape: shape[0] * max(shape[1:]))
     first = plan.batch(0, 0)
-    sides = zip(first, (source, target), strict=True)
-    return Batch._make(
+    # a packed batch has the numbers of the sentences of both sides, too
+    sides = zip(first, (source, target) * 2, strict=False)
+    return type(first)._make(
         jax.ShapeDtypeStruct((rows, length, *side.shape[2:]), side.dtype) for side, length in sides
     )
 

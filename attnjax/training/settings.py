@@ -9,6 +9,7 @@ from attnjax.config.constraints import NonNegativeInt, PositiveInt
 from attnjax.config.walk import walk
 from attnjax.data.batching import Batching
 from attnjax.data.corpus import Corpus
+from attnjax.data.packed import Packed
 from attnjax.errors import UserError
 from attnjax.nn.norm import Norm
 from attnjax.training.objectives.base import Objective
@@ -149,6 +150,8 @@ class Recipe:
                 `Training.check`.
         """
         self.training.check(corpus)
+        if isinstance(self.training.batching, Packed):
+            self.objective.check_packing(self.model, self.training.batching.length)
         for path, part in walk(self.model, "model"):
             if isinstance(part, Norm) and part.over_batch and self.training.device_tokens:
                 raise UserError(

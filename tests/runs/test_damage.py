@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from attnjax.cli.main import main
-from attnjax.data.batching import BatchPlan
+from attnjax.training.loop.group import RunGroup
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 OPTIONS = ["--variant", "cosine", "--seeds", "1"]
@@ -56,15 +56,15 @@ def finished(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def cut_off(tmp_path_factory) -> Iterator[Path]:
-    folder, batch = tmp_path_factory.mktemp("cut"), BatchPlan.batch
+    folder, batch = tmp_path_factory.mktemp("cut"), RunGroup.batch
 
-    def press(self: BatchPlan, step: int, seed: int):
-        if step == 4:
-            BatchPlan.batch = batch
+    def press(self: RunGroup):
+        if self.step == 4:
+            RunGroup.batch = batch
             os.kill(os.getpid(), signal.SIGTERM)
-        return batch(self, step, seed)
+        return batch(self)
 
-    BatchPlan.batch = press
+    RunGroup.batch = press
     assert main(["run", TINY, *OPTIONS, "--runs", str(folder)]) == 75
     return folder
 

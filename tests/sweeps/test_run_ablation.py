@@ -13,7 +13,6 @@ from rich.console import Console
 from attnjax.cli.main import main
 from attnjax.config.override import split
 from attnjax.config.serialize import from_json
-from attnjax.data.batching import BatchPlan
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement, MetricKey
 from attnjax.evaluation.measures.alignment import PICTURES
@@ -25,6 +24,7 @@ from attnjax.runs.manifest import manifest
 from attnjax.sweeps.plan import Sweep, check_folders
 from attnjax.sweeps.run_ablation import sweep
 from attnjax.training.log import metrics_log
+from attnjax.training.loop.group import RunGroup
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 FILES = {
@@ -256,16 +256,16 @@ def test_one_more_seed_joins_those_that_are_there(tiny_runs, tmp_path):
 
 
 def press_at(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
-    """Press Ctrl-C once, while the batch of this step is made."""
-    batch = BatchPlan.batch
+    """Press Ctrl-C once, while the batch of this step is taken."""
+    batch = RunGroup.batch
 
-    def press(self: BatchPlan, step: int, seed: int):
-        if step == at:
-            monkeypatch.setattr(BatchPlan, "batch", batch)
+    def press(self: RunGroup):
+        if self.step == at:
+            monkeypatch.setattr(RunGroup, "batch", batch)
             os.kill(os.getpid(), signal.SIGINT)
-        return batch(self, step, seed)
+        return batch(self)
 
-    monkeypatch.setattr(BatchPlan, "batch", press)
+    monkeypatch.setattr(RunGroup, "batch", press)
 
 
 def losses(run: Path) -> list[tuple[int, str, float]]:

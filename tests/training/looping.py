@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from attnjax.data.batching import Batching, BatchPlan
+from attnjax.data.batching import Batching
+from attnjax.training.loop.group import RunGroup
 from attnjax.training.loop.run_state import Run, TrainResult
 from attnjax.training.loop.train import train
 from attnjax.training.objectives.base import CrossEntropy
@@ -55,13 +56,13 @@ def same(ours: Any, theirs: Any) -> bool:
 def interrupt(
     monkeypatch: pytest.MonkeyPatch, step: int, number: signal.Signals = signal.SIGINT
 ) -> None:
-    """Send a signal once, Ctrl-C by default, while the batch of this step is made."""
-    batch, pressed = BatchPlan.batch, []
+    """Send a signal once, Ctrl-C by default, while the batch of this step is taken."""
+    batch, pressed = RunGroup.batch, []
 
-    def press(plan: BatchPlan, index: int, seed: int) -> Any:
-        if index == step and not pressed:
+    def press(group: RunGroup) -> Any:
+        if group.step == step and not pressed:
             pressed.append(True)
             signal.raise_signal(number)
-        return batch(plan, index, seed)
+        return batch(group)
 
-    monkeypatch.setattr(BatchPlan, "batch", press)
+    monkeypatch.setattr(RunGroup, "batch", press)

@@ -75,6 +75,7 @@ def test_leaves_an_averaged_result_and_one_row_a_place(tmp_path, capfd):
     assert set(last) == {
         *("step", "epoch", "split", "loss", "nll", "accuracy", "gradient_norm"),
         *("tokens_per_second", "seconds", "learning_rate", "host_memory"),
+        *("padding", "waiting_for_data"),
     }
     assert list(folder.glob("events.out.tfevents.*"))
 

@@ -38,7 +38,20 @@ def _scaling(json: bool) -> None:
     out().print(scaling.table(rows))
 
 
-TABLES: dict[str, Callable[[bool], None]] = {"scaling": _scaling, "seeds": _seeds}
+def _data(json: bool) -> None:
+    """Print the padding, speed and memory of batches, and how long a training waits for them."""
+    from attnjax.benchmark.data import measure, tables
+    from attnjax.benchmark.machine import machine
+
+    content = measure()
+    if json:
+        print(json_format.dumps({**machine(), **content}))
+        return
+    for table in tables(content):
+        out().print(table)
+
+
+TABLES: dict[str, Callable[[bool], None]] = {"data": _data, "scaling": _scaling, "seeds": _seeds}
 """Tables of their own by the word that asks for them; each is called with --json."""
 
 

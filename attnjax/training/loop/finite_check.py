@@ -7,6 +7,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from attnjax.data.batching import Batch
+from attnjax.data.packing import PackedBatch
 from attnjax.errors import Diverged, UserError, first_line
 from attnjax.files import replacing
 from attnjax.training.devices import hosts
@@ -85,7 +86,7 @@ def _advice(step: int) -> str:
     )
 
 
-def keep_batch(folder: Path, step: int, batch: Batch) -> None:
+def keep_batch(folder: Path, step: int, batch: Batch | PackedBatch) -> None:
     """Keep the batch of an update in the run's folder, unless many are there already."""
     kept = folder / FOLDER
     kept.mkdir(exist_ok=True)
@@ -94,7 +95,7 @@ def keep_batch(folder: Path, step: int, batch: Batch) -> None:
             np.savez(file, **batch._asdict())
 
 
-def kept_batch(folder: Path, step: int) -> Batch | None:
+def kept_batch(folder: Path, step: int) -> Batch | PackedBatch | None:
     """The batch of an update that was kept; None: it was not.
 
     Raises:
@@ -105,7 +106,8 @@ def kept_batch(folder: Path, step: int) -> Batch | None:
         return None
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            batch = Batch(**arrays)
+            kind = PackedBatch if len(arrays.files) > len(Batch._fields) else Batch
+            batch = kind(**arrays)
     except (OSError, ValueError, TypeError, KeyError, EOFError, zlib.error, BadZipFile) as error:
         raise UserError(f"{path} is damaged: it holds no batch ({first_line(error)})") from error
     if not all(array.dtype.kind in "biuf" for array in batch):

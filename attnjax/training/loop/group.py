@@ -1,7 +1,7 @@
 """Runs that train together, and their state on the devices."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, partial
 from typing import Any
@@ -10,7 +10,9 @@ import jax
 import numpy as np
 
 from attnjax.data.batching import Batch
+from attnjax.data.packing import PackedBatch
 from attnjax.training.devices import sharding
+from attnjax.training.loop.read_ahead import ReadAhead
 from attnjax.training.loop.run_state import RunState, stack, unstack
 from attnjax.training.schedules import Schedule
 from attnjax.training.step import State, evaluation_step, train_step, train_step_at
@@ -34,6 +36,7 @@ class RunGroup:
         runs: the runs that have not stopped.
         step: the number of updates so far.
         validated: the step after which the runs were validated last.
+        waited: the seconds that updates have waited for their batches, in this process.
     """
 
     def __init__(
@@ -48,6 +51,8 @@ class RunGroup:
         self.step = runs[0].step
         self.validated = self.step if runs[0].progress.epoch_end else 0
         self._seconds, self._began = [run.progress.seconds for run in runs], time.monotonic()
+        self.waited = 0.0
+        self._ahead = ReadAhead(self._batch, end=setup.recipe.training.steps)
         self._rates_differ = any(run.run.schedule is not None for run in runs)
         step = train_step_at if self._rates_differ else train_step
         self._train_step = self._compiled(step, donate=True)
@@ -69,9 +74,19 @@ class RunGroup:
 
     def batch(self) -> Any:
         """The batches of the next update, on the devices."""
+        began = time.monotonic()
         with self._waiting_for("the data"):
-            batches = [self.setup.plan.batch(self.step, run.run.seed) for run in self.runs]
-        return self._shard(batches)
+            batch = self._ahead.take(self.step)
+        self.waited += time.monotonic() - began
+        return batch
+
+    def _batch(self, step: int) -> Any:
+        """The batches of the update after `step` updates, on the devices."""
+        return self._shard([self.setup.plan.batch(step, run.run.seed) for run in self.runs])
+
+    def close(self) -> None:
+        """End the reading ahead."""
+        self._ahead.close()
 
     def update(self, batch: Any) -> Any:
         """Update all runs; returns the metrics, which the devices may still compute."""
@@ -100,6 +115,7 @@ class RunGroup:
         if len(staying) == len(self.runs):
             return
         states, seconds = self.states(), self.seconds
+        self._ahead.close()  # its batches are those of the runs so far
         self.runs = [self.runs[index] for index in staying]
         self._seconds, self._began = [seconds[index] for index in staying], time.monotonic()
         if staying:
@@ -115,7 +131,7 @@ class RunGroup:
         held = np.stack(rates) if self._devices.seeds else rates[0]
         return self._state, self._devices.replicate(held)
 
-    def _shard(self, batches: list[Batch]) -> Any:
+    def _shard(self, batches: Sequence[Batch | PackedBatch]) -> Any:
         stacked = self._devices.seeds
         return self._devices.shard(
             jax.tree.map(lambda *x: np.stack(x), *batches) if stacked else batches[0]

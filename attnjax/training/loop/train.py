@@ -140,7 +140,7 @@ def _remarks(devices: sharding.Devices, setup: TrainSetup) -> Iterator[str]:
             f"no multiple of {all_devices}: --training.batching.batch_size_multiple {all_devices} "
             "uses them all"
         )
-    examples = sum(len(bucket.indices) for bucket in setup.plan.buckets)
+    examples = setup.plan.count
     if count > examples:
         yield (
             f"trains on {count} devices with {examples} training examples: at least "

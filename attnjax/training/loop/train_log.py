@@ -1,5 +1,7 @@
 """The log of runs that train together: when a row is due, what stands in it, the console."""
 
+import time
+
 import numpy as np
 
 from attnjax.training.devices import hosts
@@ -20,17 +22,21 @@ class TrainLog(Hook):
     "seconds" (as in `TrainResult`, so far) and the objective's means over tokens ("loss", "nll",
     "accuracy"). Training rows hold means since the row before, or since an interruption after it,
     and also "learning_rate", "gradient_norm" (before clipping), "tokens_per_second" (of the
-    target), "skipped" (the number of skipped updates, if they are skipped), and the highest memory
-    so far in bytes: "host_memory", and "device_memory" of the fullest device, where it tells.
+    target), "padding" (its share of the places of an epoch's batches), "waiting_for_data" (the
+    share of the time in which updates waited for their batches), "skipped" (the number of skipped
+    updates, if they are skipped), and the highest memory so far in bytes: "host_memory", and
+    "device_memory" of the fullest device, where it tells.
     """
 
     def __init__(self, group: RunGroup, shown: Display) -> None:
         self._group, self._shown, self._epoch_ended = group, shown, True
+        self._padding = group.setup.plan.padding
         self._steps, self._per_epoch = group.setup.recipe.training.steps, group.setup.plan.per_epoch
 
     def before(self, step: int) -> None:
         if self._epoch_ended:  # the time of a validation and of a save counts to no row
             self._row, self._epoch, self._skipped = RunningMean(), RunningMean(), np.zeros(())
+            self._began, self._waited = time.monotonic(), self._group.waited
             self._epoch_ended = False
 
     def after(self, step: int, metrics: dict[str, np.ndarray]) -> None:
@@ -52,11 +58,18 @@ class TrainLog(Hook):
         means["learning_rate"] = np.array([float(one.rate(step)) for one in schedules])
         if "skipped" in metrics:
             means["skipped"] = self._skipped
-        for name, size in peak_memory().items():
-            means[name] = np.full(len(runs), size)
+        for name, value in (*peak_memory().items(), *self._of_data().items()):
+            means[name] = np.full(len(runs), value)
         self._write(step, "train", means)
         self._shown.speed(float(self._of_going(means)["tokens_per_second"].sum()))
         self._row, self._skipped = RunningMean(), np.zeros(())
+        self._began, self._waited = time.monotonic(), self._group.waited
+
+    def _of_data(self) -> dict[str, float]:
+        """The share of padding in a batch, and of the row's time that was spent on waiting."""
+        seconds = max(time.monotonic() - self._began, 1e-9)
+        waiting = (self._group.waited - self._waited) / seconds
+        return {"padding": self._padding, "waiting_for_data": waiting}
 
     def epoch(self, values: dict[str, np.ndarray]) -> None:
         """Write the validation means, if there are any, and show the epoch."""

@@ -25,6 +25,7 @@ class Trainer:
             Interrupted: a signal of `interruption` came; all runs are saved.
         """
         with ExitStack() as opened:
+            opened.callback(self.group.close)
             for hook in self._hooks:
                 opened.callback(hook.close)
             while self.group.runs:

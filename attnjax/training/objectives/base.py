@@ -8,9 +8,11 @@ import jax
 import jax.numpy as jnp
 
 from attnjax.config.constraints import DropoutRate
-from attnjax.data.special_tokens import START
+from attnjax.data.packing import PackedBatch
+from attnjax.data.special_tokens import PAD, START
 from attnjax.errors import UserError
-from attnjax.models.base import SymbolModel
+from attnjax.models.base import PackingModel, SymbolModel
+from attnjax.nn.packed_rows import first_places
 from attnjax.training.objectives.cross_entropy import cross_entropy
 
 type Totals = dict[str, tuple[jax.Array, jax.Array]]
@@ -28,6 +30,22 @@ class Objective(ABC):
             UserError: the objective cannot compare the model's kind of predictions.
         """
         del model
+
+    def check_packing(self, model: Any, length: int) -> None:
+        """Refuse, before training, packed rows that model or objective cannot read.
+
+        Args:
+            model: the model that is trained.
+            length: the places of a row on either side.
+
+        Raises:
+            UserError: the objective or the model reads one example a row.
+        """
+        del length
+        raise UserError(
+            f"{type(self).__name__} reads one example a row, and training.batching packs several: "
+            "--training.batching:batching"
+        )
 
     def initial(self) -> Any:
         """The initial state of the objective: a pytree of arrays, saved in checkpoints."""
@@ -78,8 +96,18 @@ class CrossEntropy(Objective):
         self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
     ) -> Totals:
         del state
-        hidden, table = features(model, params, batch.source, shifted(batch.target), streams(key))
+        hidden, table = features_of(model, params, batch, streams(key))
         return self.totals(hidden, table, batch.target)
+
+    def check_packing(self, model: Any, length: int) -> None:
+        if type(self).__call__ is not CrossEntropy.__call__:
+            return super().check_packing(model, length)
+        if not isinstance(model, PackingModel):
+            raise UserError(
+                f"a {type(model).__name__} reads one example a row, and training.batching packs "
+                "several: --training.batching:batching"
+            )
+        return model.check_packing(length)
 
     def totals(self, hidden: jax.Array, table: jax.Array, target: jax.Array) -> Totals:
         """The sums and counts, from hidden vectors [B, T, D] and the output embedding [V, D]."""
@@ -89,6 +117,21 @@ class CrossEntropy(Objective):
             "nll": (sums.nll, sums.tokens),
             "accuracy": (sums.correct, sums.tokens),
         }
+
+
+def features_of(model: Any, params: Any, batch: Any, rngs: dict[str, jax.Array]) -> Any:
+    """The model's `features` of a batch under teacher forcing, packed or not."""
+    if not isinstance(batch, PackedBatch):
+        return features(model, params, batch.source, shifted(batch.target), rngs)
+    return model.apply(
+        {"params": params},
+        batch.source,
+        shifted_in_sentences(batch.target, batch.target_sentence),
+        packing=batch.packing,
+        deterministic=not rngs,
+        rngs=rngs,
+        method="features",
+    )
 
 
 def features(
@@ -128,3 +171,9 @@ def streams(key: jax.Array | None) -> dict[str, jax.Array]:
 def shifted(target: jax.Array) -> jax.Array:
     """The decoder input for teacher forcing: START and the target [B, T] but its last word."""
     return jnp.pad(target[:, :-1], ((0, 0), (1, 0)), constant_values=START)
+
+
+def shifted_in_sentences(target: jax.Array, sentence: jax.Array) -> jax.Array:
+    """As `shifted`, of packed rows: START stands before each sentence, and padding stays PAD."""
+    words = jnp.where(first_places(sentence), START, shifted(target))
+    return jnp.where(target == PAD, PAD, words)

@@ -1,0 +1,187 @@
+"""Packed batches: several sentences in each row, so that hardly any place is padding."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from attnjax.config.constraints import PositiveInt
+from attnjax.data.batching import Batching, BatchPlan
+from attnjax.data.examples import Encoded, Examples, Rows
+from attnjax.data.packing import PackedBatch
+from attnjax.data.row_patterns import RowPatterns, row_patterns
+from attnjax.data.special_tokens import PAD
+from attnjax.errors import UserError
+
+
+def packed_side(
+    side: Rows, examples: np.ndarray, rows: np.ndarray, shape: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """One side of examples in rows: the ids, then PAD, and the number of each place's sentence.
+
+    Args:
+        side: of all examples.
+        examples: [M], which examples, row by row.
+        rows: [M], the row of each, in ascending order.
+        shape: of both results.
+    """
+    begins = side.starts[examples]
+    lengths = side.stops[examples] - begins
+    ends = np.cumsum(lengths)
+    first = np.searchsorted(rows, np.arange(shape[0] + 1))  # the first example of each row
+    before = np.concatenate([[0], ends])
+    number = np.arange(len(examples)) - first[rows]
+    # from a place in all rows together to its place in the rows, and in the ids
+    in_row = rows * shape[1] - before[first[rows]]
+    which = np.repeat(np.arange(len(examples)), lengths)
+    index = np.arange(len(which))
+    place = index + in_row[which]
+    ids = np.full(shape[0] * shape[1], PAD, np.int32)
+    ids[place] = side.values[index + (begins - before[:-1])[which]]
+    sentence = np.repeat(np.diff(first), shape[1]).astype(np.int32)
+    sentence[place] = number[which]
+    return ids.reshape(shape), sentence.reshape(shape)
+
+
+@dataclass(frozen=True)
+class PackedPlan(BatchPlan):
+    """The packed batches of a training run, each a pure function of its step and the seed.
+
+    Every example comes once an epoch. The lengths that share a row are the same in every epoch;
+    which examples have these lengths, and the order of the rows, depend on epoch and seed.
+
+    Attributes:
+        examples: all examples.
+        patterns: the rows, by the kinds of sentences in them.
+        rows: B of each batch.
+        length: the places of a row on either side.
+    """
+
+    examples: Examples
+    patterns: RowPatterns
+    rows: int
+    length: int
+    _epochs: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+
+    @property
+    def per_epoch(self) -> int:
+        return -(-self._rows // self.rows)
+
+    @property
+    def shapes(self) -> list[tuple[int, int, int]]:
+        return [(self.rows, self.length, self.length)]
+
+    @property
+    def count(self) -> int:
+        return len(self.patterns.kind)
+
+    @property
+    def padding(self) -> float:
+        places = 2 * self.per_epoch * self.rows * self.length
+        return 1 - int(self.examples.lengths.sum()) / places
+
+    @property
+    def _rows(self) -> int:
+        """The number of rows of an epoch."""
+        return len(self.patterns.begins) - 1
+
+    def batch(self, step: int, seed: int) -> PackedBatch:
+        """The batch of a step, counted from 0."""
+        epoch, place = divmod(step, self.per_epoch)
+        order, examples = self._epoch(seed, epoch)
+        first, last = (number * self._rows // self.per_epoch for number in (place, place + 1))
+        chosen = order[first:last]
+        begins = self.patterns.begins
+        counts = begins[chosen + 1] - begins[chosen]
+        rows = np.repeat(np.arange(len(chosen)), counts)
+        slots = np.arange(len(rows)) + np.repeat(
+            begins[chosen] - np.cumsum(counts) + counts, counts
+        )
+        shape = (self.rows, self.length)
+        chosen = examples[slots]
+        source, source_sentence = packed_side(self.examples.source, chosen, rows, shape)
+        target, target_sentence = packed_side(self.examples.target, chosen, rows, shape)
+        return PackedBatch(source, target, source_sentence, target_sentence)
+
+    def _epoch(self, seed: int, epoch: int) -> tuple[np.ndarray, np.ndarray]:
+        """The order of the rows of an epoch, and the example of each slot."""
+        held = self._epochs.get((seed, epoch))
+        if held is None:
+            # an epoch that is over is not read again, but for the batch that a check looks at
+            for key in [key for key in self._epochs if key[1] != epoch]:
+                self._epochs.pop(key, None)
+            held = self._epochs[seed, epoch] = self._drawn(seed, epoch)
+        return held
+
+    def _drawn(self, seed: int, epoch: int) -> tuple[np.ndarray, np.ndarray]:
+        draw, patterns = np.random.default_rng((seed, epoch)), self.patterns
+        order = draw.permutation(self._rows)
+        examples = draw.permutation(np.arange(self.count, dtype=np.int32))
+        # both in the order of their kinds: the examples of a kind, shuffled, and its slots
+        by_kind = examples[np.argsort(patterns.kind[examples], kind="stable")]
+        filled = np.empty_like(by_kind)
+        filled[np.argsort(patterns.slots, kind="stable")] = by_kind
+        return order, filled
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packed(Batching):
+    """Several sentences in each row of a batch, each of which the model reads alone.
+
+    A batch of a training has max_tokens / length rows, of one shape. Losses and gradients are those
+    of the same sentences in rows of their own. Validation and evaluation read one sentence a row,
+    in at most `shapes` shapes.
+
+    Attributes:
+        length: the places of a row on either side, at least as many as the longest sentence has.
+    """
+
+    length: PositiveInt = 128
+
+    def check(self, examples: Sequence[Encoded], where: str = "") -> np.ndarray:
+        """As `Batching.check`, of examples that fit into rows.
+
+        Raises:
+            UserError: as `Batching.check`; an example is longer than a row, or no words;
+                `max_tokens` has no room for `batch_size_multiple` rows; or `batch_size` is given.
+        """
+        if self.batch_size is not None:
+            raise UserError(
+                "packed batches hold as many examples as fit: wanted batching.batch_size none; got "
+                f"{self.batch_size}"
+            )
+        least = self.batch_size_multiple * self.length
+        if self.max_tokens < least:
+            raise UserError(
+                f"batching.max_tokens must be at least {least:,}, {self.batch_size_multiple} rows "
+                f"(batching.batch_size_multiple) of batching.length={self.length}; got "
+                f"{self.max_tokens:,}"
+            )
+        lengths = Batching.check(self, examples, where)
+        worst = int(lengths.max(1).argmax())
+        source, target = lengths[worst]
+        if max(source, target) > self.length:
+            raise UserError(
+                f"example {worst + 1}{where} has {source} source and {target} target symbols "
+                f"(END counted), more than a row of batching.length={self.length}"
+            )
+        if not Examples.of(examples[:1]).source.are_ids:
+            raise UserError("packed batches hold words; the task's sources are arrays of numbers")
+        return lengths
+
+    def plan(self, examples: Sequence[Encoded]) -> PackedPlan:
+        """Put examples into rows.
+
+        Raises:
+            UserError: as `check`.
+        """
+        patterns = row_patterns(self.check(examples), self.length)
+        rows = self.batch_size_of(self.length)
+        return PackedPlan((), Examples.of(examples), patterns, rows, self.length)
+
+    def unpacked(self) -> Batching:
+        return Batching(
+            max_tokens=self.max_tokens,
+            shapes=self.shapes,
+            batch_size_multiple=self.batch_size_multiple,
+        )

@@ -1,0 +1,41 @@
+"""Places of packed rows, in which several sentences stand one behind the other.
+
+Sentences are numbered as in `attnjax.data.packing.Packing`: [B, T], from 0, without a gap.
+"""
+
+import jax
+import jax.numpy as jnp
+
+
+def first_places(sentence: jax.Array) -> jax.Array:
+    """Booleans [B, T]: the first place of each sentence."""
+    before = jnp.pad(sentence[:, :-1], ((0, 0), (1, 0)), constant_values=-1)
+    return sentence != before
+
+
+def last_places(sentence: jax.Array) -> jax.Array:
+    """Booleans [B, T]: the last place of each sentence."""
+    after = jnp.pad(sentence[:, 1:], ((0, 0), (0, 1)), constant_values=-1)
+    return sentence != after
+
+
+def positions_in(sentence: jax.Array) -> jax.Array:
+    """The position of each place in its own sentence, from 0: integers [B, T]."""
+    place = jnp.broadcast_to(jnp.arange(sentence.shape[1])[None], sentence.shape)
+    first = jnp.where(first_places(sentence), place, 0)
+    return place - jax.lax.cummax(first, axis=1)
+
+
+def words_before(sentence: jax.Array, present: jax.Array) -> jax.Array:
+    """How many words of a row belong to the sentences before each number 0, ..., T: [B, T + 1].
+
+    Args:
+        sentence: [B, T].
+        present: booleans [B, T], True = a word.
+    """
+    rows, places = sentence.shape
+    count = jnp.zeros((rows, places + 1), jnp.int32)
+    count = count.at[jnp.arange(rows)[:, None], sentence + 1].add(
+        present.astype(jnp.int32), mode="drop"
+    )
+    return jnp.cumsum(count, axis=1)
