@@ -31,8 +31,8 @@ PAIRS = (30_000, 450_000, 4_500_000)
 """The numbers of synthetic pairs; the last is WMT 2014 English-German's."""
 
 VOCABULARY = 37_000
-TOKENS, LENGTH, WMT_TOKENS, WMT_LENGTH = 8_192, 64, 25_000, 128
-BUCKETED = Batching(max_tokens=TOKENS, shapes=10)
+TOKENS, LENGTH, WMT_TOKENS, WMT_LENGTH = 8_192, 96, 25_000, 128
+BUCKETED = Batching(max_tokens=TOKENS, shapes=16)
 PACKED = Packed(max_tokens=TOKENS, length=LENGTH)
 BATCHES = 300
 """The batches whose making is timed."""
