@@ -25,6 +25,9 @@ class Metric(ABC):
 
     better: ClassVar[Better] = "higher"
 
+    share_of_answers: ClassVar[bool] = False
+    """Whether the score is the share of answers that are right, each of them right or wrong."""
+
     @property
     @abstractmethod
     def name(self) -> str:
@@ -100,6 +103,8 @@ def check_metric(metric: Metric, reference: str) -> None:
 @dataclass(frozen=True, kw_only=True)
 class ExactMatch(Metric):
     """The share of answers that equal their reference, in [0, 1]."""
+
+    share_of_answers: ClassVar[bool] = True
 
     @property
     def name(self) -> str:

@@ -44,6 +44,83 @@ def t_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Inter
     return _interval(float(sample.mean()), variance, len(sample) - 1, confidence)
 
 
+SHARED = 0.1
+"""The least correlation of a seed's answers that `share_interval` reckons with near 0 and 1."""
+
+
+def share_interval(shares: Sequence[float], count: int, confidence: float = CONFIDENCE) -> Interval:
+    """The confidence interval of a share of right answers, such as exact match, over seeds.
+
+        m = mean share,   v = variance over seeds,   q = (v / (m (1 - m)) - 1/n) / (1 - 1/n)
+        N = S n / (1 + (n - 1) max(q, 0.1)),   ends of Beta(m N + 1/2, (1 - m) N + 1/2)
+
+    Near 0 and 1 seeds that agree have a spread of 0, and Student's t says nothing or too much. The
+    answers of a seed are alike, so S n answers count as N (if q exceeds 0.1, also times
+    (t(S n - 1) / t(S - 1))^2, since q is itself estimated). The end is 0 or 1 where m is.
+    In the middle, where m (1 - m) >= 0.05 and seeds differ, it is Student's t over seeds.
+
+    Args:
+        shares: S values in [0, 1], one per seed.
+        count: n, the number of answers of each seed.
+        confidence: the share of such intervals that hold the truth.
+
+    Raises:
+        ValueError: no shares, or a confidence outside (0, 1).
+
+    Source: Korn & Graubard 1998, with Jeffreys' ends (Brown, Cai & DasGupta 2001).
+    """
+    from scipy.stats import beta, t
+
+    sample = _sample(shares, confidence)
+    seeds, mean = len(sample), float(sample.mean())
+    if seeds == 1 or count < 2 or not np.isfinite(sample).all() or _in_the_middle(sample):
+        return t_interval(shares, confidence)
+    alike = sample.var(ddof=1) / max(mean * (1 - mean), 1e-12)
+    alike = min(max((alike - 1 / count) / (1 - 1 / count), 0.0), 1.0)
+    tail = (1 - confidence) / 2
+    effective = seeds * count / (1 + (count - 1) * max(alike, SHARED))
+    if alike > SHARED:
+        effective *= (t.ppf(tail, seeds * count - 1) / t.ppf(tail, seeds - 1)) ** 2
+    right, wrong = mean * effective + 0.5, (1 - mean) * effective + 0.5
+    low = float(beta.ppf(tail, right, wrong)) if mean > 0 else 0.0
+    high = float(beta.ppf(1 - tail, right, wrong)) if mean < 1 else 1.0
+    return Interval(mean, low, high)
+
+
+def share_difference_interval(
+    better: Sequence[float], worse: Sequence[float], count: int, confidence: float = CONFIDENCE
+) -> Interval:
+    """The confidence interval of the difference of two shares, paired by seed.
+
+        d - sqrt((a - low_a)^2 + (high_b - b)^2)   to   d + sqrt((high_a - a)^2 + (b - low_b)^2)
+
+    a and b are the mean shares, d = a - b, their ends those of `share_interval`. If both shares are
+    in the middle, it is Student's t of the differences.
+
+    Args:
+        better: a value per seed.
+        worse: the same seeds' values.
+        count: the number of answers of each seed.
+        confidence: the share of such intervals that hold the truth.
+
+    Source: Newcombe 1998; Zou & Donner 2008.
+    """
+    first, second = (share_interval(shares, count, confidence) for shares in (better, worse))
+    pairs = np.array([better, worse], np.float64)
+    if all(map(_in_the_middle, pairs)) or not np.isfinite([*first, *second]).all():
+        return t_interval((pairs[0] - pairs[1]).tolist(), confidence)
+    mean = first.estimate - second.estimate
+    below = math.hypot(first.estimate - first.low, second.high - second.estimate)
+    above = math.hypot(first.high - first.estimate, second.estimate - second.low)
+    return Interval(mean, mean - below, mean + above)
+
+
+def _in_the_middle(shares: np.ndarray) -> bool:
+    """Whether shares differ, and lie so far from 0 and 1 that Student's t holds for them."""
+    mean = float(shares.mean())
+    return mean * (1 - mean) >= 0.05 and bool(np.ptp(shares) > 0)
+
+
 def bootstrap_variance(
     sizes: Sequence[int],
     statistic: Callable[..., float],

@@ -3,8 +3,8 @@
 A claim is an estimand and the region [low, high] that the estimand lies in if the statement holds.
 The verdict is "reproduced" if the 95 % interval lies inside the region, "not reproduced" if it lies
 outside, and "undecided" otherwise. It is also undecided if there are fewer than three seeds, or if
-all seeds gave the same value, because then the interval says nothing about other seeds. One seed
-decides a `Count`, which no seed changes.
+all seeds gave the same value of what is no share of right answers, because then the interval says
+nothing about other seeds. One seed decides a `Count`, which no seed changes.
 """
 
 import math
@@ -74,7 +74,7 @@ class Claim:
             return None
         seeds = self.estimand.values(results)
         estimate, low, high = interval
-        reason = self.estimand.undecidable([*seeds.values()])
+        reason = self.estimand.undecidable([*seeds.values()], interval)
         if not reason and self.low <= low and high <= self.high:
             verdict = "reproduced"
         elif not reason and (high < self.low or low > self.high):

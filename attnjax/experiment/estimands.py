@@ -1,7 +1,8 @@
 """Estimands: numbers computed from the results of runs, each with its 95 % interval.
 
 Every estimand has one value per seed. Its interval is Student's t over seeds, which holds for other
-seeds, or an interval over seeds and sentences, which also holds for other test sentences.
+seeds; for shares of right answers it is `statistics.share_interval`, which also holds near 0 and 1;
+or it is an interval over seeds and sentences, which also holds for other test sentences.
 """
 
 import math
@@ -21,6 +22,8 @@ from attnjax.evaluation.statistics import (
     Interval,
     bootstrap_variance,
     seeds_and_sentences_interval,
+    share_difference_interval,
+    share_interval,
     t_interval,
 )
 
@@ -79,13 +82,13 @@ class Estimand(ABC):
         values = self.values(results)
         return t_interval([*values.values()]) if values else None
 
-    def undecidable(self, values: Sequence[float]) -> str:
-        """Why the values of the seeds cannot decide a claim; "": they can."""
+    def undecidable(self, values: Sequence[float], interval: Interval) -> str:
+        """Why the values of the seeds and their interval cannot decide a claim; "": they can."""
         if len(values) < SEEDS:
             return f"fewer than {SEEDS} seeds"
         if not np.isfinite(values).all():
             return "not every seed has a finite value"
-        if max(values) - min(values) <= 1e-12 * max(map(abs, values)):
+        if interval.high - interval.low <= 1e-11 * max(map(abs, values)):
             return "all seeds gave the same value, so nothing is known of their spread"
         return ""
 
@@ -99,19 +102,42 @@ class PerSeed(Estimand):
         """The value of one seed, from the metric of each variant."""
 
     def values(self, results: Results) -> dict[int, float]:
-        columns = {
-            variant: {
-                seed: metrics[self.key]
-                for seed, (metrics, _) in results.get(variant, {}).items()
-                if self.key in metrics
-            }
-            for variant in self.variants
-        }
-        seeds = sorted(set.intersection(*(set(column) for column in columns.values())))
+        measured = self.measured(results)
         return {
-            seed: self.of({name: column[seed] for name, column in columns.items()})
-            for seed in seeds
+            seed: self.of(dict(zip(self.variants, values, strict=True)))
+            for seed, values in measured.items()
         }
+
+    def measured(self, results: Results) -> dict[int, tuple[float, ...]]:
+        """The metric of each variant, by seeds that have all of them."""
+        columns = [results.get(variant, {}) for variant in self.variants]
+        return {
+            seed: tuple(column[seed].metrics[self.key] for column in columns)
+            for seed in sorted(columns[0])
+            if all(seed in column and self.key in column[seed].metrics for column in columns)
+        }
+
+    def answers(self, results: Results) -> int:
+        """The number of answers a seed of which the metric is the share; 0: it is no share."""
+        counts = {
+            _answers(run.sentences, self.key)
+            for variant in self.variants
+            for run in results.get(variant, {}).values()
+            if self.key in run.metrics
+        }
+        return min(counts, default=0)
+
+
+def _answers(sentences: Sentences | None, key: MetricKey) -> int:
+    """The number of answers of which this metric is the share that is right; 0: it is no share."""
+    if sentences is None or sentences.metric.name != key.name or key.moment is not None:
+        return 0
+    if not sentences.metric.share_of_answers:
+        return 0
+    if key.part is None or sentences.lengths is None:
+        return len(sentences.statistics)
+    number, parts = key.part
+    return len(by_length(sentences.lengths, parts)[number - 1])
 
 
 @dataclass(frozen=True)
@@ -123,6 +149,12 @@ class Value(PerSeed):
     @property
     def variants(self) -> tuple[str, ...]:
         return (self.variant,)
+
+    def interval(self, results: Results) -> Interval | None:
+        values, answers = [*self.values(results).values()], self.answers(results)
+        if values and answers:
+            return share_interval(values, answers)
+        return super().interval(results)
 
     def of(self, measured: Mapping[str, float]) -> float:
         return measured[self.variant]
@@ -138,7 +170,8 @@ class Count(Value):
         values = [*self.values(results).values()]
         return Interval(values[0], values[0], values[0]) if values else None
 
-    def undecidable(self, values: Sequence[float]) -> str:
+    def undecidable(self, values: Sequence[float], interval: Interval) -> str:
+        del interval
         if not np.isfinite(values).all():
             return "the count is not finite"
         return "" if min(values) == max(values) else "the seeds gave different counts"
@@ -161,6 +194,13 @@ class Difference(PerSeed):
 
     def of(self, measured: Mapping[str, float]) -> float:
         return measured[self.better] - measured[self.worse]
+
+    def interval(self, results: Results) -> Interval | None:
+        pairs, answers = [*self.measured(results).values()], self.answers(results)
+        if pairs and answers:
+            better, worse = zip(*pairs, strict=True)
+            return share_difference_interval(better, worse, answers)
+        return super().interval(results)
 
 
 @dataclass(frozen=True)

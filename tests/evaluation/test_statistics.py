@@ -9,6 +9,8 @@ from attnjax.evaluation.statistics import (
     bootstrap_variance,
     far_off,
     seeds_and_sentences_interval,
+    share_difference_interval,
+    share_interval,
     t_interval,
 )
 
@@ -130,3 +132,95 @@ def test_of_seeds_that_fail_outright_most_are_named():
         values[failed] = random.uniform(0.0, 0.3)
         named += far_off(values) == failed
     assert named > 490
+
+
+@pytest.mark.parametrize(
+    ("shares", "count", "low", "high"),
+    [
+        ([1.0] * 3, 167, 0.916, 1.0),
+        ([0.0] * 3, 167, 0.0, 0.084),
+        ([0.0] * 6, 167, 0.0, 0.043),
+        ([0.9997] * 3, 1000, 0.919, 1.0),
+    ],
+)
+def test_seeds_that_agree_bound_a_share(shares, count, low, high):
+    interval = share_interval(shares, count)
+    assert interval == pytest.approx((np.mean(shares), low, high), abs=6e-4)
+    # the share of wrong answers has the mirrored interval
+    mirrored = share_interval([1 - share for share in shares], count)
+    assert mirrored == pytest.approx((1 - np.mean(shares), 1 - high, 1 - low), abs=6e-4)
+
+
+def test_shares_in_the_middle_have_students_t():
+    shares, others = [0.4, 0.5, 0.55], [0.2, 0.35, 0.3]
+    assert share_interval(shares, 500) == t_interval(shares)
+    difference = share_difference_interval(shares, others, 500)
+    assert difference == pytest.approx(t_interval(np.subtract(shares, others)))
+    assert share_interval([0.4], 500) == t_interval([0.4])
+    assert share_interval([0.4, math.nan], 500)[1:] == (-math.inf, math.inf)
+    assert share_difference_interval([0.4, math.nan], [0, 0], 500)[1:] == (-math.inf, math.inf)
+
+
+def test_a_difference_of_shares_near_the_ends():
+    right, wrong, count = [1.0] * 5, [0.0] * 5, 1000
+    mean, low, high = share_difference_interval(right, wrong, count)
+    end = share_interval(right, count).low
+    assert (mean, high) == (1.0, 1.0)
+    assert low == pytest.approx(1 - math.sqrt(2) * (1 - end))
+    assert share_difference_interval(right, right, count) == pytest.approx((0, end - 1, 1 - end))
+    # exchanging both turns the interval round
+    a, b = [0.99, 1.0, 0.97], [0.1, 0.4, 0.3]
+    forth, back = share_difference_interval(a, b, 200), share_difference_interval(b, a, 200)
+    assert forth == pytest.approx((-back.estimate, -back.high, -back.low))
+
+
+def coverage(mean: float, alike: float, seeds: int, count: int, draws: int) -> tuple[float, float]:
+    """The shares of intervals that hold the mean, and that lie wholly above it.
+
+    A seed's share comes from a beta distribution of this mean, whose variance is `alike` times that
+    of an answer; then `count` answers are drawn.
+    """
+    generator = np.random.default_rng([seeds, count, int(1000 * mean), int(1000 * alike)])
+    strength = 1 / alike - 1
+    shares = generator.beta(mean * strength, (1 - mean) * strength, (draws, seeds))
+    right = generator.binomial(count, shares) / count
+    intervals = np.array([share_interval(row, count)[1:] for row in right])
+    below, above = intervals[:, 0] > mean, intervals[:, 1] < mean
+    return 1 - float((below | above).mean()), float(below.mean())
+
+
+ASSUMED = [
+    (0.999, 0.02, 5, 1000),
+    (0.99, 0.1, 3, 167),
+    (0.99, 0.1, 5, 1000),
+    (0.97, 0.1, 3, 167),
+    (0.97, 0.1, 5, 1000),
+    (0.95, 0.05, 5, 1000),
+    (0.9, 0.1, 5, 1000),
+    (0.88, 0.005, 5, 1000),
+    (0.7, 0.05, 3, 167),
+    (0.05, 0.1, 5, 1000),
+]
+"""Mean share, correlation of a seed's answers, seeds and answers, where the rule's 0.1 holds."""
+
+
+@pytest.mark.parametrize("case", ASSUMED[2:9:3])
+def test_intervals_of_shares_hold_as_often_as_they_say(case):
+    holds, false = coverage(*case, draws=400)
+    assert holds >= 0.92
+    assert false <= 0.05
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", ASSUMED)
+def test_coverage_where_seeds_differ_as_assumed(case):
+    holds, false = coverage(*case, draws=10_000)
+    assert holds >= 0.93
+    # between the ends it is Student's t, which errs more on the side of the nearer end
+    assert false <= (0.04 if 0.06 < case[0] < 0.9 else 0.03)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", [(0.97, 0.3, 3, 167), (0.5, 0.5, 5, 1000)])
+def test_coverage_where_seeds_differ_more(case):
+    assert coverage(*case, draws=10_000)[0] >= 0.88

@@ -106,6 +106,40 @@ def test_seeds_that_are_all_equal_decide_nothing():
     assert "same value" in Claim(text="", estimand=difference, low=0).judge(tenths).reason
 
 
+def exact_runs(*shares: float, count: int = 1000) -> dict[int, RunMetrics]:
+    """Runs of which these shares of the answers are right; sources have lengths 1, 2, 3, ..."""
+    metric, runs = ExactMatch(), {}
+    for seed, share in enumerate(shares):
+        right = (np.arange(count) < round(share * count)).astype(int)
+        answers = Sentences(
+            metric=metric,
+            lengths=np.arange(count) + 1,
+            statistics=np.stack([right, np.ones_like(right)], 1),
+        )
+        key = MetricKey("exact_match", part=(1, 4))
+        runs[seed] = RunMetrics({metric.key: share, key: right[: count // 4].mean()}, answers)
+    return runs
+
+
+def test_seeds_that_all_answer_alike_decide_a_share():
+    results = {"right": exact_runs(*[1.0] * 5), "wrong": exact_runs(*[0.0] * 5)}
+    holds = Claim(text="", estimand=Value("exact_match", "right"), low=0.9).judge(results)
+    assert (holds.verdict, holds.high) == ("reproduced", 1.0)
+    assert holds.low == pytest.approx(0.951, abs=1e-3)
+    # a quarter of the answers says less, and another metric of the run is no share
+    part = MetricKey("exact_match", part=(1, 4))
+    assert Claim(text="", estimand=Value(part, "right"), low=0.9).judge(results).low < holds.low
+    gain = Difference("exact_match", better="right", worse="wrong")
+    assert Claim(text="", estimand=gain, low=0.5).judge(results).verdict == "reproduced"
+    alike = Difference("exact_match", better="right", worse="right")
+    assert Claim(text="", estimand=alike, low=-0.05, high=0.05).judge(results).verdict == (
+        "reproduced"
+    )
+    for few in ({"right": exact_runs(1.0, 1.0)}, {"right": exact_runs(1.0)}):
+        found = Claim(text="", estimand=Value("exact_match", "right"), low=0.1).judge(few)
+        assert (found.verdict, found.reason) == ("undecided", "fewer than 3 seeds")
+
+
 @pytest.mark.parametrize(
     ("values", "verdict", "reason"),
     [
