@@ -73,6 +73,57 @@ inside, next_to, far = (MetricKey("exact_match", part=(part, 6)) for part in (2,
 press, ours = "section 2.2, of language models, in our words", "our own question, regions set by us"
 beats = partial(Difference, far)
 
+claims = (
+    Claim(
+        text="copying needs positions",
+        estimand=Value(inside, "copy_none"),
+        high=0.05,
+        source=ours,
+    ),
+    Claim(
+        text="copying: sinusoids break at lengths past training",
+        estimand=Value(far, "copy_sinusoidal"),
+        high=0.5,
+        source=f"Press et al., {press}: they hardly extrapolate",
+    ),
+    Claim(
+        text="copying: learned rows that were never trained break at once",
+        estimand=Value(next_to, "copy_learned"),
+        high=0.05,
+        source=ours,
+    ),
+    Claim(
+        text="copying, far: ALiBi beats sinusoids",
+        estimand=beats("copy_alibi", "copy_sinusoidal"),
+        low=0.02,
+        source=f"Press et al., {press}: only the score knows positions, and extrapolates",
+    ),
+    Claim(
+        text="copying, far: rotary beats sinusoids",
+        estimand=beats("copy_rotary", "copy_sinusoidal"),
+        low=0.02,
+        source="Su et al., abstract, in our words: lengths are flexible",
+    ),
+    Claim(
+        text="copying, far: clipped distances hold",
+        estimand=Value(far, "copy_relative"),
+        low=0.9,
+        source="Shaw et al., section 3.2, in our words: clipping generalizes to other lengths",
+    ),
+    Claim(
+        text="sorting needs no positions",
+        estimand=Difference(inside, "sort_none", "sort_sinusoidal"),
+        low=-0.05,
+        source=ours,
+    ),
+    Claim(
+        text="sorting, just past training: none beats learned",
+        estimand=Difference(next_to, "sort_none", "sort_learned"),
+        low=0.02,
+        source=ours,
+    ),
+)
+
 ablation = Ablation(
     base=copy,
     variants={
@@ -81,60 +132,12 @@ ablation = Ablation(
         for scheme, changes in schemes.items()
     },
     seeds=3,
-    claims=(
-        Claim(
-            text="copying needs positions",
-            estimand=Value(inside, "copy_none"),
-            high=0.05,
-            source=ours,
-        ),
-        Claim(
-            text="copying: sinusoids break at lengths past training",
-            estimand=Value(far, "copy_sinusoidal"),
-            high=0.5,
-            source=f"Press et al., {press}: they hardly extrapolate",
-        ),
-        Claim(
-            text="copying: learned rows that were never trained break at once",
-            estimand=Value(next_to, "copy_learned"),
-            high=0.05,
-            source=ours,
-        ),
-        Claim(
-            text="copying, far: ALiBi beats sinusoids",
-            estimand=beats("copy_alibi", "copy_sinusoidal"),
-            low=0.02,
-            source=f"Press et al., {press}: only the score knows positions, and extrapolates",
-        ),
-        Claim(
-            text="copying, far: rotary beats sinusoids",
-            estimand=beats("copy_rotary", "copy_sinusoidal"),
-            low=0.02,
-            source="Su et al., abstract, in our words: lengths are flexible",
-        ),
-        Claim(
-            text="copying, far: clipped distances hold",
-            estimand=Value(far, "copy_relative"),
-            low=0.9,
-            source="Shaw et al., section 3.2, in our words: clipping generalizes to other lengths",
-        ),
-        Claim(
-            text="sorting needs no positions",
-            estimand=Difference(inside, "sort_none", "sort_sinusoidal"),
-            low=-0.05,
-            source=ours,
-        ),
-        Claim(
-            text="sorting, just past training: none beats learned",
-            estimand=Difference(next_to, "sort_none", "sort_learned"),
-            low=0.02,
-            source=ours,
-        ),
-    ),
+    claims=claims,
     settings={
         "tuned": Setting(
             changes={"training.steps": 3_000},
             tune={"optimizer.schedule.peak": (0.002, 0.005, 0.01)},
+            claims=claims,
         )
     },
 )

@@ -62,14 +62,14 @@ class Setting:
     Attributes:
         changes: changes to the base and to every variant, as `vary` takes them.
         variants: variants that only this setting has; `changes` are not applied to them.
-        claims: the claims of this setting; None: those of the ablation.
+        claims: the claims of this setting; a region for one scale says nothing about another.
         published: the published figures of this setting; None: those of the ablation.
         tune: the grid that the variants are tuned over; None: that of the ablation.
     """
 
     changes: Mapping[str, Any]
     variants: Mapping[str, Experiment] = field(default_factory=dict)
-    claims: tuple[Claim, ...] | None = None
+    claims: tuple[Claim, ...] = ()
     published: tuple[Published, ...] | None = None
     tune: Grid | None = None
 
@@ -190,7 +190,7 @@ class Ablation:
             variants=variants | dict(chosen.variants),
             seeds=self.seeds,
             first_seed=self.first_seed,
-            claims=self.claims if chosen.claims is None else chosen.claims,
+            claims=chosen.claims,
             published=self.published if chosen.published is None else chosen.published,
             tune=tune,
             tune_seed=self.tune_seed,
