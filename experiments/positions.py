@@ -72,36 +72,42 @@ schemes = {
 inside, next_to, far = (MetricKey("exact_match", part=(part, 6)) for part in (2, 4, 6))
 press, ours = "section 2.2, of language models, in our words", "our own question, regions set by us"
 beats = partial(Difference, far)
+learnt, rows_learnt = (Value(inside, name) >= 0.9 for name in ("copy_sinusoidal", "copy_learned"))
 
 claims = (
     Claim(
         text="copying needs positions",
         estimand=Value(inside, "copy_none"),
         high=0.05,
+        given=learnt,
         source=ours,
     ),
     Claim(
         text="copying: sinusoids break at lengths past training",
         estimand=Value(far, "copy_sinusoidal"),
         high=0.5,
+        given=learnt,
         source=f"Press et al., {press}: they hardly extrapolate",
     ),
     Claim(
         text="copying: learned rows that were never trained break at once",
         estimand=Value(next_to, "copy_learned"),
         high=0.05,
+        given=rows_learnt,
         source=ours,
     ),
     Claim(
         text="copying, far: ALiBi beats sinusoids",
         estimand=beats("copy_alibi", "copy_sinusoidal"),
         low=0.02,
+        given=learnt,
         source=f"Press et al., {press}: only the score knows positions, and extrapolates",
     ),
     Claim(
         text="copying, far: rotary beats sinusoids",
         estimand=beats("copy_rotary", "copy_sinusoidal"),
         low=0.02,
+        given=learnt,
         source="Su et al., abstract, in our words: lengths are flexible",
     ),
     Claim(
@@ -120,6 +126,7 @@ claims = (
         text="sorting, just past training: none beats learned",
         estimand=Difference(next_to, "sort_none", "sort_learned"),
         low=0.02,
+        given=Value(inside, "sort_learned") >= 0.9,
         source=ours,
     ),
 )

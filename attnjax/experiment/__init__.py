@@ -10,6 +10,7 @@ from attnjax.experiment.ablation import (
 )
 from attnjax.experiment.claims import Claim as Claim, gains as gains
 from attnjax.experiment.estimands import (
+    Condition as Condition,
     Count as Count,
     Difference as Difference,
     Estimand as Estimand,

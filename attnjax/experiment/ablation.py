@@ -1,7 +1,7 @@
 """An ablation: an experiment, its variants, claims, published figures and settings."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -118,7 +118,7 @@ class Ablation:
                     "the name of a variant or setting is the name of a folder, of at most 100 "
                     f"letters, digits, _ - +, and . before a digit; got {name[:100]!r}"
                 )
-        named = {name for claim in self.claims for name in claim.estimand.variants}
+        named = {name for claim in self.claims for name in claim.variants}
         named |= {figure.variant for figure in self.published}
         for name in sorted(named):
             self.variant(name)
@@ -154,21 +154,17 @@ class Ablation:
         Raises:
             UserError: the variant gives no such number; the nearest metric that it gives is named.
         """
+        metric = experiment.metric
         for claim in self.claims:
-            key, metric = claim.estimand.key, experiment.metric
-            if name not in claim.estimand.variants:
-                continue
-            known = experiment.keys
-            if claim.estimand.of_answers:
-                known = () if metric is None else (metric.key,)
-            if key in known:
-                continue
-            alike = [str(one) for one in known if one.name == key.name]
-            if alike:
-                problem = f"variant {name} measures {'; '.join(alike)}, but not {key}"
-            else:
-                problem = unknown(f"metric of variant {name}:", key.name, {k.name for k in known})
-            raise UserError(f"the claim {claim.text!r} cannot be judged: {problem}")
+            for estimand in claim.estimands:
+                if name not in estimand.variants:
+                    continue
+                known, key = experiment.keys, estimand.key
+                if estimand.of_answers:
+                    known = () if metric is None else (metric.key,)
+                if key not in known:
+                    problem = _unmeasured(name, key, known)
+                    raise UserError(f"the claim {claim.text!r} cannot be judged: {problem}")
 
     def at(self, setting: str) -> "Ablation":
         """The ablation in one of its settings.
@@ -195,3 +191,11 @@ class Ablation:
             tune=tune,
             tune_seed=self.tune_seed,
         )
+
+
+def _unmeasured(variant: str, key: MetricKey, known: Sequence[MetricKey]) -> object:
+    """A sentence: the variant does not measure this number; what is nearest to it."""
+    alike = [str(other) for other in known if other.name == key.name]
+    if alike:
+        return f"variant {variant} measures {'; '.join(alike)}, but not {key}"
+    return unknown(f"metric of variant {variant}:", key.name, {other.name for other in known})

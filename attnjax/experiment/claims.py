@@ -4,7 +4,8 @@ A claim is an estimand and the region [low, high] that the estimand lies in if t
 The verdict is "reproduced" if the 95 % interval lies inside the region, "not reproduced" if it lies
 outside, and "undecided" otherwise. It is also undecided if there are fewer than three seeds, or if
 all seeds gave the same value of what is no share of right answers, because then the interval says
-nothing about other seeds. One seed decides a `Count`, which no seed changes.
+nothing about other seeds. One seed decides a `Count`, which no seed changes. A claim may have a
+condition, that networks have learnt; if it does not hold, the verdict is "not trained".
 """
 
 import math
@@ -16,7 +17,7 @@ from attnjax.config.constraints import check_fields
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.statistics import far_off
-from attnjax.experiment.estimands import Difference, Estimand, Results
+from attnjax.experiment.estimands import Condition, Difference, Estimand, Results
 
 MEANING = ("task", "model", "objective", "metric", "measures", "unknown", "imported")
 """The fields of an experiment that say what a claim or a published figure is about.
@@ -45,6 +46,8 @@ class Claim:
         estimand: the number that the statement is about.
         low: the least value that the statement allows: the smallest effect of interest, set by us.
         high: the greatest value that the statement allows, also set by us.
+        given: what must hold before the claim is judged. A claim that something fails, or is
+            behind, holds of networks that have not learnt: it needs a condition.
         source: the paper's section and sentence; None: the question is our own.
         exploratory: whether the design was changed after results had been seen, so that the verdict
             is no test.
@@ -57,6 +60,7 @@ class Claim:
     estimand: Estimand
     low: float = -math.inf
     high: float = math.inf
+    given: Condition | None = None
     source: str | None = None
     exploratory: bool = False
 
@@ -67,6 +71,17 @@ class Claim:
         if self.low == -math.inf and self.high == math.inf:
             raise UserError(f"the claim {self.text!r} allows every value: give low or high")
 
+    @property
+    def estimands(self) -> tuple[Estimand, ...]:
+        """The claim's number, and that of its condition."""
+        return (self.estimand,) if self.given is None else (self.estimand, self.given.estimand)
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """The variants that the verdict is computed from."""
+        names = (name for estimand in self.estimands for name in estimand.variants)
+        return tuple(dict.fromkeys(names))
+
     def judge(self, results: Results) -> "Verdict | None":
         """The verdict on the results; None: the estimand was not measured."""
         interval = self.estimand.interval(results)
@@ -75,7 +90,10 @@ class Claim:
         seeds = self.estimand.values(results)
         estimate, low, high = interval
         reason = self.estimand.undecidable([*seeds.values()], interval)
-        if not reason and self.low <= low and high <= self.high:
+        untrained = "" if self.given is None else self.given.failure(results)
+        if untrained:
+            verdict, reason = "not trained", untrained
+        elif not reason and self.low <= low and high <= self.high:
             verdict = "reproduced"
         elif not reason and (high < self.low or low > self.high):
             verdict = "not reproduced"
@@ -102,7 +120,7 @@ class Verdict:
         low: the lower end of its 95 % interval.
         high: the upper end.
         verdict: the outcome, by the rule at the top of this file.
-        reason: why the claim cannot be decided; "": it can be decided.
+        reason: why the claim cannot be decided or judged; "": it can.
         seeds: the value of each seed.
         far_off: the seed whose value lies far from the others, see `statistics.far_off`.
     """
@@ -110,7 +128,7 @@ class Verdict:
     estimate: float
     low: float
     high: float
-    verdict: Literal["reproduced", "not reproduced", "undecided"]
+    verdict: Literal["reproduced", "not reproduced", "undecided", "not trained"]
     reason: str
     seeds: Mapping[int, float]
     far_off: int | None

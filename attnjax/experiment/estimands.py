@@ -92,6 +92,41 @@ class Estimand(ABC):
             return "all seeds gave the same value, so nothing is known of their spread"
         return ""
 
+    def __ge__(self, low: float) -> "Condition":
+        return Condition(self, low=low)
+
+    def __le__(self, high: float) -> "Condition":
+        return Condition(self, high=high)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """That networks have learnt: `Value("exact_match", "base") >= 0.99`.
+
+    Attributes:
+        estimand: a number whose mean over seeds tells it.
+        low: the least mean that will do.
+        high: the greatest.
+    """
+
+    estimand: Estimand
+    low: float = -math.inf
+    high: float = math.inf
+
+    def failure(self, results: Results) -> str:
+        """Why the condition does not hold; "": it holds."""
+        names, key = " and ".join(self.estimand.variants), self.estimand.key
+        values = [*self.estimand.values(results).values()]
+        if not values:
+            return f"{key} of {names} was not measured"
+        mean = float(np.mean(values))
+        if self.low <= mean <= self.high:
+            return ""
+        wanted = f"at least {self.low:g}" if mean < self.low else f"at most {self.high:g}"
+        return (
+            f"{key} of {names} is {mean:.3g}, and {wanted} is wanted of networks that have learnt"
+        )
+
 
 @dataclass(frozen=True)
 class PerSeed(Estimand):

@@ -8,7 +8,7 @@ from attnjax.reporting.number import MISSING, estimate, interval, number
 from attnjax.reporting.summary import Change, ClaimRow, Row, Summary, TuningRow
 
 ARROWS = {"higher": "↑", "lower": "↓"}
-MARKS = {"reproduced": "✓", "not reproduced": "✗", "undecided": "?"}
+MARKS = {"reproduced": "✓", "not reproduced": "✗", "undecided": "?", "not trained": "–"}
 
 
 def heading(summary: Summary, key: MetricKey) -> str:
@@ -59,7 +59,7 @@ def seeds(claim: ClaimRow) -> str:
     sentence = "by seed: " + ", ".join(f"{seed}: {number(value, 3)}" for seed, value in claim.seeds)
     if claim.far_off is not None:
         sentence += f"; seed {claim.far_off} lies far off the others"
-    return f"{sentence}; undecided, because {claim.reason}" if claim.reason else sentence
+    return f"{sentence}; {claim.verdict}, because {claim.reason}" if claim.reason else sentence
 
 
 def origin(claim: ClaimRow) -> str:

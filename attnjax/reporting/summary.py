@@ -131,8 +131,8 @@ class ClaimRow:
         low: the lower end of its 95 % interval.
         high: the upper end.
         region: the least and the greatest value that the statement allows.
-        verdict: "reproduced", "not reproduced" or "undecided".
-        reason: why the claim cannot be decided; "": it can be decided.
+        verdict: "reproduced", "not reproduced", "undecided" or "not trained".
+        reason: why the claim cannot be decided or judged; "": it can.
         seeds: pairs of a seed and its value.
         far_off: the seed whose value lies far off the others.
         difference: whether the estimate is a difference, so that 0 means no difference.

@@ -30,7 +30,12 @@ SPREAD = "±: the standard deviation over seeds"
 TIME = "seconds: of training, all seeds together"
 _BESIDE_COSTS, _BESIDE = 2, 3
 """The numbers of metrics that fit into 80 columns, beside variant and costs, and without costs."""
-_STYLES = {"reproduced": "bold blue", "not reproduced": "bold red", "undecided": "bold"}
+_STYLES = {
+    "reproduced": "bold blue",
+    "not reproduced": "bold red",
+    "undecided": "bold",
+    "not trained": "bold",
+}
 
 
 def table(summary: Summary) -> RenderableType:

@@ -29,7 +29,7 @@ def statements(
     results = {name: found.metrics for name, found in variants.items()}
     claims, published, left_out = [], [], []
     for claim in loaded.ablation.claims:
-        reason = _another(claim.estimand.variants, variants)
+        reason = _another(claim.variants, variants)
         verdict = None if reason else claim.judge(results)
         if verdict is not None:
             claims.append(_claim(claim, verdict))
@@ -57,7 +57,7 @@ def _another(names: Sequence[str], variants: Mapping[str, VariantRuns]) -> str:
 
 def _missing(folder: Path, claim: Claim, variants: Mapping[str, VariantRuns]) -> str:
     """The reason why a claim has no verdict: a variant failed, was not run or not measured."""
-    absent = [name for name in claim.estimand.variants if name not in variants]
+    absent = [name for name in claim.variants if name not in variants]
     for name in absent:
         if failure := failures.reason(folder / name):
             return f"{name} failed: {failure}"

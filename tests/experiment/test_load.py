@@ -33,7 +33,6 @@ SETTINGS = [
 def test_each_other_setting_is_whole(path, setting):
     """Its variants can be made, and they measure what is claimed and published of them."""
     ablation = load(path).ablation.at(setting)
-    assert ablation.claims
     for name, experiment in ablation.variants.items():
         metric = experiment.metric or METRICS[experiment.task.answers]
         experiment = replace(experiment, metric=metric)
