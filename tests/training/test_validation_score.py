@@ -1,13 +1,14 @@
 """Scores during a training: when they are computed, what they decide, and what survives a kill."""
 
 import io
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from attnjax.errors import Interrupted, UserError
+from attnjax.errors import Diverged, Interrupted, UserError
 from attnjax.training.log import metrics_log
 from attnjax.training.loop.run_state import Run, TrainResult
 from attnjax.training.loop.train import train
@@ -18,12 +19,19 @@ from attnjax.training.schedules import Constant
 from attnjax.training.settings import Recipe, Scoring, Training
 from attnjax.training.train_setup import TrainSetup
 from tests.training.looping import BATCHING, CORPUS, PER_EPOCH, interrupt, same
+from tests.training.test_diverged import Bursting
 from tests.training.toy import Toy
 
 pytestmark = pytest.mark.usefixtures("compiled_once")
 
 
-def go(folder: Path, scores: dict[int, list[float]], *seeds: int, **settings: Any) -> Any:
+def go(
+    folder: Path,
+    scores: dict[int, list[float]],
+    *seeds: int,
+    diverging: tuple[int, ...] = (),
+    **settings: Any,
+) -> Any:
     """Train with scores from a script: for each seed, in the order of the epochs."""
     recipe = Recipe(
         model=Toy(),
@@ -31,9 +39,16 @@ def go(folder: Path, scores: dict[int, list[float]], *seeds: int, **settings: An
         optimizer=Adam(schedule=Constant(value=1e-2), clip=1.0),
         training=Training(**{"steps": 3 * PER_EPOCH, "batching": BATCHING} | settings),
     )
-    called = iter([score for row in zip(*scores.values(), strict=True) for score in row])
+    by_epoch = zip_longest(*scores.values())
+    called = iter([score for row in by_epoch for score in row if score is not None])
+    runs = [
+        Run(
+            folder=folder / str(seed), seed=seed, schedule=Bursting() if seed in diverging else None
+        )
+        for seed in seeds
+    ]
     return train(
-        [Run(folder=folder / str(seed), seed=seed) for seed in seeds],
+        runs,
         TrainSetup.of(recipe, CORPUS),
         console=Console(file=io.StringIO()),
         score=ValidationScore(name="bleu", sign=1, score=lambda _: next(called)),
@@ -85,6 +100,16 @@ def test_resumed_equals_uninterrupted(tmp_path, monkeypatch):
     (resumed,) = go(tmp_path / "cut", {0: [3.0, 2.0]}, 0, **settings)
     assert same(resumed.params, whole.params)
     assert rows(tmp_path / "cut/0") == rows(tmp_path / "whole/0")
+
+
+def test_a_run_that_diverged_is_not_decoded(tmp_path):
+    scores = {0: [1.0], 1: [2.0, 3.0, 4.0]}  # a further call would have no score
+    with pytest.raises(Diverged) as caught:
+        go(tmp_path, scores, 0, 1, diverging=(0,), scoring=Scoring())
+    assert caught.value.errors.keys() == {tmp_path / "0"}
+    assert [[score for _, score in rows(tmp_path / str(seed))] for seed in scores] == [
+        *scores.values()
+    ]
 
 
 def test_a_score_that_decides_is_of_every_epoch():

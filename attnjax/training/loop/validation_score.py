@@ -1,6 +1,7 @@
 """The score of answers to the validation split, during a training."""
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +30,10 @@ class ValidationScore:
 
 
 class ScoreValidation(Hook):
-    """Adds the score to the validation values; the first process decodes, all get the scores."""
+    """Adds the score to the validation values; the first process decodes, all get the scores.
+
+    A run that has diverged is not decoded: its score is nan.
+    """
 
     def __init__(self, group: RunGroup, scoring: Scoring, by: ValidationScore) -> None:
         self._group, self._scoring, self._by = group, scoring, by
@@ -39,7 +43,9 @@ class ScoreValidation(Hook):
         epoch = -(-group.step // group.setup.plan.per_epoch)
         if epoch % self._scoring.every and group.step < group.setup.recipe.training.steps:
             return
-        states = group.states()
-        first = hosts.is_first()
-        scores = [self._by.score(state.params) for state in states] if first else []
+        scores = [
+            self._by.score(state.params) if run.failure is None else math.nan
+            for run, state in zip(group.runs, group.states(), strict=True)
+            if hosts.is_first()
+        ]
         values[self._by.name] = np.array(json.loads(hosts.say(json.dumps(scores))))
