@@ -17,7 +17,7 @@ from attnjax.experiment import Experiment
 from attnjax.nn.paths import flat, named
 from attnjax.runs.json_files import read_sealed, write_sealed
 from attnjax.runs.manifest import CONFIG, read
-from attnjax.runs.result import result_params
+from attnjax.runs.result import read_result, result_params
 from attnjax.runs.run_folder import INITIAL, RESULT, VOCABULARY
 from attnjax.training.checkpoints.checkpoint import has_checkpoints
 from attnjax.training.loop.run_state import Run
@@ -120,7 +120,7 @@ def with_initial_parameters(
     for run in runs:
         source = source_of(experiment, run.seed, above)
         _check_source(source, vocabularies)
-        params = result_params(source, read(source))
+        params = result_params(source, read(source), read_result(source))
         taken = {
             name: value
             for name, value in flat(params).items()

@@ -110,18 +110,18 @@ def read_result(folder: Path) -> RunResult | None:
     return read_record({**known, "details": details}, RunResult, path)
 
 
-def result_params(folder: Path, found: Manifest) -> Any:
+def result_params(folder: Path, manifest: Manifest, result: RunResult | None) -> Any:
     """The parameters of a run: those of its result, or of its training so far.
 
     Args:
         folder: the run's folder.
-        found: its manifest.
+        manifest: the content of its config.json.
+        result: the content of its result.json; None: the run is not finished.
 
     Raises:
         UserError: a checkpoint of the result is missing or corrupt, or there is none yet.
     """
-    done = read_result(folder)
-    if done is not None and (done.averaged or latest_step(folder) < done.step):
+    if result is not None and (result.averaged or latest_step(folder) < result.step):
         # an earlier version of attnjax named the last step alone
-        return average_of(folder, done.averaged or [done.step])
-    return average(folder, found.training("average"), found.training("result"))
+        return average_of(folder, result.averaged or [result.step])
+    return average(folder, manifest.training("average"), manifest.training("result"))

@@ -26,7 +26,7 @@ from attnjax.files import new_folder
 from attnjax.nn.paths import flat, unflat
 from attnjax.runs.json_files import file_digest, read_sealed, write_sealed
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read
-from attnjax.runs.result import result_params
+from attnjax.runs.result import read_result, result_params
 from attnjax.runs.run_folder import VOCABULARY
 from attnjax.trained.imports import ARRAYS, read_arrays, write_imported
 from attnjax.trained.single_file import unpacked
@@ -64,7 +64,10 @@ def export(run: Path, folder: Path, *, last: int | None = None) -> int:
     manifest = read(run)
     if folder.exists():
         raise UserError(f"{folder} is there already: choose another folder")
-    params = result_params(run, manifest) if last is None else average(run, last)
+    if last is None:
+        params = result_params(run, manifest, read_result(run))
+    else:
+        params = average(run, last)
     vocabularies = load_vocabularies(run / VOCABULARY, manifest.vocabulary)
     arrays = flat(jax.tree.map(np.ascontiguousarray, params))
     try:

@@ -58,16 +58,16 @@ def open_trained(folder: Path, *, trust: bool = False) -> Trained:
         UserError: as `begun`; or the run is not trained yet.
     """
     manifest, experiment, vocabularies = begun(folder, trust=trust)
-    done = read_result(folder)
-    for damage in damaged_files(folder, done) if done else ():
+    result = read_result(folder)
+    for damage in damaged_files(folder, result) if result else ():
         warn(damage)
     return Trained(
         folder=folder,
         manifest=manifest,
         experiment=experiment.with_vocabularies(vocabularies),
         vocabularies=vocabularies,
-        params=result_params(folder, manifest),
-        finished=done is not None,
+        params=result_params(folder, manifest, result),
+        finished=result is not None,
     )
 
 
