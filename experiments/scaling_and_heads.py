@@ -46,7 +46,7 @@ score, key_width = "model.**.score", "model.**.key_width"
 widths = (("unscaled_4", 4), ("unscaled_16", 16), ("unscaled_64", 64), ("unscaled_256", 256))
 gain = partial(Difference, "exact_match")
 initial, trained = partial(MetricKey, moment="initial"), partial(MetricKey, moment="trained")
-slope = partial(Slope, over=widths, axis="key width")
+slope = partial(Slope, over=widths, axis="key width", name="unscaled")
 section = 'section 3.2.1: "{}"'.format
 
 ablation = Ablation(

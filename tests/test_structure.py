@@ -57,8 +57,10 @@ NAMED = (
     "attnjax.data",
     "attnjax.decoding",
     "attnjax.evaluation",
+    "attnjax.experiment",
     "attnjax.rehearsal",
     "attnjax.reporting",
+    "attnjax.results",
     "attnjax.trained",
     "launch",
 )

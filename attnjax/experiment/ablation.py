@@ -26,9 +26,7 @@ class Published:
     Attributes:
         paper: author and year.
         table: the table or section of the paper.
-        variant: our variant that the figure is compared with.
-        metric: our metric that the figure is compared with.
-        value: the figure.
+        variant, metric: ours, which the figure is compared with.
         source: where the figure was read, quoted if short.
     """
 
@@ -145,11 +143,7 @@ class Ablation:
         return self.variants[name]
 
     def check_claims(self, name: str, experiment: Experiment) -> None:
-        """Refuse a claim about a number that a variant does not measure.
-
-        Args:
-            name: the variant.
-            experiment: the same, resolved.
+        """Refuse a claim about a number that a variant, given resolved, does not measure.
 
         Raises:
             UserError: the variant gives no such number; the nearest metric that it gives is named.
@@ -180,7 +174,7 @@ class Ablation:
         for path in tune:
             if path in chosen.changes:
                 raise UserError(f"{path} is changed, and tuned too: give the setting its own tune")
-        variants = {name: vary(one, chosen.changes) for name, one in self.variants.items()}
+        variants = {name: vary(variant, chosen.changes) for name, variant in self.variants.items()}
         return Ablation(
             base=vary(self.base, chosen.changes),
             variants=variants | dict(chosen.variants),

@@ -141,14 +141,7 @@ def gains(
     low: float,
     source: str | None = None,
 ) -> tuple[Claim, ...]:
-    """One claim per statement: the first variant scores at least `low` higher than the second.
-
-    Args:
-        metric: a metric whose higher values are better.
-        pairs: for each statement the better and the worse variant.
-        low: the smallest effect of interest, set by us.
-        source: the paper's section and sentence; None: our own question.
-    """
+    """One claim per statement: the first variant of a pair scores at least `low` higher."""
     return tuple(
         Claim(text=text, estimand=Difference(metric, better, worse), low=low, source=source)
         for text, (better, worse) in pairs.items()

@@ -245,6 +245,7 @@ class Slope(PerSeed):
     Attributes:
         over: pairs of a variant and its x, with at least two different x.
         axis: the name of x, such as "key width".
+        name: what the variants have in common, for the legend of the figure.
 
     Raises:
         UserError: there are fewer than two different x, or an x is not positive and finite.
@@ -252,6 +253,7 @@ class Slope(PerSeed):
 
     over: tuple[tuple[str, PositiveFloat], ...]
     axis: str
+    name: str = ""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -317,7 +319,7 @@ class SentenceDifference(Estimand):
         )
         pairs = {seed: (better[seed], worse[seed]) for seed in sorted(better.keys() & worse.keys())}
         first = next(iter(pairs.values()), None)
-        if first and not all(first[0].comparable(one) for pair in pairs.values() for one in pair):
+        if first and not all(first[0].comparable(run) for pair in pairs.values() for run in pair):
             raise UserError(
                 f"{self.better} and {self.worse} cannot be compared by sentence: "
                 "their test splits or their metrics differ"

@@ -139,12 +139,9 @@ class Experiment:
     def answers(
         self, params: Any, sources: Sequence[list[int] | np.ndarray], *, extra: int = EXTRA
     ) -> list[list[int]]:
-        """The answer of the search to each source, as ids; the experiment must be resolved.
+        """The answer of the search to each encoded source; the experiment must be resolved.
 
-        Args:
-            params: the model's parameters.
-            sources: encoded sources, as in `Corpus.splits`.
-            extra: how many more words than its source an answer may have.
+        An answer has at most `extra` more words than its source.
         """
         return answers(
             self.model,
@@ -161,16 +158,12 @@ class Experiment:
         vocabularies: Vocabularies,
         written: Sequence[str],
         sources: Sequence[list[int] | np.ndarray],
-        found: Sequence[list[int]],
+        answers: Sequence[list[int]],
     ) -> list[str]:
         """Answers as text; unknown words are replaced if the experiment has a `Replacement`.
 
-        Args:
-            params: the model's parameters.
-            vocabularies: the vocabularies of source and target.
-            written: the sources as text; used only to replace unknown words.
-            sources: encoded sources, as in `Corpus.splits`.
-            found: the answers as ids.
+        The sources are given twice, as text (`written`, used only to replace unknown words) and
+        encoded.
 
         Raises:
             UserError: the task's targets are not text.
@@ -179,13 +172,13 @@ class Experiment:
         if target is None:
             raise UserError("answers cannot be given as text: the task's targets are not text")
         if self.unknown is None or source is None:
-            return [target.decode(answer) for answer in found]
+            return [target.decode(answer) for answer in answers]
         return replace_unknown(
             self.model,
             params,
             words=[self.task.words(text, source) for text in written],
             sources=sources,
-            answers=found,
+            answers=answers,
             vocabulary=target,
             replacement=self.unknown,
             batching=self.training.batching,

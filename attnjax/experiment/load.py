@@ -7,6 +7,7 @@ import sys
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 
@@ -23,9 +24,6 @@ class ExperimentFile:
 
     Attributes:
         name: the name of the file, without `.py`.
-        path: the path of the file.
-        text: the text of the file.
-        ablation: the ablation that the file defines.
         own: the dataclasses that the file defines or imports, by name.
         imported: the digests of the modules of one's own that the file imports, see
             `attnjax.experiment.own_modules`.
@@ -55,15 +53,22 @@ class ExperimentFile:
         """The name of the folder of the runs; each setting has a folder of its own."""
         return self.name if self.setting is None else f"{self.name}-{self.setting}"
 
+    @cached_property
+    def _docstring(self) -> str:
+        try:
+            return ast.get_docstring(ast.parse(self.text)) or ""
+        except (SyntaxError, RecursionError, MemoryError, ValueError):
+            return ""
+
     @property
     def title(self) -> str:
         """The first line of the file's docstring."""
-        return _note(self.text).partition("\n")[0]
+        return self._docstring.partition("\n")[0]
 
     @property
     def note(self) -> str:
         """The rest of the file's docstring."""
-        return _note(self.text).partition("\n")[2].strip("\n")
+        return self._docstring.partition("\n")[2].strip("\n")
 
 
 def load(path: Path) -> ExperimentFile:
@@ -89,18 +94,13 @@ def load(path: Path) -> ExperimentFile:
 def load_text(text: str, *, name: str, path: Path, folder: Path | None = None) -> ExperimentFile:
     """As `load`, for the text of a file; error messages name `path`.
 
-    Args:
-        text: the text.
-        name: the name of the experiment.
-        path: the path of the file.
-        folder: where the modules of one's own are that the text imports; None: they are looked for
-            on Python's path alone.
+    Modules of one's own that the text imports are in `folder`; None: on Python's path alone.
     """
     module, imported = _module(text, path, folder)
-    found = getattr(module, "ablation", None)
-    if found is None and isinstance(getattr(module, "experiment", None), Experiment):
-        found = Ablation(base=module.experiment, variants={"experiment": module.experiment})
-    if not isinstance(found, Ablation):
+    ablation = getattr(module, "ablation", None)
+    if ablation is None and isinstance(getattr(module, "experiment", None), Experiment):
+        ablation = Ablation(base=module.experiment, variants={"experiment": module.experiment})
+    if not isinstance(ablation, Ablation):
         raise UserError(
             f"{path} must define `ablation`, an Ablation, or `experiment`, an Experiment"
         )
@@ -110,7 +110,7 @@ def load_text(text: str, *, name: str, path: Path, folder: Path | None = None) -
         if isinstance(value, type) and dataclasses.is_dataclass(value)
     }
     return ExperimentFile(
-        name=name, path=path, text=text, ablation=found, own=own, imported=imported.digests
+        name=name, path=path, text=text, ablation=ablation, own=own, imported=imported.digests
     )
 
 
@@ -152,11 +152,3 @@ def _module(text: str, path: Path, folder: Path | None) -> tuple[ModuleType, Own
         ) from error
     _imported[name] = own
     return module, own
-
-
-def _note(text: str) -> str:
-    """A file's docstring."""
-    try:
-        return ast.get_docstring(ast.parse(text)) or ""
-    except (SyntaxError, RecursionError, MemoryError, ValueError):
-        return ""

@@ -58,8 +58,8 @@ def imported_from(folder: Path | None) -> Iterator[OwnModules]:
         yield own
     finally:
         sys.dont_write_bytecode = writes
-        for one in {*first} & {*sys.path}:
-            sys.path.remove(one)
+        for place in {*first} & {*sys.path}:
+            sys.path.remove(place)
         own.modules.update(
             {name: sys.modules[name] for name in set(sys.modules) - before if _is_own(name)}
         )
@@ -84,7 +84,7 @@ def _is_own(name: str) -> bool:
     if not places or name.startswith("experiment_"):
         return False
     return not any(
-        Path(place).resolve().is_relative_to(one) for place in places for one in _foreign()
+        Path(place).resolve().is_relative_to(other) for place in places for other in _foreign()
     )
 
 
@@ -92,9 +92,9 @@ def _is_own(name: str) -> bool:
 def _foreign() -> tuple[Path, ...]:
     """The folders of Python, of its libraries, and of attnjax."""
     paths = sysconfig.get_paths()
-    found = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    found += [place for place in sys.path if Path(place).name in ("site-packages", "dist-packages")]
-    return (*{Path(place).resolve() for place in found}, Path(__file__).resolve().parents[1])
+    places = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    places += [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
+    return (*{Path(place).resolve() for place in places}, Path(__file__).resolve().parents[1])
 
 
 def _digests(folder: Path | None, modules: Mapping[str, ModuleType]) -> dict[str, str]:

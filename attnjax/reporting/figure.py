@@ -1,30 +1,44 @@
-"""The figures of the page."""
+"""The figures of the page: Vega-Lite specifications, filled with numbers and drawn as inline SVG.
 
+A specification is a file of figures/ in which "$name" stands for a value. Every color is
+`currentColor` or a variable of style.css, so that a figure follows the page into dark mode and onto
+paper. Text stays text; names of variants and tokens are only data, never part of an expression.
+"""
+
+import json
 import math
+import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from attnjax.evaluation.measures.base import Picture
-from attnjax.reporting.chart import (
-    ACCENT,
-    COLORS,
-    FAINT,
-    INK,
-    SECOND,
-    distinguish,
-    layer,
-    one_value,
-    quantity,
-    svg,
-)
-from attnjax.reporting.lengths import Line, finite
-from attnjax.reporting.mechanism import Panel
+from attnjax.reporting import drawing
 from attnjax.reporting.runs import CurvePoint, visible
+from attnjax.reporting.series import Panel, finite
 from attnjax.reporting.summary import ClaimRow
 
-_CELL = 13
+_FIGURES = Path(__file__).parent / "figures"
+
+
+def draw(figure: str, label: str, **values: Any) -> Markup:
+    """A figure of figures/ with its values, as an SVG element of the page."""
+    return svg(_specification(figure, **values) | {"config": _specification("config")}, label)
+
+
+def svg(chart: dict[str, Any], label: str) -> Markup:
+    """The chart as an SVG element of the page, without a namespace, which HTML does not need."""
+    text = drawing.svg(chart)
+    size = re.search(r'width="[^"]*" height="[^"]*" viewBox="[^"]*"', text)
+    if size is None:
+        raise ValueError(
+            f"the drawing must be an SVG with width, height and viewBox; got {text[:200]}"
+        )
+    body = text[text.index(">") + 1 :]
+    # Vega has escaped all text
+    return Markup(f'<svg role="img" aria-label="{escape(label)}" {size.group()}>{body}')
 
 
 def forest(claim: ClaimRow) -> Markup | None:
@@ -40,58 +54,38 @@ def forest(claim: ClaimRow) -> Markup | None:
     if claim.difference:
         ends.append(0.0)
     margin = 0.15 * (max(ends) - min(ends)) or 1.0
-    domain = [min(ends) - margin, max(ends) + margin]
-    low, high = _within(domain, claim.low, claim.high)
-    left, right = _within(domain, *claim.region)
-    x = quantity("left", {"domain": domain, "nice": False}, {"tickCount": 5, "grid": False})
-    band = {"type": "rect", "color": ACCENT, "opacity": 0.2}
-    bar = {"type": "rule", "color": INK, "strokeWidth": 2}
-    point = {"type": "point", "color": INK, "filled": True, "size": 70, "opacity": 1}
-    dot = {"type": "point", "color": ACCENT, "filled": True, "size": 22, "opacity": 0.9}
-    record = {"left": left, "right": right, "low": low, "high": high, "estimate": claim.estimate}
-    below = {"value": 23}
-    seeds = layer([{"left": value} for value in values], dot, {"x": x, "y": below})
-    chart = {
-        "width": 270,
-        "height": 28,
-        # As wide as the others with its labels, so that the intervals stand in a column.
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "data": {"values": [record]},
-        "layer": [
-            {"mark": band, "encoding": {"x": x, "x2": {"field": "right"}}},
-            {"mark": bar, "encoding": {"x": x | {"field": "low"}, "x2": {"field": "high"}}},
-            {"mark": point, "encoding": {"x": x | {"field": "estimate"}}},
-            seeds,
-        ],
-    }
-    return svg(chart, f"Interval of: {claim.text}")
+    least, greatest = min(ends) - margin, max(ends) + margin
+    left, right, low, high = (
+        min(max(end, least), greatest) for end in (*claim.region, claim.low, claim.high)
+    )
+    interval = {"left": left, "right": right, "low": low, "high": high}
+    return draw(
+        "forest",
+        f"Interval of: {claim.text}",
+        interval=interval | {"estimate": claim.estimate},
+        domain=[least, greatest],
+        seeds=[{"value": value} for value in values],
+    )
 
 
 def seeds(metric: str, values: Mapping[str, Sequence[float | None]]) -> Markup | None:
     """A metric: for each variant dots for seeds and a stroke at the mean; None: no value."""
     columns = {variant: finite(column) for variant, column in values.items()}
     points = [{"variant": name, "value": v} for name, column in columns.items() for v in column]
-    means = [{"variant": k, "value": sum(v) / len(v)} for k, v in columns.items() if v]
     if not points:
         return None
     every = [point["value"] for point in points]
-    domain, ticks = one_value(every)
-    scale = {"type": _kind(every, ratio=100), "zero": False, "nice": False, "padding": 8} | domain
-    places = {
-        "x": quantity("value", scale, {"tickCount": 4} | ticks),
-        "y": {
-            "field": "variant",
-            "type": "nominal",
-            "sort": list(values),
-            "title": None,
-            "axis": {"grid": True, "ticks": False, "domain": False, "labelLimit": 150},
-        },
-    }
-    dot = {"type": "circle", "color": ACCENT, "size": 45, "opacity": 0.6}
-    stroke = {"type": "tick", "color": INK, "thickness": 2, "size": 15}
-    layers = [layer(points, dot, places), layer(means, stroke, places)]
-    chart = {"width": 200, "height": {"step": 20}, "layer": layers}
-    return svg(chart, f"{metric} by variant and seed")
+    domain, ticks = _one_value(every)
+    kind = _kind(every, ratio=100)
+    return draw(
+        "seeds",
+        f"{metric} by variant and seed",
+        points=points,
+        means=[{"variant": k, "value": sum(v) / len(v)} for k, v in columns.items() if v],
+        variants=list(values),
+        scale={"type": kind, "zero": False, "nice": False, "padding": 8} | domain,
+        axis={"tickCount": 4} | ticks,
+    )
 
 
 def learning(
@@ -107,30 +101,24 @@ def learning(
     points = [point for curves in (train, valid) for curve in curves.values() for point in curve]
     every = [loss for point in points for loss in (point.low, point.high)]
     kind = _kind(every, ratio=10)
-    domain, ticks = one_value(every)
-    scale = {"type": kind, "domain": [min(every), max(every)], "nice": kind == "linear"} | domain
-    end = max(point.step for point in points)
-    x = quantity("step", {"domain": [0, end]}, {"tickCount": 4, "grid": False})
-    y = quantity("mean", scale, {"tickCount": 4} | ticks)
+    domain, ticks = _one_value(every)
+    scale = {"type": kind, "domain": [min(every), max(every)], "nice": kind == "linear"}
     others = [
-        {"variant": name, "step": point.step, "mean": point.mean}
+        {"variant": name} | point._asdict()
         for name, curve in train.items()
         if name != variant
         for point in curve
     ]
-    apart = {"x": x, "y": y, "detail": {"field": "variant", "type": "nominal"}}
-    layers = [layer(others, {"type": "line", "color": FAINT, "strokeWidth": 1}, apart)]
-    for curve, color in ((train.get(variant), ACCENT), (valid.get(variant), SECOND)):
-        own = [point._asdict() for point in curve or ()]
-        spread = {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}}
-        line = {"type": "line", "color": color, "strokeWidth": 2, "point": False}
-        layers.append(layer(own, {"type": "area", "color": color, "opacity": 0.2}, spread))
-        layers.append(layer(own, line, {"x": x, "y": y}))
-        if len(own) < 10:
-            dot = {"type": "circle", "color": color, "size": 25, "opacity": 1}
-            layers.append(layer(own, dot, {"x": x, "y": y}))
-    chart = {"width": 280, "height": 150, "layer": layers}
-    return svg(chart, f"Training and validation loss of {variant}")
+    return draw(
+        "learning",
+        f"Training and validation loss of {variant}",
+        end=max(point.step for point in points),
+        scale={"zero": False} | scale | domain,
+        axis={"tickCount": 4} | ticks,
+        others=others,
+        train=_curve(train.get(variant, ()), "var(--accent)"),
+        valid=_curve(valid.get(variant, ()), "var(--second)"),
+    )
 
 
 def attention(variant: str, picture: Picture) -> Markup:
@@ -148,96 +136,90 @@ def attention(variant: str, picture: Picture) -> Markup:
         for x in row
         if y < len(target) and x < len(source)
     ]
-    places = {"x": _places("x", len(source)), "y": _places("y", len(target))}
-    weight = {"field": "weight", "type": "quantitative", "scale": None, "legend": None}
-    outline = {"type": "rect", "filled": False, "stroke": SECOND, "strokeWidth": 1.5}
-    short = all(len(token) <= 2 for token in source)
     upright = {"align": "center", "baseline": "bottom"}
     turned = {"angle": 270, "align": "left", "baseline": "middle"}
-    above = {"type": "text"} | (upright if short else turned)
-    beside = {"type": "text", "align": "right", "baseline": "middle"}
-    label = {"text": {"field": "label", "type": "nominal"}}
-    layers = [
-        layer(cells, {"type": "rect", "color": ACCENT}, places | {"opacity": weight}),
-        layer(gold, outline, places),
-        layer(_labels("x", source), above, label | {"x": places["x"], "y": {"value": -5}}),
-        layer(_labels("y", target), beside, label | {"y": places["y"], "x": {"value": -5}}),
-    ]
-    step = {"step": _CELL}
-    chart = {"width": step, "height": step, "view": {"stroke": FAINT}, "layer": layers}
-    return svg(chart, f"Attention of {variant}")
+    short = all(len(token) <= 2 for token in source)
+    # labels are marks, because tokens may repeat
+    return draw(
+        "attention",
+        f"Attention of {variant}",
+        across={"domain": [*range(len(source))], "padding": 0},
+        down={"domain": [*range(len(target))], "padding": 0},
+        cells=cells,
+        gold=gold,
+        above={"type": "text"} | (upright if short else turned),
+        source=[{"x": x, "label": token} for x, token in enumerate(source)],
+        target=[{"y": y, "label": token} for y, token in enumerate(target)],
+    )
 
 
-def mechanism(panel: Panel) -> Markup:
-    """A panel with logarithmic axes: a dot for each seed, the claimed slope as a dotted line."""
-    points, lines, claimed = [], [], []
+def lines(panel: Panel) -> Markup:
+    """A panel: a line through the means, a dot for each seed, the claimed slope dotted."""
+    points, means, claimed = [], [], []
     for line in panel.series:
-        lines += [{"series": line.name, "place": x, "value": v} for x, v in line.means]
+        means += [{"series": line.name, "place": x, "value": v} for x, v in line.means]
         for place, column in zip(line.places, line.values, strict=True):
             points += [{"series": line.name, "place": place, "value": v} for v in column]
         if line.slope is not None:
             (first, start), (last, _) = line.means[0], line.means[-1]
             ends = [(first, start), (last, start * (last / first) ** line.slope)]
             claimed += [{"series": line.name, "place": x, "value": v} for x, v in ends]
-    color, dash = distinguish(
-        [line.name for line in panel.series],
-        [COLORS[line.group % len(COLORS)] for line in panel.series],
-        [[1, 0] if line.moment == 0 else [6, 3] for line in panel.series],
+    every = [point["value"] for point in points]
+    if panel.logarithmic:
+        across, up = {"type": "log", "base": 2, "nice": False}, {"type": "log", "nice": False}
+        places = {"values": sorted({point["place"] for point in means}), "format": "~g"}
+        values = {"values": _ticks(every), "format": ",~r"}
+    else:
+        across, places = {"nice": False, "padding": 8}, {"tickCount": 5}
+        up, ticks = _one_value(every)
+        values = {"tickCount": 5} | ticks
+    return draw(
+        "lines",
+        f"{panel.title} by {panel.axis}",
+        title=panel.axis,
+        across={"zero": False} | across,
+        up={"zero": False, "padding": 8} | up,
+        places={"grid": False} | places,
+        values=values,
+        names=[line.name for line in panel.series],
+        colors=[line.color for line in panel.series],
+        dashes=[line.dashes for line in panel.series],
+        means=means,
+        points=points,
+        claimed=claimed,
     )
-    places = sorted({point["place"] for point in lines})
-    ticks = _ticks([point["value"] for point in points])
-    x_scale = {"type": "log", "base": 2, "nice": False}
-    x_axis = {"values": places, "format": "~g", "grid": False}
-    y_scale = {"type": "log", "nice": False, "padding": 8}
-    channels = {
-        "x": quantity("place", x_scale, x_axis) | {"title": panel.axis},
-        "y": quantity("value", y_scale, {"values": ticks, "format": ",~r"}),
-    }
-    apart = {"detail": {"field": "series", "type": "nominal"}}
-    dotted = {"type": "line", "color": INK, "strokeDash": [1, 4], "strokeWidth": 2}
-    layers = [
-        layer(lines, {"type": "line", "strokeWidth": 2}, channels | color | dash),
-        layer(points, {"type": "circle", "size": 30, "opacity": 0.6}, channels | color),
-        layer(claimed, dotted, channels | apart),
-    ]
-    chart = {"width": 270, "height": 200, "layer": layers}
-    return svg(chart, f"{panel.title} by {panel.axis}")
 
 
-def by_length(title: str, drawn: Sequence[Line]) -> Markup:
-    """A score by source length: a line for each variant, a dot for each seed and part."""
-    points, means = [], []
-    for line in drawn:
-        means += [{"series": line.variant, "length": s, "value": v} for s, v in line.means]
-        for length, column in zip(line.lengths, line.values, strict=True):
-            points += [{"series": line.variant, "length": length, "value": v} for v in column]
-    dashes = ([1, 0], [6, 3], [2, 3])
-    color, dash = distinguish(
-        [line.variant for line in drawn],
-        [COLORS[number % len(COLORS)] for number in range(len(drawn))],
-        [dashes[number // len(COLORS) % len(dashes)] for number in range(len(drawn))],
-    )
-    domain, ticks = one_value([point["value"] for point in points])
-    places = {
-        "x": quantity("length", {"nice": False, "padding": 8}, {"tickCount": 5, "grid": False})
-        | {"title": "symbols of the source"},
-        "y": quantity("value", {"padding": 8} | domain, {"tickCount": 5} | ticks),
-    }
-    layers = [
-        layer(means, {"type": "line", "strokeWidth": 2}, places | color | dash),
-        layer(points, {"type": "circle", "size": 30, "opacity": 0.6}, places | color),
-    ]
-    return svg({"width": 270, "height": 200, "layer": layers}, f"{title} by source length")
+def _specification(figure: str, **values: Any) -> dict[str, Any]:
+    """A file of figures/ with its values."""
+
+    def filled(item: Any) -> Any:
+        if isinstance(item, dict):
+            return {key: filled(value) for key, value in item.items()}
+        if isinstance(item, list):
+            return [filled(value) for value in item]
+        return values[item[1:]] if isinstance(item, str) and item.startswith("$") else item
+
+    return filled(json.loads((_FIGURES / f"{figure}.json").read_text(encoding="utf-8")))
 
 
-def _places(field: str, count: int) -> dict[str, Any]:
-    """A channel of positions; their labels are marks, because tokens may repeat."""
-    scale = {"domain": list(range(count)), "padding": 0}
-    return {"field": field, "type": "ordinal", "title": None, "scale": scale, "axis": None}
+def _curve(points: Sequence[CurvePoint], color: str) -> dict[str, Any]:
+    """The mean of a curve and its band; a curve of few points has dots, too."""
+    values = [point._asdict() for point in points]
+    return _specification("curve", points=values, color=color, dots=int(len(points) < 10))
 
 
-def _labels(field: str, tokens: Sequence[str]) -> list[dict[str, Any]]:
-    return [{field: place, "label": token} for place, token in enumerate(tokens)]
+def _one_value(values: Sequence[float]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options of scale and axis if all values are equal; {} otherwise.
+
+    Vega gives such an axis a single tick labeled 0, whatever the value.
+    """
+    value = values[0]
+    if any(other != value for other in values):
+        return {}, {}
+    margin = 0.1 * abs(value) or 1.0
+    domain = {"domain": [value - margin, value + margin], "nice": False}
+    return domain, {"values": [value], "format": ".4~g"}
 
 
 def _ticks(values: Sequence[float]) -> list[float]:
@@ -251,11 +233,3 @@ def _ticks(values: Sequence[float]) -> list[float]:
 def _kind(values: Sequence[float], *, ratio: float) -> str:
     """The kind of scale: logarithmic if all values are positive and their ratio exceeds `ratio`."""
     return "log" if min(values) > 0 and max(values) / min(values) > ratio else "linear"
-
-
-def _within(domain: Sequence[float], low: float, high: float) -> tuple[float, float]:
-    """An interval cut to a domain."""
-    left, right = (
-        end if math.isfinite(end) else math.copysign(math.inf, end) for end in (low, high)
-    )
-    return max(left, domain[0]), min(right, domain[1])

@@ -6,9 +6,10 @@ place of a figure that cannot be drawn stands the reason.
 """
 
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -16,10 +17,9 @@ from markupsafe import Markup
 from attnjax.errors import first_line
 from attnjax.files import write_atomically
 from attnjax.reporting import drawing, evidence, figure
-from attnjax.reporting.lengths import lines
-from attnjax.reporting.mechanism import panels
 from attnjax.reporting.number import measured, number
 from attnjax.reporting.runs import curve, folders, picture
+from attnjax.reporting.series import Panel, by_length, mechanism
 from attnjax.reporting.summary import ClaimRow, Summary
 from attnjax.reporting.table import COSTS
 
@@ -29,13 +29,7 @@ TEMPLATE = "report.html.jinja"
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A drawn figure.
-
-    Attributes:
-        title: the title above the figure.
-        chart: the figure's SVG; None: there is nothing to draw.
-        problem: why the figure could not be drawn; "": it was drawn.
-    """
+    """A figure's SVG, or why it could not be drawn; neither if there is nothing to draw."""
 
     title: str
     chart: Markup | None
@@ -66,8 +60,8 @@ def write(folder: Path, summary: Summary) -> Path:
         forest=_forest,
         costs=COSTS,
         seeds=_seeds(summary),
-        by_length=_by_length(summary),
-        mechanism=_mechanism(summary),
+        by_length=_panels(by_length(summary)),
+        mechanism=_panels(mechanism(summary)),
         learning=_learning(runs),
         attention=_attention(runs),
         style=Markup((here / "style.css").read_text(encoding="utf-8")),
@@ -87,70 +81,52 @@ def _prose(note: str) -> list[tuple[str, str]]:
     ]
 
 
-def _drawn(title: str, draw: Callable[[], Markup | None]) -> Figure:
+def _drawn(title: str, draw: Callable[..., Markup | None], *values: Any) -> Figure:
     """Draw a figure; an error becomes its `problem`, so that no error loses the report."""
     try:
-        return Figure(title=title, chart=draw())
+        return Figure(title=title, chart=draw(*values))
     except Exception as error:
-        return Figure(
-            title=title, chart=None, problem=f"{type(error).__name__}: {first_line(error)}"
-        )
+        problem = f"{type(error).__name__}: {first_line(error)}"
+        return Figure(title=title, chart=None, problem=problem)
 
 
-def _shown(figures: Sequence[Figure]) -> list[Figure]:
+def _shown(figures: Iterable[Figure]) -> list[Figure]:
     """The figures that have a chart or a problem."""
     return [drawing for drawing in figures if drawing.chart is not None or drawing.problem]
 
 
 def _forest(claim: ClaimRow) -> Figure:
-    return _drawn(claim.text, lambda: figure.forest(claim))
+    return _drawn(claim.text, figure.forest, claim)
 
 
 def _seeds(summary: Summary) -> list[Figure]:
-    figures = []
-    for key in summary.keys(judged=True):
-        columns = {
-            row.variant: column.values
-            for row in summary.rows
-            if (column := row.column(key)) is not None
-        }
-        title = evidence.heading(summary, key)
-        figures.append(_drawn(title, lambda key=key, c=columns: figure.seeds(str(key), c)))
-    return _shown(figures)
+    columns = {
+        key: {row.variant: column.values for row in summary.rows if (column := row.column(key))}
+        for key in summary.keys(judged=True)
+    }
+    return _shown(
+        _drawn(evidence.heading(summary, key), figure.seeds, str(key), values)
+        for key, values in columns.items()
+    )
 
 
-def _by_length(summary: Summary) -> list[Figure]:
-    return [
-        _drawn(title, lambda title=title, drawn=drawn: figure.by_length(title, drawn))
-        for title, drawn in lines(summary).items()
-    ]
-
-
-def _mechanism(summary: Summary) -> list[Figure]:
-    return [
-        _drawn(panel.title, lambda panel=panel: figure.mechanism(panel))
-        for panel in panels(summary)
-    ]
+def _panels(panels: Sequence[Panel]) -> list[Figure]:
+    return [_drawn(panel.title, figure.lines, panel) for panel in panels]
 
 
 def _learning(runs: Mapping[str, Sequence[Path]]) -> list[Figure]:
     train = {name: points for name, own in runs.items() if (points := curve(own, "train"))}
     valid = {name: points for name, own in runs.items() if (points := curve(own, "valid"))}
-    return [
-        _drawn(name, lambda name=name: figure.learning(name, train, valid))
-        for name in runs
-        if name in train or name in valid
-    ]
+    names = [name for name in runs if name in train or name in valid]
+    return [_drawn(name, figure.learning, name, train, valid) for name in names]
 
 
 def _attention(runs: Mapping[str, Sequence[Path]]) -> list[Figure]:
-    def draw(name: str, own: Sequence[Path]) -> Markup | None:
-        weights = picture(own)
+    def draw(name: str) -> Markup | None:
+        weights = picture(runs[name])
         return None if weights is None else figure.attention(name, weights)
 
-    return _shown(
-        [_drawn(name, lambda name=name, own=own: draw(name, own)) for name, own in runs.items()]
-    )
+    return _shown(_drawn(name, draw, name) for name in runs)
 
 
 def _minus(text: str) -> str:

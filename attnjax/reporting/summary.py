@@ -14,10 +14,8 @@ class Column:
     """One metric of a variant.
 
     Attributes:
-        key: the key of the metric.
         better: which direction is better; None: the metric only describes.
         values: one per seed, in the order of the row's seeds; None: not measured.
-        mean: the mean over the seeds.
         deviation: the standard deviation over the seeds (n - 1); None: fewer than two seeds.
         length: for a part of the test split, the mean number of symbols of its sources; None:
             unknown, or the key has no part.
@@ -33,12 +31,9 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One variant.
+    """One variant and the seeds of its finished runs.
 
     Attributes:
-        variant: the name of the variant.
-        seeds: the seeds of its finished runs.
-        columns: the measured metrics.
         parameters: the number of trained parameters.
         seconds: the training time of all seeds together.
         test_set: a digest of the test split; None: unknown. Scores compare only where it is equal.
@@ -80,10 +75,8 @@ class TuningRow:
     """The tuning of one variant.
 
     Attributes:
-        variant: the name of the variant.
         seed: the seed of the tuning runs.
         fields: the paths of the tuned fields.
-        points: all points of the grid.
         chosen: the values that the variant's seeds were trained with.
     """
 
@@ -111,10 +104,12 @@ class SlopeLine:
     Attributes:
         axis: the name of x, such as "key width".
         over: pairs of a variant and its x.
+        name: what the variants have in common; "": an earlier version of attnjax recorded none.
     """
 
     axis: str
     over: tuple[tuple[str, float], ...]
+    name: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,14 +117,11 @@ class ClaimRow:
     """One claim and its verdict.
 
     Attributes:
-        text: the statement.
         source: the paper's section and sentence; None: our own question.
         exploratory: whether the design was changed after its results had been seen.
-        metric: the key of the metric.
         basis: the samples that the interval is over: "seeds", or "seeds and sentences".
         estimate: the mean over seeds.
-        low: the lower end of its 95 % interval.
-        high: the upper end.
+        low, high: the ends of its 95 % interval.
         region: the least and the greatest value that the statement allows.
         verdict: "reproduced", "not reproduced", "undecided" or "not trained".
         reason: why the claim cannot be decided or judged; "": it can.
@@ -162,9 +154,6 @@ class PublishedRow:
 
     Attributes:
         paper: author and year.
-        table: where in the paper.
-        variant: our variant that the figure is compared with.
-        metric: our metric that the figure is compared with.
         value: the paper's figure.
         source: the published words, or where the figure was read.
         ours: the mean over our seeds; None: our variant was not run or has no such metric.
@@ -188,12 +177,7 @@ class PublishedRow:
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOut:
-    """A claim or a published figure that is not shown.
-
-    Attributes:
-        text: the claim, or the figure.
-        reason: why it is not shown.
-    """
+    """A claim or a published figure that is not shown, and why."""
 
     text: str
     reason: str
@@ -204,10 +188,8 @@ class Change:
     """A field in which runs differ from the experiment file.
 
     Attributes:
-        path: the path of the field.
         file: the value in the file.
         run: the value in the runs.
-        variants: the variants of these runs.
     """
 
     path: str
@@ -227,10 +209,7 @@ class Summary:
         changes: the fields in which runs differ from the file.
         remarks: sentences about data and runs that a reader must know.
         rows: the variants that have finished runs.
-        tunings: the tunings of the variants that were tuned.
         claims: the claims that were judged.
-        published: the papers' figures beside ours.
-        left_out: claims and figures that are not shown, and why.
         device: the device of the latest run.
         versions: the packages and their versions in the latest run.
         date: the date of the latest run.

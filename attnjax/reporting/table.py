@@ -10,18 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from attnjax.evaluation.measurement import MetricKey
-from attnjax.reporting.evidence import (
-    changed,
-    chosen,
-    count,
-    evidence,
-    heading,
-    losses,
-    origin,
-    seeds,
-    tuned,
-    verdict,
-)
+from attnjax.reporting import evidence as say
 from attnjax.reporting.number import measured, number
 from attnjax.reporting.summary import ClaimRow, LeftOut, PublishedRow, Summary, TuningRow
 
@@ -43,7 +32,7 @@ def table(summary: Summary) -> RenderableType:
     judged, observed = summary.keys(judged=True), summary.keys(judged=False)
     parts: list[RenderableType] = [Text(summary.title, style="bold")]
     if summary.changes:
-        lines = [changed(change, summary.rows) for change in summary.changes]
+        lines = [say.changed(change, summary.rows) for change in summary.changes]
         parts.append(Text("\n  ".join(["changed from the experiment file:", *lines])))
     parts += map(Text, summary.remarks)
     parts.append(_results(summary, judged[:_BESIDE_COSTS], COSTS))
@@ -53,7 +42,7 @@ def table(summary: Summary) -> RenderableType:
     spread = any(column.deviation is not None for row in summary.rows for column in row.columns)
     parts.append(Text("; ".join([SPREAD, TIME] if spread else [TIME])))
     if summary.tunings:
-        parts += [Text(tuned(summary.tunings)), _tunings(summary.tunings)]
+        parts += [Text(say.tuned(summary.tunings)), _tunings(summary.tunings)]
     if summary.claims:
         parts.append(_claims(summary.claims))
     if summary.published:
@@ -73,7 +62,7 @@ def plain(summary: Summary) -> str:
 
 
 def _results(summary: Summary, metrics: Sequence[MetricKey], costs: Sequence[str]) -> Table:
-    drawn = _table("variant", numbers=[*(heading(summary, key) for key in metrics), *costs])
+    drawn = _table("variant", numbers=[*(say.heading(summary, key) for key in metrics), *costs])
     for row in summary.rows:
         columns = [row.column(key) for key in metrics]
         if not metrics or row.has(metrics):
@@ -82,23 +71,23 @@ def _results(summary: Summary, metrics: Sequence[MetricKey], costs: Sequence[str
                 for column in columns
             ]
             costly = [len(row.seeds), row.parameters, row.seconds] if costs else []
-            drawn.add_row(Text(row.variant), *cells, *map(count, costly))
+            drawn.add_row(Text(row.variant), *cells, *map(say.count, costly))
     return drawn
 
 
 def _claims(claims: Sequence[ClaimRow]) -> Table:
     drawn = _table("verdict", "claim")
     for claim in claims:
-        lines = [claim.text, evidence(claim), seeds(claim), origin(claim)]
+        lines = [claim.text, say.evidence(claim), say.seeds(claim), say.origin(claim)]
         style = _STYLES.get(claim.verdict, "")
-        drawn.add_row(Text(verdict(claim), style=style), Text("\n".join(lines)))
+        drawn.add_row(Text(say.verdict(claim), style=style), Text("\n".join(lines)))
     return drawn
 
 
 def _tunings(tunings: Sequence[TuningRow]) -> Table:
     drawn = _table("variant", "validation loss at each value", "chosen")
     for tuning in tunings:
-        drawn.add_row(Text(tuning.variant), Text(losses(tuning)), Text(chosen(tuning)))
+        drawn.add_row(Text(tuning.variant), Text(say.losses(tuning)), Text(say.chosen(tuning)))
     return drawn
 
 

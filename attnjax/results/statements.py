@@ -18,15 +18,8 @@ def statements(
     variants: Mapping[str, VariantRuns],
     rows: Sequence[Row],
 ) -> tuple[tuple[ClaimRow, ...], tuple[PublishedRow, ...], tuple[LeftOut, ...]]:
-    """Claims with verdicts, published figures, and what is left out of both with the reason.
-
-    Args:
-        folder: the experiment's folder.
-        loaded: the experiment file.
-        variants: the variants that have finished runs.
-        rows: the rows of these variants.
-    """
-    results = {name: found.metrics for name, found in variants.items()}
+    """Claims with verdicts, published figures, and what is left out of both with the reason."""
+    results = {name: runs.metrics for name, runs in variants.items()}
     claims, published, left_out = [], [], []
     for claim in loaded.ablation.claims:
         reason = _another(claim.variants, variants)
@@ -85,7 +78,9 @@ def _claim(claim: Claim, verdict: Verdict) -> ClaimRow:
         seeds=tuple(verdict.seeds.items()),
         far_off=verdict.far_off,
         difference=isinstance(estimand, Difference | SentenceDifference),
-        slope=SlopeLine(axis=estimand.axis, over=estimand.over) if slope else None,
+        slope=SlopeLine(axis=estimand.axis, over=estimand.over, name=estimand.name)
+        if slope
+        else None,
     )
 
 

@@ -37,9 +37,9 @@ def experiments(folder: Path) -> list[Path]:
         UserError: there is no finished run.
     """
     for pattern, above in ((f"*/seed-*/{RESULT}", 2), (f"*/*/seed-*/{RESULT}", 2)):
-        found = sorted({path.parents[above] for path in folder.glob(pattern)})
-        if found:
-            return found
+        folders = sorted({path.parents[above] for path in folder.glob(pattern)})
+        if folders:
+            return folders
     if not folder.is_dir():
         raise UserError(f"the folder {folder} does not exist")
     if (folder / RESULT).exists():
@@ -52,11 +52,8 @@ def experiments(folder: Path) -> list[Path]:
 def reload(folder: Path, *, trust: bool = False) -> ExperimentFile:
     """The experiment file of an experiment's latest run, in its present state.
 
-    A warning names each run whose copy of the file was changed after the run was started.
-
-    Args:
-        folder: the experiment's folder.
-        trust: whether to execute an experiment.py that the user has not run on this machine.
+    A warning names each run whose copy of the file was changed after the run was started. With
+    `trust`, an experiment.py is executed that the user has not run on this machine.
 
     Raises:
         UserError: as `experiment_file`.
@@ -87,12 +84,10 @@ def summarize(
     """
     ablation = loaded.ablation
     variants = {name: variant_runs(folder, loaded, name) for name in ablation.variants}
-    variants = {name: found for name, found in variants.items() if found.results}
-    rows = tuple(_row(name, found) for name, found in variants.items())
-    latest = max(
-        (content for found in variants.values() for content in found.results.values()),
-        key=lambda content: content.date,
-    )
+    variants = {name: runs for name, runs in variants.items() if runs.results}
+    rows = tuple(_row(name, runs) for name, runs in variants.items())
+    finished = [run for runs in variants.values() for run in runs.results.values()]
+    latest = max(finished, key=lambda run: run.date)
     before = _before(folder)
     claims, published, left_out = statements(folder, loaded, variants, rows)
     summary = Summary(
@@ -102,7 +97,7 @@ def summarize(
         changes=_changes(variants),
         remarks=_remarks(variants),
         rows=rows,
-        tunings=tuple(one.tuning for one in variants.values() if one.tuning is not None),
+        tunings=tuple(runs.tuning for runs in variants.values() if runs.tuning is not None),
         claims=claims,
         published=published,
         left_out=left_out,
@@ -118,39 +113,39 @@ def summarize(
 def _before(folder: Path) -> Summary | None:
     """The summary in the folder; None: there is none, or another version of attnjax wrote it."""
     try:
-        found = from_json(parse_json((folder / FILE).read_text(encoding="utf-8")))
+        before = from_json(parse_json((folder / FILE).read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, Summary) and isinstance(found.command, str) else None
+    return before if isinstance(before, Summary) and isinstance(before.command, str) else None
 
 
-def _row(name: str, found: VariantRuns) -> Row:
-    seeds = [*found.results]
+def _row(name: str, runs: VariantRuns) -> Row:
     directions: dict[MetricKey, Better | None] = {
-        one.key: one.better for measured in found.measurements.values() for one in measured
+        item.key: item.better for measured in runs.measurements.values() for item in measured
     }
-    tested = {content.test_set for content in found.results.values()}
+    tested = {run.test_set for run in runs.results.values()}
     return Row(
         variant=name,
-        seeds=tuple(seeds),
-        columns=tuple(
-            Column(
-                key=key,
-                better=better,
-                values=tuple(column),
-                mean=float(np.mean(there)),
-                deviation=float(np.std(there, ddof=1)) if len(there) > 1 else None,
-                length=_length(key, found.sentences),
-            )
-            for key, better in directions.items()
-            # a run of an earlier version may lack a metric: its place holds None
-            for column in [[found.metrics[seed].metrics.get(key) for seed in seeds]]
-            for there in [[value for value in column if value is not None]]
-        ),
-        parameters=found.results[seeds[0]].parameters or 0,
-        seconds=sum(content.seconds for content in found.results.values()),
+        seeds=tuple(runs.results),
+        columns=tuple(_column(runs, key, better) for key, better in directions.items()),
+        parameters=next(iter(runs.results.values())).parameters or 0,
+        seconds=sum(run.seconds for run in runs.results.values()),
         test_set=tested.pop() if len(tested) == 1 else None,
-        runs=tuple(f"{name}/seed-{seed}" for seed in seeds),
+        runs=tuple(f"{name}/seed-{seed}" for seed in runs.results),
+    )
+
+
+def _column(runs: VariantRuns, key: MetricKey, better: Better | None) -> Column:
+    # a run of an earlier version may lack a metric: its place holds None
+    values = tuple(run.metrics.get(key) for run in runs.metrics.values())
+    present = [value for value in values if value is not None]
+    return Column(
+        key=key,
+        better=better,
+        values=values,
+        mean=float(np.mean(present)),
+        deviation=float(np.std(present, ddof=1)) if len(present) > 1 else None,
+        length=_length(key, runs.sentences),
     )
 
 
@@ -166,8 +161,8 @@ def _length(key: MetricKey, sentences: Mapping[int, Sentences]) -> float | None:
 def _changes(variants: Mapping[str, VariantRuns]) -> tuple[Change, ...]:
     """The fields in which runs differ from the file, each with the variants of those runs."""
     alike: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for name, found in variants.items():
-        for path, (ours, theirs) in found.changes.items():
+    for name, runs in variants.items():
+        for path, (ours, theirs) in runs.changes.items():
             alike[path, _shown(ours), _shown(theirs)].append(name)
     return tuple(
         Change(path=path, file=ours, run=theirs, variants=tuple(names))
@@ -178,17 +173,15 @@ def _changes(variants: Mapping[str, VariantRuns]) -> tuple[Change, ...]:
 def _remarks(variants: Mapping[str, VariantRuns]) -> tuple[str, ...]:
     """What a reader must know of the runs: notes on their data, and other code than this one."""
     alike: dict[str, list[str]] = defaultdict(list)
-    for name, found in variants.items():
-        notes = [note for run in found.results.values() for note in run.notes]
+    for name, runs in variants.items():
+        notes = [note for run in runs.results.values() for note in run.notes]
         for note in dict.fromkeys(notes):
             alike[note].append(name)
     data = [
         f"data: {note}" if len(names) == len(variants) else f"data of {', '.join(names)}: {note}"
         for note, names in alike.items()
     ]
-    other = other_versions(
-        run.code for found in variants.values() for run in found.results.values()
-    )
+    other = other_versions(run.code for runs in variants.values() for run in runs.results.values())
     return (*data, other) if other else tuple(data)
 
 

@@ -21,8 +21,8 @@ def losses(folder: Path, grid: Grid) -> list[float | None]:
     Raises:
         UserError: a file of a finished run is missing or damaged.
     """
-    found = (result(folder / FOLDER / point_name(point), {}) for point in points(grid))
-    return [None if one is None else lowest(one) for one in found]
+    runs = (result(folder / FOLDER / point_name(point), {}) for point in points(grid))
+    return [None if run is None else lowest(run) for run in runs]
 
 
 def tuning_row(
@@ -39,6 +39,6 @@ def tuning_row(
     )
 
 
-def lowest(found: RunResult) -> float:
+def lowest(run: RunResult) -> float:
     """The loss that decides; infinity: the training diverged."""
-    return math.inf if found.best_validation_loss is None else found.best_validation_loss
+    return math.inf if run.best_validation_loss is None else run.best_validation_loss

@@ -1,6 +1,6 @@
 """The finished runs of one variant: their results, and how they differ from the experiment file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,15 +26,12 @@ class VariantRuns:
     """The finished runs of a variant, by seed.
 
     Attributes:
-        results: the result of each run.
-        measurements: the numbers of each run.
         sentences: the answers' statistics of each run that decoded answers.
         changes: each path where a run differs from the file: the file's value and the run's.
         tuning: how the variant was tuned; None: it was not.
     """
 
     results: Mapping[int, RunResult]
-    measurements: Mapping[int, Sequence[Measurement]]
     sentences: Mapping[int, Sentences]
     changes: Mapping[str, tuple[Any, Any]]
     tuning: TuningRow | None
@@ -43,23 +40,23 @@ class VariantRuns:
     def metrics(self) -> dict[int, RunMetrics]:
         """The numbers of each run, in the form that claims are judged by."""
         return {
-            seed: RunMetrics({one.key: one.value for one in found}, self.sentences.get(seed))
-            for seed, found in self.measurements.items()
+            seed: RunMetrics({item.key: item.value for item in items}, self.sentences.get(seed))
+            for seed, items in self.measurements.items()
         }
+
+    @property
+    def measurements(self) -> dict[int, list[Measurement]]:
+        """The numbers of each run."""
+        return {seed: [*map(Measurement.of, run.metrics)] for seed, run in self.results.items()}
 
 
 def variant_runs(folder: Path, loaded: ExperimentFile, name: str) -> VariantRuns:
-    """Read the finished runs of a variant.
-
-    Args:
-        folder: the experiment's folder.
-        loaded: the experiment file.
-        name: the variant.
+    """Read the finished runs of a variant, in an experiment's folder.
 
     Raises:
         UserError: a file of a run is missing or damaged, or a folder holds another run.
     """
-    runs = {}
+    folders, results = {}, {}
     for path in (folder / name).glob(f"seed-*/{RESULT}"):
         run = path.parent
         content = result(run, {})
@@ -70,21 +67,18 @@ def variant_runs(folder: Path, loaded: ExperimentFile, name: str) -> VariantRuns
                 f"{path} is the result of {content.variant}/seed-{content.seed}: a run's folder "
                 "has the name of its seed, in that of its variant"
             )
-        runs[content.seed] = run, content
-    runs = dict(sorted(runs.items()))
+        folders[content.seed], results[content.seed] = run, content
     changes: dict[str, tuple[Any, Any]] = {}
-    tuning = None
-    for run, _ in runs.values():
+    sentences, tuning = {}, None
+    for seed, run in sorted(folders.items()):
         manifest = read(run)
         changes |= _differences(loaded, name, manifest)
         tuning = tuning or _tuning(folder / name, loaded, manifest)
-    found = {seed: sentence_stats.read(run, loaded.own) for seed, (run, _) in runs.items()}
+        if (kept := sentence_stats.read(run, loaded.own)) is not None:
+            sentences[seed] = kept
     return VariantRuns(
-        results={seed: content for seed, (_, content) in runs.items()},
-        measurements={
-            seed: [*map(Measurement.of, content.metrics)] for seed, (_, content) in runs.items()
-        },
-        sentences={seed: kept for seed, kept in found.items() if kept is not None},
+        results=dict(sorted(results.items())),
+        sentences=sentences,
         changes=changes,
         tuning=tuning,
     )
@@ -97,18 +91,18 @@ def _differences(
     ablation = loaded.ablation
     of_file = to_json(ablation.variants[name], loaded.own)
     different = record_differences(of_file, manifest.settings)
-    found = {path: (ours, theirs) for path, ours, theirs in different}
+    changes = {path: (ours, theirs) for path, ours, theirs in different}
     if own_names(manifest.settings):
         for file in changed_imports(manifest.imported, loaded.imported):
             digests = loaded.imported[file], (manifest.imported or {})[file]
             ours, theirs = (f"sources {digest[:10]}" for digest in digests)
-            found[f"imported.{file}"] = ours, theirs
+            changes[f"imported.{file}"] = ours, theirs
     for path, values in ablation.tune.items():
-        found.pop(path, None)
+        changes.pop(path, None)
         if path not in manifest.tuned:
             among = f"tuned over {', '.join(map(shortest, values))}"
-            found[path] = among, _at(manifest.settings, path)
-    return found
+            changes[path] = among, _at(manifest.settings, path)
+    return changes
 
 
 def _tuning(folder: Path, loaded: ExperimentFile, manifest: Manifest) -> TuningRow | None:

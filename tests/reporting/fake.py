@@ -48,7 +48,7 @@ def summary(seeds: int = 3) -> Summary:
                 region=(0.95, 1.05),
                 verdict="reproduced",
                 seeds=((0, 1.0), (1, 1.002), (2, 1.007)),
-                slope=SlopeLine(axis="key width", over=over),
+                slope=SlopeLine(axis="key width", over=over, name="unscaled"),
             ),
             ClaimRow(
                 text="It hurts.",

@@ -6,8 +6,7 @@ import pytest
 
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.reporting import page
-from attnjax.reporting.lengths import lines
-from attnjax.reporting.mechanism import panels
+from attnjax.reporting.series import by_length, mechanism
 from attnjax.reporting.summary import Summary
 from attnjax.reporting.table import plain
 from tests.reporting.fake import changed_column, column, summary
@@ -37,16 +36,16 @@ def parts() -> Summary:
 
 
 def test_a_line_is_a_variant_at_the_mean_lengths_of_its_parts(parts):
-    drawn = lines(parts)
-    assert list(drawn) == ["bleu in 4 parts"]
-    first, second = drawn["bleu in 4 parts"]
-    assert [first.variant, second.variant] == ["unscaled_16", "unscaled_64"]
-    assert first.lengths == second.lengths == MEANS
+    (panel,) = by_length(parts)
+    assert panel.title == "bleu in 4 parts"
+    first, second = panel.series
+    assert [first.name, second.name] == ["unscaled_16", "unscaled_64"]
+    assert first.places == second.places == MEANS
     assert first.values == [[29, 30, 31], [28, 29, 30], [27, 28, 29], [26, 27, 28]]
     assert first.means == [(length, 30.0 - n) for n, length in enumerate(MEANS)]
     some = changed_column(parts, 0, quarter(2), values=(None, float("nan"), 28.0))
     none = changed_column(some, 0, quarter(3), values=(None,))
-    (line, _) = lines(none)["bleu in 4 parts"]
+    line, _ = by_length(none)[0].series
     assert line.values[1:3] == [[28.0], []]
     assert [length for length, _ in line.means] == [1.5, 3.5, 14.5]
 
@@ -56,12 +55,12 @@ def test_without_lengths_there_is_no_figure(parts, tmp_path):
     for place in (0, 1):
         for number in range(1, 5):
             parts = changed_column(parts, place, quarter(number), length=None)
-    assert lines(parts) == {}
+    assert by_length(parts) == []
     assert "By source length" not in page.write(tmp_path, parts).read_text(encoding="utf-8")
 
 
 def test_scores_by_length_are_no_mechanism(parts):
-    (panel,) = panels(parts)
+    (panel,) = mechanism(parts)
     assert (panel.title, panel.axis) == ("logit variance", "key width")
     assert [series.name for series in panel.series] == ["unscaled, initial", "unscaled, trained"]
     assert [series.slope for series in panel.series] == [1.0, None]
@@ -69,6 +68,6 @@ def test_scores_by_length_are_no_mechanism(parts):
 
 def test_the_page_and_the_table_show_the_parts(parts, tmp_path):
     text = page.write(tmp_path, parts).read_text(encoding="utf-8")
-    assert 'aria-label="bleu in 4 parts by source length"' in text
+    assert 'aria-label="bleu in 4 parts by symbols of the source"' in text
     for shown in (text, plain(parts)):
         assert "bleu, part 4 of 4" in shown or "bleu, part 4 of\n4" in shown

@@ -5,8 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from attnjax.reporting import figure, page
-from attnjax.reporting.chart import svg
+from attnjax.reporting import figure, page, series
 from attnjax.reporting.number import measured
 from attnjax.reporting.runs import CurvePoint, curve, folders, picture, visible
 from attnjax.reporting.summary import Change, LeftOut, TunedPoint, TuningRow
@@ -254,14 +253,14 @@ def test_a_damaged_picture_leaves_out_its_figure(tmp_path):
 
 def test_what_vega_refuses_is_a_value_error():
     with pytest.raises(ValueError):  # noqa: PT011 - the words are Vega's
-        svg({"mark": "no such mark"}, "x")
+        figure.svg({"mark": "no such mark"}, "x")
 
 
 def test_the_axis_of_a_slope_is_its_own():
-    (panel,) = page.panels(summary())
+    (panel,) = series.mechanism(summary())
     wide = replace(panel, axis="sentence length")
-    assert "sentence length" in Page(figure.mechanism(wide)).of("text")
-    assert "key width" not in Page(figure.mechanism(wide)).of("text")
+    assert "sentence length" in Page(figure.lines(wide)).of("text")
+    assert "key width" not in Page(figure.lines(wide)).of("text")
     assert INITIAL.name.replace("_", " ") == panel.title
 
 
