@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import reduce
 from operator import or_
 from types import FunctionType
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from beartype import beartype
 from jaxtyping import AbstractArray
@@ -23,10 +23,13 @@ def shapes_only(function: Callable) -> Callable:
 
 
 def _loose(hint: Any) -> Any:
-    """The same shapes of any class of arrays; None: the annotation has no shape."""
+    """The same shapes of any class of arrays, also within a tuple; None: there is no shape."""
     if isinstance(hint, type) and issubclass(hint, AbstractArray):
         return hint.dtype[Any, hint.dim_str]
     kinds = [(kind, _loose(kind)) for kind in get_args(hint)]
-    if not any(isinstance(loose, type) for _, loose in kinds):
+    if all(loose is None for _, loose in kinds):
         return None
+    if get_origin(hint) is tuple:
+        items = (kind if kind is Ellipsis else loose or Any for kind, loose in kinds)
+        return tuple[*items]
     return reduce(or_, (loose or kind for kind, loose in kinds))

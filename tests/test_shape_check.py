@@ -3,11 +3,12 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jaxtyping import TypeCheckError
+from jaxtyping import Array, Float, TypeCheckError, jaxtyped
 
 from attnjax.attention import Attention, ScaledDot, WeightedSum, softmax
 from attnjax.attention.position import Positions
 from attnjax.nn.norm import LayerNorm
+from tests.shape_check import shapes_only
 
 
 def test_a_function_refuses_shapes_that_do_not_fit():
@@ -39,3 +40,14 @@ def test_a_part_whose_result_has_another_shape_is_refused_by_the_next():
 
     with pytest.raises(TypeCheckError, match="value"):
         Attention(score=Short()).apply({}, jnp.ones((2, 3, 4)), deterministic=True)
+
+
+def test_arrays_within_a_tuple_are_checked():
+    @jaxtyped(typechecker=shapes_only)
+    def split(x: Float[Array, "T D"]) -> tuple[Float[Array, "T D"], Float[Array, " T"] | None]:
+        return (x, x[0]) if len(x) > 2 else (x, None)
+
+    assert split(jnp.ones((2, 4)))[1] is None
+    assert split(jnp.ones((4, 4)))[1].shape == (4,)
+    with pytest.raises(TypeCheckError, match="return"):
+        split(jnp.ones((3, 4)))

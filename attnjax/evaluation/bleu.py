@@ -32,12 +32,10 @@ class Bleu(Metric):
         smooth: what a missing n-gram order counts, by sacrebleu's names.
     """
 
+    name = "bleu"
+
     tokenize: Literal["13a", "none", "char", "zh", "intl"] = "13a"
     smooth: Literal["exp", "none", "floor", "add-k"] = "exp"
-
-    @property
-    def name(self) -> str:
-        return "bleu"
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
         """Columns: answer length, reference length, matching n-grams, all n-grams, n = 1 to 4."""

@@ -35,13 +35,8 @@ def answers(
 ) -> list[list[int]]:
     """The best hypothesis for each source, in the order of the sources.
 
-    Args:
-        model: see `attnjax.models.sequence_model.SequenceModel`.
-        params: the model's parameters.
-        sources: the ids of each source, ended by END; or arrays of floats.
-        search: the search.
-        batching: how many symbols a batch may have; more, if one sentence needs them.
-        extra: how many more words than its source an answer may have.
+    A source are ids, ended by END, or an array of floats; an answer has at most `extra` more words.
+    A batch has the symbols that `batching` allows, or more if a single sentence needs them.
     """
     params = jax.device_put(params)
     decoded: list[list[int]] = [[] for _ in sources]

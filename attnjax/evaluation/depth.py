@@ -14,14 +14,8 @@ def sequential_operations(function: Callable[..., Any], *arguments: Any) -> int:
 
     An operation is an equation of the jaxpr, a matrix product as well as a sum. Equations that do
     not need each other's results count once. A loop is followed through all its steps, so that only
-    what one step hands to the next adds up; of branches the longest counts.
-
-    Args:
-        function: the computation.
-        arguments: the arguments of the function: arrays, or their shapes.
-
-    Raises:
-        ValueError: the number of steps of a loop is not known before the loop runs.
+    what one step hands to the next adds up; of branches the longest counts. A loop whose number of
+    steps is not known before it runs is a ValueError. Arguments are arrays, or their shapes.
     """
     jaxpr = jax.make_jaxpr(function)(*arguments).jaxpr
     return max(_depths(jaxpr, [0] * len(jaxpr.invars)), default=0)
@@ -80,12 +74,7 @@ def _with_steps(outside: Sequence[Any], inside: Sequence[Any]) -> int:
 
 
 def longest_loop(function: Callable[..., Any], *arguments: Any) -> int:
-    """The greatest number of steps of a loop, loops within loops multiplied; 1: there is none.
-
-    Args:
-        function: what is counted.
-        arguments: arrays, or their shapes.
-    """
+    """The greatest number of steps of a loop, loops within loops multiplied; 1: there is none."""
     return _steps(jax.make_jaxpr(function)(*arguments).jaxpr)
 
 

@@ -14,10 +14,7 @@ def product_flops(function: Callable[..., Any], *arguments: Any) -> int:
     The body of a loop counts as often as it runs, and that of a Pallas kernel as often as its grid
     says; of several branches only the costliest counts.
     Products that the compiler would remove count too. Everything else is left out, as in papers.
-
-    Args:
-        function: the computation.
-        arguments: the arguments of the function: arrays, or their shapes.
+    Arguments are arrays, or their shapes.
     """
     return jaxpr_flops(jax.make_jaxpr(function)(*arguments).jaxpr)
 
@@ -30,9 +27,7 @@ def jaxpr_flops(jaxpr: Any) -> int:
 def total(jaxpr: Any, amount: Callable[[Any], int | None]) -> int:
     """The sum of an amount over all equations of a jaxpr, as often as they run.
 
-    Args:
-        jaxpr: of a computation.
-        amount: of an equation; None: that of the programs inside it.
+    An equation whose amount is None has that of the programs inside it.
     """
     return sum(_of(equation, amount) for equation in jaxpr.eqns)
 

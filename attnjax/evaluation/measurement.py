@@ -18,7 +18,7 @@ class MetricKey:
     """The key of a measured number: metric, part of the test split, and moment.
 
     Attributes:
-        name: the name of the metric, such as "bleu".
+        name: of the metric, such as "bleu".
         part: (i, n): the i-th of n equal parts of the test split, sorted by source length (1 holds
             the shortest); None: the whole split.
         moment: "initial" or "trained": the parameters that are measured; None: the metric is
@@ -41,13 +41,7 @@ class MetricKey:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One number of one run.
-
-    Attributes:
-        key: the key of the number.
-        value: the number.
-        better: which direction is better; None: the number describes the run and judges nothing.
-    """
+    """A number of a run; if no direction is `better`, it describes the run and judges nothing."""
 
     key: MetricKey
     value: float
@@ -65,16 +59,12 @@ class Measurement:
 
     @classmethod
     def read(cls, record: Mapping[str, Any]) -> Self:
-        """The measurement of a record; a value of null becomes NaN.
-
-        Raises:
-            UserError: the record lacks a key, or has a value of another type.
-        """
+        """The measurement of a JSON record."""
         return cls.of(read_record(record, MeasurementRecord, "a measurement"))
 
     @classmethod
     def of(cls, record: "MeasurementRecord") -> Self:
-        """The measurement of a record that was read."""
+        """The measurement of a record; a value of None becomes NaN."""
         key = MetricKey(record.name, part=record.part, moment=record.moment)
         value = math.nan if record.value is None else float(record.value)
         return cls(key, value, record.better)

@@ -23,15 +23,13 @@ class Metric(ABC):
     sentences, needs no text.
     """
 
+    name: ClassVar[str]
+    """The name of the score in results, tables and claims."""
+
     better: ClassVar[Better] = "higher"
 
     share_of_answers: ClassVar[bool] = False
     """Whether the score is the share of answers that are right, each of them right or wrong."""
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """The name of the score in results, tables and claims."""
 
     @property
     def key(self) -> MetricKey:
@@ -73,12 +71,7 @@ def check_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:
 
 
 def check_metric(metric: Metric, reference: str) -> None:
-    """Try a metric on a right and an empty answer, before training.
-
-    Args:
-        metric: the metric, perhaps a user's own.
-        reference: the right answer.
-    """
+    """Try a metric, perhaps a user's own, on a right and an empty answer, before training."""
     trial = f"the metric {type(metric).__name__}, tried on a right answer and an empty one,"
     try:
         statistics: object = metric.statistics([reference, ""], [reference, reference])
@@ -104,11 +97,8 @@ def check_metric(metric: Metric, reference: str) -> None:
 class ExactMatch(Metric):
     """The share of answers that equal their reference, in [0, 1]."""
 
-    share_of_answers: ClassVar[bool] = True
-
-    @property
-    def name(self) -> str:
-        return "exact_match"
+    name = "exact_match"
+    share_of_answers = True
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
         pairs = zip(hypotheses, references, strict=True)
@@ -128,9 +118,7 @@ class Accuracy(Metric):
     Words stand between spaces. A missing word and a superfluous one count as wrong.
     """
 
-    @property
-    def name(self) -> str:
-        return "accuracy"
+    name = "accuracy"
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
         rows = []
@@ -163,12 +151,10 @@ class ChrF(Metric):
     Source: Popovic 2015.
     """
 
+    name = "chrf"
+
     order: PositiveInt = 6
     beta: PositiveFloat = 2.0
-
-    @property
-    def name(self) -> str:
-        return "chrf"
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
         """Columns: counted n-grams of the answer, of the reference, common ones, by order."""

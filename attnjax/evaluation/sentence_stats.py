@@ -58,12 +58,7 @@ class Sentences:
         )
 
     def write(self, folder: Path, own: Mapping[str, type] | None = None) -> None:
-        """Write the statistics into a run's folder.
-
-        Args:
-            folder: the run's folder.
-            own: the dataclasses of the experiment file, by name.
-        """
+        """Write the statistics into a run's folder; `own` has the experiment file's dataclasses."""
         content = {
             "metric": to_json(self.metric, own),
             "lengths": _listed(self.lengths),
@@ -82,11 +77,7 @@ def sentences(
     references: Sequence[str],
     lengths: Sequence[int] | None,
 ) -> Sentences:
-    """The statistics of answers under a metric.
-
-    Raises:
-        UserError: the counts differ, or there is nothing to score.
-    """
+    """The statistics of answers under a metric."""
     check_pairs(hypotheses, references)
     return Sentences(
         metric=metric,

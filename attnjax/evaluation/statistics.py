@@ -26,14 +26,8 @@ def t_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Inter
         mean +- t((1 + confidence) / 2; n - 1) s / sqrt(n),   s^2 = sum (x - mean)^2 / (n - 1)
 
     The interval is (-inf, inf) for a single value, which says nothing about the spread, and for
-    values that are not all finite, because a run that diverged decides nothing.
-
-    Args:
-        values: one per seed.
-        confidence: the share of such intervals that hold the true mean.
-
-    Raises:
-        ValueError: no values, or a confidence outside (0, 1).
+    values that are not all finite, because a run that diverged decides nothing. `confidence` is the
+    share of such intervals that hold the true mean.
 
     Source: Student 1908.
     """
@@ -130,12 +124,8 @@ def bootstrap_variance(
 ) -> float:
     """The variance of a statistic over samples of the sentences, drawn with replacement.
 
-    Args:
-        sizes: the number of sentences in each group; each group is sampled separately and keeps its
-            size.
-        statistic: a function of the sampled indices, int arrays, one argument for each group.
-        resamples: the number of samples.
-        seed: the same seed draws the same samples.
+    Each group of sentences is sampled separately and keeps its size. The statistic is a function of
+    the sampled indices, int arrays, one argument for each group.
 
     Source: Efron & Tibshirani 1993, chapter 8 (groups: the two-sample problem); Koehn 2004.
     """
@@ -174,9 +164,6 @@ def seeds_and_sentences_interval(
         sentence_variance: the variance of the mean of `values`, see `bootstrap_variance`.
         sentences: N, the number of sentences (of the smallest group).
         confidence: the share of such intervals that hold the truth.
-
-    Raises:
-        ValueError: no values, or a confidence outside (0, 1).
 
     Source: Satterthwaite 1946.
     """

@@ -39,19 +39,10 @@ class Replacement(ABC):
 
     @abstractmethod
     def translations(self) -> Mapping[str, str]:
-        """The translations of source words; a word that is absent is copied.
-
-        Raises:
-            UserError: the translations cannot be read.
-        """
+        """The translations of source words; a word that is absent is copied."""
 
     def check(self, model: Model, corpus: Corpus) -> None:
-        """Refuse, before training, a model or a corpus whose unknown words cannot be replaced.
-
-        Raises:
-            UserError: a side is not text, or is split by sentencepiece; the model has no attention
-                to the source; or as `translations`.
-        """
+        """Refuse, before training, a model or a corpus whose unknown words cannot be replaced."""
         for vocabulary in corpus.vocabularies:
             if vocabulary is None or isinstance(vocabulary, SentencePieceVocabulary):
                 raise UserError(
@@ -102,17 +93,8 @@ def replace_unknown(
 ) -> list[str]:
     """Answers as text, with unknown words replaced.
 
-    Only answers with an unknown word need a pass through the model.
-
-    Args:
-        model: the model, with the sizes of its vocabularies.
-        params: the model's parameters.
-        words: the words of each source as spelled in its text, in the order of `sources`.
-        sources: the ids of each source, ended by END.
-        answers: the ids of each answer, ended by END.
-        vocabulary: the vocabulary of the answers.
-        replacement: how an unknown word is replaced.
-        batching: how many symbols a batch may have; more, if one sentence needs them.
+    Only answers with an unknown word need a pass through the model. `words` are spelled as in the
+    text of each source; sources and answers are ids, ended by END.
     """
     translations = replacement.translations()
     texts = [vocabulary.decode(answer) for answer in answers]
@@ -145,14 +127,9 @@ def replaced(
 
         piece[t] = translation of word[j],   j = argmax over words of weights[t, j]
 
-    The weight of the source's END is ignored. If all words have weight 0, UNKNOWN stays.
-
-    Args:
-        answer: ids [T]; PAD, START, END and everything after END are left out.
-        pieces: the spelling of each id.
-        words: the words of the source [S].
-        weights: [>= T, >= S]; columns beyond the words belong to END and padding.
-        translations: the translations of source words; a word that is absent is copied.
+    Columns of the weights [>= T, >= S] beyond the words, of END and padding, are ignored. If all
+    words have weight 0, UNKNOWN stays. PAD, START, END and everything after END are left out. A
+    word without a translation is copied.
     """
     output = []
     for symbol, piece, row in zip(answer, pieces, weights, strict=False):

@@ -19,36 +19,40 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
 
 from attnjax.attention.attention import AttentionBase
 from attnjax.attention.mask import Causal, DenseMask
 from attnjax.attention.position import Positions
 from attnjax.models.sequence_model import repeat_beams
+from attnjax.models.shapes import Embedded, Present, Step
 from attnjax.nn.lift import scan_time
 
 
 class LayerMemory(NamedTuple):
     """The memory of one self-attention: a cache or a recurrent state; the other is None.
 
-    Attributes:
-        cache: the prepared keys and values of all hypotheses, leaves [B, ..., L * K, any].
-        recurrent: the state of each hypothesis, leaves [B, K, ...].
+    The cache are the prepared keys and values of all hypotheses, leaves [B, ..., L * K, any]; the
+    recurrent state has leaves [B, K, ...].
     """
 
     cache: Any
     recurrent: Any
 
 
+BackPointers = Int[Array, "B K L"]
+
+
 class BeamState(NamedTuple):
     """The part of a decoder's state that the search moves with a hypothesis.
 
     Attributes:
-        back_pointers: the beam that wrote the hypothesis' entry at each step, int [B, K, L]; the
-            same for all layers.
+        back_pointers: the beam that wrote the hypothesis' entry at each step, the same for all
+            layers.
         recurrent: the `LayerMemory.recurrent` of each layer.
     """
 
-    back_pointers: jax.Array
+    back_pointers: BackPointers
     recurrent: tuple[Any, ...]
 
 
@@ -57,24 +61,20 @@ class BeamCache(NamedTuple):
 
     Attributes:
         mask: the entries of each hypothesis up to the present step, [B, K, L * K].
-        first: the index of the first of the present step's K entries, a scalar.
+        first: the index of the first of the present step's K entries.
         positions: of the K queries, the present step, [1, K]; of the entries, [1, L * K]. Behind a
             prompt both are later by its words, and lead with B.
     """
 
     mask: DenseMask
-    first: jax.Array
+    first: Int[Array, ""]
     positions: Positions
 
 
-def empty_memory(attention: AttentionBase, x: jax.Array, *, length: int, beams: int) -> LayerMemory:
-    """The memory of a self-attention before the first word.
+def empty_memory(attention: AttentionBase, x: Embedded, *, length: int, beams: int) -> LayerMemory:
+    """The memory of a self-attention before the first word, with room for L = `length` words.
 
-    Args:
-        attention: the self-attention.
-        x: [B, any, D], of which only the shape and the dtype count.
-        length: L, the number of words that a cache has room for.
-        beams: K.
+    Of x only the shape and the dtype count.
     """
     word = jnp.zeros((len(x), beams, 1, x.shape[-1]), x.dtype)
     recurrent = attention.start(attention.prepare(word, word))
@@ -85,21 +85,12 @@ def empty_memory(attention: AttentionBase, x: jax.Array, *, length: int, beams: 
 
 
 def attend_to_prompt(
-    attention: AttentionBase, x: jax.Array, present: jax.Array, *, length: int, beams: int
-) -> tuple[jax.Array, LayerMemory]:
-    """Causal self-attention of a prompt, and the memory of it, with room for words to come.
+    attention: AttentionBase, x: Embedded, present: Present, *, length: int, beams: int
+) -> tuple[Float[Array, "B S A"], LayerMemory]:
+    """Causal self-attention of a prompt, and the memory of it, with room for L words to come.
 
-    A cache holds the prompt's S entries before those of the hypotheses, see `after_prompt`.
-
-    Args:
-        attention: the self-attention.
-        x: the prompt, [B, S, D].
-        present: the words to be kept in memory, the first ones of each row, booleans [B, S].
-        length: L, see `empty_memory`.
-        beams: K.
-
-    Returns:
-        The context [B, S, any], and the memory.
+    Only the words that are `present`, the first ones of each row, are kept in memory. A cache holds
+    the prompt's S entries before those of the hypotheses, see `after_prompt`.
     """
     state = attention.start(attention.prepare(x[:, :1], x[:, :1]))
     if state is None:
@@ -107,13 +98,13 @@ def attend_to_prompt(
         context = attention.attend(x, prepared, Causal(), deterministic=True)
         return context, LayerMemory(_grow(prepared, length * beams), None)
 
-    def read(attention: AttentionBase, state: Any, inputs: Any) -> tuple[Any, jax.Array]:
-        word, here = inputs
+    def read(attention: AttentionBase, state: Any, inputs: Any) -> tuple[Any, Array]:
+        word, keep = inputs
         word = word[:, None]
         context, after = attention.step(word, attention.prepare(word, word), state)
 
-        def kept(new: jax.Array, old: jax.Array) -> jax.Array:
-            return jnp.where(here.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+        def kept(new: Array, old: Array) -> Array:
+            return jnp.where(keep.reshape(-1, *[1] * (new.ndim - 1)), new, old)
 
         return jax.tree.map(kept, after, state), context[:, 0]
 
@@ -122,19 +113,9 @@ def attend_to_prompt(
 
 
 def attend_to_past(
-    attention: AttentionBase, x: jax.Array, memory: LayerMemory, beams: BeamCache
-) -> tuple[jax.Array, LayerMemory]:
-    """Causal self-attention of one more word of each hypothesis, and the memory with that word.
-
-    Args:
-        attention: the self-attention.
-        x: the words, [B, K, D].
-        memory: the words before them.
-        beams: the present step.
-
-    Returns:
-        The context [B, K, any], and the memory.
-    """
+    attention: AttentionBase, x: Float[Array, "B K D"], memory: LayerMemory, beams: BeamCache
+) -> tuple[Float[Array, "B K A"], LayerMemory]:
+    """Causal self-attention of one more word of each hypothesis, and the memory with that word."""
     if memory.recurrent is None:
         cache = _write(memory.cache, attention.prepare(x, x), beams.first)
         context = attention.attend(
@@ -148,7 +129,7 @@ def attend_to_past(
 
 
 def gather(
-    memories: Sequence[LayerMemory], back_pointers: jax.Array
+    memories: Sequence[LayerMemory], back_pointers: Array
 ) -> tuple[tuple[Any, ...], BeamState]:
     """The memories of all layers as the cache and the state of a model."""
     caches, recurrent = zip(*memories, strict=True)
@@ -171,20 +152,14 @@ def grow_cache(
     return grown, state._replace(back_pointers=back_pointers)
 
 
-def append_self(back_pointers: jax.Array, step: jax.Array) -> jax.Array:
-    """The back-pointers [B, K, L] with each hypothesis pointing to itself at a step."""
+def append_self(back_pointers: BackPointers, step: Step) -> BackPointers:
+    """The back-pointers with each hypothesis pointing to itself at a step."""
     itself = jax.lax.broadcasted_iota(back_pointers.dtype, (*back_pointers.shape[:2], 1), 1)
     return jax.lax.dynamic_update_slice_in_dim(back_pointers, itself, step, axis=2)
 
 
-def beam_cache(back_pointers: jax.Array, step: jax.Array) -> BeamCache:
-    """How a step reads and writes the cache.
-
-    Args:
-        back_pointers: the beam that wrote each hypothesis' entry at each step, int [B, K, L], the
-            present step included.
-        step: the present step, a scalar.
-    """
+def beam_cache(back_pointers: BackPointers, step: Step) -> BeamCache:
+    """How a step reads and writes the cache; back-pointers include the present step's."""
     beams, length = back_pointers.shape[1:]
     writer, steps = jnp.arange(beams), jnp.arange(length)
     own = back_pointers[..., None] == writer[None, None, None, :]
@@ -196,12 +171,11 @@ def beam_cache(back_pointers: jax.Array, step: jax.Array) -> BeamCache:
     )
 
 
-def after_prompt(beams: BeamCache, present: jax.Array) -> BeamCache:
+def after_prompt(beams: BeamCache, present: Present) -> BeamCache:
     """How a step reads and writes a cache that holds a prompt's entries before the hypotheses'.
 
-    Args:
-        beams: of the step, as if there were no prompt.
-        present: the words of the prompt, the first ones of each row, booleans [B, S].
+    `beams` is the step without a prompt; the words of the prompt that are `present` are the first
+    ones of each row.
     """
     (rows, places), count = present.shape, present.sum(-1, keepdims=True)
     own, (query, key) = beams.mask.allowed, beams.positions
@@ -214,10 +188,10 @@ def after_prompt(beams: BeamCache, present: jax.Array) -> BeamCache:
     )
 
 
-def _write(cache: Any, entries: Any, first: jax.Array) -> Any:
+def _write(cache: Any, entries: Any, first: Array) -> Any:
     """The cache [..., L * K, any] with the entries [..., K, any] from index `first` on."""
 
-    def write(old: jax.Array, new: jax.Array) -> jax.Array:
+    def write(old: Array, new: Array) -> Array:
         return jax.lax.dynamic_update_slice_in_dim(old, new, first, axis=old.ndim - 2)
 
     return jax.tree.map(write, cache, entries)
@@ -226,7 +200,7 @@ def _write(cache: Any, entries: Any, first: jax.Array) -> Any:
 def _grow(cache: Any, more: int) -> Any:
     """The cache, leaves [..., entries, any], with so many more empty entries behind its own."""
 
-    def grow(old: jax.Array) -> jax.Array:
+    def grow(old: Array) -> Array:
         new = jnp.zeros((*old.shape[:-2], old.shape[-2] + more, old.shape[-1]), old.dtype)
         return new.at[..., : old.shape[-2], :].set(old)
 

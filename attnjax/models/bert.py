@@ -1,12 +1,11 @@
 """The encoder of BERT: words, segments and positions, through layers of self-attention."""
 
-from collections.abc import Iterator
 from dataclasses import field
 from typing import Annotated, Any
 
-import jax
 import jax.numpy as jnp
 from flax import linen as nn
+from jaxtyping import Array, Float
 
 from attnjax.attention.attention import Attention
 from attnjax.attention.mask import Padding
@@ -18,7 +17,8 @@ from attnjax.data.vocabularies import Side
 from attnjax.models.base import SymbolModel
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.sequence_model import LabelModel
-from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs
+from attnjax.models.shapes import Features, Source, Text, Words
+from attnjax.models.sown_attention import Attentions, layer_attentions, pairs
 from attnjax.models.transformer_layers import EncoderLayer, PostNorm, Residual
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.embedding import lookup
@@ -33,10 +33,7 @@ EPSILON = 1e-12
 def bert_layer(heads: int, width: int, dropout: float = 0.1) -> EncoderLayer:
     """A layer as BERT has them: biases in every linear map, exact GELU, dropout on the weights.
 
-    Args:
-        heads: H.
-        width: F, of the feed-forward network.
-        dropout: on the attention's weights.
+    `width` is F, the hidden layer's of the feed-forward network.
     """
     return EncoderLayer(
         self_attention=MultiHead(head=Attention(dropout=dropout), heads=heads, bias=True),
@@ -44,8 +41,8 @@ def bert_layer(heads: int, width: int, dropout: float = 0.1) -> EncoderLayer:
     )
 
 
-def segments_of(source: jax.Array) -> jax.Array:
-    """The number of ENDs before each place of [B, S]: 0 in the first sentence, 1 in the second."""
+def segments_of(source: Words) -> Words:
+    """The number of ENDs before each place: 0 in the first sentence, 1 in the second."""
     ends = (source == END).astype(jnp.int32)
     return jnp.cumsum(ends, axis=1) - ends
 
@@ -62,12 +59,10 @@ class BertEncoder(nn.Module):
     Attributes:
         vocabulary: the number of words, MASK not counted.
         width: D, of embeddings and layers.
-        num_layers: the number of layers.
-        layer: the template of one layer, see `bert_layer`.
+        layer: of every layer, see `bert_layer`.
         position: of START is 0, of the source's first word 1.
         segments: the number of segments; sentences after the last one count as the last one.
         norm: of the sum of the embeddings.
-        residual: where the norm stands in every layer.
         dropout: on the embeddings and on what each sub-layer adds.
 
     Source: Devlin et al. 2019, section 3 and Figure 2; the place of norm and dropout, and the
@@ -86,17 +81,16 @@ class BertEncoder(nn.Module):
 
     def setup(self) -> None:
         normal = nn.initializers.normal(self.width**-0.5)
-        self.embedding = self.param(
-            "embedding", normal, (inherited(self, "vocabulary") + 1, self.width)
-        )
+        words = inherited(self, "vocabulary") + 1
+        self.embedding = self.param("embedding", normal, (words, self.width))
         self.segment = self.param("segment", normal, (self.segments, self.width))
         shared = {"residual": self.residual, "dropout": self.dropout}
         self.layers = [inherit(self.layer, **shared) for _ in range(self.num_layers)]
         self.last_residual = clone_template(self.residual)
         self.drop = Dropout(self.dropout)
 
-    def __call__(self, source: jax.Array, *, deterministic: bool) -> jax.Array:
-        """Sources [B, S] -> states [B, 1 + S, D], START's first."""
+    def __call__(self, source: Text, *, deterministic: bool) -> Float[Array, "B 1+S D"]:
+        """The states of START and of the source's words."""
         words = jnp.pad(source, ((0, 0), (1, 0)), constant_values=START)
         present = words != PAD
         counted = None if deterministic else present & (source != PAD).any(1, keepdims=True)
@@ -112,12 +106,7 @@ class BertEncoder(nn.Module):
 
 
 class BertModel(SymbolModel):
-    """A BERT encoder below a head; heads on the same encoder have its parameters at the same path.
-
-    Attributes:
-        source_vocabulary: the number of words; None until the data is read.
-        bert: the encoder.
-    """
+    """A BERT encoder below a head; heads on the same encoder have its parameters at one path."""
 
     limited = ("source",)
 
@@ -131,13 +120,11 @@ class BertModel(SymbolModel):
         return None if limit is None else limit._replace(words=limit.words - 1)
 
     @nn.nowrap
-    def attentions_in(
-        self, tree: Any, source: jax.Array, decoder_input: jax.Array
-    ) -> Iterator[LayerAttention]:
+    def attentions_in(self, tree: Any, source: Source, decoder_input: Words) -> Attentions:
         """The self-attention of every layer, from below; START is the first position."""
         del decoder_input
-        there = jnp.pad(source != PAD, ((0, 0), (1, 0)), constant_values=True)
-        mask, label = pairs(there, there), isinstance(self, LabelModel)
+        places = jnp.pad(source != PAD, ((0, 0), (1, 0)), constant_values=True)
+        mask, label = pairs(places, places), isinstance(self, LabelModel)
         for number in range(self.bert.num_layers):
             yield from layer_attentions(tree, mask, "encoder", f"layers_{number}", to_source=label)
 
@@ -148,34 +135,24 @@ class BertModel(SymbolModel):
 
 
 class LabelHead(nn.Module):
-    """The two matrices whose product are the logits of labels, hidden W^T + b.
+    """The two matrices whose product are the logits of V labels, hidden W^T + b.
 
     The bias is a column of W, and hidden has a 1 there: training takes logits as a product.
-
-    Attributes:
-        vocabulary: V, the number of labels.
     """
 
     vocabulary: PositiveInt | None
 
     @nn.compact
-    def __call__(self, hidden: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Hidden vectors [..., D] -> [..., D + 1] and [V, D + 1]."""
+    def __call__(self, hidden: Float[Array, "B T _"]) -> Features:
+        """The hidden vectors and W, both with a column more."""
         shape = (self.vocabulary, hidden.shape[-1])
         table = self.param("kernel", nn.initializers.glorot_uniform(), shape)
         return with_bias(hidden, table, self.param("bias", nn.initializers.zeros, shape[:1]))
 
 
-def with_bias(hidden: jax.Array, table: jax.Array, bias: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Hidden vectors and a table whose product is hidden table^T + bias: with a column of ones.
-
-    Args:
-        hidden: [..., D].
-        table: [V, D].
-        bias: [V].
-
-    Returns:
-        [..., D + 1] and [V, D + 1].
-    """
+def with_bias(
+    hidden: Float[Array, "B T D"], table: Float[Array, "V D"], bias: Float[Array, " V"]
+) -> tuple[Float[Array, "B T D+1"], Float[Array, "V D+1"]]:
+    """Hidden vectors and a table whose product is hidden table^T + bias: with a column of ones."""
     ones = jnp.ones((*hidden.shape[:-1], 1), hidden.dtype)
     return jnp.concatenate([hidden, ones], -1), jnp.concatenate([table, bias[:, None]], -1)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
+from jaxtyping import Array, Float
 
 from attnjax.attention.mask import Padding
 from attnjax.config.constraints import DropoutRate
@@ -14,8 +15,17 @@ from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
 from attnjax.models.base import logits
 from attnjax.models.bert import EPSILON, BertModel, LabelHead, with_bias
-from attnjax.models.masked_words import MaskedWordModel, Predictions
+from attnjax.models.masked_words import MaskedWordModel, Places, Predictions
 from attnjax.models.sequence_model import LabelModel, SequenceModel
+from attnjax.models.shapes import (
+    Embedded,
+    Features,
+    NextWord,
+    Source,
+    Step,
+    Text,
+    Words,
+)
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.linear import Dense
 from attnjax.nn.norm import LayerNorm
@@ -29,17 +39,14 @@ class BertClassifier(BertModel, LabelModel):
 
     Dropout falls on the pooled vector.
 
-    Attributes:
-        dropout: the rate.
-
     Source: Devlin et al. 2019, section 4.1; the tanh is in the authors' program only.
     """
 
     dropout: DropoutRate = 0.1
 
     @nn.nowrap
-    def alignment(self, params: Any, source: jax.Array, decoder_input: jax.Array) -> jax.Array:
-        """The weights [B, 1, S] of the words for START in the last layer, the mean over heads.
+    def alignment(self, params: Any, source: Text, decoder_input: Words) -> Float[Array, "B 1 S"]:
+        """The weights of the words for START in the last layer, the mean over heads.
 
         A row sums to 1 less START's weight of itself.
         """
@@ -55,14 +62,12 @@ class BertClassifier(BertModel, LabelModel):
         """The head that maps the pooled vector to labels."""
         return self.label
 
-    def pooled(self, states: jax.Array, *, deterministic: bool) -> tuple[jax.Array, jax.Array]:
-        """From the states [B, 1 + S, D] to the factors of the labels' logits."""
+    def pooled(self, states: Float[Array, "B S _"], *, deterministic: bool) -> Features:
+        """From the states, START's first, to the factors of the labels' logits."""
         pooled = jnp.tanh(self.pooler(states[:, :1]))
         return self.label_head()(self.drop(pooled, deterministic=deterministic))
 
-    def label_features(
-        self, source: jax.Array, *, deterministic: bool
-    ) -> tuple[jax.Array, jax.Array]:
+    def label_features(self, source: Text, *, deterministic: bool) -> Features:
         """The pooled vector and the labels' weights, each with its share of the bias."""
         states = self.encoder(source, deterministic=deterministic)
         return self.pooled(states, deterministic=deterministic)
@@ -94,7 +99,7 @@ class BertPretraining(BertClassifier, MaskedWordModel):
     def label_head(self) -> LabelHead:
         return self.next_sentence
 
-    def predict(self, source: jax.Array, places: jax.Array, *, deterministic: bool) -> Predictions:
+    def predict(self, source: Text, places: Places, *, deterministic: bool) -> Predictions:
         states = self.encoder(source, deterministic=deterministic)
         label = None
         if self.vocabulary is not None:
@@ -105,9 +110,9 @@ class BertPretraining(BertClassifier, MaskedWordModel):
         return Predictions(with_bias(hidden, words, self.word_bias), label)
 
     def __call__(
-        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
-    ) -> jax.Array:
-        """The logits [B, S, V] of the word at each place of the source."""
+        self, source: Text, decoder_input: Words, *, deterministic: bool
+    ) -> Float[Array, "B S V"]:
+        """The logits of the word at each place of the source."""
         del decoder_input
         places = jnp.broadcast_to(jnp.arange(source.shape[1])[None], source.shape)
         return logits(*self.predict(source, places, deterministic=deterministic).words)
@@ -117,9 +122,6 @@ class BertTagger(BertModel, SequenceModel):
     """p(tag t) = softmax(W h_t + b): a tag for each word of the source, and END for its END.
 
     Dropout falls on the states.
-
-    Attributes:
-        dropout: the rate.
 
     Source: Devlin et al. 2019, section 5.3 and Figure 4 (d).
     """
@@ -141,27 +143,23 @@ class BertTagger(BertModel, SequenceModel):
         self.tag = LabelHead(self.vocabulary)
         self.drop = Dropout(self.dropout)
 
-    def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[jax.Array, Padding]:
-        """The states of the words [B, S, D], and their mask."""
+    def encode(self, source: Text, *, deterministic: bool) -> tuple[Embedded, Padding]:
+        """The states of the words, and their mask."""
         return self.encoder(source, deterministic=deterministic)[:, 1:], Padding(source != PAD)
 
-    def features(
-        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
-    ) -> tuple[jax.Array, jax.Array]:
+    def features(self, source: Source, decoder_input: Words, *, deterministic: bool) -> Features:
         """The states of the first T words; their tags do not depend on the decoder's input."""
         states, _ = self.encode(source, deterministic=deterministic)
         states = self.drop(states[:, : decoder_input.shape[1]], deterministic=deterministic)
         return self.tag(states)
 
-    def start(self, memory: jax.Array, mask: Padding, *, length: int, beams: int) -> Any:
+    def start(self, memory: Array, mask: Padding, *, length: int, beams: int) -> Any:
         """The logits of all tags, [B, S, V]; no cache and no state."""
         del mask, length, beams
         return logits(*self.tag(memory)), (), ()
 
-    def step(
-        self, constants: jax.Array, cache: Any, state: Any, word: jax.Array, step: jax.Array
-    ) -> tuple[jax.Array, Any, Any]:
-        """The logits of the tag at this place, [B, K, V]; behind the source those of its last."""
+    def step(self, constants: Array, cache: Any, state: Any, word: Words, step: Step) -> NextWord:
+        """The logits of the tag at this place; behind the source those of its last."""
         place = jnp.minimum(step, constants.shape[1] - 1)
-        found = jax.lax.dynamic_index_in_dim(constants, place, axis=1)
-        return jnp.broadcast_to(found, (*word.shape, found.shape[-1])), cache, state
+        tag = jax.lax.dynamic_index_in_dim(constants, place, axis=1)
+        return jnp.broadcast_to(tag, (*word.shape, tag.shape[-1])), cache, state

@@ -1,12 +1,11 @@
 """Image captions: a convolutional encoder, and an LSTM that attends to patches of the image."""
 
-from collections.abc import Iterator
 from dataclasses import field
 from typing import Any, Self
 
-import jax
 import jax.numpy as jnp
 from flax import linen as nn
+from jaxtyping import Array, Bool, Float
 
 from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.mask import Padding
@@ -16,13 +15,16 @@ from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.models.base import logits
 from attnjax.models.rnn_cells import LSTM, Cell
 from attnjax.models.sequence_model import SequenceModel, repeat_beams
-from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs, queries_of
+from attnjax.models.shapes import Features, NextWord, Step, Words
+from attnjax.models.sown_attention import Attentions, layer_attentions, pairs, queries_of
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.lift import clone_template, scan_time, vmap_beams
 from attnjax.nn.linear import Dense
 
 VGG_19 = ((64,) * 2, (128,) * 2, (256,) * 4, (512,) * 4, (512,) * 4)
 """Simonyan & Zisserman 2015, configuration E, up to its last convolution."""
+
+Images = Float[Array, "B height width channels"]
 
 
 class Convolutions(nn.Module):
@@ -40,9 +42,8 @@ class Convolutions(nn.Module):
     blocks: tuple[tuple[PositiveInt, ...], ...] = VGG_19
 
     @nn.compact
-    def __call__(self, image: jax.Array) -> jax.Array:
-        """Images [B, height, width, channels] -> [B, height / 2^(blocks - 1), ..., D]."""
-        x = image
+    def __call__(self, x: Images) -> Float[Array, "B h w D"]:
+        """Images -> patches, of which a side has height / 2^(blocks - 1) or width / 2^(...)."""
         for number, block in enumerate(self.blocks):
             if number:
                 x = _pooled(x)
@@ -57,8 +58,8 @@ class Convolutions(nn.Module):
         return x
 
 
-def _pooled(x: jax.Array) -> jax.Array:
-    """The maximum of each 2 x 2 pixels, [B, h, w, D]; an odd last row or column is left out.
+def _pooled(x: Images) -> Float[Array, "B h w channels"]:
+    """The maximum of each 2 x 2 pixels; an odd last row or column is left out.
 
     The gradient of `nn.max_pool` takes XLA's CPU code twice as long.
     """
@@ -70,15 +71,13 @@ def _pooled(x: jax.Array) -> jax.Array:
 class Perceptron(nn.Module):
     """tanh(W_2 relu(W_1 x + b_1) + b_2): the decoder's initial state from the mean patch.
 
-    Attributes:
-        width: of the result; the hidden layer is as wide as the input.
+    The hidden layer is as wide as the input.
     """
 
     width: PositiveInt
 
     @nn.compact
-    def __call__(self, x: jax.Array) -> jax.Array:
-        """[B, D] -> [B, width]."""
+    def __call__(self, x: Float[Array, "B D"]) -> Float[Array, "B W"]:
         hidden = nn.relu(Dense((x.shape[-1],), name="hidden")(x))
         return jnp.tanh(Dense((self.width,), name="out")(hidden))
 
@@ -101,8 +100,6 @@ class Captioner(SequenceModel):
         embedding: D, of E and of L_o.
         encoder: from images to patches.
         attention: from the state to the patches.
-        cell: the template of the decoder's cell.
-        dropout: while training.
 
     Source: Xu et al. 2015, sections 3.1 and 4.2.1.
     """
@@ -118,9 +115,7 @@ class Captioner(SequenceModel):
     dropout: DropoutRate = 0.0
 
     @nn.nowrap
-    def attentions_in(
-        self, tree: Any, source: jax.Array, decoder_input: jax.Array
-    ) -> Iterator[LayerAttention]:
+    def attentions_in(self, tree: Any, source: Images, decoder_input: Words) -> Attentions:
         """The attention to the patches."""
         present = _present(source)[:, None]
         mask = pairs(queries_of(decoder_input, present), present)
@@ -137,21 +132,21 @@ class Captioner(SequenceModel):
         self.of_context = Dense((self.embedding,), bias=False)
         self.drop = Dropout(self.dropout)
 
-    def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[jax.Array, Padding]:
-        """Images [B, height, width, channels] -> patches [B, P, D], row by row, and their mask."""
+    def encode(
+        self, source: Images, *, deterministic: bool
+    ) -> tuple[Float[Array, "B P D"], Padding]:
+        """The patches of images, row by row, and their mask."""
         present = _present(source)
         image = jnp.where(present[:, None, None, None], source, 0)
         patches = self.encoder(image.astype(self.output_embedding.dtype))
         patches = patches.reshape(len(source), -1, patches.shape[-1])
         return patches, Padding(jnp.broadcast_to(present[:, None], patches.shape[:2]))
 
-    def features(
-        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
-    ) -> tuple[jax.Array, jax.Array]:
+    def features(self, source: Images, decoder_input: Words, *, deterministic: bool) -> Features:
         memory, mask = self.encode(source, deterministic=deterministic)
         constants, state = self._begin(memory, mask)
 
-        def step(model: Self, state: Any, word: jax.Array) -> tuple[Any, tuple[jax.Array, ...]]:
+        def step(model: Self, state: Any, word: Array) -> tuple[Any, tuple[Array, ...]]:
             return model._look(constants, state, word, deterministic=deterministic)
 
         words = self.words[decoder_input]
@@ -160,27 +155,25 @@ class Captioner(SequenceModel):
         return self.drop(output, deterministic=deterministic), self.output_embedding
 
     def start(
-        self, memory: jax.Array, mask: Padding, *, length: int, beams: int
+        self, memory: Array, mask: Padding, *, length: int, beams: int
     ) -> tuple[Any, tuple[()], Any]:
         """The constants, no cache, and the state; a recurrent state does not grow."""
         del length
         constants, state = self._begin(memory, mask)
         return constants, (), repeat_beams(state, beams)
 
-    def step(
-        self, constants: Any, cache: tuple[()], state: Any, word: jax.Array, step: jax.Array
-    ) -> tuple[jax.Array, tuple[()], Any]:
+    def step(self, constants: Any, cache: Any, state: Any, word: Words, step: Step) -> NextWord:
         del step  # the state counts the words
 
-        def one(model: Self, state: Any, word: jax.Array) -> tuple[Any, tuple[jax.Array, ...]]:
+        def look(model: Self, state: Any, word: Array) -> tuple[Any, tuple[Array, ...]]:
             return model._look(constants, state, word, deterministic=True)
 
         embedded = self.words[word]
-        state, (hidden, context) = vmap_beams(one)(self, state, embedded)
+        state, (hidden, context) = vmap_beams(look)(self, state, embedded)
         output = self._output(embedded, hidden, context)
         return logits(output, self.output_embedding), cache, state
 
-    def _begin(self, memory: jax.Array, mask: Padding) -> tuple[Any, Any]:
+    def _begin(self, memory: Array, mask: Padding) -> tuple[Any, Any]:
         """The constants of an image, and the state of one caption before its first word."""
         mean = memory.mean(1)
         carry = tuple(perceptron(mean) for perceptron in self.begin)
@@ -188,28 +181,24 @@ class Captioner(SequenceModel):
         return constants, (carry, jnp.zeros(len(mean), jnp.int32))
 
     def _look(
-        self, constants: Any, state: Any, word: jax.Array, *, deterministic: bool
-    ) -> tuple[Any, tuple[jax.Array, jax.Array]]:
-        """One word [B, D] -> the state after it; h [B, W] and the gated context [B, any]."""
+        self, constants: Any, state: Any, word: Float[Array, "B D"], *, deterministic: bool
+    ) -> tuple[Any, tuple[Float[Array, "B W"], Float[Array, "B A"]]]:
+        """The state after a word; h and the gated context."""
         (memory, mask), (carry, position) = constants, state
-        before = self.unit.hidden(carry)
-        found = self.attention.attend(
-            before[:, None],
-            memory,
-            mask,
-            positions=Positions(position[:, None]),
-            deterministic=deterministic,
-        )[:, 0]
-        context = nn.sigmoid(self.beta(before)) * found
+        before, here = carry[-1], Positions(position[:, None])
+        context = self.attention.attend(
+            before[:, None], memory, mask, positions=here, deterministic=deterministic
+        )
+        context = nn.sigmoid(self.beta(before)) * context[:, 0]
         projected = self.unit.project(jnp.concatenate([word, context], -1))
         carry, hidden = self.unit(carry, projected)
         return (carry, position + 1), (hidden, context)
 
-    def _output(self, word: jax.Array, hidden: jax.Array, context: jax.Array) -> jax.Array:
-        """E y + L_h h + L_z z, [..., D]: eq. 7."""
+    def _output(self, word: Array, hidden: Array, context: Array) -> Float[Array, "B T D"]:
+        """E y + L_h h + L_z z: eq. 7."""
         return word + self.of_state(hidden) + self.of_context(context)
 
 
-def _present(image: jax.Array) -> jax.Array:
-    """Booleans [B]: the images [B, height, width, channels] that are not filler."""
+def _present(image: Images) -> Bool[Array, " B"]:
+    """Which images are not filler."""
     return jnp.isfinite(image).all((1, 2, 3))

@@ -1,10 +1,8 @@
 """Text classification: an encoder, one attention to its states, one label."""
 
-from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
@@ -15,7 +13,8 @@ from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.data.special_tokens import PAD
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.sequence_model import LabelModel
-from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs
+from attnjax.models.shapes import Features, Source, Text, Words
+from attnjax.models.sown_attention import Attentions, layer_attentions, pairs
 from attnjax.models.text_encoder import TextEncoder
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.embedding import lookup
@@ -34,11 +33,9 @@ class Classifier(LabelModel):
     Dropout falls on the embeddings, within the encoder, and on the context.
 
     Attributes:
-        source_vocabulary: the number of words; None until the data is read.
         width: D, of the embeddings.
         encoder: reads the text: `Encoder`, recurrent, or `SelfAttentionEncoder`.
         attention: of the query to the states; None: the query itself is classified.
-        dropout: the rate.
 
     Source: Zhou et al. 2016, section 3.3, eq. 9 to 12. There the query is a learned vector, a state
         is the sum of both directions and not their concatenation, and tanh is applied to the states
@@ -52,9 +49,7 @@ class Classifier(LabelModel):
     dropout: DropoutRate = 0.5
 
     @nn.nowrap
-    def attentions_in(
-        self, tree: Any, source: jax.Array, decoder_input: jax.Array
-    ) -> Iterator[LayerAttention]:
+    def attentions_in(self, tree: Any, source: Source, decoder_input: Words) -> Attentions:
         """The encoder's own attentions, if it has any, and that of the query to the states."""
         present = source != PAD
         yield from self.encoder.attentions_in(tree, present)
@@ -70,10 +65,8 @@ class Classifier(LabelModel):
         glorot = nn.initializers.glorot_uniform()
         self.output_embedding = self.param("label", glorot, (self.vocabulary, states))
 
-    def label_features(
-        self, source: jax.Array, *, deterministic: bool
-    ) -> tuple[jax.Array, jax.Array]:
-        """The context [B, 1, W] and the embeddings of the labels [V, W]."""
+    def label_features(self, source: Text, *, deterministic: bool) -> Features:
+        """The context and the embeddings of the labels."""
         present = source != PAD
         x = self.drop(lookup(self.embedding, source), deterministic=deterministic)
         states, context = self.read.read(x, present, deterministic=deterministic)

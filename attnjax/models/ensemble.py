@@ -6,11 +6,13 @@ from typing import Any, Self
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
+from jaxtyping import Array, Float
 
 from attnjax.attention.mask import Padding
 from attnjax.data.examples import Examples
 from attnjax.data.vocabularies import Side
 from attnjax.models.sequence_model import SequenceModel
+from attnjax.models.shapes import Features, NextWord, Source, Step, Words
 from attnjax.nn.length_limit import MaxLength
 from attnjax.nn.lift import clone_template
 
@@ -20,9 +22,6 @@ class Ensemble(SequenceModel):
 
     Members share only the vocabularies: each has its own parameters, memory, cache and state. The
     members are trained models; the ensemble itself is not trained.
-
-    Attributes:
-        members: the models.
 
     Source: Sutskever et al. 2014, section 3.6; the mean is that of fairseq's `SequenceGenerator`.
     """
@@ -60,12 +59,12 @@ class Ensemble(SequenceModel):
 
     @nn.nowrap
     def max_words(self, places: Any) -> Any:
-        limits = [member.max_words(places) for member in self.members]
+        limits = (member.max_words(places) for member in self.members)
         limits = [limit for limit in limits if limit is not None]
         return functools.reduce(jnp.minimum, limits) if limits else None
 
     @nn.nowrap
-    def alignment(self, params: Any, source: jax.Array, decoder_input: jax.Array) -> jax.Array:
+    def alignment(self, params: Any, source: Source, decoder_input: Words) -> Array:
         """The mean of the members' alignments."""
         alignments = [
             member.alignment(params[f"models_{number}"], source, decoder_input)
@@ -76,53 +75,39 @@ class Ensemble(SequenceModel):
     def setup(self) -> None:
         self.models = [clone_template(member) for member in self.members]
 
-    def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[tuple[Any, ...], Padding]:
+    def encode(self, source: Source, *, deterministic: bool) -> tuple[tuple[Any, ...], Padding]:
         """The memory and the mask of every member; of the places, the first member's mask."""
         encoded = [model.encode(source, deterministic=deterministic) for model in self.models]
         return tuple(encoded), encoded[0][1]
 
-    def features(
-        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
-    ) -> tuple[jax.Array, jax.Array]:
-        """The logits themselves [B, T, V], and as output embedding the identity [V, V]."""
-        found = _mean(
+    def features(self, source: Source, decoder_input: Words, *, deterministic: bool) -> Features:
+        """The logits themselves, and as output embedding the identity [V, V]."""
+        logits = _mean(
             [model(source, decoder_input, deterministic=deterministic) for model in self.models]
         )
-        return found, jnp.eye(found.shape[-1], dtype=found.dtype)
+        return logits, jnp.eye(logits.shape[-1], dtype=logits.dtype)
 
-    def start(
-        self, memory: tuple[Any, ...], mask: Padding, *, length: int, beams: int
-    ) -> tuple[Any, Any, Any]:
+    def start(self, memory: tuple[Any, ...], mask: Padding, *, length: int, beams: int) -> Any:
         del mask
         started = [
             model.start(*encoded, length=length, beams=beams)
             for model, encoded in zip(self.models, memory, strict=True)
         ]
-        constants, cache, state = zip(*started, strict=True)
-        return constants, cache, state
+        return tuple(zip(*started, strict=True))
 
-    def grow_cache(self, cache: Any, state: Any, *, length: int) -> tuple[Any, Any]:
-        grown = [
-            model.grow_cache(own_cache, own_state, length=length)
-            for model, own_cache, own_state in zip(self.models, cache, state, strict=True)
-        ]
-        cache, state = zip(*grown, strict=True)
-        return cache, state
+    def grow_cache(self, cache: Any, state: Any, *, length: int) -> Any:
+        members = zip(self.models, cache, state, strict=True)
+        grown = [model.grow_cache(*own, length=length) for model, *own in members]
+        return tuple(zip(*grown, strict=True))
 
-    def step(
-        self, constants: Any, cache: Any, state: Any, word: jax.Array, step: jax.Array
-    ) -> tuple[jax.Array, Any, Any]:
-        stepped = [
-            model.step(own, own_cache, own_state, word, step)
-            for model, own, own_cache, own_state in zip(
-                self.models, constants, cache, state, strict=True
-            )
-        ]
-        found, cache, state = zip(*stepped, strict=True)
-        return _mean(found), cache, state
+    def step(self, constants: Any, cache: Any, state: Any, word: Words, step: Step) -> NextWord:
+        members: Any = zip(self.models, constants, cache, state, strict=True)
+        stepped = [model.step(*own, word, step) for model, *own in members]
+        logits, cache, state = zip(*stepped, strict=True)
+        return _mean(logits), cache, state
 
 
-def _mean(logits: Any) -> jax.Array:
-    """The logarithm of the mean of the members' probabilities, from their logits [..., V]."""
+def _mean(logits: Any) -> Float[Array, "B T V"]:
+    """The logarithm of the mean of the members' probabilities, from their logits."""
     logs = jnp.stack([jax.nn.log_softmax(each) for each in logits])
     return jax.nn.logsumexp(logs, axis=0) - jnp.log(float(len(logs)))

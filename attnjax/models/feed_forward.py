@@ -5,8 +5,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
-import jax
 from flax import linen as nn
+from jaxtyping import Array, Float
 
 from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.nn.dropout import Dropout
@@ -33,17 +33,14 @@ class FeedForwardBase(nn.Module, ABC):
     """A network for each position alone. A part: subclasses are chosen on the command line."""
 
     @abstractmethod
-    def __call__(self, x: jax.Array, *, deterministic: bool) -> jax.Array:
-        """[..., T, D] -> [..., T, D]; no position sees another."""
+    def __call__(self, x: Float[Array, "*B D"], *, deterministic: bool) -> Float[Array, "*B D"]:
+        """The network's output at each position; no position sees another."""
 
 
 class FeedForward(FeedForwardBase):
     """FFN(x) = f(x W_1 + b_1) W_2 + b_2 at every position. Vaswani et al. 2017, eq. 2.
 
-    Attributes:
-        width: F, the hidden layer's.
-        activation: f, see `Activation`; the paper's is "relu".
-        dropout: on the hidden layer; the paper has none.
+    `width` is F, the hidden layer's. The paper has the f "relu", and no dropout on that layer.
     """
 
     width: PositiveInt = 2048
@@ -51,14 +48,14 @@ class FeedForward(FeedForwardBase):
     dropout: DropoutRate = 0.0
 
     @nn.compact
-    def __call__(self, x: jax.Array, *, deterministic: bool) -> jax.Array:
+    def __call__(self, x: Float[Array, "*B D"], *, deterministic: bool) -> Float[Array, "*B D"]:
         hidden = ACTIVATIONS[self.activation](self.linear(self.width, "hidden")(x))
         hidden = Dropout(self.dropout, name="drop")(hidden, deterministic=deterministic)
         return self.linear(x.shape[-1], "out")(hidden)
 
     @nn.nowrap
-    def linear(self, width: int, name: str) -> Callable[[jax.Array], jax.Array]:
-        """One of the two linear maps."""
+    def linear(self, width: int, name: str) -> Callable[[Array], Array]:
+        """The first or the second linear map."""
         return Dense((width,), name=name)
 
 
@@ -73,7 +70,7 @@ class ConvolutionFeedForward(FeedForward):
     """
 
     @nn.nowrap
-    def linear(self, width: int, name: str) -> Callable[[jax.Array], jax.Array]:
+    def linear(self, width: int, name: str) -> Callable[[Array], Array]:
         glorot = nn.initializers.glorot_uniform()
         return nn.Conv(width, kernel_size=(1,), kernel_init=glorot, name=name)
 
@@ -82,12 +79,8 @@ class GatedFeedForward(FeedForwardBase):
     """FFN(x) = (f(x W) * x V) W_2 at every position, * element by element; no biases.
 
     f is the gate: "sigmoid" gives GLU, "identity" Bilinear, "relu" ReGLU, "gelu" GEGLU, "silu"
-    SwiGLU. With three matrices, F two thirds as large has the parameters of a `FeedForward`.
-
-    Attributes:
-        width: F, the hidden layer's.
-        activation: f, see `Activation`.
-        dropout: on the hidden layer; the paper has none.
+    SwiGLU. With three matrices, a hidden `width` F two thirds as large has the parameters of a
+    `FeedForward`. Dropout falls on the hidden layer; the paper has none.
 
     Source: Shazeer 2020, eq. 6; GLU itself: Dauphin et al. 2017.
     """
@@ -97,7 +90,7 @@ class GatedFeedForward(FeedForwardBase):
     dropout: DropoutRate = 0.0
 
     @nn.compact
-    def __call__(self, x: jax.Array, *, deterministic: bool) -> jax.Array:
+    def __call__(self, x: Float[Array, "*B D"], *, deterministic: bool) -> Float[Array, "*B D"]:
         gate = ACTIVATIONS[self.activation](Dense((self.width,), bias=False, name="gate")(x))
         hidden = gate * Dense((self.width,), bias=False, name="hidden")(x)
         hidden = Dropout(self.dropout, name="drop")(hidden, deterministic=deterministic)

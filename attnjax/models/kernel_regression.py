@@ -1,19 +1,22 @@
 """Regression by attention to known points: the Nadaraya-Watson estimator as a model."""
 
-from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from flax import linen as nn
+from jaxtyping import Array, Float
 
 from attnjax.attention.align import Softmax
 from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.kernel_score import Gaussian
 from attnjax.attention.mask import ExcludeSelf, Padding
 from attnjax.models.base import Model
-from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs
+from attnjax.models.sown_attention import Attentions, layer_attentions, pairs
+
+Points = Float[Array, "B S E"]
+Queries = Float[Array, "B T E"]
+"""Points whose y is asked for; E is D+1."""
 
 
 class KernelRegression(Model):
@@ -22,9 +25,6 @@ class KernelRegression(Model):
     The query is x, the keys are the x_i. A point is a row of its D coordinates x and then its y; a
     row with a NaN is padding. While training no point attends to itself: the model would have to
     predict the value that it sees. The loss is the error of leave-one-out cross-validation.
-
-    Attributes:
-        attention: from a query to the points.
 
     Source: Nadaraya 1964; Watson 1964; d2l.ai 0.17 (Zhang et al.), section 10.2.
     """
@@ -37,18 +37,12 @@ class KernelRegression(Model):
 
     @nn.compact
     def __call__(
-        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
-    ) -> jax.Array:
-        """Predict a y for each query.
+        self, source: Points, decoder_input: Queries, *, deterministic: bool
+    ) -> Float[Array, "B T"]:
+        """A y for each query; 0 where no point has any weight.
 
-        Args:
-            source: the known points, [B, S, D+1].
-            decoder_input: the queries, [B, T, D+1]; the last column is not used. When not
-                deterministic they are the known points themselves.
-            deterministic: every query attends to every point, no dropout.
-
-        Returns:
-            [B, T]; 0 where no point has any weight.
+        The source are the known points. The last column of the queries is not used; when not
+        deterministic they are the known points themselves.
 
         Raises:
             ValueError: queries that cannot be the points, when not deterministic.
@@ -70,9 +64,7 @@ class KernelRegression(Model):
         return context[..., 0]
 
     @nn.nowrap
-    def attentions_in(
-        self, tree: Any, source: jax.Array, decoder_input: jax.Array
-    ) -> Iterator[LayerAttention]:
-        """The attention of the queries [B, T, D+1] to the points [B, S, D+1]."""
+    def attentions_in(self, tree: Any, source: Points, decoder_input: Queries) -> Attentions:
+        """The attention of the queries to the points."""
         query, key = (~jnp.isnan(points).any(-1) for points in (decoder_input, source))
         return layer_attentions(tree, pairs(query, key), "attention", to_source=True)

@@ -3,25 +3,24 @@
 from abc import abstractmethod
 from typing import NamedTuple
 
-import jax
+from jaxtyping import Array, Int
 
 from attnjax.config.constraints import PositiveInt
 from attnjax.models.base import Model
+from attnjax.models.shapes import Features, Text
 
-type Product = tuple[jax.Array, jax.Array]
-"""Hidden vectors [B, T, D] and the output embedding [V, D], whose product is the logits."""
+Places = Int[Array, "B N"]
+"""The places of the words to predict; each is below S."""
 
 
 class Predictions(NamedTuple):
-    """The predictions of a pass over a source.
+    """The words at the given places, and the label of the whole source, T = 1.
 
-    Attributes:
-        words: the words at the given places [B, N].
-        label: the label of the whole source, T = 1; None: the model has no head for labels.
+    The label is None if the model has no head for labels.
     """
 
-    words: Product
-    label: Product | None
+    words: Features
+    label: Features | None
 
 
 class MaskedWordModel(Model):
@@ -34,11 +33,5 @@ class MaskedWordModel(Model):
     source_vocabulary: PositiveInt | None = None
 
     @abstractmethod
-    def predict(self, source: jax.Array, places: jax.Array, *, deterministic: bool) -> Predictions:
-        """Predict the words at some places of a source, and the label of the source.
-
-        Args:
-            source: [B, S], with the id V where a word is masked.
-            places: of the words to predict, integers [B, N] below S.
-            deterministic: whether to leave out dropout and all else that is random.
-        """
+    def predict(self, source: Text, places: Places, *, deterministic: bool) -> Predictions:
+        """Predict the words at some places of a source, and the label of the source."""

@@ -13,8 +13,10 @@ from typing import Annotated, Any, ClassVar
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
+from jaxtyping import Array, Float
 
 from attnjax.config.constraints import PositiveInt, SetByOwner
+from attnjax.nn.lift import inherited
 from attnjax.nn.linear import Dense
 from attnjax.nn.parameter_kinds import Kind, declare
 
@@ -22,24 +24,20 @@ declare(Kind.UNDECAYED, "candidate_bias")
 
 GLOROT = nn.initializers.glorot_uniform()
 
-type Carry = tuple[jax.Array, ...]
+type Carry = tuple[Array, ...]
 """The arrays [B, W] that a cell passes from one word to the next; the last is the state h."""
+Projected = Float[Array, "B G"]
+"""x W + b of a word; G is the number of gates times W, in every cell."""
+Recurrent = Float[Array, "W G"]
+"""U, of all gates."""
 
 
-def lstm(carry: Carry, projected: jax.Array, recurrent: jax.Array) -> Carry:
+def lstm(carry: Carry, projected: Projected, recurrent: Recurrent) -> Carry:
     """Long short-term memory: c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c').
 
         [i, f, g, o] = x W + b + h U
 
-    are input gate, forget gate, candidate and output gate, in this order.
-
-    Args:
-        carry: the cell c and the state h, [B, W] each.
-        projected: x W + b, [B, 4 W].
-        recurrent: U, [W, 4 W].
-
-    Returns:
-        c' and h'.
+    are input gate, forget gate, candidate and output gate, in this order; the carry is (c, h).
 
     Source: Hochreiter & Schmidhuber 1997, with the forget gate of Gers et al. 2000, section 3.
     """
@@ -49,19 +47,11 @@ def lstm(carry: Carry, projected: jax.Array, recurrent: jax.Array) -> Carry:
     return c, nn.sigmoid(o) * jnp.tanh(c)
 
 
-def gru_reset_before(carry: Carry, projected: jax.Array, recurrent: jax.Array) -> Carry:
+def gru_reset_before(carry: Carry, projected: Projected, recurrent: Recurrent) -> Carry:
     """Gated recurrent unit, reset before the product: h' = (1 - z) h + z tanh(x W + b + (r h) U).
 
     z and r are sigmoids of x W_z + b_z + h U_z and x W_r + b_r + h U_r. The order of the columns is
     z, r, candidate. A step needs two products, because r h is known only after r.
-
-    Args:
-        carry: the state h, [B, W].
-        projected: x W + b, [B, 3 W].
-        recurrent: U, [W, 3 W].
-
-    Returns:
-        h'.
 
     Source: Bahdanau et al. 2015, appendix A.1.1; Cho et al. 2014, eq. 5 to 8, with 1 - z for z.
     """
@@ -72,19 +62,13 @@ def gru_reset_before(carry: Carry, projected: jax.Array, recurrent: jax.Array) -
     return ((1 - z) * h + z * candidate,)
 
 
-def gru(carry: Carry, projected: jax.Array, recurrent: jax.Array, bias: jax.Array) -> Carry:
+def gru(
+    carry: Carry, projected: Projected, recurrent: Recurrent, bias: Float[Array, " W"]
+) -> Carry:
     """Gated recurrent unit, reset after the product: h' = (1-z) tanh(x W + b + r (h U + c)) + z h.
 
-    z, r and the order of the columns are as in `gru_reset_before`. A step needs one product.
-
-    Args:
-        carry: the state h, [B, W].
-        projected: x W + b, [B, 3 W].
-        recurrent: U, [W, 3 W].
-        bias: c, [W].
-
-    Returns:
-        h'.
+    z, r and the order of the columns are as in `gru_reset_before`, c is `bias`. A step needs one
+    product.
 
     Source: cuDNN's CUDNN_GRU, which is also Flax's GRUCell and PyTorch's GRU.
     """
@@ -96,16 +80,8 @@ def gru(carry: Carry, projected: jax.Array, recurrent: jax.Array, bias: jax.Arra
     return ((1 - z) * candidate + z * h,)
 
 
-def elman(carry: Carry, projected: jax.Array, recurrent: jax.Array) -> Carry:
+def elman(carry: Carry, projected: Projected, recurrent: Recurrent) -> Carry:
     """Simple recurrent network: h' = tanh(x W + b + h U).
-
-    Args:
-        carry: the state h, [B, W].
-        projected: x W + b, [B, W].
-        recurrent: U, [W, W].
-
-    Returns:
-        h'.
 
     Source: Elman 1990, with tanh instead of the logistic function.
     """
@@ -116,11 +92,8 @@ def elman(carry: Carry, projected: jax.Array, recurrent: jax.Array) -> Carry:
 class Cell(nn.Module, ABC):
     """A recurrent cell: `project` computes x W + b of all words, and each call makes one step.
 
-    All arrays have the dtype of the input.
-
-    Attributes:
-        gates: the number of blocks of `width` columns in the projection.
-        width: W, the width of the state; None until the network around the cell sets it.
+    All arrays have the dtype of the input. The projection has `gates` blocks of `width` columns, of
+    the width W of the state; it is None until the network around the cell sets it.
     """
 
     gates: ClassVar[int]
@@ -128,80 +101,74 @@ class Cell(nn.Module, ABC):
 
     def initial(self, batch: int, dtype: Any) -> Carry:
         """The carry before the first word: zeros, [B, W]."""
-        return (jnp.zeros((batch, self._width()), dtype),)
-
-    def hidden(self, carry: Carry) -> jax.Array:
-        """The state h of a carry, [B, W]."""
-        return carry[-1]
+        return (jnp.zeros((batch, inherited(self, "width")), dtype),)
 
     @nn.compact
-    def project(self, x: jax.Array, *, fed: int = 0) -> jax.Array:
-        """The projection of the words, x W + b: [..., D] -> [..., gates * W].
+    def project(self, x: Float[Array, "*B D"], *, fed: int = 0) -> Float[Array, "*B G"]:
+        """The projection of the words, x W + b.
 
-        Args:
-            x: the words.
-            fed: F, the width of the further input of `feed`; 0: there is none. W is drawn as the
-                first D rows of the matrix [D + F, gates * W] for both inputs.
+        `fed` is F, the width of the further input of `feed`; 0: there is none. W is drawn as the
+        first D rows of the matrix [D + F, G] for both inputs.
         """
 
-        def first_rows(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+        def first_rows(key: Array, shape: tuple[int, ...]) -> Array:
             return GLOROT(key, (shape[0] + fed, shape[1]))[: shape[0]]
 
-        columns = (self.gates * self._width(),)
+        columns = (self.gates * inherited(self, "width"),)
         draw = self._each_gate(first_rows)
         y = Dense(columns, bias=False, initializer=draw, name="input")(x)
         bias = self.param("bias", self._bias, columns)
         return y + jnp.broadcast_to(bias, y.shape)
 
     @nn.compact
-    def feed(self, x: jax.Array) -> jax.Array:
-        """The projection of a further input, x V: [..., F] -> [..., gates * W].
+    def feed(self, x: Float[Array, "B F"]) -> Projected:
+        """The projection of a further input, x V.
 
         The sum of both projections is the product of [word; x] with the matrix [W; V]. V is drawn
         as the last F rows of that matrix, so that `project` must be called first, with `fed` = F.
         """
         words = self.variables["params"]["input"]["kernel"].shape[0]
 
-        def last_rows(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+        def last_rows(key: Array, shape: tuple[int, ...]) -> Array:
             return GLOROT(key, (words + shape[0], shape[1]))[words:]
 
-        columns = (self.gates * self._width(),)
+        columns = (self.gates * inherited(self, "width"),)
         return Dense(columns, bias=False, initializer=self._each_gate(last_rows), name="feed")(x)
 
+    @nn.compact
+    def __call__(self, carry: Carry, projected: Projected) -> tuple[Carry, Float[Array, "B W"]]:
+        """The carry after a word with this projection, and its state h."""
+        carry = self._after(carry, projected)
+        return carry, carry[-1]
+
     @abstractmethod
-    def __call__(self, carry: Carry, projected: jax.Array) -> tuple[Carry, jax.Array]:
-        """The carry after a word with the projection [B, gates * W], and its state h [B, W]."""
+    def _after(self, carry: Carry, projected: Projected) -> Carry:
+        """The carry after a word."""
 
-    def _width(self) -> int:
-        if self.width is None:
-            raise ValueError("a cell's width must be set before the cell is used; got None")
-        return self.width
-
-    def _bias(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    def _bias(self, key: Array, shape: tuple[int, ...]) -> Array:
         """The initial value of b."""
         return nn.initializers.zeros(key, shape)
 
-    def _recurrent(self) -> jax.Array:
-        """U, [W, gates * W]."""
-        draw = self._each_gate(nn.initializers.orthogonal())
-        return self.param("recurrent", draw, (self._width(), self.gates * self._width()))
+    def _recurrent(self) -> Recurrent:
+        draw, width = self._each_gate(nn.initializers.orthogonal()), inherited(self, "width")
+        return self.param("recurrent", draw, (width, self.gates * width))
 
-    def _each_gate(self, initializer: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
+    def _each_gate(self, initializer: Callable[..., Array]) -> Callable[..., Array]:
         """An initializer that draws the block of each gate as a matrix of its own."""
 
-        def initial(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+        def initial(key: Array, shape: tuple[int, ...]) -> Array:
             keys = jax.random.split(key, self.gates)
-            blocks = jax.vmap(lambda own: initializer(own, (shape[0], self._width())))(keys)
+            block = shape[0], shape[1] // self.gates
+            blocks = jax.vmap(lambda own: initializer(own, block))(keys)
             return jnp.moveaxis(blocks, 0, 1).reshape(shape)
 
         return initial
 
 
 class LSTM(Cell):
-    """Long short-term memory, see `lstm`; the carry is (c, h).
+    """Long short-term memory, see `lstm`.
 
     Attributes:
-        width: W.
         forget: the initial bias of the forget gate; 1 opens the gate (Jozefowicz et al. 2015).
     """
 
@@ -211,14 +178,12 @@ class LSTM(Cell):
     def initial(self, batch: int, dtype: Any) -> Carry:
         return super().initial(batch, dtype) * 2
 
-    def _bias(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-        blocks = nn.initializers.zeros(key, (self.gates, self._width()))
+    def _bias(self, key: Array, shape: tuple[int, ...]) -> Array:
+        blocks = nn.initializers.zeros(key, (self.gates, shape[0] // self.gates))
         return blocks.at[1].set(self.forget).reshape(shape)
 
-    @nn.compact
-    def __call__(self, carry: Carry, projected: jax.Array) -> tuple[Carry, jax.Array]:
-        carry = lstm(carry, projected, self._recurrent())
-        return carry, self.hidden(carry)
+    def _after(self, carry: Carry, projected: Projected) -> Carry:
+        return lstm(carry, projected, self._recurrent())
 
 
 class GRUResetBefore(Cell):
@@ -226,10 +191,8 @@ class GRUResetBefore(Cell):
 
     gates = 3
 
-    @nn.compact
-    def __call__(self, carry: Carry, projected: jax.Array) -> tuple[Carry, jax.Array]:
-        carry = gru_reset_before(carry, projected, self._recurrent())
-        return carry, self.hidden(carry)
+    def _after(self, carry: Carry, projected: Projected) -> Carry:
+        return gru_reset_before(carry, projected, self._recurrent())
 
 
 class GRU(Cell):
@@ -237,11 +200,9 @@ class GRU(Cell):
 
     gates = 3
 
-    @nn.compact
-    def __call__(self, carry: Carry, projected: jax.Array) -> tuple[Carry, jax.Array]:
-        bias = self.param("candidate_bias", nn.initializers.zeros, (self._width(),))
-        carry = gru(carry, projected, self._recurrent(), bias)
-        return carry, self.hidden(carry)
+    def _after(self, carry: Carry, projected: Projected) -> Carry:
+        bias = self.param("candidate_bias", nn.initializers.zeros, carry[-1].shape[1:])
+        return gru(carry, projected, self._recurrent(), bias)
 
 
 class Elman(Cell):
@@ -249,7 +210,5 @@ class Elman(Cell):
 
     gates = 1
 
-    @nn.compact
-    def __call__(self, carry: Carry, projected: jax.Array) -> tuple[Carry, jax.Array]:
-        carry = elman(carry, projected, self._recurrent())
-        return carry, self.hidden(carry)
+    def _after(self, carry: Carry, projected: Projected) -> Carry:
+        return elman(carry, projected, self._recurrent())

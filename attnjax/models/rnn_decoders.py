@@ -250,7 +250,7 @@ class BahdanauDecoder(RNNDecoder):
         return self.attention.prepare(states, states)
 
     def first_state(self, final: tuple[tuple[Carry, ...], ...]) -> Any:
-        last = self.unit.hidden(final[-1][-1])
+        last = final[-1][-1][-1]
         *rest, _ = self.unit.initial(len(last), last.dtype)
         carry = (*rest, jnp.tanh(self.first(last)))
         return carry, jnp.zeros(len(last), jnp.int32)
@@ -262,7 +262,7 @@ class BahdanauDecoder(RNNDecoder):
         self, constants: Any, state: Any, projected: jax.Array, *, deterministic: bool
     ) -> tuple[Any, Any]:
         (memory, mask, of_source), (carry, position) = constants, state
-        before = self.unit.hidden(carry)
+        before = carry[-1]
         context = self.attention.attend(
             before[:, None],
             memory,

@@ -1,17 +1,17 @@
 """A text encoder of self-attention alone: the encoder layers of a Transformer."""
 
-from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from flax import linen as nn
+from jaxtyping import Array, Bool
 
 from attnjax.attention.mask import Padding
 from attnjax.attention.position import Position, Sinusoidal
 from attnjax.config.constraints import PositiveInt
-from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs
+from attnjax.models.shapes import Embedded, Present
+from attnjax.models.sown_attention import Attentions, layer_attentions, pairs
 from attnjax.models.text_encoder import EncodedText, TextEncoder
 from attnjax.models.transformer_layers import EncoderLayer, PostNorm, Residual
 from attnjax.nn.dropout import Dropout
@@ -24,13 +24,8 @@ class SelfAttentionEncoder(TextEncoder):
     x_t is sqrt(D) times the embedding of word t with its position added, as in a Transformer. The
     class vector is learned and has no position: BERT's [CLS]. States are as wide as embeddings.
 
-    Attributes:
-        num_layers: the number of layers.
-        layer: the template of one layer.
-        position: added to the embeddings.
-        residual: where the norm stands, in every layer that does not say so itself.
-        dropout: on the embeddings with their positions, and on what each sub-layer adds; None means
-            the model's.
+    The residual is that of every layer that does not say so itself. Dropout falls on the embeddings
+    with their positions, and on what each sub-layer adds.
 
     Source: Vaswani et al. 2017, section 3.1, left half of Figure 1; Devlin et al. 2019, section 3.
     """
@@ -45,11 +40,11 @@ class SelfAttentionEncoder(TextEncoder):
         return width
 
     @nn.nowrap
-    def attentions_in(self, tree: Any, present: jax.Array) -> Iterator[LayerAttention]:
+    def attentions_in(self, tree: Any, present: Present) -> Attentions:
         """The self-attention of every layer, from below; the class vector is the first position."""
-        there = _with_class(present)
+        places = _with_class(present)
         for number in range(self.num_layers):
-            yield from layer_attentions(tree, pairs(there, there), "read", f"layers_{number}")
+            yield from layer_attentions(tree, pairs(places, places), "read", f"layers_{number}")
 
     def setup(self) -> None:
         dropout = inherited(self, "dropout")
@@ -60,20 +55,20 @@ class SelfAttentionEncoder(TextEncoder):
         self.drop = Dropout(dropout)
 
     @nn.compact
-    def read(self, x: jax.Array, present: jax.Array, *, deterministic: bool) -> EncodedText:
+    def read(self, x: Embedded, present: Present, *, deterministic: bool) -> EncodedText:
         width = x.shape[-1]
         first = self.param("class", nn.initializers.normal(1.0), (width,))
         first = jnp.broadcast_to(first.astype(x.dtype), (x.shape[0], 1, width))
         x = self.where(x * jnp.asarray(width**0.5, x.dtype), jnp.arange(x.shape[1])[None])
         x = self.drop(jnp.concatenate([first, x], axis=1), deterministic=deterministic)
-        there = _with_class(present)
-        counted = None if deterministic else there & present.any(1, keepdims=True)
+        places = _with_class(present)
+        counted = None if deterministic else places & present.any(1, keepdims=True)
         for layer in self.layers:
-            x = layer(x, Padding(there), counted=counted, deterministic=deterministic)
+            x = layer(x, Padding(places), counted=counted, deterministic=deterministic)
         x = self.last_residual.final(x, counted)
         return EncodedText(states=x[:, 1:], query=x[:, :1])
 
 
-def _with_class(present: jax.Array) -> jax.Array:
-    """Booleans [B, 1 + S]: the positions that are not padding, the class vector first."""
+def _with_class(present: Present) -> Bool[Array, "B 1+S"]:
+    """The positions that are not padding, the class vector first."""
     return jnp.pad(present, ((0, 0), (1, 0)), constant_values=True)

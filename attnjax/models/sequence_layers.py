@@ -7,7 +7,6 @@ Vaswani et al. 2017 compare self-attention with them.
 from abc import abstractmethod
 from dataclasses import field
 
-import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
@@ -17,6 +16,7 @@ from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
 from attnjax.models.rnn_cells import LSTM, Cell
 from attnjax.models.rnn_encoder import RNNLayer
+from attnjax.models.shapes import Embedded, Present
 
 
 class SequenceLayer(Mixer):
@@ -27,13 +27,12 @@ class SequenceLayer(Mixer):
     """
 
     @abstractmethod
-    def mix(self, x: jax.Array, present: jax.Array) -> jax.Array:
-        """Sequences [B, S, D], present [B, S], True = a word -> [B, S, D]."""
+    def mix(self, x: Embedded, present: Present) -> Embedded:
+        """The mixed sequences; their padding has no effect on their words."""
 
     def __call__(
-        self, query: jax.Array, /, *, mask: MaskLike = None, deterministic: bool
-    ) -> jax.Array:
-        """[B, S, D] -> [B, S, D]; the padding of a sequence has no effect on its words."""
+        self, query: Embedded, /, *, mask: MaskLike = None, deterministic: bool
+    ) -> Embedded:
         del deterministic
         present = jnp.ones(query.shape[:-1], bool)
         mask = as_mask(mask, query)
@@ -50,6 +49,8 @@ class SequenceLayer(Mixer):
 class Convolution(SequenceLayer):
     """y_t = b + sum_i W_i x_{t + dilation (i - (k-1)/2)}, i = 0, ..., k-1; x is 0 beyond the ends.
 
+    Padding is read as 0.
+
     Attributes:
         kernel_width: k.
         dilation: the distance between the positions that are summed. In a stack in which it grows
@@ -63,8 +64,7 @@ class Convolution(SequenceLayer):
     dilation: PositiveInt = 1
 
     @nn.compact
-    def mix(self, x: jax.Array, present: jax.Array) -> jax.Array:
-        """[B, S, D] -> [B, S, D]; padding is read as 0."""
+    def mix(self, x: Embedded, present: Present) -> Embedded:
         x = jnp.where(present[..., None], x, jnp.zeros((), x.dtype))
         convolution = nn.Conv(
             x.shape[-1],
@@ -79,11 +79,8 @@ class Convolution(SequenceLayer):
 class Recurrence(SequenceLayer):
     """[h_t forward; h_t backward]: a recurrent cell over the sequence in both directions.
 
-    Attributes:
-        cell: the template of both cells; the state of each is half as wide as the sequence.
-
-    Raises:
-        UserError: as `SequenceLayer`, or the width is odd.
+    The state of each is half as wide as the sequence, whose width must be even. Padding moves no
+    state.
 
     Source: Schuster & Paliwal 1997; Vaswani et al. 2017, section 4 and Table 1.
     """
@@ -91,8 +88,7 @@ class Recurrence(SequenceLayer):
     cell: Cell = field(default_factory=LSTM)
 
     @nn.compact
-    def mix(self, x: jax.Array, present: jax.Array) -> jax.Array:
-        """[B, S, D] -> [B, S, D]; padding moves no state."""
+    def mix(self, x: Embedded, present: Present) -> Embedded:
         half, odd = divmod(x.shape[-1], 2)
         if odd:
             raise UserError(f"Recurrence wants an even width; got {x.shape[-1]}")

@@ -10,11 +10,13 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
+from jaxtyping import Array
 
 from attnjax.attention.mask import Padding
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
 from attnjax.models.base import SymbolModel, logits
+from attnjax.models.shapes import Features, NextWord, Source, Step, Text, Words
 
 
 class SequenceModel(SymbolModel, kw_only=True):
@@ -40,53 +42,36 @@ class SequenceModel(SymbolModel, kw_only=True):
     def max_words(self, places: Any) -> Any:
         """The most words of an answer, END counted; None: no limit.
 
-        Args:
-            places: how many places of the source the memory has, an int or int [B]; the more they
-                are, the less words an answer may have.
-
-        Returns:
-            An int, or int [B].
+        `places` is how many places of the source the memory has: an int or, of each sentence, an
+        array [B]; the limit is of the same kind.
         """
         del places
         limit = self.max_length("target")
         return None if limit is None else limit.words
 
     @abstractmethod
-    def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[Any, Padding]:
-        """The memory of a source [B, S, ...] and the mask of its positions."""
+    def encode(self, source: Source, *, deterministic: bool) -> tuple[Any, Padding]:
+        """The memory of a source and the mask of its positions."""
 
     @abstractmethod
     def start(self, memory: Any, mask: Padding, *, length: int, beams: int) -> tuple[Any, Any, Any]:
-        """The constants, the cache and the state before the first word.
+        """The constants, the cache and the state before the first word of K = `beams` hypotheses.
 
-        Args:
-            memory: the memory that `encode` returned.
-            mask: the mask that `encode` returned.
-            length: the number of words that the cache has room for.
-            beams: K.
+        `memory` and `mask` are those of `encode`; the cache has room for `length` words.
 
         Raises:
             UserError: `length` is more than the model's maximum sentence length.
         """
 
     @abstractmethod
-    def step(
-        self, constants: Any, cache: Any, state: Any, word: jax.Array, step: jax.Array
-    ) -> tuple[jax.Array, Any, Any]:
-        """The logits [B, K, V] of the next word, and the new cache and state.
+    def step(self, constants: Any, cache: Any, state: Any, word: Words, step: Step) -> NextWord:
+        """The logits of the next word, and the new cache and state.
 
-        Args:
-            constants: one per sentence.
-            cache: one per sentence.
-            state: one per hypothesis.
-            word: the last word of each hypothesis, [B, K].
-            step: the number of words before that word, a scalar; the same for all hypotheses.
+        `word` is the last word of each hypothesis; `step` words came before it.
         """
 
     def grow_cache(self, cache: Any, state: Any, *, length: int) -> tuple[Any, Any]:
-        """The cache and the state, enlarged for `length` words.
-
-        By default both are returned unchanged, as suits a model without a cache.
+        """The cache and the state, enlarged for `length` words; by default there is no cache.
 
         Raises:
             UserError: `length` is more than the model's maximum sentence length.
@@ -105,14 +90,10 @@ class LabelModel(SequenceModel, kw_only=True):
     limited = ("source",)
 
     @abstractmethod
-    def label_features(
-        self, source: jax.Array, *, deterministic: bool
-    ) -> tuple[jax.Array, jax.Array]:
-        """The hidden vector [B, 1, D] of a text [B, S] and the labels' embedding [V, D]."""
+    def label_features(self, source: Text, *, deterministic: bool) -> Features:
+        """The hidden vector of a text, T = 1, and the labels' embedding."""
 
-    def features(
-        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
-    ) -> tuple[jax.Array, jax.Array]:
+    def features(self, source: Source, decoder_input: Words, *, deterministic: bool) -> Features:
         """As `label_features`; the decoder's input is START alone, and its value is not used.
 
         Raises:
@@ -125,20 +106,18 @@ class LabelModel(SequenceModel, kw_only=True):
             )
         return self.label_features(source, deterministic=deterministic)
 
-    def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[jax.Array, Padding]:
+    def encode(self, source: Text, *, deterministic: bool) -> tuple[Array, Padding]:
         """The label's logits [B, 1, V], and the mask of the words."""
         features = self.label_features(source, deterministic=deterministic)
         return logits(*features), Padding(source != PAD)
 
-    def start(self, memory: jax.Array, mask: Padding, *, length: int, beams: int) -> Any:
+    def start(self, memory: Array, mask: Padding, *, length: int, beams: int) -> Any:
         """The label's logits; no cache and no state, for there is one step."""
         del mask, length, beams
         return memory, (), ()
 
-    def step(
-        self, constants: jax.Array, cache: Any, state: Any, word: jax.Array, step: jax.Array
-    ) -> tuple[jax.Array, Any, Any]:
-        """The label's logits, [B, K, V], whatever the word [B, K]."""
+    def step(self, constants: Array, cache: Any, state: Any, word: Words, step: Step) -> NextWord:
+        """The label's logits, whatever the word."""
         del step
         return jnp.broadcast_to(constants, (*word.shape, constants.shape[-1])), cache, state
 

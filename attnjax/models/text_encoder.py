@@ -1,33 +1,27 @@
 """The interface of a classifier's encoder: the states of a text, and a query to them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-import jax
 from flax import linen as nn
+from jaxtyping import Array, Float
 
 from attnjax.config.constraints import DropoutRate
-from attnjax.models.sown_attention import LayerAttention
+from attnjax.models.shapes import Embedded, Present
+from attnjax.models.sown_attention import Attentions
 
 
 class EncodedText(NamedTuple):
-    """The output of a text encoder.
+    """The states of all words, and a query: a vector for the whole text."""
 
-    Attributes:
-        states: the states of all words, [B, S, W].
-        query: a vector for the whole text, [B, 1, W].
-    """
-
-    states: jax.Array
-    query: jax.Array
+    states: Float[Array, "B S W"]
+    query: Float[Array, "B 1 W"]
 
 
 class TextEncoder(nn.Module, ABC):
-    """An encoder of texts for a classifier. A part: subclasses are chosen on the command line.
+    """An encoder of texts for a classifier; a dropout of None means the model's.
 
-    Attributes:
-        dropout: the rate; None means the model's.
+    A part: subclasses are chosen on the command line.
     """
 
     dropout: DropoutRate | None = None
@@ -38,16 +32,11 @@ class TextEncoder(nn.Module, ABC):
         """W, the width of the states of a text whose embeddings have this width."""
 
     @abstractmethod
-    def read(self, x: jax.Array, present: jax.Array, *, deterministic: bool) -> EncodedText:
-        """Embedded texts [B, S, D], present [B, S], True = a word -> their states and query."""
+    def read(self, x: Embedded, present: Present, *, deterministic: bool) -> EncodedText:
+        """The states and the query of embedded texts."""
 
     @nn.nowrap
-    def attentions_in(self, tree: Any, present: jax.Array) -> Iterable[LayerAttention]:
-        """The encoder's own attentions; by default none.
-
-        Args:
-            tree: the model's collection "attention".
-            present: booleans [B, S], True = a word.
-        """
+    def attentions_in(self, tree: Any, present: Present) -> Attentions:
+        """The encoder's own attentions in the model's collection "attention"; by default none."""
         del tree, present
         return ()

@@ -18,9 +18,7 @@ TOKENIZED = Bleu(tokenize="none", smooth="none")
 class Length(Metric):
     """A user's own: how much shorter answers are than their references, on average."""
 
-    @property
-    def name(self) -> str:
-        return "length"
+    name = "length"
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
         pairs = zip(hypotheses, references, strict=True)

@@ -181,8 +181,8 @@ class Passing(Cell):
     def project(self, x):
         return x
 
-    def __call__(self, carry, projected):
-        return (projected,), projected
+    def _after(self, carry, projected):
+        return (projected,)
 
 
 def test_dropout_falls_between_layers_only_with_a_key_of_its_own():

@@ -156,9 +156,7 @@ class Shortness(Metric):
 
     better: ClassVar = "lower"
 
-    @property
-    def name(self):
-        return "shortness"
+    name = "shortness"
 
     def statistics(self, hypotheses, references):
         pairs = zip(hypotheses, references, strict=True)

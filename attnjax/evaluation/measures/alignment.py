@@ -31,7 +31,6 @@ class Heatmaps(Measure):
     """
 
     def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
-        del metric
         return ()
 
     def check(self, model: Model, corpus: Corpus) -> None:
@@ -62,7 +61,6 @@ class Alignment(Heatmaps):
     """
 
     def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
-        del metric
         return (MetricKey("alignment_error"),)
 
     def check(self, model: Model, corpus: Corpus) -> None:
@@ -77,8 +75,8 @@ class Alignment(Heatmaps):
             for index, weights in attention_of(inputs, examples)
             if (alignment := examples[index].alignment)
         )
-        error = corpus_alignment_error(pairs)
-        return [Measurement(MetricKey("alignment_error"), error, better="lower")]
+        (key,) = self.keys(None)
+        return [Measurement(key, corpus_alignment_error(pairs), better="lower")]
 
 
 def attention_of(
@@ -102,15 +100,6 @@ def alignments(
 
     They are the model's `alignment`. S is the source's own length; where the source is no text, the
     number of places attended to.
-
-    Args:
-        model: with its vocabularies' sizes.
-        params: its parameters.
-        examples: a source, and the target behind whose symbols the weights are.
-        batching: how they are put into batches.
-
-    Raises:
-        UserError: the model attends to no source, or as `Batching.plan`.
     """
     for indices, batch in in_order(examples, batching):
         weights = np.asarray(_alignment(model, params, batch))
@@ -127,13 +116,9 @@ def _alignment(model: Model, params: Any, batch: Batch) -> jax.Array:
 
 
 def check_shown(model: Model, example: Encoded) -> int:
-    """Refuse a model that shows no weights behind its words; nothing is computed for it.
+    """The places of the example that the model attends to; a model that shows none is refused.
 
-    Returns:
-        How many places of the example it attends to.
-
-    Raises:
-        UserError: it attends to no source.
+    Nothing is computed for it.
     """
     return shapes_of(model.alignment, model, example).shape[-1]
 
@@ -151,11 +136,8 @@ def alignment_counts(weights: Any, alignment: Sequence[frozenset[int]]) -> tuple
     """The number of wrong links of a sentence, and the number of all its links.
 
     Every target token with a gold set is linked to its strongest source position (the first of
-    equals; a row of zeros is a wrong link). A link is wrong when it lies outside the set.
-
-    Args:
-        weights: [T, S], a row a target token; rows and columns beyond the sentence are padding.
-        alignment: for each target token the source positions it comes from; empty: none is known.
+    equals; a row of zeros is a wrong link). A link is wrong when it lies outside the set. Rows and
+    columns of the weights [T, S] beyond the sentence are padding.
     """
     weights = np.asarray(weights, np.float32)
     if weights.ndim != 2 or len(weights) < len(alignment):
@@ -177,9 +159,6 @@ def corpus_alignment_error(pairs: Iterable[tuple[Any, Sequence[frozenset[int]]]]
         AER = 1 - (|A & S| + |A & P|) / (|A| + |S|) = 1 - |A & P| / |A|   for no sure links S
 
     A are the links made, one a target token with a gold set P: the gold links are possible ones.
-
-    Args:
-        pairs: for each sentence its weights [T, S] and its alignment, as `alignment_counts` takes.
 
     Source: Och & Ney 2003 (alignment error rate).
     """

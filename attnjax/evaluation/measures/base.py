@@ -17,15 +17,10 @@ SPLIT = "test"
 
 
 class EvalInputs(NamedTuple):
-    """The inputs of a measure: a model with parameters, and the corpus to measure it on.
+    """The inputs of a measure: a model with its vocabularies and parameters, and the run's corpus.
 
-    Attributes:
-        model: the model, with the sizes of its vocabularies.
-        params: the model's parameters.
-        corpus: the data of the run's task.
-        batching: how examples are put into batches.
-        sentences: the statistics of the run's answers to the test split; None: nothing was decoded.
-        seed: the run's seed.
+    `sentences` are the statistics of the run's answers to the test split; None: nothing was
+    decoded.
     """
 
     model: Model
@@ -38,13 +33,10 @@ class EvalInputs(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """The attention weights of one example, as the report draws them.
+    """The attention weights of one example, in [0, 1], as the report draws them.
 
-    Attributes:
-        source: the label of each column, [S].
-        target: the label of each row, [T].
-        weights: [T][S], in [0, 1].
-        gold: for each row the columns of the gold alignment; (): unknown.
+    `source` has the labels of the columns, `target` those of the rows, and `gold` for each row the
+    columns of the gold alignment; (): unknown.
     """
 
     source: tuple[str, ...]
@@ -63,12 +55,9 @@ class Measure(ABC):
 
     @abstractmethod
     def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
-        """The keys of the measurements that the measure can give; () if it gives pictures only.
+        """The keys of the measurements of a run whose answers have this metric; None: no answers.
 
-        A claim about any other key is refused before training.
-
-        Args:
-            metric: the metric of the run's answers; None: nothing is decoded.
+        A claim about any other key is refused before training. () is for pictures alone.
         """
 
     def check(self, model: Model, corpus: Corpus) -> None:

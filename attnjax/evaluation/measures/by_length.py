@@ -26,10 +26,6 @@ def by_length(lengths: Sequence[int] | np.ndarray, parts: int) -> list[np.ndarra
     Sentences are sorted by length (equally long ones keep the corpus' order) and cut into parts of
     equal size; where that does not come out even, the first parts have one sentence more. The cuts
     depend on the corpus alone.
-
-    Args:
-        lengths: of each source, int [N].
-        parts: how many parts.
     """
     if not 2 <= parts <= len(lengths):
         raise UserError(
@@ -43,18 +39,15 @@ def by_length(lengths: Sequence[int] | np.ndarray, parts: int) -> list[np.ndarra
 class ByLength(Measure):
     """The metric of the task on each of `parts` equal parts of the test split, by source length.
 
-    Measurements have the key `MetricKey("bleu", part=(i, parts))`; part 1 has the shortest sources.
-
-    Attributes:
-        parts: how many parts (see `by_length`).
+    Measurements have the key `MetricKey("bleu", part=(i, parts))`; part 1 has the shortest sources,
+    see `by_length`.
     """
 
     parts: Parts = 4
 
     def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
-        return () if metric is None else self._keys(metric)
-
-    def _keys(self, metric: Metric) -> list[MetricKey]:
+        if metric is None:
+            return ()
         numbers = range(1, self.parts + 1)
         return [MetricKey(metric.name, part=(number, self.parts)) for number in numbers]
 
@@ -69,10 +62,8 @@ class ByLength(Measure):
         sentences = inputs.sentences
         if sentences is None or sentences.lengths is None:
             raise UserError("a score by length needs answers to text; nothing was decoded")
-        metric = sentences.metric
+        keys, parts = self.keys(sentences.metric), by_length(sentences.lengths, self.parts)
         return [
-            Measurement(key, sentences.at(places).value(), better=metric.better)
-            for key, places in zip(
-                self._keys(metric), by_length(sentences.lengths, self.parts), strict=True
-            )
+            Measurement(key, sentences.at(places).value(), better=sentences.metric.better)
+            for key, places in zip(keys, parts, strict=True)
         ]

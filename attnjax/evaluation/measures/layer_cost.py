@@ -65,16 +65,10 @@ class LayerCost(Measure):
     growing: tuple[str, PositiveInt] | None = None
 
     def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
-        """The keys of the five exponents."""
-        del metric
         return tuple(map(MetricKey, EXPONENTS))
 
     def check(self, model: Model, corpus: Corpus) -> None:
-        """Refuse a model without such a layer; the corpus does not matter.
-
-        Raises:
-            UserError: the path does not exist, or is not that of a layer of self-attention.
-        """
+        """Refuse a model without such a layer; the corpus does not matter."""
         del corpus
         self._layer(model)
 
@@ -88,8 +82,7 @@ class LayerCost(Measure):
             exponent(self.lengths, lambda n: chain(layer, n, self.width)),
             exponent(self.path_lengths, lambda n: self._path(layer, n)),
         )
-        pairs = zip(self.keys(None), costs, strict=True)
-        return [Measurement(key, value) for key, value in pairs]
+        return list(map(Measurement, self.keys(None), costs))
 
     def _layer(self, model: Model) -> Mixer:
         _, layer = field_at(model, self.layer)
@@ -143,15 +136,9 @@ def maximum_path_length(layer_at: Callable[[int], Mixer], length: int, width: in
 
     A layer is a step, or as many as the steps of its longest loop: a recurrent layer hands a signal
     on from word to word. The stack is as high as it must be for every output to depend on every
-    input, which the gradient of each layer says: whether d output[t] / d input[s] is not 0.
-
-    Args:
-        layer_at: the layer at a depth, 0 the lowest.
-        length: of the sequence.
-        width: of the sequence.
-
-    Returns:
-        The steps; infinity: a stack of `length` layers connects not every pair.
+    input, which the gradient of each layer says: whether d output[t] / d input[s] is not 0. If a
+    stack of `length` layers connects not every pair, the number is infinite. `layer_at(0)` is the
+    lowest layer.
     """
     reached, steps = np.eye(length, dtype=bool), 0
     for depth in range(length):

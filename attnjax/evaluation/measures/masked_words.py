@@ -19,28 +19,21 @@ from attnjax.models.base import Model
 from attnjax.training.objectives.base import Totals
 from attnjax.training.objectives.masked_language_model import MaskedLanguageModel, Rate
 
-PERPLEXITY, ACCURACY = MetricKey("masked_perplexity"), MetricKey("masked_accuracy")
-
 
 @dataclass(frozen=True, kw_only=True)
 class MaskedWords(Measure):
     """The perplexity of hidden words of the test split, and the share that is predicted right.
 
-    They are named "masked_perplexity" and "masked_accuracy".
-
         perplexity = exp(mean over hidden words of -log p(word))
 
     Words are hidden as in validation, the same ones in every run, see `mask_words`.
-
-    Attributes:
-        rate: the share of words that are hidden.
+    `rate` is the share of words that are hidden.
     """
 
     rate: Rate = 0.15
 
     def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
-        del metric
-        return PERPLEXITY, ACCURACY
+        return MetricKey("masked_perplexity"), MetricKey("masked_accuracy")
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
@@ -53,9 +46,10 @@ class MaskedWords(Measure):
             for name in sums:
                 sums[name] += np.asarray(totals[name], np.float64)
         nll, accuracy = (total / count for total, count in sums.values())
+        perplexity_key, accuracy_key = self.keys(None)
         return [
-            Measurement(PERPLEXITY, math.exp(nll), better="lower"),
-            Measurement(ACCURACY, float(accuracy), better="higher"),
+            Measurement(perplexity_key, math.exp(nll), better="lower"),
+            Measurement(accuracy_key, float(accuracy), better="higher"),
         ]
 
 

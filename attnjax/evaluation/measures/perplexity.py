@@ -42,9 +42,8 @@ class Perplexity(Measure):
     """
 
     def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
-        del metric
         names = "perplexity", "word_perplexity", "bits_per_character"
-        return tuple(MetricKey(name) for name in names)
+        return tuple(map(MetricKey, names))
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)

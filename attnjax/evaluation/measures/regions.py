@@ -29,7 +29,6 @@ class Regions(Heatmaps):
     """
 
     def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
-        del metric
         return MetricKey("region_accuracy"), MetricKey("region_chance")
 
     def check(self, model: Model, corpus: Corpus) -> None:
@@ -52,8 +51,8 @@ class Regions(Heatmaps):
             regions = examples[index].alignment or ()
             pairs.append((weights, regions))
             shares += [len(region) / weights.shape[1] for region in regions if region]
-        accuracy = 1 - corpus_alignment_error(pairs)
+        accuracy, chance = self.keys(None)
         return [
-            Measurement(MetricKey("region_accuracy"), accuracy, better="higher"),
-            Measurement(MetricKey("region_chance"), float(np.mean(shares))),
+            Measurement(accuracy, 1 - corpus_alignment_error(pairs), better="higher"),
+            Measurement(chance, float(np.mean(shares))),
         ]

@@ -34,7 +34,6 @@ class RegressionError(Measure):
     """
 
     def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
-        del metric
         return (MetricKey("squared_error"),)
 
     def check(self, model: Model, corpus: Corpus) -> None:
@@ -46,9 +45,8 @@ class RegressionError(Measure):
 
     def after_training(self, inputs: EvalInputs) -> Sequence[Measurement]:
         sums = [_error(inputs.model, inputs.params, batch) for _, batch in _batches(inputs)]
-        total, count = np.sum(jax.device_get(sums), 0)
-        error = float(total / count)
-        return [Measurement(MetricKey("squared_error"), error, better="lower")]
+        (total, count), (key,) = np.sum(jax.device_get(sums), 0), self.keys(None)
+        return [Measurement(key, float(total / count), better="lower")]
 
     def pictures(self, inputs: EvalInputs) -> Sequence[Picture]:
         _, batch = next(_batches(inputs))

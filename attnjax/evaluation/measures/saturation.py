@@ -92,16 +92,12 @@ class Saturation(Measure):
 
     "logit_variance", "weight_entropy" (nats) and "jacobian_norm", each for both moments: the mean
     over all attentions of the model (of the variance: over those that have logits). See the
-    functions of the same names.
-
-    Attributes:
-        examples: how many of the first test sentences are measured.
+    functions of the same names. Only the first `examples` test sentences are measured.
     """
 
     examples: PositiveInt = 64
 
     def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
-        del metric
         moments: tuple[Moment, ...] = ("initial", "trained")
         return [MetricKey(name, moment=moment) for moment in moments for name in NAMES]
 
