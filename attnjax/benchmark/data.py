@@ -73,10 +73,10 @@ def measure() -> dict[str, Any]:
 
 def synthetic(pairs: int, folder: Path) -> dict[str, Any]:
     """Synthetic pairs, packed: figures, and the process's own memory."""
-    sides = [_mapped(lengths, folder / name) for name, lengths in _lengths(pairs).items()]
+    source, target = (_mapped(lengths, folder / name) for name, lengths in _lengths(pairs).items())
     before = own_memory()
     began = time.perf_counter()
-    plan = Packed(max_tokens=WMT_TOKENS, length=WMT_LENGTH).plan(Examples(*sides))
+    plan = Packed(max_tokens=WMT_TOKENS, length=WMT_LENGTH).plan(Examples(source, target))
     seconds = time.perf_counter() - began
     row = _of_plan(plan, seconds)
     memory = {"megabytes": own_memory(), "added_megabytes": own_memory() - before}

@@ -12,6 +12,7 @@ import jax
 
 from attnjax.attention.fused import dispatch
 from attnjax.data.batching import Batch
+from attnjax.data.packing import PackedBatch
 from attnjax.errors import UserError
 from attnjax.evaluation.flops import jaxpr_flops
 from attnjax.rehearsal.chips import Topology
@@ -45,7 +46,7 @@ class Rehearsal:
 
     on: Topology
     precision: Precision
-    batch: Batch
+    batch: Batch | PackedBatch
     arguments: int
     temporaries: int
     flops: int
@@ -81,7 +82,7 @@ class Rehearsal:
         return sent / self.on.chip.links
 
 
-def rehearse(recipe: Recipe, batch: Batch, on: Topology) -> Rehearsal:
+def rehearse(recipe: Recipe, batch: Batch | PackedBatch, on: Topology) -> Rehearsal:
     """Compile a training step for a slice, and read what it will do there.
 
     Args:

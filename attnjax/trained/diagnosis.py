@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnjax.data.batching import Batch
+from attnjax.data.packing import PackedBatch
 from attnjax.nn.paths import flat, named
 from attnjax.nn.watched_outputs import watched_outputs
 from attnjax.training.settings import Recipe
@@ -54,7 +55,11 @@ class Diagnosis:
 
 
 def diagnose(
-    state: State, batch: Batch, *, recipe: Recipe, healthy: tuple[State, Batch] | None = None
+    state: State,
+    batch: Batch | PackedBatch,
+    *,
+    recipe: Recipe,
+    healthy: tuple[State, Batch | PackedBatch] | None = None,
 ) -> Diagnosis:
     """Compute a step again, and say what in it is not finite.
 
@@ -82,13 +87,13 @@ def diagnose(
     )
 
 
-def _totals(params: Any, state: State, batch: Batch, recipe: Recipe) -> Any:
+def _totals(params: Any, state: State, batch: Batch | PackedBatch, recipe: Recipe) -> Any:
     key = jax.random.fold_in(state.key, state.step)
     params = cast(params, recipe.training.precision)
     return recipe.objective(recipe.model, params, state.objective, batch, key=key)["loss"]
 
 
-def _gradient(state: State, batch: Batch, *, recipe: Recipe) -> Any:
+def _gradient(state: State, batch: Batch | PackedBatch, *, recipe: Recipe) -> Any:
     def loss(params: Any) -> Any:
         totals = _totals(params, state, batch, recipe)
         return totals[0], totals
@@ -97,7 +102,7 @@ def _gradient(state: State, batch: Batch, *, recipe: Recipe) -> Any:
     return totals, gradients
 
 
-def _outputs(state: State, batch: Batch, recipe: Recipe) -> Mapping[str, Kinds]:
+def _outputs(state: State, batch: Batch | PackedBatch, recipe: Recipe) -> Mapping[str, Kinds]:
     """What the output of each module has, in the order of the computation."""
     names: list[str] = []
     calls = Counter[str]()

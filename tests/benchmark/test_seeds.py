@@ -46,4 +46,4 @@ def test_the_table_is_asked_for_alone(capsys):
     assert "bench seeds is a table of its own: give nothing else" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["bench", "--help"])
-    assert "the tables scaling, seeds" in " ".join(capsys.readouterr().out.split())
+    assert "the tables data, scaling, seeds" in " ".join(capsys.readouterr().out.split())

@@ -38,7 +38,7 @@ ROWS = (((3, 4), (5, 2), (1, 1)), ((2, 6), (6, 3)), ((4, 4),))
 """The lengths of source and target of the sentences of each row, END counted."""
 
 
-def sentences() -> list[list[tuple[list[int], list[int]]]]:
+def sentences() -> list[list[tuple[list[int], ...]]]:
     """Random words for the sentences of each row; every side ends with END."""
     draw = np.random.default_rng(0).integers
     return [

@@ -173,7 +173,7 @@ def shifted(target: jax.Array) -> jax.Array:
     return jnp.pad(target[:, :-1], ((0, 0), (1, 0)), constant_values=START)
 
 
-def shifted_in_sentences(target: jax.Array, sentence: jax.Array) -> jax.Array:
+def shifted_in_sentences(target: Any, sentence: Any) -> jax.Array:
     """As `shifted`, of packed rows: START stands before each sentence, and padding stays PAD."""
     words = jnp.where(first_places(sentence), START, shifted(target))
     return jnp.where(target == PAD, PAD, words)
