@@ -92,7 +92,7 @@ def own_memory() -> float:
 def _of_plan(plan: BatchPlan, seconds: float) -> dict[str, Any]:
     """Padding, and the target tokens a second of batches made one after the other."""
     plan.batch(0, 0)  # draws the order of the epoch
-    began, tokens = time.perf_counter(), 0
+    began = time.perf_counter()
     made = [plan.batch(step, 0) for step in range(min(BATCHES, plan.per_epoch))]
     speed = time.perf_counter() - began
     tokens = sum(int((batch.target != PAD).sum()) for batch in made)

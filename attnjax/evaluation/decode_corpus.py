@@ -35,7 +35,8 @@ def answers(
 ) -> list[list[int]]:
     """The best hypothesis for each source, in the order of the sources.
 
-    A source are ids, ended by END, or an array of floats; an answer has at most `extra` more words.
+    A source is a list of ids, ended by END, or an array of floats; an answer has at most `extra`
+    words more.
     A batch has the symbols that `batching` allows, or more if a single sentence needs them.
     """
     params = jax.device_put(params)

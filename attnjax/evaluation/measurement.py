@@ -18,7 +18,7 @@ class MetricKey:
     """The key of a measured number: metric, part of the test split, and moment.
 
     Attributes:
-        name: of the metric, such as "bleu".
+        name: the name of the metric, such as "bleu".
         part: (i, n): the i-th of n equal parts of the test split, sorted by source length (1 holds
             the shortest); None: the whole split.
         moment: "initial" or "trained": the parameters that are measured; None: the metric is

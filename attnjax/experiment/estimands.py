@@ -122,7 +122,7 @@ class Condition:
         mean = float(np.mean(values))
         if self.low <= mean <= self.high:
             return ""
-        wanted = f"at least {self.low:g}" if mean < self.low else f"at most {self.high:g}"
+        wanted = f"at most {self.high:g}" if self.high < math.inf else f"at least {self.low:g}"
         return (
             f"{key} of {names} is {mean:.3g}, and {wanted} is wanted of networks that have learnt"
         )

@@ -259,13 +259,13 @@ def _packed_text(source: jax.Array, decoder_input: jax.Array, packing: Packing) 
     J, row = S + T - 1, jnp.arange(rows)[:, None]
     sources, targets = source != PAD, decoder_input != PAD
     # the words of a target but its last are read; so many are its inputs without START
-    inputs = words_before(packing.target, targets & ~first_places(packing.target))
+    own = targets & ~first_places(packing.target)
+    inputs = words_before(packing.target, own)
     read = words_before(packing.source, sources)
     place = jnp.arange(S)[None] + jnp.take_along_axis(inputs, packing.source, axis=1)
     # the last word of a source stands where its target's START would
     behind = jnp.take_along_axis(read, jnp.minimum(packing.target + 1, S), axis=1)
     predicting = jnp.minimum(jnp.arange(T)[None] - packing.target - 1 + behind, J - 1)
-    own = targets & ~first_places(packing.target)
 
     def placed(of_source: jax.Array, of_target: jax.Array, filler: Any) -> jax.Array:
         """[B, S] and [B, T] at their places of the text; J: the place is none of the text."""

@@ -77,6 +77,17 @@ def test_networks_that_have_not_learnt_decide_nothing(given, verdict, reason):
     assert (judged.estimate, judged.low < 2 < judged.high) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [(Value("x", "a") >= 0.5, "at least 0.5"), (Value("x", "a") <= 0.5, "at most 0.5")],
+)
+def test_a_run_that_diverged_has_not_learnt(given, wanted):
+    claim = Claim(text="", estimand=Value("x", "b"), high=2.0, given=given)
+    judged = claim.judge(runs(a=[0.4, math.nan, 0.6], b=[0.1, 0.2, 0.3]))
+    assert judged.verdict == "not trained"
+    assert f"x of a is nan, and {wanted} is wanted" in judged.reason
+
+
 def test_a_difference_is_paired_by_seed():
     # 100 is in both of a seed: unpaired, the interval would be wide
     results = {
