@@ -51,7 +51,12 @@ def share_interval(shares: Sequence[float], count: int, confidence: float = CONF
     Near 0 and 1 seeds that agree have a spread of 0, and Student's t says nothing or too much. The
     answers of a seed are alike, so S n answers count as N (if q exceeds 0.1, also times
     (t(S n - 1) / t(S - 1))^2, since q is itself estimated). The end is 0 or 1 where m is.
-    In the middle, where m (1 - m) >= 0.05 and seeds differ, it is Student's t over seeds.
+    In the middle, where m (1 - m) >= 0.05 and seeds differ, it is Student's t of the log odds
+
+        y = ln((n x + 1/2) / (n - n x + 1/2)),   ends e^y / (1 + e^y) of y's interval
+
+    because a share x spreads less the nearer it is to 0 or 1, so that t of the shares themselves
+    errs more on the side of the nearer end.
 
     Args:
         shares: S values in [0, 1], one per seed.
@@ -61,14 +66,20 @@ def share_interval(shares: Sequence[float], count: int, confidence: float = CONF
     Raises:
         ValueError: no shares, or a confidence outside (0, 1).
 
-    Source: Korn & Graubard 1998, with Jeffreys' ends (Brown, Cai & DasGupta 2001).
+    Source: Korn & Graubard 1998, with Jeffreys' ends (Brown, Cai & DasGupta 2001); log odds with
+    halves: Haldane 1956.
     """
+    from scipy.special import expit
     from scipy.stats import beta, t
 
     sample = _sample(shares, confidence)
     seeds, mean = len(sample), float(sample.mean())
-    if seeds == 1 or count < 2 or not np.isfinite(sample).all() or _in_the_middle(sample):
+    if seeds == 1 or count < 2 or not np.isfinite(sample).all():
         return t_interval(shares, confidence)
+    if _in_the_middle(sample):
+        right = sample * count
+        odds = t_interval(np.log((right + 0.5) / (count - right + 0.5)).tolist(), confidence)
+        return Interval(mean, float(expit(odds.low)), float(expit(odds.high)))
     alike = sample.var(ddof=1) / max(mean * (1 - mean), 1e-12)
     alike = min(max((alike - 1 / count) / (1 - 1 / count), 0.0), 1.0)
     tail = (1 - confidence) / 2
@@ -110,7 +121,7 @@ def share_difference_interval(
 
 
 def _in_the_middle(shares: np.ndarray) -> bool:
-    """Whether shares differ, and lie so far from 0 and 1 that Student's t holds for them."""
+    """Whether shares differ, and lie so far from 0 and 1 that their spread tells enough."""
     mean = float(shares.mean())
     return mean * (1 - mean) >= 0.05 and bool(np.ptp(shares) > 0)
 
