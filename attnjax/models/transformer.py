@@ -10,7 +10,7 @@ from flax import linen as nn
 
 from attnjax.attention.mask import Padding
 from attnjax.attention.position import Position, Sinusoidal
-from attnjax.config.constraints import DropoutRate, PositiveInt
+from attnjax.config.constraints import DropoutRate, NonNegativeInt, PositiveInt
 from attnjax.data.packing import Packing
 from attnjax.data.special_tokens import PAD
 from attnjax.data.vocabularies import Side
@@ -46,7 +46,7 @@ class Transformer(SequenceModel, PackingModel):
             (section 3.4). "tied": two, as target words and output have one (Press and Wolf 2017).
             "separate": three. The logits are the decoder's states times the output's table.
         width: D, of embeddings and layers.
-        num_encoder_layers: the number of encoder layers.
+        num_encoder_layers: the number of encoder layers; 0: the decoder attends to embeddings.
         num_decoder_layers: the number of decoder layers.
         encoder_layer: the template of one encoder layer.
         decoder_layer: the template of one decoder layer.
@@ -60,7 +60,7 @@ class Transformer(SequenceModel, PackingModel):
     source_vocabulary: PositiveInt | None = None
     embeddings: Literal["shared", "tied", "separate"] = "shared"
     width: PositiveInt = 512
-    num_encoder_layers: PositiveInt = 6
+    num_encoder_layers: NonNegativeInt = 6
     num_decoder_layers: PositiveInt = 6
     encoder_layer: EncoderLayer = field(default_factory=EncoderLayer)
     decoder_layer: DecoderLayer = field(default_factory=DecoderLayer)

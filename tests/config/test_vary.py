@@ -77,14 +77,14 @@ def test_a_later_path_leads_into_an_earlier_value():
     "path, value, sentence",
     [
         (
-            "model.num_encoder_layers",
+            "model.num_decoder_layers",
             "six",
-            "model.num_encoder_layers: wanted int above 0; got str 'six'",
+            "model.num_decoder_layers: wanted int above 0; got str 'six'",
         ),
         (
-            "model.num_encoder_layers",
+            "model.num_decoder_layers",
             True,
-            "model.num_encoder_layers: wanted int above 0; got bool True",
+            "model.num_decoder_layers: wanted int above 0; got bool True",
         ),
         ("model.width", 1.5, "model.width: wanted int above 0; got float 1.5"),
         ("model.dropout", None, "model.dropout: wanted float at least 0 and below 1; got None"),

@@ -100,6 +100,17 @@ def test_one_word_at_a_time_is_all_at_once(score, align, position, residual, lay
     np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)
 
 
+def test_without_encoder_layers_the_decoder_attends_to_the_embedded_source(float64):
+    model = vary(small(layers=1), {"num_encoder_layers": 0})
+    params = initial(model)
+    memory, _ = model.apply({"params": params}, SOURCE, deterministic=True, method="encode")
+    embedded = [oracle.embed(jax.tree.map(np.asarray, params), np.asarray(row)) for row in SOURCE]
+    # the package's waves are float32 in any case
+    np.testing.assert_allclose(memory, embedded, rtol=0, atol=1e-6)
+    stepped, parallel = stepped_and_parallel(model, params, SOURCE, GIVEN)
+    np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)
+
+
 def test_relative_keys_and_values_one_word_at_a_time(float64):
     model = small(Relative(max_distance=2), NoPosition(), layers=1)
     model = vary(model, {"**.pool": RelativeSum(max_distance=2)})
