@@ -56,6 +56,7 @@ from attnjax.data.generated import (
     Sequences as Sequences,
     Shapes as Shapes,
     Sort as Sort,
+    Zip as Zip,
 )
 from attnjax.data.moses import MosesVocabulary as MosesVocabulary, MosesWords as MosesWords
 from attnjax.data.packed import Packed as Packed, PackedPlan as PackedPlan

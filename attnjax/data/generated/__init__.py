@@ -9,5 +9,6 @@ from attnjax.data.generated.sequences import (
     Reverse as Reverse,
     Sequences as Sequences,
     Sort as Sort,
+    Zip as Zip,
 )
 from attnjax.data.generated.shapes import Shapes as Shapes

@@ -1,12 +1,14 @@
-"""Random sequences to copy, reverse, sort or recall from; the base class of generated tasks."""
+"""Random sequences to copy, reverse, sort, zip or recall from; the base of generated tasks."""
 
 from abc import abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import perm
 from typing import Annotated, Literal
 
 import numpy as np
-from annotated_types import Le
+from annotated_types import Ge, Le
 
 from attnjax.config.constraints import NonNegativeInt, PositiveInt
 from attnjax.data.corpus import Corpus, Example, ExampleCount, Task, build
@@ -66,7 +68,7 @@ class Sequences(Generated):
         # the sum may have thousands of digits: it stops when there are enough
         possible = 0
         for length in range(self.shortest, self.longest + 1):
-            possible += self.symbols**length
+            possible += self.symbols ** self._length(length)
             if possible >= wanted:
                 break
         else:
@@ -77,9 +79,16 @@ class Sequences(Generated):
             )
         examples = [self._example(sequence) for sequence in self._sequences(wanted)]
         if vocabularies is None:
-            words = (str(symbol) for symbol in range(self.symbols))
-            vocabularies = joint(WordVocabulary((*SPECIAL, *words)))
+            vocabularies = joint(WordVocabulary((*SPECIAL, *self._words())))
         return build(cut(examples, self.train, self.valid), vocabularies)
+
+    def _words(self) -> Iterable[str]:
+        """The words of sources and targets."""
+        return map(str, range(self.symbols))
+
+    def _length(self, length: int) -> int:
+        """The number of symbols of a source of this length."""
+        return length
 
     def _sequences(self, count: int) -> list[tuple[int, ...]]:
         """Draw this number of different sequences."""
@@ -87,18 +96,19 @@ class Sequences(Generated):
         distinct: dict[tuple[int, ...], None] = {}
         while len(distinct) < count:
             lengths = generator.integers(self.shortest, self.longest + 1, size=count)
-            symbols = generator.integers(self.symbols, size=(count, self.longest))
+            symbols = generator.integers(self.symbols, size=(count, self._length(self.longest)))
             for length, row in zip(lengths, symbols.tolist(), strict=True):
-                distinct.setdefault(tuple(row[:length]))
+                distinct.setdefault(tuple(row[: self._length(length)]))
         return list(distinct)[:count]
 
     def _example(self, sequence: tuple[int, ...]) -> Example:
-        origins = self.origins(sequence)
-        return Example(
-            " ".join(map(str, sequence)),
-            " ".join(str(sequence[min(places)]) for places in origins),
-            tuple(origins),
-        )
+        origins = tuple(self.origins(sequence))
+        target = (self._word([sequence[place] for place in sorted(places)]) for places in origins)
+        return Example(" ".join(map(str, sequence)), " ".join(target), origins)
+
+    def _word(self, symbols: Sequence[int]) -> str:
+        """The word of the target that comes from these symbols of the source."""
+        return str(symbols[0])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +140,36 @@ class Sort(Sequences):
             for symbol in set(sequence)
         }
         return [places[symbol] for symbol in sorted(sequence)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Zip(Sequences):
+    """The source is lists, one after the other; a word of the target joins one symbol of each.
+
+        a_1 ... a_n b_1 ... b_n c_1 ... c_n -> a_1-b_1-c_1 ... a_n-b_n-c_n
+
+    Each word of the target wants a look-up in every list. All lists have the same symbols, so the
+    mean of what is looked up does not tell which symbol stood in which list.
+
+    Attributes:
+        lists: the number of lists. `shortest` and `longest` are the lengths of a list.
+    """
+
+    lists: Annotated[int, Ge(2), Le(4)] = 3
+
+    def origins(self, sequence: tuple[int, ...]) -> list[frozenset[int]]:
+        length = len(sequence) // self.lists
+        return [frozenset(range(place, len(sequence), length)) for place in range(length)]
+
+    def _words(self) -> Iterable[str]:
+        names = product(map(str, range(self.symbols)), repeat=self.lists)
+        return (*super()._words(), *map("-".join, names))
+
+    def _length(self, length: int) -> int:
+        return length * self.lists
+
+    def _word(self, symbols: Sequence[int]) -> str:
+        return "-".join(map(str, symbols))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from math import perm
 
 import pytest
 
-from attnjax.data.generated.sequences import AssociativeRecall, Copy, Reverse, Sort
+from attnjax.data.generated.sequences import AssociativeRecall, Copy, Reverse, Sort, Zip
 from attnjax.data.special_tokens import END
 from attnjax.errors import UserError
 
@@ -56,6 +56,23 @@ def test_sorted_symbols_may_come_from_any_of_their_places():
                 assert places == {p for p, other in enumerate(symbols) if other == symbol}
                 ties += len(places) > 1
     assert ties
+
+
+@pytest.mark.parametrize("lists", [2, 3])
+def test_a_zip_joins_the_symbols_at_one_place_of_every_list(lists):
+    corpus = Zip(**SMALL | {"longest": 4}, lists=lists).load()
+    assert corpus.vocabularies.target.size == 4 + 7 + 7**lists
+    for name, split in corpus.splits.items():
+        for source, target, example in zip(
+            corpus.sources[name], corpus.references[name], split, strict=True
+        ):
+            words, length = source.split(), len(target.split())
+            rows = [words[start : start + length] for start in range(0, len(words), length)]
+            assert len(words) == lists * length
+            assert target.split() == ["-".join(column) for column in zip(*rows, strict=True)]
+            assert example.alignment is not None
+            for place, links in enumerate(example.alignment[:-1]):
+                assert links == {place + length * number for number in range(lists)}
 
 
 def test_the_seed_alone_decides():
