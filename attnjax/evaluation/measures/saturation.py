@@ -19,6 +19,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from attnjax.config.constraints import PositiveInt
 from attnjax.data.batching import Batch, Batching, in_order
@@ -92,10 +93,16 @@ class Saturation(Measure):
 
     "logit_variance", "weight_entropy" (nats) and "jacobian_norm", each for both moments: the mean
     over all attentions of the model (of the variance: over those that have logits). See the
-    functions of the same names. Only the first `examples` test sentences are measured.
+    functions of the same names.
+
+    Attributes:
+        examples: the number of test sentences that are measured, the first ones.
+        draws: of how many draws of the parameters an initial value is the mean: the run's own and
+            `draws` - 1 more. It varies less between seeds, for a claim on all initial parameters.
     """
 
     examples: PositiveInt = 64
+    draws: PositiveInt = 1
 
     def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
         moments: tuple[Moment, ...] = ("initial", "trained")
@@ -127,11 +134,29 @@ class Saturation(Measure):
         rows = -(-len(examples) // multiple) * multiple
         batching = Batching(max_tokens=rows * longest, shapes=1, batch_size_multiple=multiple)
         ((_, batch),) = in_order(examples, batching)
-        means = jax.device_get(_saturation(inputs.model, inputs.params, batch))
+        values = [jax.device_get(_saturation(inputs.model, inputs.params, batch))]
+        if moment == "initial" and self.draws > 1:
+            keys = jax.random.split(jax.random.key(inputs.seed), self.draws - 1)
+            drawn = jax.device_get(_initial_saturation(inputs.model, keys, batch))
+            values += [{name: of[n] for name, of in drawn.items()} for n in range(len(keys))]
         return [
-            Measurement(MetricKey(name, moment=moment), float(value))
-            for name, value in means.items()
+            Measurement(
+                MetricKey(name, moment=moment), float(np.mean([draw[name] for draw in values]))
+            )
+            for name in values[0]
         ]
+
+
+@partial(jax.jit, static_argnames=("model",))
+def _initial_saturation(model: Any, keys: jax.Array, batch: Batch) -> dict[str, jax.Array]:
+    """The saturation with parameters drawn from each key; those of a run are drawn from another."""
+    source, target = jnp.asarray(batch.source), jnp.asarray(batch.target)
+
+    def of(key: jax.Array) -> dict[str, jax.Array]:
+        variables = model.init(key, source[:1], target[:1], deterministic=True)
+        return _saturation(model, variables["params"], batch)
+
+    return jax.lax.map(of, keys)
 
 
 @partial(jax.jit, static_argnames=("model",))

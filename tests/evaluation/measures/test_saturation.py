@@ -139,6 +139,22 @@ def test_padding_has_no_part_in_saturation(inputs):
     assert measured(inputs, "trained") == pytest.approx(expected, rel=1e-4)
 
 
+def test_an_initial_value_may_be_the_mean_of_several_draws(inputs):
+    """Of the run's parameters, and of what the model draws from the keys of the run's seed."""
+    given, measure = inputs._replace(seed=5), Saturation(examples=EXAMPLES, draws=3)
+    ids = jnp.ones((1, 3), jnp.int32)
+    drawn = [
+        inputs.model.init(key, ids, ids, deterministic=True)["params"]
+        for key in jax.random.split(jax.random.key(5), 2)
+    ]
+    alone = [measured(given._replace(params=p), "initial") for p in (inputs.params, *drawn)]
+    mean = {name: np.mean([draw[name] for draw in alone]) for name in alone[0]}
+    values = {one.key.name: one.value for one in measure.at_init(given)}
+    assert values == pytest.approx(mean, rel=1e-5)
+    trained = {one.key.name: one.value for one in measure.after_training(given)}
+    assert trained == pytest.approx(measured(given, "trained"))
+
+
 def test_an_attention_without_logits_has_its_part_in_the_rest(inputs):
     fixed = inputs.model.clone(
         decoder_layer=DecoderLayer(
