@@ -87,7 +87,8 @@ class Ablation:
         tune: fields and a few values of each, as {"optimizer.schedule.peak": (0.001, 0.002)}. Every
             variant is tuned over all combinations before its seeds are trained, see
             `attnjax.experiment.tuning`. Empty: the variants are not tuned.
-        tune_seed: the seed of the runs that tune; it must not be one of the variants' seeds.
+        tune_seed: the first seed of the runs that tune; none of them may be a variant's seed.
+        tune_seeds: the number of runs at each point of the grid.
 
     Raises:
         UserError: there are no variants or fewer than one seed, a claim or figure names an unknown
@@ -104,6 +105,7 @@ class Ablation:
     settings: Mapping[str, Setting] = field(default_factory=dict)
     tune: Grid = field(default_factory=dict)
     tune_seed: NonNegativeInt = 1_000_000
+    tune_seeds: PositiveInt = 3
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -121,16 +123,22 @@ class Ablation:
         for name in sorted(named):
             self.variant(name)
         check_grid(self.tune, self.base, self.variants)
-        if self.first_seed <= self.tune_seed < self.first_seed + MOST_SEEDS:
+        last = self.first_seed + MOST_SEEDS - 1
+        if self.tune and max(self.tuning_seeds) >= self.first_seed and self.tune_seed <= last:
             raise UserError(
-                f"tune_seed must be none of the seeds {self.first_seed:,} to "
-                f"{self.first_seed + MOST_SEEDS - 1:,}; got {self.tune_seed:,}"
+                f"tuning must have none of the seeds {self.first_seed:,} to {last:,}; got "
+                f"tune_seed={self.tune_seed:,} and tune_seeds={self.tune_seeds:,}"
             )
         for name in self.settings:
             try:
                 self.at(name)
             except UserError as error:
                 raise UserError(f"setting {name}: {error}") from error
+
+    @property
+    def tuning_seeds(self) -> range:
+        """The seeds of the runs at each point of the grid."""
+        return range(self.tune_seed, self.tune_seed + self.tune_seeds)
 
     def variant(self, name: str) -> Experiment:
         """The variant of a name.
@@ -184,6 +192,7 @@ class Ablation:
             published=self.published if chosen.published is None else chosen.published,
             tune=tune,
             tune_seed=self.tune_seed,
+            tune_seeds=self.tune_seeds,
         )
 
 

@@ -1,12 +1,14 @@
 """A grid of values that every variant is tuned over before its seeds are trained.
 
 In a fair comparison all variants are tuned in the same way: a learning rate that suits one variant
-may not suit another. Each variant is trained at every point of the same grid, with a seed that no
-other run has. Its seeds are then trained at the point with the lowest validation loss. Test data
-are not used.
+may not suit another. Each variant is trained at every point of the same grid, with a few seeds that
+no other run has. Its own seeds are then trained at the point with the lowest mean validation loss.
+If that point lies at the grid's edge, the grid is first made one point longer there, once. Test
+data are not used.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Annotated, Any
 
@@ -26,6 +28,62 @@ type Point = Mapping[str, float]
 def points(grid: Grid) -> list[Point]:
     """All combinations of a grid's values, the last field's varying fastest."""
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+
+
+def extended(grid: Grid, point: Point) -> Grid:
+    """The grid, one value longer where a point lies at its edge, by the ratio of the two last.
+
+    A field with a value that is not positive is left as it is.
+    """
+    return {path: _extended(values, point[path]) for path, values in grid.items()}
+
+
+def _extended(values: tuple[float, ...], value: float) -> tuple[float, ...]:
+    ordered = sorted(values)
+    if ordered[0] <= 0 or value not in (ordered[0], ordered[-1]):
+        return values
+    end, next_to_it = ordered[:2] if value == ordered[0] else ordered[:-3:-1]
+    beyond = float(shortest(end * end / next_to_it))
+    return (beyond, *values) if value == values[0] else (*values, beyond)
+
+
+def best(losses: Sequence[Sequence[float]]) -> int | None:
+    """The place of the lowest mean loss, the first if several have it; None: all are infinite.
+
+    Args:
+        losses: of the seeds at each point; infinity: the training diverged.
+    """
+    means = [sum(seeds) / len(seeds) for seeds in losses]
+    lowest = min(means, default=math.inf)
+    return None if lowest == math.inf else means.index(lowest)
+
+
+def tied(losses: Sequence[Sequence[float]]) -> list[int]:
+    """The places whose mean loss is within one standard error of the lowest, that place included.
+
+        mean_s d_s <= sqrt(var_s d_s / S),   d_s = loss of seed s here - its loss at the best place
+
+    With one seed nothing is known of the error, and only the lowest itself is returned.
+
+    Raises:
+        ValueError: all losses are infinite.
+    """
+    first = best(losses)
+    if first is None:
+        raise ValueError("no point has a finite loss")
+    return [
+        place
+        for place, here in enumerate(losses)
+        if place == first or _within_an_error(here, losses[first])
+    ]
+
+
+def _within_an_error(here: Sequence[float], lowest: Sequence[float]) -> bool:
+    more = [own - best for own, best in zip(here, lowest, strict=True)]
+    count, mean = len(more), sum(more) / len(more)
+    if count < 2 or not math.isfinite(mean):
+        return False
+    return mean <= math.sqrt(sum((each - mean) ** 2 for each in more) / (count - 1) / count)
 
 
 def point_name(point: Point) -> str:

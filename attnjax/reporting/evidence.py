@@ -77,8 +77,11 @@ def changed(change: Change, rows: tuple[Row, ...]) -> str:
 def tuned(tunings: Sequence[TuningRow]) -> str:
     """The tuned fields, and how their values were chosen."""
     fields = dict.fromkeys(field for tuning in tunings for field in tuning.fields)
-    seeds = dict.fromkeys(str(tuning.seed) for tuning in tunings)
-    return f"{', '.join(fields)}: tuned by the lowest validation loss, seed {', '.join(seeds)}"
+    seeds = dict.fromkeys(
+        str(seed) for tuning in tunings for seed in tuning.seeds or (tuning.seed,)
+    )
+    mean = "the lowest validation loss, " + ("seed" if len(seeds) == 1 else "mean of seeds")
+    return f"{', '.join(fields)}: tuned by {mean} {', '.join(seeds)}"
 
 
 def losses(tuning: TuningRow) -> str:
@@ -86,6 +89,7 @@ def losses(tuning: TuningRow) -> str:
     state = {None: "not finished", math.inf: "diverged"}
     return ", ".join(
         f"{values(point.values)}: {state.get(point.loss) or number(point.loss)}"
+        f"{' (tied)' if point.tied else ''}"
         for point in tuning.points
     )
 

@@ -63,11 +63,16 @@ class TunedPoint:
 
     Attributes:
         values: one for each tuned field.
-        loss: the lowest validation loss; infinity: the training diverged; None: it is not finished.
+        loss: the lowest validation loss, the mean over seeds; infinity: a training diverged; None:
+            not all are finished.
+        losses: that of each seed; (): an earlier version of attnjax had one seed.
+        tied: whether this point and another have the lowest loss within one standard error.
     """
 
     values: tuple[float, ...]
     loss: float | None
+    losses: tuple[float, ...] = ()
+    tied: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,13 +80,15 @@ class TuningRow:
     """The tuning of one variant.
 
     Attributes:
-        seed: the seed of the tuning runs.
+        seed: the first seed of the tuning runs.
+        seeds: all of them; (): an earlier version of attnjax had the first alone.
         fields: the paths of the tuned fields.
         chosen: the values that the variant's seeds were trained with.
     """
 
     variant: str
     seed: int
+    seeds: tuple[int, ...] = ()
     fields: tuple[str, ...]
     points: tuple[TunedPoint, ...]
     chosen: tuple[float, ...]

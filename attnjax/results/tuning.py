@@ -4,8 +4,9 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from attnjax.experiment.tuning import Grid, Point, point_name, points
+from attnjax.experiment.tuning import Grid, Point, best, extended, point_name, points, tied
 from attnjax.reporting.summary import TunedPoint, TuningRow
+from attnjax.runs.manifest import CONFIG
 from attnjax.runs.result import RunResult
 from attnjax.runs.run_folder import result
 
@@ -13,28 +14,93 @@ FOLDER = "tune"
 """The name of the folder of all points, in the variant's folder."""
 
 
-def losses(folder: Path, grid: Grid) -> list[float | None]:
-    """The validation loss at each point of a grid, in a variant's folder.
+type Losses = Sequence[tuple[float, ...] | None]
+"""The validation loss of each seed at each point; infinity: diverged; None: not all finished."""
 
-    Infinity: the training diverged; None: it is not finished.
+
+def point_folders(folder: Path, point: Point, seeds: Sequence[int]) -> dict[int, Path]:
+    """The folder of each seed's run at a point, in a variant's folder.
+
+    An earlier version of attnjax trained a point with the first seed alone, in the point's folder.
+    """
+    of_point = folder / FOLDER / point_name(point)
+    if (of_point / CONFIG).exists():
+        return {seeds[0]: of_point}
+    return {seed: of_point / f"seed-{seed}" for seed in seeds}
+
+
+def losses(folder: Path, grid: Grid, seeds: Sequence[int]) -> Losses:
+    """The losses at each point of a grid, in a variant's folder.
 
     Raises:
         UserError: a file of a finished run is missing or damaged.
     """
-    runs = (result(folder / FOLDER / point_name(point), {}) for point in points(grid))
-    return [None if run is None else lowest(run) for run in runs]
+    return [
+        seed_losses([result(run, {}) for run in point_folders(folder, point, seeds).values()])
+        for point in points(grid)
+    ]
+
+
+def seed_losses(runs: Sequence[RunResult | None]) -> tuple[float, ...] | None:
+    """The loss of each run at a point; None: not all are finished."""
+    finished = tuple(lowest(run) for run in runs if run is not None)
+    return finished if len(finished) == len(runs) else None
+
+
+def longer_grid(folder: Path, grid: Grid, tried: Losses) -> Grid:
+    """The grid that a choice is made from: longer by a value if the best point lies at its edge.
+
+    It is the grid itself while points are not finished, and where an earlier version of attnjax
+    tuned the variant.
+
+    Args:
+        folder: the variant's folder.
+        grid: the grid of the experiment file.
+        tried: the losses at its points.
+    """
+    finished = [seeds for seeds in tried if seeds is not None]
+    place = best(finished) if len(finished) == len(tried) else None
+    if place is None or (folder / FOLDER / point_name(points(grid)[place]) / CONFIG).exists():
+        return grid
+    return extended(grid, points(grid)[place])
 
 
 def tuning_row(
-    variant: str, seed: int, grid: Grid, chosen: Point, losses: Sequence[float | None]
+    folder: Path, variant: str, seeds: Sequence[int], grid: Grid, chosen: Point
 ) -> TuningRow:
-    """The tuning of a variant, for the report; `losses` are those at the points of the grid."""
-    tried = zip(points(grid), losses, strict=True)
+    """The tuning of a variant, for the report.
+
+    Args:
+        folder: the variant's folder.
+        variant: its name.
+        seeds: the seeds of the tuning.
+        grid: the grid of the experiment file.
+        chosen: the values of the variant's own runs.
+
+    Raises:
+        UserError: a file of a finished run is missing or damaged.
+    """
+    tried = losses(folder, grid, seeds)
+    longer = longer_grid(folder, grid, tried)
+    if None not in (more := losses(folder, longer, seeds)):
+        grid, tried = longer, more
+    finished = [row for row in tried if row is not None]
+    decided = len(finished) == len(tried) and best(finished) is not None
+    several = tied(finished) if decided else []
     return TuningRow(
         variant=variant,
-        seed=seed,
+        seed=seeds[0],
+        seeds=tuple(seeds[: max(map(len, finished), default=0)]),
         fields=tuple(grid),
-        points=tuple(TunedPoint(values=tuple(point.values()), loss=loss) for point, loss in tried),
+        points=tuple(
+            TunedPoint(
+                values=tuple(point.values()),
+                loss=None if row is None else sum(row) / len(row),
+                losses=row or (),
+                tied=place in several and len(several) > 1,
+            )
+            for place, (point, row) in enumerate(zip(points(grid), tried, strict=True))
+        ),
         chosen=tuple(chosen[path] for path in grid),
     )
 

@@ -14,7 +14,7 @@ from attnjax.experiment.estimands import RunMetrics
 from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import shortest
 from attnjax.reporting.summary import TuningRow
-from attnjax.results.tuning import losses, tuning_row
+from attnjax.results.tuning import tuning_row
 from attnjax.runs.manifest import Manifest, read
 from attnjax.runs.provenance import changed_imports
 from attnjax.runs.result import RESULT, RunResult
@@ -112,8 +112,7 @@ def _tuning(folder: Path, loaded: ExperimentFile, manifest: Manifest) -> TuningR
     if not grid:
         return None
     chosen = {path: _at(manifest.settings, path) for path in grid}
-    tried = losses(folder, grid)
-    return tuning_row(manifest.variant, ablation.tune_seed, grid, chosen, tried)
+    return tuning_row(folder, manifest.variant, ablation.tuning_seeds, grid, chosen)
 
 
 def _at(record: Any, path: str) -> Any:

@@ -18,7 +18,7 @@ from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import Grid
 from attnjax.runs.manifest import Manifest, manifest
 from attnjax.runs.run_folder import Verified, check, finished
-from attnjax.sweeps.tune import Tuner
+from attnjax.sweeps.tune import Tuner, check_tuning
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +150,7 @@ def check_corpus(tuner: Tuner, data: Corpus) -> None:
         UserError: the corpus cannot be used to tune, train or measure the variant, or a claim is
             about a number that the variant does not measure.
     """
-    tuner.check_corpus(data)
+    check_tuning(tuner, data)
     resolved = tuner.experiment.resolve(data)
     resolved.recipe.check(data)
     for part in (*resolved.measures, resolved.unknown):

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from attnjax.console import print_line
 from attnjax.experiment import Experiment
-from attnjax.experiment.tuning import describe
+from attnjax.experiment.tuning import describe, points
 from attnjax.runs.initial_parameters import check_initial_parameters
 from attnjax.runs.lease import Taken
 from attnjax.sweeps.corpora import Corpora
@@ -59,9 +59,10 @@ def sweep(plan: Sweep, console: Console) -> dict[str, str]:
     untuned = [tuner for tuner in waiting if tuner.tuned() is None]
     if untuned:
         count = "1 variant" if len(untuned) == 1 else f"{len(untuned)} variants"
+        seeds = plan.loaded.ablation.tuning_seeds
         say(
-            f"tunes {count} x {len(untuned[0].manifests)} values first: {describe(plan.grid)}; "
-            f"chosen by the validation loss of seed {untuned[0].seed}",
+            f"tunes {count} x {len(points(plan.grid))} values x {len(seeds)} seeds first: "
+            f"{describe(plan.grid)}; chosen by the mean validation loss",
         )
     only = len(waiting) == 1
     work = [

@@ -26,20 +26,20 @@ def run_points(
     loaded: ExperimentFile,
     experiment: Experiment,
     runs: Sequence[Run],
-    unfinished: Mapping[Path, Manifest],
+    wanted: Mapping[Path, Manifest],
     corpus: Corpus,
     above: Path,
     *,
     title: str,
     console: Console,
 ) -> None:
-    """Train the points that are not finished, and write their results; nothing is decoded.
+    """Train the runs of points, and write their results; nothing is decoded.
 
     Args:
         loaded: the experiment file.
         experiment: the resolved experiment; the runs have schedules of their own.
-        runs: all these points: finished ones too, so that a resumed tuning is the same program.
-        unfinished: the folders and manifests of those that are not finished.
+        runs: those that are not finished.
+        wanted: their folders and manifests.
         corpus: the data of the experiment's task.
         above: the folder of all runs.
         title: the name of the tuning on the console.
@@ -52,9 +52,9 @@ def run_points(
     # in no process: the lowest loss is chosen
     experiment = vary(experiment, {"training.scoring": None})
     with writable(runs[0].folder), leased(run.folder for run in runs) as leases:
-        for folder, wanted in unfinished.items():
-            claim_folder(folder, wanted, loaded, corpus.vocabularies)
-        lengthen = partial(supersede, unfinished, loaded, corpus.vocabularies)
+        for folder, own in wanted.items():
+            claim_folder(folder, own, loaded, corpus.vocabularies)
+        lengthen = partial(supersede, wanted, loaded, corpus.vocabularies)
         setup, _ = with_initial_parameters(
             TrainSetup.of(experiment.recipe, corpus), experiment, corpus.vocabularies, runs, above
         )
@@ -70,6 +70,5 @@ def run_points(
         leases.check()
         lengthen()
         for run, outcome in zip(runs, outcomes, strict=True):
-            if run.folder in unfinished:
-                variant = unfinished[run.folder].variant
-                write_result(run.folder, RunResult.of(outcome, variant=variant, seed=run.seed))
+            variant = wanted[run.folder].variant
+            write_result(run.folder, RunResult.of(outcome, variant=variant, seed=run.seed))

@@ -1,15 +1,13 @@
 """Tuning: a variant is trained at every point of a grid; the lowest validation loss is chosen.
 
-    <runs>/<experiment>/<variant>/tune/<point>/     a run's folder, see `attnjax.runs.run_folder`
+    <runs>/<experiment>/<variant>/tune/<point>/seed-<n>/    see `attnjax.runs.run_folder`
 
-All points have the same seed. Those that differ in the learning rate's schedule alone are trained
-together, in one program. The test split is not decoded.
+All points have the same few seeds, and the mean loss decides. Runs that differ in the seed and the
+learning rate's schedule alone are trained together, in one program. The test split is not decoded.
 """
 
-import math
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from rich.console import Console
@@ -20,9 +18,15 @@ from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile
-from attnjax.experiment.tuning import Grid, Point, point_name, points
+from attnjax.experiment.tuning import Grid, Point, best, points
 from attnjax.reporting import evidence
-from attnjax.results.tuning import FOLDER, lowest, tuning_row
+from attnjax.results.tuning import (
+    Losses,
+    longer_grid,
+    point_folders,
+    seed_losses,
+    tuning_row,
+)
 from attnjax.runs.initial_parameters import source_of
 from attnjax.runs.lease import Taken
 from attnjax.runs.manifest import Manifest, manifest
@@ -55,18 +59,35 @@ class Tuner:
     verified: Verified
 
     @property
-    def seed(self) -> int:
-        """The seed of all points."""
-        return self.loaded.ablation.tune_seed
+    def seeds(self) -> range:
+        """The seeds of the runs at each point."""
+        return self.loaded.ablation.tuning_seeds
 
-    @cached_property
+    @property
+    def longer(self) -> Grid:
+        """The grid, longer by a value once the best of its points is known to lie at its edge."""
+        grid = longer_grid(self.folder, self.grid, self._losses(self.grid))
+        try:
+            for point in points(grid):
+                vary(self.experiment, point)
+        except UserError:  # the field does not allow the value
+            return self.grid
+        return grid
+
+    @property
     def manifests(self) -> dict[Path, Manifest]:
-        """The folder of each point, and the manifest of its run."""
+        """The folder of each seed at each point, and the manifest of its run."""
         return {
-            self.folder / FOLDER / point_name(point): manifest(
-                self.loaded, self.variant, self.seed, vary(self.experiment, point)
-            )
-            for point in points(self.grid)
+            folder: wanted
+            for point in points(self.longer)
+            for folder, wanted in self._runs(point).items()
+        }
+
+    def _runs(self, point: Point) -> dict[Path, Manifest]:
+        experiment = vary(self.experiment, point)
+        return {
+            folder: manifest(self.loaded, self.variant, seed, experiment)
+            for seed, folder in point_folders(self.folder, point, self.seeds).items()
         }
 
     def check(self, *, may_lengthen: bool) -> None:
@@ -78,38 +99,6 @@ class Tuner:
         for folder, wanted in self.manifests.items():
             check(folder, wanted, self.loaded, may_lengthen=may_lengthen)
 
-    def check_corpus(self, corpus: Corpus) -> None:
-        """Refuse a corpus that the variant cannot be tuned on.
-
-        Raises:
-            UserError: there are no validation examples, the corpus does not fit the variant, or the
-                tuning has no run to take initial parameters from.
-        """
-        if self.grid and not corpus.splits.get("valid"):
-            raise UserError(
-                f"{self.variant} cannot be tuned: tuning chooses by the validation loss, and the "
-                "corpus has no validation examples"
-            )
-        scoring = self.experiment.training.scoring
-        if self.grid and scoring is not None and scoring.decides == "score":
-            raise UserError(
-                f"{self.variant} cannot be tuned: tuning chooses by the validation loss, and "
-                "training.scoring.decides is score"
-            )
-        given = self.experiment.initial_parameters_from
-        source = source_of(self.experiment, self.seed, self.folder.parent.parent)
-        if self.grid and given is not None and source.name == f"seed-{self.seed}":
-            raise UserError(
-                f"{self.variant} cannot be tuned: it begins with the run of {given} that has its "
-                f"own seed, and tuning has the seed {self.seed}; name one run for all seeds, as "
-                f"{given}/seed-{self.loaded.ablation.first_seed}"
-            )
-        # whether a corpus fits does not depend on the schedule; `check_corpus` checks the variant
-        schedule = {SCHEDULE: self.experiment.optimizer.schedule}
-        varied = {vary(self.experiment, {**point, **schedule}) for point in points(self.grid)}
-        for experiment in varied - {self.experiment}:
-            experiment.resolve(corpus).recipe.check(corpus)
-
     def tuned(self) -> Experiment | None:
         """The variant with the chosen values; None: the tuning is not finished.
 
@@ -120,24 +109,25 @@ class Tuner:
         return None if chosen is None else vary(self.experiment, chosen)
 
     def chosen(self) -> Point | None:
-        """The point with the lowest validation loss, the first one if several have it.
+        """The point with the lowest mean validation loss, the first one if several have it.
 
         None: a point is not finished, or the training diverged at every point.
 
         Raises:
             UserError: a file of a finished run is missing or damaged.
         """
-        losses = self._losses
-        if len(losses) < len(self.manifests) or min(losses) == math.inf:
-            return None
-        return points(self.grid)[losses.index(min(losses))]
+        grid = self.longer
+        tried = [seeds for seeds in self._losses(grid) if seeds is not None]
+        place = best(tried) if len(tried) == len(points(grid)) else None
+        return None if place is None else points(grid)[place]
 
-    @property
-    def _losses(self) -> list[float]:
-        """The validation loss at each point that is finished; infinity: the training diverged."""
-        points = self.manifests.items()
-        results = (finished(folder, wanted, self.verified) for folder, wanted in points)
-        return [lowest(result) for result in results if result is not None]
+    def _losses(self, grid: Grid) -> Losses:
+        return [
+            seed_losses(
+                [finished(folder, one, self.verified) for folder, one in self._runs(point).items()]
+            )
+            for point in points(grid)
+        ]
 
     def tune(self, corpus: Corpus, console: Console, title: str) -> Experiment:
         """Train the points that are not finished, and return the variant with the chosen values.
@@ -148,17 +138,35 @@ class Tuner:
             Interrupted: Ctrl-C or a batch system's signal came; calling again resumes.
             Taken: another process trains some of the points; the others are trained.
         """
-        taken: list[Taken] = []
+        self._train(corpus, console, title)
+        if len(points(self.longer)) > len(points(self.grid)):
+            print_line(console, f"{self.variant}: the best lies at the grid's edge; one value more")
+            self._train(corpus, console, title)
+        chosen = self.chosen()
+        if chosen is None:
+            raise UserError(
+                f"{self.variant} cannot be tuned: its training diverged at every point of the "
+                "grid; lower learning rates, a longer warm-up or clipping may help"
+            )
+        row = tuning_row(self.folder, self.variant, self.seeds, self.grid, chosen)
+        choice = f"{evidence.chosen(row)} ({evidence.losses(row)})"
+        print_line(console, f"{self.variant}: tuned to {choice}")
+        return vary(self.experiment, chosen)
+
+    def _train(self, corpus: Corpus, console: Console, title: str) -> None:
+        """Train the runs of the grid, as it is now, that are not finished."""
+        taken, unfinished = list[Taken](), self._unfinished
         for experiment, runs in self.together(corpus).items():
-            unfinished = self._unfinished(runs)
-            if not unfinished:
+            # a finished run is left alone: training it along would change its files
+            runs = [run for run in runs if run.folder in unfinished]
+            if not runs:
                 continue
             try:
                 run_points(
                     self.loaded,
                     experiment,
                     runs,
-                    unfinished,
+                    {run.folder: unfinished[run.folder] for run in runs},
                     corpus,
                     self.folder.parent.parent,
                     title=f"{title}, tuning",
@@ -168,32 +176,62 @@ class Tuner:
                 taken.append(error)
         if taken:
             raise taken[0]
-        chosen = self.chosen()
-        if chosen is None:
-            raise UserError(
-                f"{self.variant} cannot be tuned: its training diverged at every point of the "
-                "grid; lower learning rates, a longer warm-up or clipping may help"
-            )
-        row = tuning_row(self.variant, self.seed, self.grid, chosen, self._losses)
-        choice = f"{evidence.chosen(row)} ({evidence.losses(row)})"
-        print_line(console, f"{self.variant}: tuned to {choice}")
-        return vary(self.experiment, chosen)
 
-    def _unfinished(self, runs: list[Run]) -> dict[Path, Manifest]:
-        """The folders and manifests of those of the runs that are not finished."""
+    @property
+    def _unfinished(self) -> dict[Path, Manifest]:
         return {
-            run.folder: wanted
-            for run in runs
-            if finished(run.folder, wanted := self.manifests[run.folder], self.verified) is None
+            folder: wanted
+            for folder, wanted in self.manifests.items()
+            if finished(folder, wanted, self.verified) is None
         }
 
     def together(self, corpus: Corpus) -> dict[Experiment, list[Run]]:
-        """The runs of all points, in groups that differ only in the schedule."""
+        """The runs of the grid's points, or of those by which it was made longer.
+
+        They are in groups that differ only in the seed and the schedule.
+        """
         groups: dict[Experiment, list[Run]] = defaultdict(list)
-        for point, folder in zip(points(self.grid), self.manifests, strict=True):
+        grid = points(self.grid)
+        for point in [point for point in points(self.longer) if point not in grid] or grid:
             experiment = vary(self.experiment, point).resolve(corpus)
             schedule = experiment.optimizer.schedule
             alike = vary(experiment, {SCHEDULE: self.experiment.optimizer.schedule})
-            run = Run(folder=folder, seed=self.seed, schedule=schedule, may_diverge=True)
-            groups[alike].append(run)
+            groups[alike] += [
+                Run(folder=folder, seed=wanted.seed, schedule=schedule, may_diverge=True)
+                for folder, wanted in self._runs(point).items()
+            ]
         return groups
+
+
+def check_tuning(tuner: Tuner, corpus: Corpus) -> None:
+    """Refuse a corpus that the variant cannot be tuned on.
+
+    Raises:
+        UserError: there are no validation examples, the corpus does not fit the variant, or the
+            tuning has no run to take initial parameters from.
+    """
+    if tuner.grid and not corpus.splits.get("valid"):
+        raise UserError(
+            f"{tuner.variant} cannot be tuned: tuning chooses by the validation loss, and the "
+            "corpus has no validation examples"
+        )
+    scoring = tuner.experiment.training.scoring
+    if tuner.grid and scoring is not None and scoring.decides == "score":
+        raise UserError(
+            f"{tuner.variant} cannot be tuned: tuning chooses by the validation loss, and "
+            "training.scoring.decides is score"
+        )
+    given = tuner.experiment.initial_parameters_from
+    seed = tuner.seeds[0]
+    source = source_of(tuner.experiment, seed, tuner.folder.parent.parent)
+    if tuner.grid and given is not None and source.name == f"seed-{seed}":
+        raise UserError(
+            f"{tuner.variant} cannot be tuned: it begins with the run of {given} that has its "
+            f"own seed, and tuning has the seed {seed}; name one run for all seeds, as "
+            f"{given}/seed-{tuner.loaded.ablation.first_seed}"
+        )
+    # whether a corpus fits does not depend on the schedule; `plan.check_corpus` checks the variant
+    schedule = {SCHEDULE: tuner.experiment.optimizer.schedule}
+    varied = {vary(tuner.experiment, {**point, **schedule}) for point in points(tuner.grid)}
+    for experiment in varied - {tuner.experiment}:
+        experiment.resolve(corpus).recipe.check(corpus)

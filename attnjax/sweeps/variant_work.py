@@ -13,7 +13,7 @@ from attnjax.experiment import Experiment
 from attnjax.runs import failures
 from attnjax.runs.initial_parameters import source_of
 from attnjax.runs.lease import Lost, Taken, leased
-from attnjax.runs.run_folder import has_progress
+from attnjax.runs.run_folder import check, has_progress
 from attnjax.sweeps.corpora import Corpora
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.run_group import run_group
@@ -121,6 +121,9 @@ class VariantWork:
             return experiment
         try:
             experiment = self.tuner.tune(data, self.console, self.title)
+            # runs that are there may have been trained with another choice
+            for run, wanted in self.plan.runs(self.tuner.variant, experiment).items():
+                check(run, wanted, self.plan.loaded, may_lengthen=True)
         except NOT_OF_A_RUN:  # `Taken` is one
             raise
         except Exception as error:

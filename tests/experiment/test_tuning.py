@@ -1,13 +1,16 @@
 """Which grids an ablation may be tuned over."""
 
+import math
+from math import inf
 from typing import Any
 
+import numpy as np
 import pytest
 
 from attnjax.data.generated.sequences import Copy
 from attnjax.errors import UserError
 from attnjax.experiment import Ablation, Experiment, Setting, vary
-from attnjax.experiment.tuning import point_name, points
+from attnjax.experiment.tuning import best, extended, point_name, points, tied
 from attnjax.models.transformer import Transformer
 from attnjax.training.optimizers import Adam
 from attnjax.training.schedules import Constant, Noam
@@ -66,9 +69,42 @@ def test_every_variant_must_have_the_field_and_may_not_be_defined_by_it():
 
 def test_the_seed_that_tunes_is_none_of_the_runs():
     assert ablation({RATE: (0.1, 0.2)}).tune_seed == 1_000_000
-    with pytest.raises(UserError, match="none of the seeds 3 to 10,002; got 7"):
-        ablation({RATE: (0.1, 0.2)}, first_seed=3, tune_seed=7)
-    ablation({RATE: (0.1, 0.2)}, first_seed=3, tune_seed=2)
+    assert [*ablation({RATE: (0.1, 0.2)}, tune_seeds=2).tuning_seeds] == [1_000_000, 1_000_001]
+    for seed in (7, 2):
+        with pytest.raises(
+            UserError, match="none of the seeds 3 to 10,002; got tune_seed=[72] and"
+        ):
+            ablation({RATE: (0.1, 0.2)}, first_seed=3, tune_seed=seed)
+    ablation({RATE: (0.1, 0.2)}, first_seed=3, tune_seed=2, tune_seeds=1)
+
+
+def test_a_grid_grows_by_one_value_beyond_the_edge_where_the_best_lies():
+    grid = {RATE: (0.002, 0.006, 0.018), "model.dropout": (0.0, 0.1)}
+    assert extended(grid, {RATE: 0.006, "model.dropout": 0.1}) == grid
+    assert extended(grid, {RATE: 0.018, "model.dropout": 0.0}) == {
+        **grid,
+        RATE: (0.002, 0.006, 0.018, 0.054),
+    }
+    falling = {RATE: (0.4, 0.2, 0.1)}
+    assert extended(falling, {RATE: 0.4}) == {RATE: (0.8, 0.4, 0.2, 0.1)}
+    assert extended(falling, {RATE: 0.1}) == {RATE: (0.4, 0.2, 0.1, 0.05)}
+
+
+def test_the_lowest_mean_is_best_and_those_within_a_standard_error_are_tied():
+    assert best([(3.0, 1.0), (1.0, 2.0), (inf, 0.0)]) == 1
+    assert best([(inf, 1.0)]) is None
+    # differences from the best 0.1, 0.3: mean 0.2, standard error 0.1
+    assert tied([(1.0, 1.0), (1.1, 1.3)]) == [0]
+    # 0.4, -0.2: mean 0.1, standard error 0.3
+    assert tied([(1.4, 0.8), (1.0, 1.0), (inf, 1.0)]) == [0, 1]
+    assert tied([(0.5,), (0.5,)]) == [0], "one seed tells nothing of the error"
+    random = np.random.default_rng(0)
+    for losses in random.normal(size=(50, 4, 3)).round(1):
+        first = best(losses.tolist())
+        more = losses - losses[first]
+        error = more.std(axis=1, ddof=1) / math.sqrt(3)
+        expected = {*np.flatnonzero(more.mean(axis=1) <= error + 1e-12), first}
+        assert {*tied(losses.tolist())} == expected
 
 
 def test_a_setting_is_tuned_over_the_same_grid_unless_it_has_its_own():

@@ -141,7 +141,7 @@ def _runs(plan: "PlannedVariant") -> str:
 
     words = list[str]()
     if untuned := sum(not isinstance(point, Done) for point in plan.points):
-        words.append(f"to tune: {untuned} of {len(plan.points)} points")
+        words.append(f"to tune: {untuned} of {len(plan.points)} runs")
     if of(Done):
         words.append(f"done: {_seeds(of(Done))}")
     words += [f"running: {seed}, by {run.holder}" for seed, run in of(Running).items()]

@@ -31,7 +31,7 @@ def show(chosen: ChosenExperiment, *, variant: Variant = None) -> None:
     each = "1 seed" if ablation.seeds == 1 else f"{ablation.seeds} seeds"
     out().print(f"variants: {', '.join(ablation.variants)}; {each} each")
     if ablation.tune:
-        by = f"chosen by the validation loss of seed {ablation.tune_seed}"
+        by = f"chosen by the mean validation loss of {len(ablation.tuning_seeds)} seeds"
         out().print(f"tunes each variant first: {shown(ablation.tune)}; {by}")
 
 
