@@ -108,16 +108,34 @@ def own_names(data: Any) -> set[str]:
 
 
 def record_differences(first: Any, second: Any, path: str = "") -> list[tuple[str, Any, Any]]:
-    """The paths where two records differ, with both values; None: the record lacks the path."""
+    """The paths where two records differ, with both values; None: the record lacks the path.
+
+    A field of a part of attnjax that a record lacks has its default: the field is younger than the
+    record, and its default is what was done before.
+    """
     if isinstance(first, dict) and isinstance(second, dict) and first.get(TYPE) == second.get(TYPE):
         return [
             difference
             for name in {**first, **second}
             for difference in record_differences(
-                first.get(name), second.get(name), f"{path}.{name}" if path else name
+                _field(first, name), _field(second, name), f"{path}.{name}" if path else name
             )
         ]
+    if isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
+        pairs = zip(first, second, strict=True)
+        if not any(record_differences(*pair) for pair in pairs):
+            return []
     return [] if first == second else [(path, plain(first), plain(second))]
+
+
+def _field(record: dict[str, Any], name: str) -> Any:
+    """A field's value in the record of a part, or its default; None: neither is known."""
+    if name in record or not str(record.get(TYPE)).startswith(PACKAGE):
+        return record.get(name)
+    for field in dataclasses.fields(_find(record[TYPE], {})):
+        if field.name == name and field.default is not dataclasses.MISSING:
+            return to_json(field.default)
+    return None
 
 
 def plain(data: Any) -> Any:

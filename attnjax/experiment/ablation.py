@@ -79,7 +79,8 @@ class Ablation:
     Attributes:
         base: the reference configuration; it is run only if it is also one of `variants`.
         variants: the experiments to run, by name; the name is also that of a folder.
-        seeds: the number of runs of each variant.
+        seeds: the number of runs of each variant, fixed before the first: claims wait for all of
+            them, and are judged by no more.
         first_seed: the runs have the seeds first_seed, first_seed + 1, ...
         claims: statements about the variants, judged after the runs.
         published: the papers' figures for the variants.
@@ -134,6 +135,11 @@ class Ablation:
                 self.at(name)
             except UserError as error:
                 raise UserError(f"setting {name}: {error}") from error
+
+    @property
+    def planned_seeds(self) -> range:
+        """The seeds that claims are judged by: neither fewer nor more than the plan."""
+        return range(self.first_seed, self.first_seed + self.seeds)
 
     @property
     def tuning_seeds(self) -> range:

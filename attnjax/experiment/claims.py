@@ -5,11 +5,12 @@ The verdict is "reproduced" if the 95 % interval lies inside the region, "not re
 outside, and "undecided" otherwise. It is also undecided if there are fewer than three seeds, or if
 all seeds gave the same value of what is no share of right answers, because then the interval says
 nothing about other seeds. One seed decides a `Count`, which no seed changes. A claim may have a
-condition, that networks have learnt; if it does not hold, the verdict is "not trained".
+condition, that networks have learnt; if it does not hold, the verdict is "not trained". Before
+all planned seeds are there, it is "not judged yet".
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,7 +18,7 @@ from attnjax.config.constraints import check_fields
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.statistics import far_off
-from attnjax.experiment.estimands import Condition, Difference, Estimand, Results
+from attnjax.experiment.estimands import Condition, Count, Difference, Estimand, Results
 
 MEANING = ("task", "model", "objective", "metric", "measures", "unknown", "imported")
 """The fields of an experiment that say what a claim or a published figure is about.
@@ -82,8 +83,13 @@ class Claim:
         names = (name for estimand in self.estimands for name in estimand.variants)
         return tuple(dict.fromkeys(names))
 
-    def judge(self, results: Results) -> "Verdict | None":
-        """The verdict on the results; None: the estimand was not measured."""
+    def judge(self, results: Results, planned: Sequence[int] = ()) -> "Verdict | None":
+        """The verdict on the results; None: the estimand was not measured.
+
+        Args:
+            results: the measurements by variant and seed.
+            planned: the seeds that must be there before the claim is judged; a count needs one.
+        """
         interval = self.estimand.interval(results)
         if interval is None:
             return None
@@ -91,7 +97,10 @@ class Claim:
         estimate, low, high = interval
         reason = self.estimand.undecidable([*seeds.values()], interval)
         untrained = "" if self.given is None else self.given.failure(results)
-        if untrained:
+        if len(seeds) < len(planned) and not isinstance(self.estimand, Count):
+            verdict = "not judged yet"
+            reason = f"there are {len(seeds)} of {len(planned)} planned seeds"
+        elif untrained:
             verdict, reason = "not trained", untrained
         elif not reason and self.low <= low and high <= self.high:
             verdict = "reproduced"
@@ -128,7 +137,7 @@ class Verdict:
     estimate: float
     low: float
     high: float
-    verdict: Literal["reproduced", "not reproduced", "undecided", "not trained"]
+    verdict: Literal["reproduced", "not reproduced", "undecided", "not trained", "not judged yet"]
     reason: str
     seeds: Mapping[int, float]
     far_off: int | None

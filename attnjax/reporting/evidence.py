@@ -8,7 +8,13 @@ from attnjax.reporting.number import MISSING, estimate, interval, number
 from attnjax.reporting.summary import Change, ClaimRow, Row, Summary, TuningRow
 
 ARROWS = {"higher": "↑", "lower": "↓"}
-MARKS = {"reproduced": "✓", "not reproduced": "✗", "undecided": "?", "not trained": "–"}
+MARKS = {
+    "reproduced": "✓",
+    "not reproduced": "✗",
+    "undecided": "?",
+    "not trained": "–",
+    "not judged yet": "…",
+}
 
 
 def heading(summary: Summary, key: MetricKey) -> str:

@@ -130,7 +130,7 @@ class ClaimRow:
         estimate: the mean over seeds.
         low, high: the ends of its 95 % interval.
         region: the least and the greatest value that the statement allows.
-        verdict: "reproduced", "not reproduced", "undecided" or "not trained".
+        verdict: "reproduced", "not reproduced", "undecided", "not trained" or "not judged yet".
         reason: why the claim cannot be decided or judged; "": it can.
         seeds: pairs of a seed and its value.
         far_off: the seed whose value lies far off the others.

@@ -24,6 +24,7 @@ _STYLES = {
     "not reproduced": "bold red",
     "undecided": "bold",
     "not trained": "bold",
+    "not judged yet": "bold",
 }
 
 

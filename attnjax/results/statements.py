@@ -19,13 +19,17 @@ def statements(
     rows: Sequence[Row],
 ) -> tuple[tuple[ClaimRow, ...], tuple[PublishedRow, ...], tuple[LeftOut, ...]]:
     """Claims with verdicts, published figures, and what is left out of both with the reason."""
-    results = {name: runs.metrics for name, runs in variants.items()}
+    planned = loaded.ablation.planned_seeds
+    results = {
+        name: {seed: run for seed, run in runs.metrics.items() if seed in planned}
+        for name, runs in variants.items()
+    }
     claims, published, left_out = [], [], []
     for claim in loaded.ablation.claims:
         reason = _another(claim.variants, variants)
-        verdict = None if reason else claim.judge(results)
+        verdict = None if reason else claim.judge(results, planned)
         if verdict is not None:
-            claims.append(_claim(claim, verdict))
+            claims.append(claim_row(claim, verdict))
         else:
             reason = reason or _missing(folder, claim, variants)
             left_out.append(LeftOut(text=claim.text, reason=reason))
@@ -60,7 +64,8 @@ def _missing(folder: Path, claim: Claim, variants: Mapping[str, VariantRuns]) ->
     return f"{claim.estimand.key} was not measured"
 
 
-def _claim(claim: Claim, verdict: Verdict) -> ClaimRow:
+def claim_row(claim: Claim, verdict: Verdict) -> ClaimRow:
+    """A claim and its verdict, for the report."""
     estimand = claim.estimand
     slope = isinstance(estimand, Slope)
     return ClaimRow(

@@ -13,7 +13,7 @@ from attnjax.evaluation.measurement import Measurement, MeasurementRecord
 from attnjax.runs.json_files import read_sealed
 from attnjax.runs.manifest import Manifest
 from attnjax.runs.provenance import Code
-from attnjax.runs.versions import device, versions
+from attnjax.runs.versions import Machine, device, machine, versions
 from attnjax.training.checkpoints.checkpoint import average, average_of, latest_step
 from attnjax.training.loop.run_state import TrainResult
 
@@ -41,6 +41,9 @@ class RunResult:
             score decided.
         parameters: the number of parameters; None: the run is a point of a tuning.
         test_set: the digest of the test split; None: there was none.
+        data: the digests of all splits; {}: an earlier version of attnjax did not record them.
+        machine: None: an earlier version of attnjax did not record it.
+        decoding_seconds: the time of decoding and measuring; None: likewise.
         notes: what a reader must know of the data.
         code: the code that made the run; None: an earlier version of attnjax did not record it.
         files: the digests of the files that belong to the result, by their names.
@@ -62,6 +65,9 @@ class RunResult:
     best_validation_loss: float | None = None
     parameters: WholeNumber | None = None
     test_set: str | None = None
+    data: Mapping[FolderName, str] = field(default_factory=dict)
+    machine: Machine | None = None
+    decoding_seconds: float | None = None
     notes: tuple[str, ...] = ()
     code: Code | None = None
     files: Mapping[FolderName, str]
@@ -78,6 +84,7 @@ class RunResult:
             date=datetime.date.today().isoformat(),
             device=device(),
             versions=versions(),
+            machine=machine(),
             step=outcome.step,
             averaged=tuple(outcome.averaged),
             epochs=outcome.epochs,

@@ -1,6 +1,10 @@
-"""The device and the versions of packages, which numbers also depend on."""
+"""The machine and the versions of packages, which numbers also depend on."""
 
 import os
+import platform
+import re
+from dataclasses import dataclass
+from pathlib import Path
 
 PACKAGES = ("attnjax", "jax", "jaxlib", "flax", "optax")
 
@@ -31,3 +35,49 @@ def device() -> str:
     if found[0].platform == "cpu":
         return f"{os.cpu_count()} CPU cores"
     return kind if len(found) == 1 else f"{len(found)} x {kind}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """The machine of a run.
+
+    Attributes:
+        kind: machines of one kind round alike: "x86_64-avx512-2", or the kind of the accelerator.
+        processor: the CPU's name; "": the system does not tell.
+        cores: the number of CPU cores.
+        xla_flags: the options of XLA's compiler.
+    """
+
+    kind: str
+    processor: str
+    cores: int
+    xla_flags: str
+
+
+INSTRUCTIONS = {"avx512f": "avx512", "avx2": "avx2", "sse4_2": "sse4_2"}
+"""The sets of vector instructions that XLA compiles for, by their flags, the widest first."""
+
+
+def machine() -> Machine:
+    """The machine of this process."""
+    # imported here, so that `attnjax --version` does not wait for JAX
+    import jax
+
+    first, cores = jax.devices()[0], os.cpu_count() or 1
+    told, flags = Path("/proc/cpuinfo"), os.environ.get("XLA_FLAGS", "")
+    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
+    about = dict(re.split(r"\s*:\s*", line, maxsplit=1) for line in lines if ":" in line)
+    kind = f"{platform.machine()}-{_instructions(about.get('flags', ''), flags)}-{cores}"
+    if first.platform != "cpu":
+        kind = f"{first.device_kind}-{jax.device_count()}".replace(" ", "-").lower()
+    return Machine(kind=kind, processor=about.get("model name", ""), cores=cores, xla_flags=flags)
+
+
+def _instructions(processor: str, xla_flags: str) -> str:
+    """The widest vector instructions that a processor has and that XLA may use; "": unknown."""
+    names = [*INSTRUCTIONS.values()]
+    has = [name for flag, name in INSTRUCTIONS.items() if flag in processor.split()]
+    most = re.search(r"--xla_cpu_max_isa=(\w+)", xla_flags)
+    limit = most.group(1).lower() if most else names[0]
+    allowed = names[names.index(limit) :] if limit in names else names
+    return next((name for name in has if name in allowed), "other")

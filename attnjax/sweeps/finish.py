@@ -1,5 +1,6 @@
 """Finishing a trained run: its test split is decoded, scored and measured."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -41,6 +42,7 @@ def finish(
         variant: the name of the run's variant.
         seed: the run's seed.
     """
+    begun = time.perf_counter()
     answered = _answer(folder, experiment, corpus, outcome.params)
     measurements, details = _score(experiment, answered)
     kept = None if answered is None else answered.sentences
@@ -63,6 +65,8 @@ def finish(
         metrics=tuple(MeasurementRecord(**one.record()) for one in measurements),
         notes=corpus.notes,
         test_set=corpus.digest(SPLIT),
+        data={split: corpus.digest(split) for split in corpus.splits},
+        decoding_seconds=time.perf_counter() - begun,
         parameters=number_trained(outcome.params),
         best_validation_loss=None if score else result.best_validation_loss,
         details={**details, **score},

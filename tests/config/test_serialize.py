@@ -11,6 +11,7 @@ from attnjax.attention.score import Additive
 from attnjax.config.serialize import from_json, own_names, record_differences, to_json
 from attnjax.config.vary import vary
 from attnjax.errors import UserError
+from attnjax.evaluation.measures.saturation import Saturation
 from attnjax.experiment.load import load
 from attnjax.runs.trust import shipped_folder
 
@@ -92,6 +93,15 @@ def test_the_first_difference_is_named():
     found = record_differences(to_json(base), to_json(other))
     assert found == [("task.seed", 0, 3), (path, "ScaledDot", "Additive(width=None)")]
     assert not record_differences(to_json(base), to_json(base))
+
+
+def test_a_field_younger_than_a_record_has_its_default():
+    now = to_json((Saturation(), Saturation(draws=3)))
+    earlier = [{name: value for name, value in each.items() if name != "draws"} for each in now]
+    assert not record_differences(earlier[:1], now[:1])
+    assert record_differences({"measures": earlier}, {"measures": now})
+    (difference,) = record_differences(earlier[1], now[1])
+    assert difference == ("draws", 1, 3)
 
 
 @pytest.mark.parametrize("sigma", [2.5, float("inf"), float("-inf")])

@@ -1,0 +1,40 @@
+"""`attnjax results`."""
+
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated
+
+from attnjax.cli.catalog import catalog, find
+from attnjax.cli.command import option, positional
+from attnjax.cli.output import say
+
+
+def results(
+    records: Annotated[Path, positional("RECORDS", "the folder of records")] = Path("records"),
+    *,
+    page: Annotated[Path, option("the page to write", "FILE")] = Path("docs/results.md"),
+    readme: Annotated[
+        Path | None, option("a page with marks for the numbers of verdicts", "FILE")
+    ] = None,
+) -> None:
+    """Judge the claims of all recorded experiments, and write the page of results."""
+    from attnjax.experiment.load import load
+    from attnjax.results import results_page
+    from attnjax.results.records import read_records, recorded
+
+    def where(record):  # the order of the page: that of the shipped experiments
+        return order.get(record.experiment, len(order)), record.experiment, record.setting or ""
+
+    order = {entry.name: place for place, entry in enumerate(catalog())}
+    experiments = [
+        recorded(load(find(name)).at(setting or None), [*group])
+        for (_, name, setting), group in groupby(sorted(read_records(records), key=where), where)
+    ]
+    command = f"attnjax results {records}"
+    page.write_text(results_page.page(experiments, command), encoding="utf-8")
+    say(results_page.tally(experiments))
+    say(f"page: {page}")
+    if readme is not None:
+        text = readme.read_text(encoding="utf-8")
+        sentences = results_page.tally(experiments)
+        readme.write_text(results_page.in_readme(text, sentences), encoding="utf-8")

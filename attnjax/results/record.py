@@ -1,0 +1,292 @@
+"""The record of a finished run: a small file that is kept, where a run's folder is not.
+
+    <records>/<experiment>[-<setting>]/<variant>/<key>-seed-<seed>-<machine>.json
+
+Records of equal keys add up over days and machines. A record is never written by hand, and never
+changed: it has a digest of its own content.
+"""
+
+import base64
+import hashlib
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnjax.config.constraints import NonNegativeInt
+from attnjax.config.record import FolderName, Number, WholeNumber, read_record
+from attnjax.config.serialize import from_json, to_json
+from attnjax.errors import UserError
+from attnjax.evaluation import sentence_stats
+from attnjax.evaluation.measurement import Measurement, MeasurementRecord
+from attnjax.evaluation.metric import Metric
+from attnjax.evaluation.sentence_stats import Sentences
+from attnjax.experiment.ablation import Ablation
+from attnjax.experiment.design import design
+from attnjax.experiment.estimands import RunMetrics
+from attnjax.experiment.load import ExperimentFile
+from attnjax.runs.json_files import file_digest, read_sealed, write_sealed
+from attnjax.runs.manifest import CONFIG, Manifest, read
+from attnjax.runs.provenance import Code
+from attnjax.runs.result import RESULT, RunResult
+from attnjax.runs.run_folder import MACHINE, result
+from attnjax.runs.versions import Machine
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Minutes:
+    """The minutes of a run; `tune` is the variant's share, all of its seeds have the same tuning.
+
+    None: an earlier version of attnjax did not record them.
+    """
+
+    train: float
+    decode: float | None = None
+    tune: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """The statistics of a run's answers, packed, see `sentence_stats.Sentences`.
+
+    Attributes:
+        metric: the metric, as config.json records parts.
+        shape: [N, C].
+        kind: NumPy's name of the numbers' type, such as "int16".
+        statistics: the numbers, compressed, as base64.
+        lengths: those of the sources, likewise; None: sources are not text.
+    """
+
+    metric: Mapping[str, Any]
+    shape: tuple[NonNegativeInt, NonNegativeInt]
+    kind: str
+    statistics: str
+    lengths: str | None = None
+
+    @classmethod
+    def of(cls, sentences: Sentences, own: Mapping[str, type]) -> "Answers":
+        """Pack the statistics of answers."""
+        numbers = _smallest(sentences.statistics)
+        rows, columns = numbers.shape
+        return cls(
+            metric=to_json(sentences.metric, own),
+            shape=(rows, columns),
+            kind=numbers.dtype.name,
+            statistics=_packed(numbers),
+            lengths=None if sentences.lengths is None else _packed(sentences.lengths),
+        )
+
+    def sentences(self, own: Mapping[str, type]) -> Sentences:
+        """The statistics.
+
+        Raises:
+            ValueError: they are damaged.
+        """
+        metric = from_json(self.metric, own)
+        if not isinstance(metric, Metric):
+            raise ValueError(f"{metric!r} is not a metric")
+        lengths = None if self.lengths is None else _unpacked(self.lengths, "int64")
+        return Sentences(
+            metric=metric,
+            lengths=lengths,
+            statistics=_unpacked(self.statistics, self.kind).reshape(self.shape),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """The record of a finished run.
+
+    Attributes:
+        key: the digest of the settings, without those of the machine and without tuned values, and
+            of the data where they are not generated from the settings.
+        design: see `attnjax.experiment.design`.
+        recorded: when the record was written, as ISO 8601, in UTC.
+        tuned: the values that were chosen by tuning.
+        data: the digests of the splits.
+        stopped: why training ended.
+        files: the digests of result.json and config.json.
+        answers: None: nothing was decoded.
+    """
+
+    format: NonNegativeInt = FORMAT
+    experiment: FolderName
+    setting: FolderName | None = None
+    variant: FolderName
+    seed: NonNegativeInt
+    key: str
+    settings: str
+    design: str
+    recorded: str
+    date: str
+    tuned: Mapping[str, Any] = field(default_factory=dict)
+    code: Code | None = None
+    versions: Mapping[str, str]
+    device: str
+    machine: Machine | None = None
+    data: Mapping[str, str] = field(default_factory=dict)
+    vocabulary: str | None = None
+    updates: NonNegativeInt
+    epochs: Number | None = None
+    stopped: str | None = None
+    parameters: WholeNumber | None = None
+    minutes: Minutes
+    metrics: tuple[MeasurementRecord, ...]
+    answers: Answers | None = None
+    files: Mapping[FolderName, str]
+
+    @property
+    def kind(self) -> str:
+        """The kind of the machine, as a part of a file's name."""
+        return "unknown" if self.machine is None else self.machine.kind
+
+    def path(self) -> Path:
+        """The path of the record, below the folder of all records."""
+        above = self.experiment if self.setting is None else f"{self.experiment}-{self.setting}"
+        return Path(above, self.variant, f"{self.key}-seed-{self.seed}-{self.kind}.json")
+
+    def measured(self, own: Mapping[str, type]) -> RunMetrics:
+        """The numbers of the run, in the form that claims are judged by."""
+        metrics = {(number := Measurement.of(each)).key: number.value for each in self.metrics}
+        return RunMetrics(metrics, None if self.answers is None else self.answers.sentences(own))
+
+
+def settings_digest(settings: Mapping[str, Any], tuned: tuple[str, ...]) -> str:
+    """The digest of a run's settings, without those of the machine and without tuned values."""
+    flat = {path: value for path, value in _leaves(settings) if path not in (*MACHINE, *tuned)}
+    return _digest(flat)
+
+
+def record(run: Path, loaded: ExperimentFile, recorded: str) -> Record:
+    """The record of a run.
+
+    Args:
+        run: the run's folder.
+        loaded: the experiment file that the run was made from, in the run's setting.
+        recorded: the time.
+
+    Raises:
+        UserError: the run is not finished, or one of its files is damaged.
+    """
+    outcome, manifest = result(run, {}), read(run)
+    if outcome is None:
+        raise UserError(f"{run} is not finished, so there is nothing to record")
+    settings = settings_digest(manifest.settings, manifest.tuned)
+    data = dict(outcome.data) or ({} if outcome.test_set is None else {"test": outcome.test_set})
+    # the settings of a generated task say its data, the seed included
+    generated = "seed" in manifest.settings["task"]
+    sentences = sentence_stats.read(run, loaded.own)
+    decode = outcome.decoding_seconds
+    return Record(
+        experiment=manifest.experiment,
+        setting=manifest.setting,
+        variant=manifest.variant,
+        seed=manifest.seed,
+        key=_digest([settings, {} if generated else data, manifest.imported]),
+        settings=settings,
+        design=design(loaded.ablation, loaded.own),
+        recorded=recorded,
+        date=outcome.date,
+        tuned={path: _at(manifest.settings, path) for path in manifest.tuned},
+        code=outcome.code,
+        versions=outcome.versions,
+        device=outcome.device,
+        machine=outcome.machine,
+        data=data,
+        vocabulary=manifest.vocabulary,
+        updates=outcome.step,
+        epochs=outcome.epochs,
+        stopped=outcome.stopped,
+        parameters=outcome.parameters,
+        minutes=Minutes(
+            train=_minutes(outcome.seconds),
+            decode=None if decode is None else _minutes(decode),
+            tune=_minutes(sum(_tuning_seconds(run.parent, loaded.ablation, manifest))),
+        ),
+        metrics=outcome.metrics,
+        answers=None if sentences is None else Answers.of(sentences, loaded.own),
+        files={name: file_digest(run / name) for name in (RESULT, CONFIG)},
+    )
+
+
+def write(made: Record, folder: Path) -> Path | None:
+    """Write a record below a folder; None: the same run has a record there.
+
+    Raises:
+        UserError: there is a record of another run with the same key, seed and machine.
+    """
+    path = folder / made.path()
+    if path.exists():
+        if read_file(path).files != made.files:
+            raise UserError(
+                f"{path} is the record of another run with the same settings, seed and machine; "
+                "records are never replaced"
+            )
+        return None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_sealed(path, asdict(made))
+    return path
+
+
+def read_file(path: Path) -> Record:
+    """Read a record.
+
+    Raises:
+        UserError: the file was changed, or is damaged.
+    """
+    return read_record(read_sealed(path), Record, path)
+
+
+def _tuning_seconds(folder: Path, ablation: Ablation, manifest: Manifest) -> Iterator[float]:
+    """The seconds of each run by which a variant was tuned."""
+    if not manifest.tuned:
+        return
+    for path in sorted(folder.glob(f"tune/**/{RESULT}")):
+        tried: RunResult | None = result(path.parent, {})
+        if tried is not None:
+            yield tried.seconds
+
+
+def _leaves(settings: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    if not isinstance(settings, Mapping):
+        yield path, settings
+        return
+    for name, value in settings.items():
+        yield from _leaves(value, f"{path}.{name}" if path else name)
+
+
+def _at(settings: Mapping[str, Any], path: str) -> Any:
+    return dict(_leaves(settings)).get(path)
+
+
+def _minutes(seconds: float) -> float:
+    return round(seconds / 60, 2)
+
+
+def _digest(content: Any) -> str:
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _smallest(numbers: np.ndarray) -> np.ndarray:
+    """The numbers in the smallest type of whole numbers that holds them; others as they are."""
+    if numbers.dtype.kind not in "iu" or not numbers.size:
+        return numbers
+    kinds = (np.int8, np.int16, np.int32, np.int64)
+    least, most = numbers.min(), numbers.max()
+    fits = (kind for kind in kinds if np.iinfo(kind).min <= least and most <= np.iinfo(kind).max)
+    return numbers.astype(next(fits))
+
+
+def _packed(numbers: np.ndarray) -> str:
+    return base64.b64encode(zlib.compress(np.ascontiguousarray(numbers).tobytes(), 9)).decode()
+
+
+def _unpacked(text: str, kind: str) -> np.ndarray:
+    return np.frombuffer(zlib.decompress(base64.b64decode(text)), np.dtype(kind))

@@ -1,0 +1,151 @@
+"""The records of all experiments, judged by their files as they are now.
+
+A claim is judged for each kind of machine that has all planned seeds, because rounding differs
+between machines and moves verdicts. If no kind has all, the seeds of all machines count together.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from attnjax.config.serialize import to_json
+from attnjax.errors import UserError
+from attnjax.evaluation.measurement import MetricKey
+from attnjax.experiment.claims import Claim
+from attnjax.experiment.design import design
+from attnjax.experiment.estimands import Results
+from attnjax.experiment.load import ExperimentFile
+from attnjax.reporting.summary import ClaimRow
+from attnjax.results.record import Record, read_file, settings_digest
+from attnjax.results.statements import claim_row
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """A claim with its verdicts.
+
+    Attributes:
+        claim: the claim.
+        rows: the verdict by kind of machine; "" stands for all machines together. {}: no verdict.
+        missing: why there is no verdict; "": there is.
+    """
+
+    claim: Claim
+    rows: Mapping[str, ClaimRow]
+    missing: str = ""
+
+    @property
+    def agreed(self) -> bool:
+        """Whether all machines have the same verdict."""
+        return len({row.verdict for row in self.rows.values()}) == 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """An experiment in one of its settings, with its records.
+
+    Attributes:
+        loaded: the experiment file, in the setting.
+        records: those of the file as it is now.
+        earlier: those of the same variants with other settings, and of variants that are gone.
+        first: the first record of the experiment; its design is the one that was fixed first.
+        judged: the claims.
+    """
+
+    loaded: ExperimentFile
+    records: Sequence[Record]
+    earlier: Sequence[Record]
+    first: Record
+    judged: Sequence[Judged]
+
+    @property
+    def exploratory(self) -> bool:
+        """Whether the design was changed after the first record."""
+        return self.first.design != design(self.loaded.ablation, self.loaded.own)
+
+    def mean(self, variant: str, key: MetricKey) -> float | None:
+        """The mean of a metric over all seeds of a variant; None: it was not measured."""
+        own = self.loaded.own
+        runs = [record.measured(own) for record in self.records if record.variant == variant]
+        values = [run.metrics[key] for run in runs if key in run.metrics]
+        return sum(values) / len(values) if values else None
+
+
+def read_records(folder: Path) -> list[Record]:
+    """All records below a folder, in the order in which they were recorded.
+
+    Raises:
+        UserError: there is none, or one was changed.
+    """
+    records = [read_file(path) for path in sorted(folder.glob("*/*/*.json"))]
+    if not records:
+        raise UserError(f"{folder} holds no records; `attnjax record RUNS` writes them")
+    return sorted(records, key=lambda record: record.recorded)
+
+
+def recorded(loaded: ExperimentFile, records: Sequence[Record]) -> Recorded:
+    """An experiment with its records, judged.
+
+    Args:
+        loaded: the experiment file, in the setting that the records are of.
+        records: all records of that setting, the first one first.
+    """
+    ablation, own = loaded.ablation, loaded.own
+    wanted = {
+        name: settings_digest(to_json(variant, own), tuple(ablation.tune))
+        for name, variant in ablation.variants.items()
+    }
+    current = [record for record in records if wanted.get(record.variant) == record.settings]
+    by_machine: dict[str, dict[str, dict[int, Record]]] = defaultdict(lambda: defaultdict(dict))
+    for record in current:
+        by_machine[record.kind][record.variant][record.seed] = record
+    planned = ablation.planned_seeds
+    return Recorded(
+        loaded=loaded,
+        records=current,
+        earlier=[record for record in records if record not in current],
+        first=records[0],
+        judged=[_judged(claim, by_machine, planned, own) for claim in ablation.claims],
+    )
+
+
+def _judged(
+    claim: Claim,
+    by_machine: Mapping[str, Mapping[str, Mapping[int, Record]]],
+    planned: range,
+    own: Mapping[str, type],
+) -> Judged:
+    complete = {
+        kind: _measured(claim, variants, planned, own)
+        for kind, variants in by_machine.items()
+        if all(set(planned) <= variants.get(name, {}).keys() for name in claim.variants)
+    }
+    if not complete:
+        together: dict[str, dict[int, Record]] = defaultdict(dict)
+        for variants in by_machine.values():
+            for name, seeds in variants.items():
+                together[name] = {**seeds, **together[name]}
+        complete = {"": _measured(claim, together, planned, own)}
+    verdicts = {kind: claim.judge(results, planned) for kind, results in complete.items()}
+    rows = {kind: claim_row(claim, each) for kind, each in verdicts.items() if each is not None}
+    absent = [
+        name for name in claim.variants if not any(name in each for each in complete.values())
+    ]
+    missing = f"no record of {', '.join(absent)}" if absent else "not measured"
+    return Judged(claim=claim, rows=rows, missing="" if rows else missing)
+
+
+def _measured(
+    claim: Claim,
+    variants: Mapping[str, Mapping[int, Record]],
+    planned: range,
+    own: Mapping[str, type],
+) -> Results:
+    return {
+        name: {
+            seed: variants[name][seed].measured(own) for seed in planned if seed in variants[name]
+        }
+        for name in claim.variants
+        if name in variants
+    }

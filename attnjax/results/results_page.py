@@ -1,0 +1,146 @@
+"""The page of results, in Markdown: every recorded experiment, its claims and their verdicts."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from attnjax.reporting import evidence as say
+from attnjax.reporting.number import number
+from attnjax.reporting.summary import ClaimRow
+from attnjax.results.record import Record
+from attnjax.results.records import Judged, Recorded
+
+TALLY = "<!-- tally -->"
+"""Stands before and after the sentences that README has of this page."""
+
+
+def tally(experiments: Sequence[Recorded]) -> str:
+    """The number of claims with each verdict, in sentences.
+
+    Claims that wait for runs are not judged, and counts are exact, so neither is in the shares.
+    """
+    every = [judged for experiment in experiments for judged in experiment.judged]
+    rows = [next(iter(judged.rows.values())) for judged in every if judged.rows and judged.agreed]
+    counted = sum(row.basis == "count" for row in rows)
+    verdicts = Counter(row.verdict for row in rows if row.basis != "count")
+    split = sum(bool(judged.rows) and not judged.agreed for judged in every)
+    judged = sum(verdicts.values()) - verdicts["not judged yet"] + split
+    words = [
+        f"Of {judged} judged claims {verdicts['reproduced']} are reproduced, "
+        f"{verdicts['not reproduced']} are not, {verdicts['undecided']} are undecided, and "
+        f"{verdicts['not trained']} are of networks that had not learnt."
+    ]
+    if split:
+        words.append(f"{split} have other verdicts on other machines.")
+    if counted:
+        words.append(f"{counted} more are counted exactly.")
+    return " ".join(words)
+
+
+def page(experiments: Sequence[Recorded], command: str) -> str:
+    """The whole page.
+
+    Args:
+        experiments: those with records, in the order of the page.
+        command: the command that makes the page.
+    """
+    lines = [
+        "# Results",
+        "",
+        f"`{command}` makes this page from the records of finished runs; no figure is typed.",
+        "Experiments without a record were not run as they are now.",
+        "",
+        TALLY,
+        tally(experiments),
+        TALLY,
+        "",
+        *(line for experiment in experiments for line in _experiment(experiment)),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def in_readme(readme: str, sentences: str) -> str:
+    """README with these sentences between the marks of the tally."""
+    before, _, after = readme.split(TALLY)
+    return f"{before}{TALLY}\n{sentences}\n{TALLY}{after}"
+
+
+def _experiment(experiment: Recorded) -> Iterator[str]:
+    loaded = experiment.loaded
+    setting = "" if loaded.setting is None else f" --setting {loaded.setting}"
+    yield from (f"## {loaded.name}{setting}", "", loaded.title, "")
+    yield from (f"    attnjax run {loaded.name}{setting}", "")
+    if experiment.earlier:
+        yield f"Of other settings there are {_runs(len(experiment.earlier))} more, not shown."
+        yield ""
+    if not experiment.records:
+        return
+    yield from (_made(experiment.records), "")
+    if experiment.exploratory:
+        yield "Exploratory: claims, grid or planned seeds were changed after the first record, of"
+        yield from (f"{experiment.first.date}.", "")
+    if experiment.judged:
+        yield "| claim | verdict | estimate | by seed |"
+        yield "|---|---|---|---|"
+        yield from (_claim(judged) for judged in experiment.judged)
+        yield ""
+    for figure in loaded.ablation.published:
+        ours = experiment.mean(figure.variant, figure.key)
+        if ours is not None:
+            source = f"{figure.paper}, {figure.table}: {figure.key} of {figure.variant}"
+            yield f"- {source} {number(figure.value)}, here {number(ours)}"
+    yield ""
+
+
+def _made(records: Sequence[Record]) -> str:
+    """The runs, minutes, machines, dates and commits of records, in a sentence."""
+    trained = sum(record.minutes.train + (record.minutes.decode or 0) for record in records)
+    tuned = {(record.variant, record.kind): record.minutes.tune or 0 for record in records}
+    dates = {record.date for record in records}
+    kinds = dict.fromkeys(record.kind for record in records)
+    codes = [record.code.attnjax for record in records if record.code is not None]
+    commits = dict.fromkeys(
+        f"{code.commit[:8]}{'' if code.clean else ', changed'}" for code in codes if code.commit
+    )
+    minutes = f"{trained + sum(tuned.values()):.0f} minutes of training and decoding"
+    return "; ".join(
+        [
+            f"{_runs(len(records))}, {minutes}",
+            f"{' and '.join(kinds)}",
+            " to ".join(dict.fromkeys((min(dates), max(dates)))),
+            f"commit {', '.join(commits) or 'unknown'}.",
+        ]
+    )
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"
+
+
+def _claim(judged: Judged) -> str:
+    claim = judged.claim
+    text = claim.text if claim.source is None else f"{claim.text} ({claim.source})"
+    if not judged.rows:
+        return _row(text, "…", judged.missing, "")
+    first = next(iter(judged.rows.values()))
+    if len(judged.rows) == 1:
+        return _row(text, say.verdict(first), say.evidence(first), _seeds(first))
+    verdict = (
+        say.verdict(first)
+        if judged.agreed
+        else "; ".join(f"{kind}: {say.verdict(row)}" for kind, row in judged.rows.items())
+    )
+    estimates = "<br>".join(f"{kind}: {say.evidence(row)}" for kind, row in judged.rows.items())
+    return _row(text, verdict, estimates, "<br>".join(map(_seeds, judged.rows.values())))
+
+
+def _seeds(row: ClaimRow) -> str:
+    return row.reason if row.verdict in ("not trained", "not judged yet") else _values(row)
+
+
+def _values(row: ClaimRow) -> str:
+    values = ", ".join(number(value, 3) for _, value in row.seeds)
+    return f"{values}; {row.reason}" if row.reason else values
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -1,0 +1,250 @@
+"""Records: of finished runs alone, never changed, judged as the runs themselves are."""
+
+import json
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from attnjax.cli.main import main
+from attnjax.config.vary import vary
+from attnjax.errors import UserError
+from attnjax.evaluation import sentence_stats
+from attnjax.evaluation.measurement import MetricKey
+from attnjax.experiment import Claim, Value
+from attnjax.experiment.design import design
+from attnjax.experiment.load import ExperimentFile, load
+from attnjax.results.record import Answers, Record, read_file, record, settings_digest, write
+from attnjax.results.records import read_records, recorded
+from attnjax.results.results_page import page, tally
+from attnjax.results.variant_runs import variant_runs
+from attnjax.runs.versions import Machine, machine
+
+ROOT = Path(__file__).parents[2]
+TINY = ROOT / "tests" / "tiny.py"
+EXACT = MetricKey("exact_match")
+NOW = "2026-11-24T06:00:00+00:00"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    words = ["--variant", "scaled", "--seeds", "2", "--training.steps", "2"]
+    assert main(["run", str(TINY), "--runs", str(folder), *words]) == 0
+    return folder / "tiny"
+
+
+@pytest.fixture(scope="module")
+def short(runs) -> ExperimentFile:
+    """The file, with as many steps and seeds as the runs have, and a claim that is easy."""
+    loaded = load(TINY)
+    ablation = loaded.ablation
+    scaled = vary(ablation.variants["scaled"], {"training.steps": 2})
+    claim = Claim(text="it is a share", estimand=Value("exact_match", "scaled"), low=-1)
+    return replace(
+        loaded, ablation=replace(ablation, variants={"scaled": scaled}, seeds=2, claims=(claim,))
+    )
+
+
+@pytest.fixture(scope="module")
+def made(runs, short) -> list[Record]:
+    return [record(runs / "scaled" / f"seed-{seed}", short, NOW) for seed in (0, 1)]
+
+
+def test_a_record_measures_what_its_run_does(runs, short, made, tmp_path):
+    path = write(made[0], tmp_path)
+    assert path is not None
+    assert path.stat().st_size < 8_000
+    again = read_file(path)
+    assert again == made[0]
+    ours, theirs = again.measured(short.own), variant_runs(runs, short, "scaled").metrics[0]
+    # whether a value is not a number must not matter
+    np.testing.assert_equal({**ours.metrics}, {**theirs.metrics})
+    assert ours.sentences is not None
+    assert theirs.sentences is not None
+    assert ours.sentences.metric == theirs.sentences.metric
+    np.testing.assert_array_equal(ours.sentences.statistics, theirs.sentences.statistics)
+    np.testing.assert_array_equal(ours.sentences.lengths, theirs.sentences.lengths)
+    assert again.machine == machine()
+    assert set(again.data) == {"train", "valid", "test"}
+    assert again.minutes.decode is not None
+
+
+def test_seeds_have_one_key_and_other_settings_another(short, made):
+    assert made[0].key == made[1].key
+    settings = json.loads(made_settings := json.dumps({"training": {"steps": 2, "x": 1}}))
+    assert settings_digest(settings, ()) != settings_digest({"training": {"steps": 3, "x": 1}}, ())
+    machine_only = json.loads(made_settings)
+    machine_only["training"] |= {"parallel": "pmap", "device_tokens": 3}
+    assert settings_digest(machine_only, ()) == settings_digest(settings, ())
+    tuned = {"optimizer": {"schedule": {"peak": 0.1}}}
+    path = "optimizer.schedule.peak"
+    assert settings_digest(tuned, (path,)) == settings_digest({}, (path,))
+
+
+def test_a_record_is_never_replaced_and_a_changed_one_is_refused(made, tmp_path):
+    path = write(made[0], tmp_path)
+    assert path is not None
+    assert write(made[0], tmp_path) is None, "the same run is recorded once"
+    other = replace(made[0], files={"result.json": "0" * 64})
+    with pytest.raises(UserError, match="records are never replaced"):
+        write(other, tmp_path)
+    path.write_text(path.read_text().replace('"updates": 2', '"updates": 3'))
+    with pytest.raises(UserError, match="its content does not match its digest"):
+        read_records(tmp_path)
+    with pytest.raises(UserError, match="holds no records"):
+        read_records(tmp_path / "none")
+
+
+def test_a_run_that_is_not_finished_has_no_record(runs, short, tmp_path):
+    begun = shutil.copytree(runs / "scaled" / "seed-0", tmp_path / "seed-0")
+    (begun / "result.json").unlink()
+    with pytest.raises(UserError, match="is not finished, so there is nothing to record"):
+        record(begun, short, NOW)
+
+
+def test_statistics_are_packed_without_loss(runs):
+    sentences = sentence_stats.read(runs / "scaled" / "seed-0")
+    assert sentences is not None
+    for statistics in (
+        np.random.default_rng(0).normal(size=(5, 2)),
+        np.array([[0, 127], [-128, 3]]),
+        np.array([[0, 70_000], [1, 2]]),
+    ):
+        changed = replace(sentences, statistics=statistics, lengths=None)
+        again = Answers.of(changed, {}).sentences({})
+        np.testing.assert_array_equal(again.statistics, statistics)
+        assert again.lengths is None
+
+
+def with_shares(short: ExperimentFile, made: list[Record], *shares: float, kind: str = "a"):
+    """Records of the shares of right answers, one a seed, of a kind of machine."""
+    (measured,) = [each for each in made[0].metrics if each == made[0].metrics[0]]
+    place = Machine(kind=kind, processor="", cores=2, xla_flags="")
+    return [
+        replace(
+            made[0],
+            seed=seed,
+            machine=place,
+            answers=None,
+            metrics=(replace(measured, value=share),),
+        )
+        for seed, share in enumerate(shares)
+    ]
+
+
+def judged_by(short: ExperimentFile, seeds: int, low: float) -> ExperimentFile:
+    claim = Claim(text="enough", estimand=Value("exact_match", "scaled"), low=low)
+    return replace(short, ablation=replace(short.ablation, seeds=seeds, claims=(claim,)))
+
+
+def test_seeds_of_several_machines_add_up_until_one_machine_has_all(short, made):
+    loaded = judged_by(short, 4, 0.5)
+    first = with_shares(short, made, 0.9, 0.8)
+    second = [
+        replace(each, seed=each.seed + 2) for each in with_shares(short, made, 0.85, 0.95, kind="b")
+    ]
+    (judged,) = recorded(loaded, first).judged
+    assert judged.rows[""].verdict == "not judged yet"
+    assert judged.rows[""].reason == "there are 2 of 4 planned seeds"
+    (judged,) = recorded(loaded, first + second).judged
+    assert judged.rows[""].verdict == "reproduced"
+    assert [seed for seed, _ in judged.rows[""].seeds] == [0, 1, 2, 3]
+
+
+def test_machines_that_disagree_are_shown_both(short, made):
+    loaded = judged_by(short, 3, 0.5)
+    ours = with_shares(short, made, 0.9, 0.8, 0.85)
+    theirs = with_shares(short, made, 0.1, 0.2, 0.15, kind="b")
+    found = recorded(loaded, ours + theirs)
+    (judged,) = found.judged
+    assert {kind: row.verdict for kind, row in judged.rows.items()} == {
+        "a": "reproduced",
+        "b": "not reproduced",
+    }
+    assert not judged.agreed
+    text = page([found], "attnjax results")
+    assert "a: ✓ reproduced; b: ✗ not reproduced" in text
+    assert "1 have other verdicts on other machines" in tally([found])
+
+
+def test_more_seeds_than_planned_decide_nothing(short, made):
+    loaded = judged_by(short, 3, 0.5)
+    (judged,) = recorded(loaded, with_shares(short, made, 0.9, 0.8, 0.85, 0.0)).judged
+    assert [seed for seed, _ in judged.rows["a"].seeds] == [0, 1, 2]
+
+
+def test_a_later_design_is_exploratory_and_other_settings_are_not_judged(short, made):
+    assert not recorded(short, made).exploratory
+    later = judged_by(short, 2, 0.7)
+    assert recorded(later, made).exploratory
+    other = [replace(each, settings="0" * 8) for each in made]
+    found = recorded(short, other)
+    assert not found.records
+    assert [judged.missing for judged in found.judged] == ["no record of scaled"]
+    assert "there are 2 runs more, not shown" in page([found], "attnjax results")
+
+
+def test_words_may_be_mended_and_regions_not(short):
+    ablation = short.ablation
+    first = design(ablation)
+    (claim,) = ablation.claims
+    assert design(replace(ablation, claims=(replace(claim, text="in other words"),))) == first
+    for changed in (
+        {"claims": (replace(claim, low=-2.0),)},
+        {
+            "claims": (
+                replace(
+                    claim,
+                    estimand=Value("exact_match", "scaled"),
+                    given=Value("exact_match", "scaled") >= 0.5,
+                ),
+            )
+        },
+        {"seeds": 3},
+        {"first_seed": 1},
+        {"tune": {"optimizer.schedule.value": (0.1, 0.2)}},
+    ):
+        assert design(replace(ablation, **changed)) != first
+
+
+@pytest.mark.parametrize(
+    ("flags", "kind"),
+    [("", 0), ("--xla_cpu_max_isa=SSE4_2", 2), ("--foo --xla_cpu_max_isa=AVX2", 1)],
+)
+def test_the_kind_of_a_machine_has_its_instructions(monkeypatch, flags, kind):
+    from attnjax.runs import versions
+
+    everything = "fpu sse4_2 avx avx2 avx512f"
+    names = ["avx512", "avx2", "sse4_2"]
+    assert versions._instructions(everything, flags) == names[kind]
+    assert versions._instructions("sse4_2 avx2", "") == "avx2"
+    assert versions._instructions("", "") == "other"
+
+
+def test_no_commit_changes_or_removes_a_record():
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no checkout of git")
+    words = ["git", "-C", str(ROOT), "log", "--diff-filter=MDR", "--name-only", "--format="]
+    changed = subprocess.run([*words, "--", "records"], capture_output=True, text=True, check=True)
+    assert changed.stdout.split() == []
+    unstaged = subprocess.run(
+        [
+            "git",
+            "-C",
+            str(ROOT),
+            "diff",
+            "--diff-filter=MD",
+            "--name-only",
+            "HEAD",
+            "--",
+            "records",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert unstaged.stdout.split() == []
