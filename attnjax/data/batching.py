@@ -7,7 +7,7 @@ hold a symbol; buckets by source or target length alone reach 71 %.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -114,6 +114,50 @@ class BatchPlan:
         held = sum(int(b.examples.lengths[b.indices].sum()) for b in self.buckets)
         return 1 - held / places
 
+    def like(self, others: Sequence[Examples]) -> "list[BatchPlan]":
+        """Plans for other examples, as many as these, so that batches of all can be stacked.
+
+        At each step all of them have the same shape. The number of batches, and of examples in
+        each, is this plan's; sources and targets are padded to the longest of all.
+
+        Args:
+            others: the examples of each plan.
+
+        Raises:
+            UserError: others are more or fewer than the examples of this plan.
+        """
+        orders = [_by_length(examples.lengths) for examples in others]
+        for order in orders:
+            if len(order) != self.count:
+                raise UserError(
+                    "runs of several seeds must have equally many examples of a split; got "
+                    f"{self.count:,} and {len(order):,}"
+                )
+        buckets: list[list[Bucket]] = [[] for _ in others]
+        stop = self.count
+        for bucket in self.buckets:
+            begin = stop - len(bucket.indices)
+            chosen = [order[begin:stop] for order in orders]
+            longest = np.max(
+                [bucket.shape[1:]]
+                + [
+                    examples.lengths[at].max(0) for examples, at in zip(others, chosen, strict=True)
+                ],
+                axis=0,
+            )
+            shape = (bucket.shape[0], *longest.tolist())
+            for made, examples, indices in zip(buckets, others, chosen, strict=True):
+                made.append(replace(bucket, examples=examples, indices=indices, shape=shape))
+            stop = begin
+        return [replace(self, buckets=tuple(made)) for made in buckets]
+
+    def in_order(self) -> Iterator[tuple[np.ndarray, Batch]]:
+        """Batches of all examples, short ones first, with the examples' indices (-1: filler)."""
+        for bucket in reversed(self.buckets):
+            order = np.arange(len(bucket.indices))
+            for index in range(bucket.batches):
+                yield bucket.batch(index, order)
+
     def batch(self, step: int, seed: int) -> Batch | PackedBatch:
         """The batch of a step, counted from 0."""
         epoch, place = divmod(step, self.per_epoch)
@@ -181,8 +225,7 @@ class Batching:
         """
         examples = Examples.of(examples)
         lengths = self.check(examples)
-        # ties by both lengths: neighbors that are alike in both waste least in the last batch
-        order = np.lexsort((lengths[:, 1], lengths[:, 0], lengths.max(1)))
+        order = _by_length(lengths)
         cuts = cheapest_cuts(lengths[order], self.shapes)
         return BatchPlan(tuple(self._buckets(examples, lengths, order, cuts)))
 
@@ -247,6 +290,12 @@ class Batching:
             stop = begin
 
 
+def _by_length(lengths: np.ndarray) -> np.ndarray:
+    """The order of examples by the longer of their lengths [N, 2]."""
+    # ties by both lengths: neighbors that are alike in both waste least in the last batch
+    return np.lexsort((lengths[:, 1], lengths[:, 0], lengths.max(1)))
+
+
 def _ceiling(value: int, divisor: int) -> int:
     """The quotient, rounded up."""
     return -(-value // divisor)
@@ -292,7 +341,4 @@ def in_order(examples: Sequence[Encoded], batching: Batching) -> Iterator[tuple[
     Raises:
         UserError: as `Batching.plan`.
     """
-    for bucket in reversed(batching.unpacked().plan(examples).buckets):
-        order = np.arange(len(bucket.indices))
-        for index in range(bucket.batches):
-            yield bucket.batch(index, order)
+    yield from batching.unpacked().plan(examples).in_order()

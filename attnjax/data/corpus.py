@@ -3,8 +3,8 @@
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Literal, NamedTuple
+from dataclasses import dataclass, field, fields, replace
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from annotated_types import Gt, Le
@@ -45,6 +45,7 @@ class Corpus:
             the whole split is one text.
         notes: sentences about the data that a reader of the results must know, such as "12 of 500
             training examples are left out: ..."; printed before training.
+        drawn: draws the corpus of a seed; None: the runs of all seeds have this corpus.
     """
 
     vocabularies: Vocabularies
@@ -52,6 +53,11 @@ class Corpus:
     sources: Mapping[str, list[str]] = field(default_factory=dict)
     references: Mapping[str, list[str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    drawn: "Callable[[int], Corpus] | None" = field(default=None, compare=False, repr=False)
+
+    def of_seed(self, seed: int) -> "Corpus":
+        """The corpus of the run of a seed."""
+        return self if self.drawn is None else self.drawn(seed)
 
     def digest(self, split: str) -> str:
         """A digest of the sources and references of a split, in their order."""
@@ -132,6 +138,22 @@ class Task(ABC):
         Raises:
             UserError: fields contradict each other, or data are missing or malformed.
         """
+
+    def of_seed(self, seed: int) -> "Task":
+        """The task of the run of a seed: a task that generates data draws them by this seed.
+
+        A part that is a task, or a tuple of tasks, gets the seed, too.
+        """
+        drawn: dict[str, Any] = {}
+        for place in fields(self):
+            part = getattr(self, place.name)
+            if isinstance(part, Task):
+                drawn[place.name] = part.of_seed(seed)
+            elif isinstance(part, tuple):
+                drawn[place.name] = tuple(
+                    each.of_seed(seed) if isinstance(each, Task) else each for each in part
+                )
+        return replace(self, **drawn)
 
     def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
         """The ids of a source text, encoded as the corpus encodes its sources."""

@@ -1,7 +1,7 @@
 """Packed batches: several sentences in each row, so that hardly any place is padding."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -84,6 +84,29 @@ class PackedPlan(BatchPlan):
     def _rows(self) -> int:
         """The number of rows of an epoch."""
         return len(self.patterns.begins) - 1
+
+    def like(self, others: Sequence[Examples]) -> list[BatchPlan]:
+        """As `BatchPlan.like`; the rows of each plan are packed anew.
+
+        Raises:
+            UserError: the plans have different numbers of batches.
+        """
+        made: list[BatchPlan] = [
+            replace(
+                self,
+                examples=examples,
+                patterns=row_patterns(examples.lengths, self.length),
+                _epochs={},
+            )
+            for examples in others
+        ]
+        if len(counts := {plan.per_epoch for plan in made}) > 1:
+            raise UserError(
+                "the seeds' data are packed into different numbers of batches, "
+                f"{min(counts)} to {max(counts)}: train the seeds one by one (--together 1), or "
+                "give all of them the same data (task.seed 0)"
+            )
+        return made
 
     def batch(self, step: int, seed: int) -> PackedBatch:
         """The batch of a step, counted from 0."""

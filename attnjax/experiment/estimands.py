@@ -280,7 +280,8 @@ class SentenceDifference(Estimand):
         mean over seeds of score(better) - score(worse),   score of the whole test split
 
     Resamples draw the same sentences for both variants and all seeds; see
-    `statistics.seeds_and_sentences_interval`.
+    `statistics.seeds_and_sentences_interval`. Where each seed has sentences of its own, the spread
+    of the seeds is that of the sentences, too, and the interval is Student's t over seeds.
 
     Source: Koehn 2004 (paired bootstrap); Satterthwaite 1946.
     """
@@ -318,8 +319,7 @@ class SentenceDifference(Estimand):
             for variant in self.variants
         )
         pairs = {seed: (better[seed], worse[seed]) for seed in sorted(better.keys() & worse.keys())}
-        first = next(iter(pairs.values()), None)
-        if first and not all(first[0].comparable(run) for pair in pairs.values() for run in pair):
+        if not all(ours.comparable(theirs) for ours, theirs in pairs.values()):
             raise UserError(
                 f"{self.better} and {self.worse} cannot be compared by sentence: "
                 "their test splits or their metrics differ"
@@ -327,17 +327,17 @@ class SentenceDifference(Estimand):
         return pairs
 
     def values(self, results: Results) -> dict[int, float]:
-        pairs = self.pairs(results)
-        if not pairs:
-            return {}
-        groups = self.groups(next(iter(pairs.values()))[0])
-        return {seed: self._value(pair, groups) for seed, pair in pairs.items()}
+        pairs = self.pairs(results).items()
+        return {seed: self._value(pair, self.groups(pair[0])) for seed, pair in pairs}
 
     def interval(self, results: Results) -> Interval | None:
         pairs = self.pairs(results)
         if not pairs:
             return None
-        groups = self.groups(next(iter(pairs.values()))[0])
+        first, *others = (better for better, _ in pairs.values())
+        if not all(map(first.comparable, others)):
+            return super().interval(results)
+        groups = self.groups(first)
 
         def mean(*drawn: np.ndarray) -> float:
             places = [group[which] for group, which in zip(groups, drawn, strict=True)]

@@ -72,6 +72,10 @@ class Experiment:
             training=self.training,
         )
 
+    def of_seed(self, seed: int) -> "Experiment":
+        """The experiment of the run of a seed, see `Task.of_seed`."""
+        return replace(self, task=self.task.of_seed(seed))
+
     def resolve(self, corpus: Corpus) -> "Experiment":
         """The experiment with the vocabularies' sizes and the default metric filled in.
 

@@ -36,7 +36,8 @@ class Row:
     Attributes:
         parameters: the number of trained parameters.
         seconds: the training time of all seeds together.
-        test_set: a digest of the test split; None: unknown. Scores compare only where it is equal.
+        test_set: a digest of the test splits of all seeds; None: unknown. Scores compare only where
+            it is equal.
         runs: the runs' folders, relative to the experiment's, in the order of the seeds.
     """
 

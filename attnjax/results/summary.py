@@ -8,6 +8,7 @@ import json
 import shlex
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -123,16 +124,25 @@ def _row(name: str, runs: VariantRuns) -> Row:
     directions: dict[MetricKey, Better | None] = {
         item.key: item.better for measured in runs.measurements.values() for item in measured
     }
-    tested = {run.test_set for run in runs.results.values()}
     return Row(
         variant=name,
         seeds=tuple(runs.results),
         columns=tuple(_column(runs, key, better) for key, better in directions.items()),
         parameters=next(iter(runs.results.values())).parameters or 0,
         seconds=sum(run.seconds for run in runs.results.values()),
-        test_set=tested.pop() if len(tested) == 1 else None,
+        test_set=_test_set({seed: run.test_set for seed, run in runs.results.items()}),
         runs=tuple(f"{name}/seed-{seed}" for seed in runs.results),
     )
+
+
+def _test_set(digests: Mapping[int, str | None]) -> str | None:
+    """A digest of the test splits of a variant's seeds; None: that of a run is not known."""
+    different = set(digests.values())
+    if None in different:
+        return None
+    if len(different) == 1:
+        return different.pop()
+    return sha256(repr(sorted(digests.items())).encode()).hexdigest()[:16]
 
 
 def _column(runs: VariantRuns, key: MetricKey, better: Better | None) -> Column:

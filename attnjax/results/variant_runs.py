@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnjax.config.serialize import own_names, record_differences, to_json
+from attnjax.config.serialize import own_names, to_json
 from attnjax.errors import UserError
 from attnjax.evaluation import sentence_stats
 from attnjax.evaluation.measurement import Measurement
@@ -90,8 +90,7 @@ def _differences(
     """The paths where a run differs from the file, with both values; a grid counts as a value."""
     ablation = loaded.ablation
     of_file = to_json(ablation.variants[name], loaded.own)
-    different = record_differences(of_file, manifest.settings)
-    changes = {path: (ours, theirs) for path, ours, theirs in different}
+    changes = {path: (file, run) for path, run, file in manifest.differences(of_file)}
     if own_names(manifest.settings):
         for file in changed_imports(manifest.imported, loaded.imported):
             digests = loaded.imported[file], (manifest.imported or {})[file]

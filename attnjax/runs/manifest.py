@@ -8,7 +8,7 @@ from typing import Any
 
 from attnjax.config.constraints import NonNegativeInt, check_value
 from attnjax.config.record import FolderName, read_record
-from attnjax.config.serialize import own_names, to_json
+from attnjax.config.serialize import own_names, record_differences, to_json
 from attnjax.config.walk import field_types
 from attnjax.errors import UserError, warn
 from attnjax.experiment import Experiment
@@ -53,6 +53,24 @@ class Manifest:
     tuned: tuple[str, ...] = ()
     together: tuple[FolderName, ...] = ()
     imported: Mapping[str, str] | None = None
+
+    @property
+    def group_seeds(self) -> list[int]:
+        """The seeds of the runs that are trained together, its own included."""
+        numbers = (name.removeprefix("seed-") for name in self.together)
+        return sorted({self.seed, *(int(number) for number in numbers if number.isdigit())})
+
+    def differences(self, settings: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+        """The paths where the run differs from other settings, with its value and theirs.
+
+        A task's seed that is the run's own is the same as none.
+        """
+        drawn = {self.seed, None}
+        return [
+            (path, ours, theirs)
+            for path, ours, theirs in record_differences(self.settings, settings)
+            if not (path.startswith("task.") and path.endswith(".seed") and {ours, theirs} == drawn)
+        ]
 
     def training(self, name: str) -> Any:
         """A field of the run's settings of training."""

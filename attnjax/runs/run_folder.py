@@ -19,7 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from attnjax.config.serialize import own_names, record_differences
+from attnjax.config.serialize import own_names
 from attnjax.data.vocabularies import Vocabularies, load_vocabularies
 from attnjax.errors import UserError
 from attnjax.evaluation.sentence_stats import FILE as SENTENCES
@@ -99,7 +99,7 @@ def _check_settings(
             raise UserError(
                 f"{folder} is a run of {name} {theirs}, not {ours}: choose another --runs"
             )
-    for path, theirs, ours in record_differences(found.settings, wanted.settings):
+    for path, theirs, ours in found.differences(wanted.settings):
         lengthened = path == STEPS and may_lengthen and ours > theirs
         if lengthened or path in MACHINE or path in open_fields:
             continue
@@ -152,7 +152,7 @@ def finished(folder: Path, wanted: Manifest, verified: Verified) -> RunResult | 
     """
     if not (folder / RESULT).exists() or not (folder / CONFIG).exists():
         return None
-    different = record_differences(read(folder).settings, wanted.settings)
+    different = read(folder).differences(wanted.settings)
     content = result(folder, verified)
     return None if STEPS in {path for path, *_ in different} else content
 

@@ -36,7 +36,7 @@ def finish(
     Args:
         folder: the run's folder, which gets the answers, their statistics, and pictures.
         experiment: the resolved experiment.
-        corpus: the data of its task.
+        corpus: the data of the run.
         outcome: the result of the training.
         initial: the initial parameters; needed only if the experiment has measures.
         variant: the name of the run's variant.
@@ -91,14 +91,14 @@ def validation_score(experiment: Experiment, corpus: Corpus) -> ValidationScore 
     metric, scoring = experiment.metric, experiment.training.scoring
     if metric is None or scoring is None:
         return None
-    sources = [example.source for example in corpus.splits["valid"][: scoring.sentences]]
-    written = corpus.sources.get("valid", [])[: scoring.sentences]
-    references = corpus.references["valid"][: scoring.sentences]
 
-    def score(params: Any) -> float:
+    def score(params: Any, seed: int) -> float:
+        data = corpus.of_seed(seed)
+        sources = [example.source for example in data.splits["valid"][: scoring.sentences]]
+        written = data.sources.get("valid", [])[: scoring.sentences]
         answers = experiment.answers(params, sources)
-        texts = experiment.texts(params, corpus.vocabularies, written, sources, answers)
-        return metric.score(texts, references)
+        texts = experiment.texts(params, data.vocabularies, written, sources, answers)
+        return metric.score(texts, data.references["valid"][: scoring.sentences])
 
     return ValidationScore(
         name=metric.name, sign=1 if metric.better == "higher" else -1, score=score

@@ -5,7 +5,7 @@ data of their own machine, get the state of every run from the first, and write 
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ from typing import Any
 from rich.console import Console
 
 from attnjax.config.serialize import from_json, to_json
-from attnjax.data.corpus import Corpus, Task
+from attnjax.data.corpus import Corpus
+from attnjax.data.loaded import Corpora
 from attnjax.errors import Interrupted, MachineError
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile
@@ -28,6 +29,7 @@ from attnjax.training.train_setup import TrainSetup
 def announced(
     experiment: Experiment,
     corpus: Corpus,
+    setup: TrainSetup,
     loaded: ExperimentFile,
     runs: Sequence[Run],
     *,
@@ -38,6 +40,7 @@ def announced(
     Args:
         experiment: the resolved experiment.
         corpus: the data of its task.
+        setup: its recipe and batches.
         loaded: the experiment file.
         runs: as for `train`.
         stacked: as for `train`.
@@ -49,7 +52,8 @@ def announced(
     if hosts.count() > 1:
         found = {
             "experiment": to_json(experiment, loaded.own),
-            "data": _digests(corpus),
+            "seeds": [*setup.own],
+            "data": _digests(corpus, setup.own),
             "runs": [
                 {
                     "folder": str(run.folder),
@@ -78,7 +82,7 @@ def follow(loaded: ExperimentFile) -> None:
         MachineError: the data differ from the first process's, or only this process has failed.
         Interrupted: a signal came to one of the processes.
     """
-    corpora: dict[Task, Corpus] = {}
+    corpora = Corpora()
     while (found := json.loads(hosts.say(""))) is not None:
         try:
             with _failing_together():
@@ -89,12 +93,10 @@ def follow(loaded: ExperimentFile) -> None:
             continue  # the first process reports it, and may have more to train
 
 
-def _train(found: dict[str, Any], loaded: ExperimentFile, corpora: dict[Task, Corpus]) -> None:
+def _train(found: dict[str, Any], loaded: ExperimentFile, corpora: Corpora) -> None:
     experiment: Experiment = from_json(found["experiment"], loaded.own)
-    if experiment.task not in corpora:
-        corpora[experiment.task] = experiment.task.load()
-    corpus = corpora[experiment.task]
-    if _digests(corpus) != found["data"]:
+    corpus = corpora.of(experiment.task)
+    if _digests(corpus, found["seeds"]) != found["data"]:
         raise MachineError(
             f"the data of {type(experiment.task).__name__} differ from those of process 0: every "
             "machine needs the same files"
@@ -108,7 +110,7 @@ def _train(found: dict[str, Any], loaded: ExperimentFile, corpora: dict[Task, Co
         )
         for run in found["runs"]
     ]
-    setup = TrainSetup.of(experiment.recipe, corpus)
+    setup = TrainSetup.of(experiment.recipe, corpus).of_seeds(corpus, found["seeds"])
     score = validation_score(experiment, corpus)
     train(runs, setup, console=Console(quiet=True), stacked=found["stacked"], score=score)
 
@@ -126,6 +128,8 @@ def _failing_together() -> Iterator[None]:
         raise hosts.gone(error) from error
 
 
-def _digests(corpus: Corpus) -> list[str]:
-    """What the training depends on."""
-    return [corpus.vocabularies.digest, corpus.digest("train"), corpus.digest("valid")]
+def _digests(corpus: Corpus, seeds: Iterable[int]) -> list[str]:
+    """What the training depends on; `seeds` are those that have data of their own."""
+    drawn = [corpus, *map(corpus.of_seed, seeds)]
+    splits = [each.digest(split) for each in drawn for split in ("train", "valid")]
+    return [corpus.vocabularies.digest, *splits]

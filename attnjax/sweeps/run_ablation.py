@@ -17,11 +17,11 @@ from pathlib import Path
 from rich.console import Console
 
 from attnjax.console import print_line
+from attnjax.data.loaded import Corpora
 from attnjax.experiment import Experiment
 from attnjax.experiment.tuning import describe, points
 from attnjax.runs.initial_parameters import check_initial_parameters
 from attnjax.runs.lease import Taken
-from attnjax.sweeps.corpora import Corpora
 from attnjax.sweeps.plan import Sweep, check_corpus, check_folders
 from attnjax.sweeps.sweep_failures import SweepFailures
 from attnjax.sweeps.tune import Tuner

@@ -58,13 +58,15 @@ def run_group(
         claim_folder(folder, wanted, plan.loaded, data.vocabularies)
     variant, *_ = (wanted.variant for wanted in group.values())
     seeds = [Run(folder=folder, seed=wanted.seed) for folder, wanted in group.items()]
+    # a run that goes on alone keeps the shapes of its group
+    setup = setup.of_seeds(data, next(iter(group.values())).group_seeds)
     setup, begun = with_initial_parameters(setup, experiment, data.vocabularies, seeds, plan.above)
     if begun:
         say(f"{variant}: {begun}")
     stacked = _stacked(group)
     lengthen = partial(supersede, group, plan.loaded, data.vocabularies)
     made_by = code(plan.loaded.path)  # the sources may be edited during the training
-    with announced(experiment, data, plan.loaded, seeds, stacked=stacked):
+    with announced(experiment, data, setup, plan.loaded, seeds, stacked=stacked):
         outcomes = train(
             seeds,
             setup,
@@ -82,7 +84,13 @@ def run_group(
         initial = setup.initial_state(wanted.seed).params if experiment.measures else None
         with console.status(f"{variant}: decoding and measuring seed {wanted.seed}"):
             result = finish(
-                folder, experiment, data, outcome, initial, variant=variant, seed=wanted.seed
+                folder,
+                experiment,
+                data.of_seed(wanted.seed),
+                outcome,
+                initial,
+                variant=variant,
+                seed=wanted.seed,
             )
         leases.check()
         write_result(folder, replace(result, code=made_by))

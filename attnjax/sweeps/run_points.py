@@ -1,6 +1,7 @@
 """Runs points of a grid that differ only in the learning rate's schedule, in one program."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -52,13 +53,14 @@ def run_points(
     # in no process: the lowest loss is chosen
     experiment = vary(experiment, {"training.scoring": None})
     with writable(runs[0].folder), leased(run.folder for run in runs) as leases:
+        seeds = loaded.ablation.tuning_seeds
+        together = tuple(f"seed-{seed}" for seed in seeds)
         for folder, own in wanted.items():
-            claim_folder(folder, own, loaded, corpus.vocabularies)
+            claim_folder(folder, replace(own, together=together), loaded, corpus.vocabularies)
         lengthen = partial(supersede, wanted, loaded, corpus.vocabularies)
-        setup, _ = with_initial_parameters(
-            TrainSetup.of(experiment.recipe, corpus), experiment, corpus.vocabularies, runs, above
-        )
-        with announced(experiment, corpus, loaded, runs):
+        setup = TrainSetup.of(experiment.recipe, corpus).of_seeds(corpus, seeds)
+        setup, _ = with_initial_parameters(setup, experiment, corpus.vocabularies, runs, above)
+        with announced(experiment, corpus, setup, loaded, runs):
             outcomes = train(
                 runs,
                 setup,

@@ -8,13 +8,13 @@ from pathlib import Path
 from rich.console import Console
 
 from attnjax.data.corpus import Corpus
+from attnjax.data.loaded import Corpora
 from attnjax.errors import Diverged, Interrupted, MachineError, exhausted
 from attnjax.experiment import Experiment
 from attnjax.runs import failures
 from attnjax.runs.initial_parameters import source_of
 from attnjax.runs.lease import Lost, Taken, leased
 from attnjax.runs.run_folder import check, has_progress
-from attnjax.sweeps.corpora import Corpora
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.run_group import run_group
 from attnjax.sweeps.seed_groups import Group, fitting, seed_groups

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from attnjax.data.loaded import Corpora
 from attnjax.errors import UserError
 from attnjax.runs.initial_parameters import with_initial_parameters
 from attnjax.trained.diagnosis import Diagnosis, diagnose
@@ -38,13 +39,14 @@ def replay(folder: Path, step: int, *, trust: bool = False) -> tuple[int, Diagno
     steps = experiment.training.steps
     if step > steps:
         raise UserError(f"{folder} has {steps} steps; got step {step}")
-    corpus = experiment.task.load()
+    corpus = Corpora().of(experiment.task)
     if corpus.vocabularies.digest != vocabularies.digest:
         raise UserError(f"the data of {folder} are not what they were: the vocabulary is another")
     experiment = experiment.resolve(corpus)
     recipe, seed = experiment.recipe, manifest.seed
-    setup = TrainSetup.of(recipe, corpus)
-    batch = setup.plan.batch(step - 1, seed)
+    setup = TrainSetup.of(recipe, corpus).of_seeds(corpus, manifest.group_seeds)
+    plan = setup.plan_of(seed)
+    batch = plan.batch(step - 1, seed)
     kept = kept_batch(folder, step)
     if kept is not None and not all(map(_equal, kept, batch)):
         raise UserError(f"the data of {folder} are not what they were when step {step} was made")
@@ -59,11 +61,11 @@ def replay(folder: Path, step: int, *, trust: bool = False) -> tuple[int, Diagno
     )
     healthy = None
     if first < step - 1:
-        healthy = state, setup.plan.batch(first, seed)
+        healthy = state, plan.batch(first, seed)
         update = devices.compile(partial(train_step, recipe=recipe), donate=False)
         held = devices.replicate(state)
         for number in range(first, step - 1):
-            held, _ = update(held, devices.shard(setup.plan.batch(number, seed)))
+            held, _ = update(held, devices.shard(plan.batch(number, seed)))
         state = devices.fetch(held)
     return first, diagnose(state, batch, recipe=recipe, healthy=healthy)
 

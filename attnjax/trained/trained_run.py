@@ -22,7 +22,8 @@ class Trained:
     Attributes:
         folder: the run's folder.
         manifest: the content of its config.json.
-        experiment: the resolved experiment, with vocabulary sizes and the default metric.
+        experiment: the resolved experiment, with vocabulary sizes and the default metric; its task
+            has the data of the run's seed.
         vocabularies: the vocabularies that the run was trained with.
         params: the averaged parameters, see `Training.average`.
         finished: whether the training has ended.
@@ -64,7 +65,7 @@ def open_trained(folder: Path, *, trust: bool = False) -> Trained:
     return Trained(
         folder=folder,
         manifest=manifest,
-        experiment=experiment.with_vocabularies(vocabularies),
+        experiment=experiment.of_seed(manifest.seed).with_vocabularies(vocabularies),
         vocabularies=vocabularies,
         params=result_params(folder, manifest, result),
         finished=result is not None,

@@ -1,13 +1,14 @@
 """A recipe with its data: the batches and the initial states that runs of several seeds share."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import repeat
 
 import jax
 import numpy as np
 
-from attnjax.data.batching import Batch, BatchPlan, in_order
+from attnjax.data.batching import Batch, BatchPlan
 from attnjax.data.corpus import Corpus
 from attnjax.training.settings import Recipe
 from attnjax.training.step import State, initial_state
@@ -21,6 +22,7 @@ class TrainSetup:
         recipe: model, objective, optimizer and training.
         plan: the training batches.
         valid: the validation batches; (): there is no validation.
+        own: the training and validation batches of each seed that has data of its own.
         initial: for a seed, parameters that its run begins with, by their paths; the others are
             drawn.
     """
@@ -28,6 +30,7 @@ class TrainSetup:
     recipe: Recipe
     plan: BatchPlan
     valid: tuple[Batch, ...]
+    own: Mapping[int, tuple[BatchPlan, tuple[Batch, ...]]] = field(default_factory=dict)
     initial: Mapping[int, Mapping[str, np.ndarray]] = field(default_factory=dict)
 
     @classmethod
@@ -37,10 +40,45 @@ class TrainSetup:
         Raises:
             UserError: as `Recipe.check`.
         """
-        batching, examples = recipe.training.batching, corpus.splits.get("valid")
         recipe.check(corpus)
-        valid = tuple(batch for _, batch in in_order(examples, batching)) if examples else ()
-        return cls(recipe=recipe, plan=batching.plan(corpus.splits["train"]), valid=valid)
+        plan = recipe.training.batching.plan(corpus.splits["train"])
+        return cls(recipe=recipe, plan=plan, valid=_in_order(_valid_plan(recipe, corpus)))
+
+    def of_seeds(self, corpus: Corpus, seeds: Collection[int]) -> "TrainSetup":
+        """The setup of runs that train together, with the data of each.
+
+        Batches have the same shapes for all of the seeds, and as many examples as they have here.
+
+        Args:
+            corpus: the corpus of this setup.
+            seeds: of the runs.
+
+        Raises:
+            UserError: as `Recipe.check`, `BatchPlan.like`.
+        """
+        if corpus.drawn is None:
+            return self
+        drawn = [corpus.of_seed(seed) for seed in seeds]
+        for each in drawn:
+            self.recipe.check(each)
+        plans = self.plan.like([each.splits["train"] for each in drawn])
+        held_out = _valid_plan(self.recipe, corpus)
+        valid = (
+            held_out.like([each.splits["valid"] for each in drawn]) if held_out else repeat(None)
+        )
+        own = {
+            seed: (plan, _in_order(validation))
+            for seed, plan, validation in zip(seeds, plans, valid, strict=False)
+        }
+        return replace(self, own=own)
+
+    def plan_of(self, seed: int) -> BatchPlan:
+        """The training batches of the run of a seed."""
+        return self.own[seed][0] if seed in self.own else self.plan
+
+    def valid_of(self, seed: int) -> tuple[Batch, ...]:
+        """The validation batches of the run of a seed."""
+        return self.own[seed][1] if seed in self.own else self.valid
 
     def initial_state(self, seed: int) -> State:
         """The initial state of the run of a seed.
@@ -55,3 +93,12 @@ class TrainSetup:
 
     def _draw(self, key: jax.Array, given: Mapping[str, np.ndarray]) -> State:
         return initial_state(key, self.plan.batch(0, 0), recipe=self.recipe, given=given)
+
+
+def _valid_plan(recipe: Recipe, corpus: Corpus) -> BatchPlan | None:
+    examples = corpus.splits.get("valid")
+    return recipe.training.batching.unpacked().plan(examples) if examples else None
+
+
+def _in_order(plan: BatchPlan | None) -> tuple[Batch, ...]:
+    return tuple(batch for _, batch in plan.in_order()) if plan else ()

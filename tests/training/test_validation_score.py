@@ -51,7 +51,7 @@ def go(
         runs,
         TrainSetup.of(recipe, CORPUS),
         console=Console(file=io.StringIO()),
-        score=ValidationScore(name="bleu", sign=1, score=lambda _: next(called)),
+        score=ValidationScore(name="bleu", sign=1, score=lambda *_: next(called)),
     )
 
 

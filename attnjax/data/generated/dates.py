@@ -13,6 +13,7 @@ import difflib
 import unicodedata
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -47,6 +48,10 @@ ZEROS = {
     "tibt": "\u0f20",
 }
 """The zero of each numbering system that is some locale's own; the other digits follow it."""
+
+
+LEAP_YEAR = [datetime.date(2000, 1, 1) + datetime.timedelta(number) for number in range(366)]
+"""Days that have every day, month and weekday, and every digit."""
 
 
 class Written(NamedTuple):
@@ -134,10 +139,13 @@ class Dates(Generated):
                 "1000 <= task.first_year <= task.last_year <= 9999 must hold; "
                 f"got {self.first_year} to {self.last_year}"
             )
-        splits = cut(self._examples(self._formats()), self.train, self.valid)
+        formats = self._formats()
+        splits = cut(self._examples(formats), self.train, self.valid)
         if vocabularies is None:
-            texts = (text for example in splits["train"] for text in example[:2])
-            vocabularies = joint(Characters().learn(texts))
+            # all days of a year have all digits and names: the same symbols for every seed
+            texts = (form.write(day).text for form in formats for day in LEAP_YEAR)
+            days = (day.isoformat() for day in LEAP_YEAR)
+            vocabularies = joint(Characters().learn(chain(texts, days)))
         return build(splits, vocabularies)
 
     def _formats(self) -> list[Format]:
@@ -163,7 +171,7 @@ class Dates(Generated):
 
     def _examples(self, formats: list[Format]) -> list[Example]:
         """The examples of train, valid and test, in this order."""
-        generator = np.random.default_rng(self.seed)
+        generator = self.generator
         first = datetime.date(self.first_year, 1, 1).toordinal()
         days = generator.permutation(
             np.arange(first, datetime.date(self.last_year, 12, 31).toordinal() + 1)
@@ -206,8 +214,7 @@ def find_locale(name: str) -> "Locale":
 def unambiguous(formats: list[Format]) -> list[Format]:
     """The formats whose texts mean the same day of a leap year in every format that reads them."""
     readings: dict[str, list[tuple[datetime.date, Format]]] = defaultdict(list)
-    first = datetime.date(2000, 1, 1)
-    for day in (first + datetime.timedelta(number) for number in range(366)):
+    for day in LEAP_YEAR:
         for format in formats:
             readings[format.write(day).text].append((day, format))
     refused = {

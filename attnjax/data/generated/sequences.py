@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import perm
 from typing import Annotated, Literal
@@ -25,17 +25,26 @@ class Generated(Task):
         train: the number of training examples.
         valid: the number of validation examples.
         test: the number of test examples.
-        seed: the seed of the random generator.
+        seed: the seed of the random generator; None: that of the run, so that each seed learns
+            from, and is tested on, examples of its own. Without a run that is 0.
     """
 
     train: ExampleCount = 10_000
     valid: ExampleCount = 500
     test: ExampleCount = 1_000
-    seed: NonNegativeInt = 0
+    seed: NonNegativeInt | None = None
 
     @property
     def answers(self) -> Literal["exact"]:
         return "exact"
+
+    @property
+    def generator(self) -> np.random.Generator:
+        """The random generator at its beginning."""
+        return np.random.default_rng(self.seed or 0)
+
+    def of_seed(self, seed: int) -> "Generated":
+        return self if self.seed is not None else replace(self, seed=seed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +101,7 @@ class Sequences(Generated):
 
     def _sequences(self, count: int) -> list[tuple[int, ...]]:
         """Draw this number of different sequences."""
-        generator = np.random.default_rng(self.seed)
+        generator = self.generator
         distinct: dict[tuple[int, ...], None] = {}
         while len(distinct) < count:
             lengths = generator.integers(self.shortest, self.longest + 1, size=count)
@@ -222,7 +231,7 @@ class AssociativeRecall(Generated):
 
     def _examples(self, count: int) -> list[Example]:
         """Draw this number of different examples."""
-        generator = np.random.default_rng(self.seed)
+        generator = self.generator
         distinct: dict[str, Example] = {}
         while len(distinct) < count:
             pairs = generator.integers(self.fewest, self.most + 1, size=count)

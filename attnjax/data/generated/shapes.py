@@ -123,7 +123,7 @@ class Shapes(Generated):
 
     def _scenes(self, count: int) -> list[tuple[Shape, ...]]:
         """Draw this number of different scenes."""
-        generator = np.random.default_rng(self.seed)
+        generator = self.generator
         kinds = [(color, shape) for color in COLORS for shape in silhouettes()]
         distinct: dict[tuple[Shape, ...], None] = {}
         while len(distinct) < count:

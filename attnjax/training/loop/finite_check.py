@@ -70,7 +70,11 @@ class FiniteCheck(Hook):
 
     def _keep(self, run: RunState, step: int) -> None:
         if hosts.is_first():
-            keep_batch(run.run.folder, step, self._group.setup.plan.batch(step - 1, run.run.seed))
+            keep_batch(
+                run.run.folder,
+                step,
+                self._group.setup.plan_of(run.run.seed).batch(step - 1, run.run.seed),
+            )
 
     def _raise_if_all_failed(self) -> None:
         failures = [(run.run.folder, run.failure) for run in self._group.runs]

@@ -1,7 +1,7 @@
 """Runs that train together, and their state on the devices."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, partial
 from typing import Any
@@ -82,7 +82,9 @@ class RunGroup:
 
     def _batch(self, step: int) -> Any:
         """The batches of the update after `step` updates, on the devices."""
-        return self._shard([self.setup.plan.batch(step, run.run.seed) for run in self.runs])
+        return self._shard(
+            [self.setup.plan_of(run.run.seed).batch(step, run.run.seed) for run in self.runs]
+        )
 
     def close(self) -> None:
         """End the reading ahead."""
@@ -94,9 +96,11 @@ class RunGroup:
         self.step += 1
         return metrics
 
-    def evaluate(self, batch: Batch) -> Any:
-        """The sums of a validation batch, which the devices may still compute."""
-        return self._evaluation_step(self._state.params, self._shard([batch] * len(self.runs)))
+    def validation(self) -> Iterator[Any]:
+        """The sums of each validation batch of all runs, which the devices may still compute."""
+        valid = (self.setup.valid_of(run.run.seed) for run in self.runs)
+        for batches in zip(*valid, strict=True):
+            yield self._evaluation_step(self._state.params, self._shard(batches))
 
     def read(self, values: Any) -> Any:
         """Scalars from the devices, as host arrays with an axis of runs."""

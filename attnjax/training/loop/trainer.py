@@ -73,10 +73,10 @@ class Trainer:
         None: a signal came first. The validation is begun again when the training goes on.
         """
         sums, unread = dict[str, tuple[Any, Any]](), list[Any]()
-        for batch in self.group.setup.valid:
+        for batch in self.group.validation():
             if self._requests.signal:
                 return None
-            unread.append(self.group.evaluate(batch))
+            unread.append(batch)
         for batch in unread:
             if self._requests.signal:
                 return None

@@ -21,12 +21,12 @@ class ValidationScore:
     Attributes:
         name: the name of the score in metrics.jsonl.
         sign: 1 if a higher score is better, -1 if a lower one is.
-        score: computes the score of a model's parameters.
+        score: computes the score of the parameters of the run of a seed.
     """
 
     name: str
     sign: int
-    score: Callable[[Any], float]
+    score: Callable[[Any, int], float]
 
 
 class ScoreValidation(Hook):
@@ -44,7 +44,7 @@ class ScoreValidation(Hook):
         if epoch % self._scoring.every and group.step < group.setup.recipe.training.steps:
             return
         scores = [
-            self._by.score(state.params) if run.failure is None else math.nan
+            self._by.score(state.params, run.run.seed) if run.failure is None else math.nan
             for run, state in zip(group.runs, group.states(), strict=True)
             if hosts.is_first()
         ]

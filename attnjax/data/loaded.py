@@ -1,0 +1,36 @@
+"""The data of tasks, each of which is read once."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from attnjax.data.corpus import Corpus, Task
+from attnjax.data.overlap import with_overlap
+from attnjax.data.vocabularies import Vocabularies
+
+
+class Corpora:
+    """The corpora of tasks; what a reader of the results must know of a corpus is said once."""
+
+    def __init__(self, say: Callable[[str], None] = lambda _: None) -> None:
+        self._say = say
+        self._read: dict[Task, Corpus] = {}
+
+    def of(self, task: Task, vocabularies: Vocabularies | None = None) -> Corpus:
+        """The corpus of a task; if each seed has its own, `Corpus.of_seed` draws them.
+
+        Those of all seeds have the vocabularies of the corpus.
+
+        Args:
+            task: the task.
+            vocabularies: the given vocabularies; None: they are learned.
+        """
+        if task not in self._read:
+            corpus = with_overlap(task.load(vocabularies))
+            for note in corpus.notes:
+                self._say(f"data: {note}")
+            if task.of_seed(0) != task:
+                corpus = replace(
+                    corpus, drawn=lambda seed: self.of(task.of_seed(seed), corpus.vocabularies)
+                )
+            self._read[task] = corpus
+        return self._read[task]
