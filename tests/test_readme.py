@@ -45,21 +45,6 @@ def test_it_is_short_and_the_two_commands_come_first():
     assert beginning == ["make ablation", "make test"]
 
 
-def test_the_verdicts_are_counted():
-    """As many as the claims of all experiments on the page of results."""
-    results = (ROOT / "docs" / "results.md").read_text()
-    counts = dict.fromkeys("✓✗?", 0)
-    for claims in re.findall(r"^- \*\*Claims\*\*: ([^,;]*(?:, \d+ ✗)?)", results, re.MULTILINE):
-        for number, verdict in re.findall(r"(\d*) ?([✓✗?])", claims):
-            counts[verdict] += int(number or 1)
-    text = " ".join(README.read_text().split())
-    told = re.search(
-        r"Of (\d+) claims (\d+) are reproduced, (\d+) are not, and (\d+) are und", text
-    )
-    assert told, "README counts the verdicts"
-    assert [*map(int, told.groups())] == [sum(counts.values()), *counts.values()]
-
-
 def test_as_a_library():
     found: dict[str, Any] = {}
     exec(snippets()[0], found)

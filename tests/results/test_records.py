@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from attnjax.cli.commands.results import results
 from attnjax.cli.main import main
 from attnjax.config.vary import vary
 from attnjax.errors import UserError
@@ -223,6 +224,15 @@ def test_the_kind_of_a_machine_has_its_instructions(monkeypatch, flags, kind):
     assert versions._instructions(everything, flags) == names[kind]
     assert versions._instructions("sse4_2 avx2", "") == "avx2"
     assert versions._instructions("", "") == "other"
+
+
+def test_the_page_of_results_is_that_of_the_records(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    readme = tmp_path / "README.md"
+    readme.write_text((ROOT / "README.md").read_text())
+    results(Path("records"), page=tmp_path / "results.md", readme=readme)
+    assert (tmp_path / "results.md").read_text() == (ROOT / "docs" / "results.md").read_text()
+    assert readme.read_text() == (ROOT / "README.md").read_text()
 
 
 def test_no_commit_changes_or_removes_a_record():
