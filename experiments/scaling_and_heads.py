@@ -3,12 +3,18 @@
 "For large values of d_k, the dot products grow large in magnitude, pushing the softmax function
 into regions where it has extremely small gradients"; additive attention "outperforms dot product
 attention without scaling for larger values of d_k"; several heads "jointly attend to information
-from different representation subspaces".
+from different representation subspaces", which one head cannot: "averaging inhibits this".
 
-Dates as people write them in four languages, to yyyy-mm-dd, character by character. One head with
-keys of width 4 to 256, scaled or not; then one head against four at equal cost. Each variant is
-first tuned over three learning rates, by the validation loss of a seed of its own. Seeds 0 to 4
-were seen before widths, steps and tuning were as they are now, so the runs have others, 5 to 9.
+One decoder layer on the embedded source: its attention is all there is. Copying wants a look-up for
+each symbol: one head with keys of width 4 or 256, scaled or not. Zipping three lists wants three
+look-ups at once, and their mean does not tell which symbol stood in which list: one head against
+four at equal cost. Each variant is tuned over three learning rates, by three seeds of their own.
+
+Trained to a plateau, as was tried on other seeds (200 to 211): with 800 and with 1,000 updates
+narrow keys copied 0.99 to 1 right, and with 800 and 2,000 one head zipped less than 0.02 right.
+Unscaled wide keys are still learning. A few seeds never begin to copy or zip: a claim is judged if
+about five of six do. Whether the variance grows as d_k once trained is not asked: the learning rate
+decides it. Initial numbers are means over 16 draws of the parameters a seed.
 
     attnjax run scaling_and_heads
 """
@@ -16,83 +22,111 @@ were seen before widths, steps and tuning were as they are now, so the runs have
 from functools import partial
 
 from attnjax.attention import Additive, Dot, MultiHead
-from attnjax.data import Batching, Dates
+from attnjax.data import Batching, Copy, Zip
 from attnjax.decoding import Greedy
-from attnjax.evaluation import Alignment, Saturation
-from attnjax.experiment import Ablation, Claim, Difference, Experiment, MetricKey, Slope, vary
-from attnjax.models import DecoderLayer, EncoderLayer, FeedForward, Transformer
-from attnjax.training import Adam, InverseSquareRoot, Training
+from attnjax.evaluation import Saturation
+from attnjax.experiment import (
+    Ablation,
+    Claim,
+    Difference,
+    Experiment,
+    MetricKey,
+    Slope,
+    Value,
+    vary,
+)
+from attnjax.models import DecoderLayer, FeedForward, PreNorm, Transformer
+from attnjax.training import Adam, Cosine, CrossEntropy, Training
 
-one_head, feed_forward = MultiHead(heads=1), FeedForward(width=128)
+one_head = MultiHead(heads=1)
 base = Experiment(
-    task=Dates(locales="en,de,fr,es", formats="long;medium"),
+    task=Copy(symbols=20, shortest=2, longest=16),
     model=Transformer(
         width=32,
-        num_encoder_layers=1,
+        num_encoder_layers=0,
         num_decoder_layers=1,
-        encoder_layer=EncoderLayer(self_attention=one_head, feed_forward=feed_forward),
         decoder_layer=DecoderLayer(
-            self_attention=one_head, cross_attention=one_head, feed_forward=feed_forward
+            self_attention=one_head, cross_attention=one_head, feed_forward=FeedForward(width=64)
         ),
+        residual=PreNorm(),
         dropout=0.0,
     ),
-    optimizer=Adam(schedule=InverseSquareRoot(peak=0.006, warmup=100)),
-    training=Training(steps=300, batching=Batching(max_tokens=1_024, shapes=1)),
+    objective=CrossEntropy(smoothing=0.0),
+    optimizer=Adam(schedule=Cosine(peak=0.006, warmup=50, decay=1_150)),
+    training=Training(steps=1_200, batching=Batching(max_tokens=512, shapes=1)),
     search=Greedy(),
-    measures=(Alignment(), Saturation()),
+)
+zipped = vary(
+    base,
+    {
+        "task": Zip(lists=3, symbols=3, shortest=4, longest=4),
+        "training.batching.max_tokens": 1_024,
+        "training.steps": 1_500,
+        "optimizer.schedule.decay": 1_450,
+    },
 )
 
 score, key_width = "model.**.score", "model.**.key_width"
-widths = (("unscaled_4", 4), ("unscaled_16", 16), ("unscaled_64", 64), ("unscaled_256", 256))
-gain = partial(Difference, "exact_match")
-initial, trained = partial(MetricKey, moment="initial"), partial(MetricKey, moment="trained")
+additive = Additive(width=32)
+measured = {"measures": (Saturation(draws=16),)}
+widths = (("unscaled_4", 4), ("unscaled_256", 256))
+gain, exact = partial(Difference, "exact_match"), partial(Value, "exact_match")
+initial = partial(MetricKey, moment="initial")
 slope = partial(Slope, over=widths, axis="key width", name="unscaled")
 section = 'section 3.2.1: "{}"'.format
 
 ablation = Ablation(
     base=base,
     variants={
-        "scaled_16": vary(base, {key_width: 16}),
-        "unscaled_16": vary(base, {key_width: 16, score: Dot()}),
-        "additive_16": vary(base, {key_width: 16, score: Additive(width=32)}),
-        "unscaled_4": vary(base, {key_width: 4, score: Dot()}),
-        "unscaled_64": vary(base, {key_width: 64, score: Dot()}),
-        "unscaled_256": vary(base, {key_width: 256, score: Dot()}),
+        "unscaled_4": vary(base, {key_width: 4, score: Dot(), **measured}),
+        "additive_4": vary(base, {key_width: 4, score: additive}),
         "scaled_256": vary(base, {key_width: 256}),
-        "additive_256": vary(base, {key_width: 256, score: Additive(width=32)}),
-        "one_head": base,
-        "four_heads": vary(base, {"model.**.heads": 4}),
+        "unscaled_256": vary(base, {key_width: 256, score: Dot(), **measured}),
+        "additive_256": vary(base, {key_width: 256, score: additive}),
+        "one_head": zipped,
+        "four_heads": vary(zipped, {"model.**.heads": 4}),
     },
-    seeds=5,
-    first_seed=5,
-    tune={"optimizer.schedule.peak": (0.002, 0.006, 0.018)},
+    seeds=6,
+    first_seed=30,
+    tune={"optimizer.schedule.peak": (0.0012, 0.006, 0.03)},
     claims=(
         Claim(
             text="wide keys: scaled beats unscaled",
             estimand=gain("scaled_256", "unscaled_256"),
             low=0.02,
+            given=exact("scaled_256") >= 0.8,
             source=section("To counteract this effect, we scale the dot products"),
         ),
         Claim(
             text="wide keys: additive beats unscaled",
             estimand=gain("additive_256", "unscaled_256"),
             low=0.02,
+            given=exact("additive_256") >= 0.8,
             source=section(
                 "additive attention outperforms dot product attention without scaling for larger "
                 "values of d_k"
             ),
         ),
         Claim(
+            text="unscaled: narrow keys beat wide ones",
+            estimand=gain("unscaled_4", "unscaled_256"),
+            low=0.02,
+            given=exact("unscaled_4") >= 0.8,
+            source=section("We suspect that for large values of d_k, the dot products grow large"),
+        ),
+        Claim(
             text="narrow keys: additive and dot product alike",
-            estimand=gain("additive_16", "unscaled_16"),
+            estimand=gain("additive_4", "unscaled_4"),
             low=-0.05,
             high=0.05,
+            given=exact("unscaled_4") >= 0.8,
             source=section("for small values of d_k the two mechanisms perform similarly"),
         ),
         Claim(
             text="four heads beat one",
             estimand=gain("four_heads", "one_head"),
             low=0.02,
+            given=exact("four_heads") >= 0.8,
             source='section 3.2.2: "With a single attention head, averaging inhibits this"',
         ),
         Claim(
@@ -101,12 +135,6 @@ ablation = Ablation(
             low=0.95,
             high=1.05,
             source="footnote 4, of independent queries and keys",
-        ),
-        Claim(
-            text="logits' variance grows as d_k after training",
-            estimand=slope(trained("logit_variance")),
-            low=0.95,
-            high=1.05,
         ),
         Claim(
             text="softmax's gradient shrinks with d_k",

@@ -89,7 +89,7 @@ QUICK = (
 def test_the_commands_are_found():
     assert len(COMMANDS) >= 14
     assert "attnjax run multi30k --variant luong --variant fixed_vector" in COMMANDS
-    assert "attnjax predict runs/scaling_and_heads/one_head/seed-5" in COMMANDS
+    assert "attnjax predict runs/scaling_and_heads/four_heads/seed-30" in COMMANDS
     assert {*QUICK} <= {*COMMANDS}
 
 
@@ -105,11 +105,11 @@ def test_a_command_is_as_printed(
     monkeypatch.setattr(
         Experiment, "answers", lambda self, params, sources, **_: [[END]] * len(sources)
     )
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"May 3, 1999\n")))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"2 0 1 1 2 2 0 1 1 0 2 1\n")))
     (tmp_path / "cosine.py").write_text(snippets()[1])
     few = ["--training.steps", "2", "--seeds", "1"]
     if "runs/scaling_and_heads" in line:
-        assert main(["run", "scaling_and_heads", "--variant", "one_head", *few]) == 0
+        assert main(["run", "scaling_and_heads", "--variant", "four_heads", *few]) == 0
         capsys.readouterr()
     words = shlex.split(line)[1:]
     code = main([*words, *few] if words[0] == "run" else words)
