@@ -167,7 +167,7 @@ def test_overrides_in_any_order(words, expected):
             ("measures:heatmaps",),
             "measures is a value, not a part (tuple of Measure): write it in the file",
         ),
-        (("--task.seed", "-1"), "--task.seed: wanted int at least 0; got int -1"),
+        (("--task.seed", "-1"), "--task.seed: wanted int at least 0 or None; got int -1"),
         (
             ("--model.dropout", "0,5"),
             "--model.dropout: wanted float at least 0 and below 1; got '0,5'",
