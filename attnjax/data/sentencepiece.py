@@ -79,8 +79,11 @@ class SentencePieceVocabulary(Vocabulary):
 class SentencePiece(VocabularyPart):
     """Pieces of plain text, of any language, learned by sentencepiece.
 
-    The text is taken as it is: no Unicode normalization, only runs of spaces become one. If a
-    text has line breaks, a line break is a piece.
+    The text is taken as it is, without Unicode normalization, and comes back from its pieces, but
+    for spaces: runs of them, and of sentencepiece's mark for them, U+2581, become one, and those at
+    the ends are removed. If a text has line breaks, a line break is a piece. The characters NUL,
+    U+001F and U+2585, with which sentencepiece writes, are UNKNOWN; nothing is learned from the
+    spelling of a special symbol, such as `<end>`.
 
     Attributes:
         size: the number of pieces, the four special symbols counted.
@@ -106,10 +109,11 @@ class SentencePiece(VocabularyPart):
         from sentencepiece import SentencePieceTrainer
 
         model, texts = io.BytesIO(), self._drawn(texts)
-        breaks = any("\n" in text for text in texts)
+        breaks = [mark for mark in "\n\r" if any(mark in text for text in texts)]
         try:
             SentencePieceTrainer.train(
-                sentence_iterator=iter(texts),
+                # it leaves out a text that has its own mark for what is unknown
+                sentence_iterator=(text.replace("\u2585", " ") for text in texts),
                 model_writer=model,
                 model_type=self.algorithm,
                 vocab_size=self.size,
@@ -118,7 +122,7 @@ class SentencePiece(VocabularyPart):
                 max_sentence_length=1 << 30,  # by default it leaves out what is longer than 4,192
                 num_threads=4,  # the pieces depend on it, so it is not the machine's
                 minloglevel=2,
-                user_defined_symbols=["\n"] if breaks else [],
+                user_defined_symbols=breaks,
                 pad_id=PAD,
                 pad_piece=SPECIAL[PAD],
                 bos_id=START,
@@ -135,6 +139,8 @@ class SentencePiece(VocabularyPart):
                 reason = f"the corpus gives {most[1]} pieces at most"
             elif least:
                 reason = f"its characters alone need {least[1]}"
+            elif re.search(r"sentences_\.empty\(\)|all_chars_count", str(error)):
+                reason = "the texts to learn from are empty"
             else:
                 reason = f"sentencepiece says: {error}"
             raise UserError(f"vocabulary.size={self.size}: {reason}") from error

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from attnjax.data import UNKNOWN, WordPiece, WordPieceVocabulary, joint, load_vocabularies
-from attnjax.data.wordpiece import order_of, pieces_of, read_pieces
+from attnjax.data.vocabulary import SPECIAL
+from attnjax.data.wordpiece import basic_words, order_of, pieces_of, read_pieces
 from attnjax.errors import UserError
 from tests.models.golden_bert import GOLDEN, ORDER, WORDS
 
@@ -59,6 +60,17 @@ def test_pieces_make_the_word_and_each_is_the_longest(word, known):
 def test_a_text_is_merged_from_its_pieces(file):
     vocabulary = WordPiece(file=str(file)).learn(())
     assert vocabulary.decode(vocabulary.encode("unwanted cats!")) == "unwanted cats !"
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.booleans())
+def test_a_text_of_any_characters_comes_back_as_its_words(text, lower):
+    words = basic_words(text, lower=lower)
+    letters = sorted({*"".join(words)})
+    pieces = (*SPECIAL, *letters, *(f"##{letter}" for letter in letters))
+    vocabulary = WordPieceVocabulary(pieces, lower)
+    back = vocabulary.decode(vocabulary.encode(text))
+    assert back == vocabulary.plain(text) == " ".join(words)
+    assert basic_words(back, lower=lower) == words
 
 
 def test_is_saved_and_restored(file, tmp_path):
