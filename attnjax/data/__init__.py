@@ -41,6 +41,7 @@ from attnjax.data.corpus import (
 )
 from attnjax.data.examples import Encoded as Encoded, Examples as Examples, Rows as Rows
 from attnjax.data.files import (
+    each_line as each_line,
     find_file as find_file,
     find_folder as find_folder,
     read_lines as read_lines,

@@ -5,9 +5,10 @@ import gzip
 import os
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from attnjax.errors import NoCorpus, UserError
 
@@ -112,36 +113,55 @@ def read_text(path: Path, encoding: Encoding = "UTF-8") -> str:
     return text
 
 
-def _decoded(path: Path, encoding: Encoding) -> str:
+def each_line(path: Path, encoding: Encoding = "UTF-8") -> Iterator[str]:
+    r"""The lines of a file or of its `parts`, one by one; only "\n" and "\r\n" end a line.
+
+    Raises:
+        UserError: as `read_text`, once the line is read.
+    """
+    blank = True
+    for part in parts(path):
+        with _opened(part) as file:
+            # not str.splitlines: it also splits at characters that occur within a line of a corpus
+            for number, line in enumerate(file, start=1):
+                text = _decode(line, part, encoding, number).removesuffix("\n").removesuffix("\r")
+                blank = blank and not text.strip()
+                yield text
+    if blank:
+        raise UserError(f"{path} is empty")
+
+
+def read_lines(path: Path, encoding: Encoding = "UTF-8") -> list[str]:
+    """All of `each_line`."""
+    return [*each_line(path, encoding)]
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
     try:
-        content = path.read_bytes()
-        if path.suffix == ".gz":
-            content = gzip.decompress(content)
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
+            yield file
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise UserError(f"{path} is damaged or ends too early: {error}") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _decoded(path: Path, encoding: Encoding) -> str:
+    with _opened(path) as file:
+        return _decode(file.read(), path, encoding)
+
+
+def _decode(content: bytes, path: Path, encoding: Encoding, line: int = 1) -> str:
+    """The text of bytes that begin at this line of a file."""
+    codec = CODECS[encoding]
     try:
-        return content.decode(CODECS[encoding])
+        return content.decode(codec if line == 1 else codec.removesuffix("-sig"))
     except UnicodeDecodeError as error:
         # error.start counts from behind the byte order mark that "utf-8-sig" takes away
         before = error.object[: error.start]
         raise UserError(
-            f"{path}, line {before.count(b'\n') + 1}, is not {encoding}: it has the byte "
+            f"{path}, line {line + before.count(b'\n')}, is not {encoding}: it has the byte "
             f"0x{error.object[error.start]:02x} ({error.reason}); a task with the field `encoding` "
             f"can read {' or '.join(CODECS.keys() - {encoding})}"
         ) from error
-
-
-def read_lines(path: Path, encoding: Encoding = "UTF-8") -> list[str]:
-    r"""The lines of a file; only "\n" and "\r\n" end a line.
-
-    Raises:
-        UserError: as `read_text`.
-    """
-    text = read_text(path, encoding)
-    # not str.splitlines: it also splits at characters that occur within a line of a corpus
-    lines = text.split("\n")
-    if not lines[-1]:
-        lines.pop()
-    return [line.removesuffix("\r") for line in lines]

@@ -101,7 +101,7 @@ def evaluate_files(
     """
     _metric(trained)
     path = find_file(source)
-    examples = read_pairs(path, find_file(reference))
+    examples = [*read_pairs(path, find_file(reference))]
     written = [example.source for example in examples]
     sources = _encoded(trained, enumerate(written, start=1), str(path), max_symbols)
     references = [trained.text("target").plain(example.target) for example in examples]

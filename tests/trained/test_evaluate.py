@@ -28,7 +28,7 @@ def test_a_split_and_the_same_sentences_in_files_have_one_score(trained, tmp_pat
     source, reference = tmp_path / "source", tmp_path / "reference"
     source.write_text("\n".join(corpus.sources["valid"]))
     reference.write_text("\n".join(corpus.references["valid"]))
-    assert len(read_pairs(source, reference)) == 8
+    assert len([*read_pairs(source, reference)]) == 8
     on_split = evaluate(trained, split="valid")
     on_files = evaluate_files(trained, source, reference)
     assert (on_split.on, on_files.on) == ("valid", str(source))

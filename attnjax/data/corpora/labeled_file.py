@@ -47,7 +47,7 @@ class LabeledFile(Labeled):
     def read(self) -> tuple[list[Example], list[Example]]:
         check_apart(self.train, test=self.test)
         read = sliced(lambda name: self._examples(Path(self.folder) / name))
-        return read(self.train), read(self.test)
+        return [*read(self.train)], [*read(self.test)]
 
     def _examples(self, path: Path) -> list[Example]:
         """The examples of a file, which is looked for here and under ATTNJAX_DATA."""

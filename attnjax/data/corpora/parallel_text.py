@@ -1,44 +1,47 @@
 """Parallel text, in two kinds of files: one file for each side, or one with tabs."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Literal
 
 from attnjax.config.constraints import PositiveInt
 from attnjax.data.corpora.slices import check_apart, sliced
-from attnjax.data.corpus import Corpus, Example, Task, build
-from attnjax.data.files import Encoding, find_file, find_folder, read_lines
+from attnjax.data.corpus import Corpus, Example, build
+from attnjax.data.files import Encoding, each_line, find_file, find_folder, parts
 from attnjax.data.special_tokens import END
+from attnjax.data.text_task import TextTask
 from attnjax.data.vocabularies import Vocabularies, joint
 from attnjax.data.vocabulary import SplitWords, Vocabulary, VocabularyPart
 from attnjax.errors import UserError
 
 
-def read_pairs(source: Path, target: Path, encoding: Encoding = "UTF-8") -> list[Example]:
+def read_pairs(source: Path, target: Path, encoding: Encoding = "UTF-8") -> Iterator[Example]:
     """Read a file of sources and a file of targets; equal line numbers belong together."""
-    sources, targets = read_lines(source, encoding), read_lines(target, encoding)
-    if len(sources) != len(targets):
-        raise UserError(
-            f"source and target must have equally many lines; {source} has {len(sources):,}, "
-            f"{target} has {len(targets):,}"
-        )
-    return [Example(*pair) for pair in zip(sources, targets, strict=True)]
+    sources, targets = each_line(source, encoding), each_line(target, encoding)
+    for count, pair in enumerate(zip_longest(sources, targets)):
+        if None in pair:
+            more = count + 1 + sum(1 for _ in (targets if pair[0] is None else sources))
+            first, second = (count, more) if pair[0] is None else (more, count)
+            raise UserError(
+                f"source and target must have equally many lines; {source} has {first:,}, "
+                f"{target} has {second:,}"
+            )
+        yield Example(*pair)
 
 
-def read_tab_separated(path: Path, encoding: Encoding = "UTF-8") -> list[Example]:
+def read_tab_separated(path: Path, encoding: Encoding = "UTF-8") -> Iterator[Example]:
     """Read a file whose lines are a source, a tab and a target."""
-    examples = []
-    for number, line in enumerate(read_lines(path, encoding), start=1):
+    for number, line in enumerate(each_line(path, encoding), start=1):
         fields = line.split("\t")
         if len(fields) != 2:
             raise UserError(
                 f"{path}, line {number}, has {len(fields) - 1} tabs; a line is a source, one tab "
                 "and a target"
             )
-        examples.append(Example(fields[0], fields[1]))
-    return examples
+        yield Example(fields[0], fields[1])
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class Reversed(SourceOrder):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParallelCorpus(Task):
+class ParallelCorpus(TextTask):
     """Pairs of texts, in up to three splits; scored by BLEU.
 
     No text is cut: an empty line is an empty sentence, and a word that the vocabulary lacks is
@@ -101,21 +104,19 @@ class ParallelCorpus(Task):
     def answers(self) -> Literal["text"]:
         return "text"
 
-    @abstractmethod
-    def reader(self) -> Callable[[str], list[Example]]:
-        """Find the corpus, and return a function that reads a split of it by its name.
-
-        Raises:
-            UserError: the data are missing or malformed.
-        """
+    @property
+    def split_names(self) -> dict[str, str]:
+        names = {"train": self.train, "valid": self.valid, "test": self.test}
+        return {split: name for split, name in names.items() if name is not None}
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         check_apart(self.train, valid=self.valid, test=self.test)
         read = self.reader()
-        names = {"train": self.train, "valid": self.valid, "test": self.test}
-        splits = {split: read(name) for split, name in names.items() if name is not None}
-        splits["train"], notes = self._short(splits["train"])
-        vocabularies = vocabularies or self._learn(splits["train"])
+        splits = {split: [*read(name)] for split, name in self.split_names.items()}
+        count = len(splits["train"])
+        splits["train"] = [*filter(self.keeps, splits["train"])]
+        notes = self.notes(len(splits["train"]), count)
+        vocabularies = vocabularies or self.learn(splits["train"])
         return replace(build(splits, vocabularies, self.ids), notes=notes)
 
     def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
@@ -124,28 +125,24 @@ class ParallelCorpus(Task):
     def words(self, text: str, vocabulary: Vocabulary) -> list[str]:
         return self.source_order(vocabulary.split(text))
 
-    def _short(self, examples: list[Example]) -> tuple[list[Example], tuple[str, ...]]:
-        """The examples with at most `max_length` words on each side, and a note on the others."""
-        limit = self.max_length
-        if limit is None:
-            return examples, ()
-        parts = self.vocabulary, self.target_vocabulary or self.vocabulary
-        short = [
-            example
-            for example in examples
-            if all(
-                len(part.words(text)) <= limit
-                for part, text in zip(parts, example[:2], strict=True)
-            )
-        ]
-        if not short:
-            raise UserError(f"no training example has at most task.max_length={limit} words a side")
-        if len(short) == len(examples):
-            return short, ()
-        left_out = f"{len(examples) - len(short):,} of {len(examples):,} training examples"
-        return short, (f"{left_out} are left out: a side has more than {limit} words",)
+    def keeps(self, example: Example) -> bool:
+        if self.max_length is None:
+            return True
+        sides = self.vocabulary, self.target_vocabulary or self.vocabulary
+        pairs = zip(sides, example[:2], strict=True)
+        return all(len(side.words(text)) <= self.max_length for side, text in pairs)
 
-    def _learn(self, examples: list[Example]) -> Vocabularies:
+    def notes(self, kept: int, count: int) -> tuple[str, ...]:
+        if not kept:
+            raise UserError(
+                f"no training example has at most task.max_length={self.max_length} words a side"
+            )
+        if kept == count:
+            return ()
+        left_out = f"{count - kept:,} of {count:,} training examples"
+        return (f"{left_out} are left out: a side has more than {self.max_length} words",)
+
+    def learn(self, examples: Iterable[Example]) -> Vocabularies:
         if self.target_vocabulary is None:
             texts = (text for example in examples for text in example[:2])
             return joint(self.vocabulary.learn(texts))
@@ -175,13 +172,18 @@ class ParallelText(ParallelCorpus):
     test: str | None = "test.2016"
     encoding: Encoding = "UTF-8"
 
-    def reader(self) -> Callable[[str], list[Example]]:
+    def reader(self) -> Callable[[str], Iterable[Example]]:
         folder = find_folder(self.folder)
         return sliced(
             lambda name: read_pairs(
                 folder / f"{name}.{self.source}", folder / f"{name}.{self.target}", self.encoding
             )
         )
+
+    def files(self, split: str) -> list[Path]:
+        folder = find_folder(self.folder)
+        sides = self.source, self.target
+        return [part for side in sides for part in parts(folder / f"{split}.{side}")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,7 +206,10 @@ class TabSeparated(ParallelCorpus):
     test: str | None = "test.tsv"
     encoding: Encoding = "UTF-8"
 
-    def reader(self) -> Callable[[str], list[Example]]:
+    def reader(self) -> Callable[[str], Iterable[Example]]:
         return sliced(
             lambda name: read_tab_separated(find_file(Path(self.folder) / name), self.encoding)
         )
+
+    def files(self, split: str) -> list[Path]:
+        return parts(find_file(Path(self.folder) / split))

@@ -2,7 +2,8 @@
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from attnjax.data.corpus import Example
@@ -28,24 +29,25 @@ def read_slice(name: str) -> Slice:
     return Slice(whole, int(start or 0), int(stop) if stop else None)
 
 
-def sliced(read: Callable[[str], list[Example]]) -> Callable[[str], list[Example]]:
+def sliced(read: Callable[[str], Iterable[Example]]) -> Callable[[str], Iterator[Example]]:
     """Let a function that reads "train" also read a part of it, "train[4000:]"."""
 
-    def read_part(name: str) -> list[Example]:
+    def read_part(name: str) -> Iterator[Example]:
         whole, start, stop = read_slice(name)
         if whole.endswith("]"):
             raise UserError(
                 f"a part of a split is written train[4000:] or train[:4000]; got {name}"
             )
-        examples = read(whole)
-        if stop is not None and stop > len(examples):
-            raise UserError(
-                f"{name} reaches beyond the end; {whole} has {len(examples):,} examples"
-            )
-        selected = examples[start:stop]
-        if not selected:
-            raise UserError(f"{name} holds nothing; {whole} has {len(examples):,} examples")
-        return selected
+        examples = iter(read(whole))
+        count = before = sum(1 for _ in islice(examples, start))
+        for example in islice(examples, None if stop is None else max(0, stop - start)):
+            count += 1
+            yield example
+        if stop is not None and count < stop:
+            raise UserError(f"{name} reaches beyond the end; {whole} has {count:,} examples")
+        if count == before:
+            count += sum(1 for _ in examples)
+            raise UserError(f"{name} holds nothing; {whole} has {count:,} examples")
 
     return read_part
 

@@ -5,7 +5,7 @@ downloaded: without a network its builder would try for minutes.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -40,7 +40,7 @@ class Translation(ParallelCorpus):
     folder: str | None = None
     vocabulary: VocabularyPart = SentencePiece(size=32_000)
 
-    def reader(self) -> Callable[[str], list[Example]]:
+    def reader(self) -> Callable[[str], Iterator[Example]]:
         builder = open_prepared(self.name, self.folder)
         for language in (self.source, self.target):
             if language not in builder.info.features:
@@ -50,11 +50,13 @@ class Translation(ParallelCorpus):
                 )
         return partial(self._examples, builder)
 
-    def _examples(self, builder: Any, split: str) -> list[Example]:
-        return [
-            Example(row[self.source].decode(), row[self.target].decode())
-            for row in read_split(builder, split)
-        ]
+    def files(self, split: str) -> list[Path]:
+        del split  # may be a sum of splits: all are in one folder
+        return sorted(find_prepared(self.name, self.folder).glob("*.array_record*"))
+
+    def _examples(self, builder: Any, split: str) -> Iterator[Example]:
+        for row in read_split(builder, split):
+            yield Example(row[self.source].decode(), row[self.target].decode())
 
 
 def open_prepared(name: str, folder: str | None) -> Any:

@@ -9,9 +9,9 @@ from attnjax.data.corpora.parallel_text import (
     ParallelText,
     Reversed,
     TabSeparated,
-    read_lines,
     read_pairs,
 )
+from attnjax.data.files import read_lines
 from attnjax.data.sentencepiece import SentencePiece
 from attnjax.data.special_tokens import END, UNKNOWN
 from attnjax.data.vocabularies import joint
@@ -183,7 +183,7 @@ def test_real_files_that_are_not_as_they_should_be(data):
         read_lines(data / "mr" / "rt-polarity.neg")
     folder = data / "multi30k-bpe"
     with pytest.raises(UserError, match=r"has 1,014, .* has 1,000"):
-        read_pairs(folder / "valid.en", folder / "test.2016.de")
+        list(read_pairs(folder / "valid.en", folder / "test.2016.de"))
 
 
 def test_sentencepiece_on_real_text(data):

@@ -22,7 +22,7 @@ EXAMPLES = [Example(str(place), "") for place in range(36)]
     ],
 )
 def test_a_part_is_cut_at_the_places_in_its_name(name, places):
-    assert sliced({"x.csv": EXAMPLES}.__getitem__)(name) == EXAMPLES[places]
+    assert [*sliced({"x.csv": EXAMPLES}.__getitem__)(name)] == EXAMPLES[places]
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_part_is_cut_at_the_places_in_its_name(name, places):
 )
 def test_a_part_that_is_not_there_is_refused(name, message):
     with pytest.raises(UserError, match=message):
-        sliced({"x.csv": EXAMPLES}.__getitem__)(name)
+        list(sliced({"x.csv": EXAMPLES}.__getitem__)(name))
 
 
 @pytest.mark.parametrize(

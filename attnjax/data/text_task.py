@@ -1,0 +1,61 @@
+"""The seam between texts in files and prepared corpora: a task that reads its pairs one by one."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from attnjax.data.corpus import Example, Task
+from attnjax.data.vocabularies import Vocabularies
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextTask(Task):
+    """A task whose examples are pairs of texts, of any number.
+
+    A kind of corpus says how a split is read (`reader`) and which files it is read from (`files`);
+    whether its ids are held in memory or prepared is decided elsewhere.
+    """
+
+    @property
+    @abstractmethod
+    def split_names(self) -> dict[str, str]:
+        """The name of each split, or of the part of it, by "train", "valid", "test"."""
+
+    @abstractmethod
+    def reader(self) -> Callable[[str], Iterable[Example]]:
+        """Find the corpus, and return a function that reads a split of it by its name.
+
+        A split that may be large is an iterator, which holds no more than an example.
+
+        Raises:
+            UserError: the data are missing or malformed, perhaps only once they are read.
+        """
+
+    def files(self, split: str) -> list[Path]:
+        """The files that a split is read from; by default none: the corpus is held in memory.
+
+        Args:
+            split: the name of a whole split, as `reader` reads it.
+
+        Raises:
+            UserError: a file is missing.
+        """
+        del split
+        return []
+
+    @abstractmethod
+    def keeps(self, example: Example) -> bool:
+        """Whether a training example is kept; the others are counted in a note."""
+
+    @abstractmethod
+    def notes(self, kept: int, count: int) -> tuple[str, ...]:
+        """Sentences about the training examples of which so many are kept.
+
+        Raises:
+            UserError: none is kept.
+        """
+
+    @abstractmethod
+    def learn(self, examples: Iterable[Example]) -> Vocabularies:
+        """The vocabularies of the training examples that are kept, read once, one by one."""
