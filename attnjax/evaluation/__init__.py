@@ -12,6 +12,7 @@ from attnjax.evaluation.measures import (
     ByLength as ByLength,
     EvalInputs as EvalInputs,
     Heatmaps as Heatmaps,
+    LastLayerGradient as LastLayerGradient,
     LayerCost as LayerCost,
     MaskedWords as MaskedWords,
     Measure as Measure,

@@ -7,6 +7,9 @@ from attnjax.evaluation.measures.base import (
     Picture as Picture,
 )
 from attnjax.evaluation.measures.by_length import ByLength as ByLength
+from attnjax.evaluation.measures.last_layer_gradient import (
+    LastLayerGradient as LastLayerGradient,
+)
 from attnjax.evaluation.measures.layer_cost import LayerCost as LayerCost
 from attnjax.evaluation.measures.masked_words import MaskedWords as MaskedWords
 from attnjax.evaluation.measures.perplexity import Perplexity as Perplexity

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from attnjax.data.batching import Batching
+from attnjax.data.batching import Batch, Batching, in_order
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement, MetricKey
@@ -29,6 +29,16 @@ class EvalInputs(NamedTuple):
     batching: Batching
     sentences: Sentences | None = None
     seed: int = 0
+
+    def first(self, count: int) -> Batch:
+        """The first `count` test sentences as one batch."""
+        examples = self.corpus.splits[SPLIT][:count]
+        longest = max(max(len(example.source), len(example.target)) for example in examples)
+        multiple = self.batching.batch_size_multiple
+        rows = -(-len(examples) // multiple) * multiple
+        batching = Batching(max_tokens=rows * longest, shapes=1, batch_size_multiple=multiple)
+        ((_, batch),) = in_order(examples, batching)
+        return batch
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnjax.config.constraints import PositiveInt
-from attnjax.data.batching import Batch, Batching, in_order
+from attnjax.data.batching import Batch
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement, MetricKey, Moment
@@ -128,12 +128,7 @@ class Saturation(Measure):
         return self._measure(inputs, "trained")
 
     def _measure(self, inputs: EvalInputs, moment: Moment) -> list[Measurement]:
-        examples = inputs.corpus.splits[SPLIT][: self.examples]
-        longest = max(max(len(example.source), len(example.target)) for example in examples)
-        multiple = inputs.batching.batch_size_multiple
-        rows = -(-len(examples) // multiple) * multiple
-        batching = Batching(max_tokens=rows * longest, shapes=1, batch_size_multiple=multiple)
-        ((_, batch),) = in_order(examples, batching)
+        batch = inputs.first(self.examples)
         values = [jax.device_get(_saturation(inputs.model, inputs.params, batch))]
         if moment == "initial" and self.draws > 1:
             keys = jax.random.split(jax.random.key(inputs.seed), self.draws - 1)
