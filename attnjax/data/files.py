@@ -1,5 +1,6 @@
 """Finding data files, and reading their text."""
 
+import difflib
 import glob
 import gzip
 import os
@@ -40,9 +41,11 @@ def find_file(file: str | Path) -> Path:
 
 
 def _stands_for_files(path: Path) -> bool:
-    name = glob.escape(path.name)
+    name = path.name if "*" in path.name else glob.escape(path.name)
     return path.is_file() or any(
-        beside.is_file() for end in (".gz", "-*-of-*") for beside in path.parent.glob(name + end)
+        beside.is_file()
+        for end in ("", ".gz", "-*-of-*")
+        for beside in path.parent.glob(name + end)
     )
 
 
@@ -59,20 +62,35 @@ def _find(path: str | Path, kind: str, exists: Callable[[Path], bool]) -> Path:
         # a name that is too long, an unknown ~user, a NUL character
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"{str(path)[:80]!r} is not a usable path: {reason}") from error
+    places = [here / given, *([Path(above).expanduser() / given] if above else [])]
+    beside = next(filter(None, map(_beside, places)), "") if kind == "file" else ""
     if given.is_absolute():
-        raise NoCorpus(f"there is no {kind} {given}")
+        raise NoCorpus(f"there is no {kind} {given}{beside}")
     if not above:
         raise NoCorpus(
             f"there is no {kind} {given} in {here}, and the environment variable {DATA_VARIABLE}, "
-            f"which may name the folder that holds it, is not set"
+            f"which may name the folder that holds it, is not set{beside}"
         )
-    raise NoCorpus(f"there is no {kind} {given} in {here}, nor one under {DATA_VARIABLE}={above}")
+    raise NoCorpus(
+        f"there is no {kind} {given} in {here}, nor one under {DATA_VARIABLE}={above}{beside}"
+    )
+
+
+def _beside(missing: Path) -> str:
+    """The names in the folder of a missing file, in words, the most similar first."""
+    if not missing.parent.is_dir():
+        return ""
+    names = [path.name for path in missing.parent.iterdir() if not path.name.startswith(".")]
+    near = difflib.get_close_matches(missing.name, names, n=8, cutoff=0)
+    more = f" and {len(names) - len(near)} more" if len(names) > len(near) else ""
+    return f"; {missing.parent} has {', '.join(near) or 'no file'}{more}"
 
 
 def parts(path: Path) -> list[Path]:
     """The files that a name stands for: `train.en`, `train.en.gz`, or its shards in their order.
 
-    Shards are named `train.en-00000-of-00003`, with `.gz` behind if they are compressed.
+    Shards are named `train.en-00000-of-00003`, with `.gz` behind if they are compressed. A name
+    with an asterisk, `books/*.txt`, stands for all files that it fits, in the order of their names.
 
     Raises:
         UserError: there is no such file, or a shard is missing.
@@ -80,13 +98,17 @@ def parts(path: Path) -> list[Path]:
     for whole in (path, path.with_name(f"{path.name}.gz")):
         if whole.is_file():
             return [whole]
+    if "*" in path.name and (files := sorted(path.parent.glob(path.name))):
+        return files
     shards = {
         (int(match[1]), int(match[2])): shard
         for shard in path.parent.glob(f"{glob.escape(path.name)}-*-of-*")
         if (match := SHARD.search(shard.name))
     }
     if not shards:
-        raise UserError(f"there is no file {path}, {path.name}.gz or {path.name}-00000-of-...")
+        raise UserError(
+            f"there is no file {path}, {path.name}.gz or {path.name}-00000-of-...{_beside(path)}"
+        )
     count = max(count for _, count in shards)
     missing = [number for number in range(count) if (number, count) not in shards]
     if missing or len(shards) != count:

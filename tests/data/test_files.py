@@ -42,11 +42,24 @@ def test_a_path_that_is_nowhere(outside, monkeypatch, find, kind):
     ):
         find("nowhere")
     # an absolute path is looked for in one place
-    with pytest.raises(NoCorpus, match=f"^there is no {kind} {here}/nowhere$"):
+    with pytest.raises(NoCorpus, match=f"^there is no {kind} {here}/nowhere"):
         find(str(here / "nowhere"))
     # a file is no folder, and the other way round
     with pytest.raises(NoCorpus):
         find("corpus" if kind == "file" else "corpus/train.txt")
+
+
+def test_a_missing_file_s_message_has_what_the_folder_has(outside, monkeypatch):
+    folder = outside / "corpus"
+    with pytest.raises(NoCorpus, match=rf"; {folder} has train\.txt$"):
+        find_file(folder / "trian.txt")
+    for number in range(12):
+        (folder / f"test.{number}").touch()
+    monkeypatch.setenv(DATA_VARIABLE, str(outside))
+    with pytest.raises(NoCorpus, match=rf"; {folder} has test\.11, test\.1, .* and 5 more$"):
+        find_file("corpus/test.x11")
+    with pytest.raises(UserError, match=rf"test\.x-00000-of-\.\.\.; {folder} has test\."):
+        read_lines(folder / "test.x")
 
 
 @pytest.mark.parametrize("path", ["x" * 5_000, "~nobody-of-this-name/x", "a\0b"])
@@ -65,7 +78,7 @@ def test_a_compressed_file_and_shards_are_read_as_one_plain_file(tmp_path):
     for number, part in enumerate((lines[:3], lines[3:4], lines[4:])):
         path = tmp_path / f"cut-{number:05d}-of-00003.gz"
         path.write_bytes(gzip.compress("\n".join(part).encode()))
-    for name in ("plain", "small", "small.gz", "cut"):
+    for name in ("plain", "small", "small.gz", "cut", "cut-*"):
         assert read_lines(find_file(tmp_path / name)) == lines
 
 

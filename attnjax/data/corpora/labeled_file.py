@@ -4,11 +4,12 @@ import csv
 import io
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from attnjax.data.corpora.labeled import Labeled
 from attnjax.data.corpora.slices import check_apart, sliced
 from attnjax.data.corpus import Example
-from attnjax.data.files import find_file, read_text
+from attnjax.data.files import Encoding, find_file, read_text
 from attnjax.errors import UserError
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -16,10 +17,11 @@ DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 @dataclass(frozen=True, kw_only=True)
 class LabeledFile(Labeled):
-    r"""Sentences and labels in UTF-8 files, one example per row: `.csv` (commas) or `.tsv` (tabs).
+    r"""Sentences and labels in files, one example per row: `.csv` (commas) or `.tsv` (tabs).
 
     Fields may be quoted: `"late, again",very bad` has the text `late, again` and the label `very
-    bad`. Empty lines are skipped, and spaces around a label are removed.
+    bad`. Empty lines are skipped, and spaces around text and label are removed. A file may be
+    compressed, `train.csv.gz`, or cut into shards.
 
     Attributes:
         folder: the folder of the files, as given, or else relative to the folder ATTNJAX_DATA.
@@ -29,6 +31,9 @@ class LabeledFile(Labeled):
         text: the column of the text: its name in the first row; or its number, counted from 1, if
             the file has no row of names.
         label: the column of the label, given in the same way.
+        delimiter: between the fields of a row, such as ";"; None: by the end of the file's name.
+        quote: around a field that has delimiters in it; "": a quote is a letter like others.
+        encoding: of the files.
     """
 
     folder: str = "."
@@ -36,6 +41,9 @@ class LabeledFile(Labeled):
     test: str = "test.csv"
     text: int | str = "text"
     label: int | str = "label"
+    delimiter: str | None = None
+    quote: Literal['"', ""] = '"'
+    encoding: Encoding = "UTF-8"
 
     def __post_init__(self) -> None:
         if type(self.text) is not type(self.label) or self.text == self.label:
@@ -43,6 +51,8 @@ class LabeledFile(Labeled):
                 "task.text and task.label must be two names, or two numbers, of columns; "
                 f"got {self.text!r} and {self.label!r}"
             )
+        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '\r\n"'):
+            raise UserError(f"task.delimiter must be one character, got {self.delimiter!r}")
 
     def read(self) -> tuple[list[Example], list[Example]]:
         check_apart(self.train, test=self.test)
@@ -51,11 +61,13 @@ class LabeledFile(Labeled):
 
     def _examples(self, path: Path) -> list[Example]:
         """The examples of a file, which is looked for here and under ATTNJAX_DATA."""
-        if path.suffix not in DELIMITERS:
-            raise UserError(f"the name of {path} must end in .csv or .tsv")
+        delimiter = self.delimiter or DELIMITERS.get(path.name.removesuffix(".gz")[-4:])
+        if delimiter is None:
+            raise UserError(f"the name of {path} must end in .csv or .tsv, or give task.delimiter")
         path = find_file(path)
-        lines = io.StringIO(read_text(path), newline="")
-        rows = csv.reader(lines, delimiter=DELIMITERS[path.suffix], strict=True)
+        lines = io.StringIO(read_text(path, self.encoding), newline="")
+        quoting = csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE
+        rows = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
         examples = []
         columns: tuple[int, int] | None = None
         width = 0
@@ -76,7 +88,8 @@ class LabeledFile(Labeled):
                 # a line break within quotes becomes a space: a sentence is one line
                 examples.append(Example(" ".join(text.splitlines()), label))
         except csv.Error as error:
-            raise UserError(f"{path}, line {rows.line_num}, is malformed: {error}") from error
+            hint = "; with task.quote='' a quote is a letter" if self.quote else ""
+            raise UserError(f"{path}, line {rows.line_num}, is malformed: {error}{hint}") from error
         if not examples:
             raise UserError(f"{path} has no rows below the names of the columns")
         return examples

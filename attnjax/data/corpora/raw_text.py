@@ -38,7 +38,8 @@ class RawText(Task):
     length / train_stride times as many windows.
 
     Attributes:
-        file: of the text; looked for as it is, then under ATTNJAX_DATA.
+        file: of the text, or a pattern, "books/*.txt": several files, one behind the other. Looked
+            for as it is, then under ATTNJAX_DATA.
         vocabulary: what a symbol is, for source and target.
         length: the most symbols that a model reads at once.
         stride: see above; None: `length`, so that windows share no symbols.

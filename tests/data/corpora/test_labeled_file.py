@@ -1,6 +1,8 @@
 """A labeled CSV or TSV file is a task; a label is whole, whatever spaces it has."""
 
+import gzip
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -70,6 +72,28 @@ def test_columns_by_number_in_a_file_without_names(tmp_path):
     assert corpus.references["test"] == ["bad", "bad"]
 
 
+def test_another_delimiter_quotes_that_are_letters_and_another_encoding(tmp_path):
+    rows = ['"Grün, sagte er;gut', "so;schlecht"] * 3
+    path = tmp_path / "all.txt.gz"
+    path.write_bytes(gzip.compress("\n".join(rows).encode("cp1252")))
+    task = LabeledFile(
+        folder=str(tmp_path),
+        train="all.txt[:4]",
+        test="all.txt[4:]",
+        text=1,
+        label=2,
+        valid=1,
+        delimiter=";",
+        quote="",
+        encoding="Windows-1252",
+    )
+    corpus = task.load()
+    assert corpus.sources["test"] == ['"Grün, sagte er', "so"]
+    assert corpus.references["test"] == ["gut", "schlecht"]
+    with pytest.raises(UserError, match="malformed: .* with task.quote='' a quote is a letter"):
+        replace(task, quote='"').load()
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -98,6 +122,7 @@ def test_a_malformed_file_is_one_sentence(folder, content, message):
         ({"train": "train.txt"}, r"train\.txt must end in .csv or .tsv"),
         ({"train": "nowhere.csv"}, "there is no file"),
         ({"train": "train.csv[9:]"}, r"train\.csv\[9:\] holds nothing; train.csv has 4 examples"),
+        ({"delimiter": ";;"}, "task.delimiter must be one character, got ';;'"),
         ({"label": 4}, "two names, or two numbers, of columns; got 'text' and 4"),
         ({"text": 1, "label": 4}, "one column must be task.label=4; .* columns 1, 2, 3"),
         ({"valid": 4}, "task.valid=4 must be less than the number of training examples, 4"),
