@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from attnjax.data.corpus import Corpus, Task
-from attnjax.data.overlap import with_overlap
+from attnjax.data.overlap import with_text_notes
 from attnjax.data.vocabularies import Vocabularies
 
 
@@ -25,7 +25,7 @@ class Corpora:
             vocabularies: the given vocabularies; None: they are learned.
         """
         if task not in self._read:
-            corpus = with_overlap(task.load(vocabularies))
+            corpus = with_text_notes(task.load(vocabularies))
             for note in corpus.notes:
                 self._say(f"data: {note}")
             if task.of_seed(0) != task:

@@ -1,9 +1,35 @@
-"""Test sources that training has too: they test what a model remembers."""
+"""Texts that are empty or repeated, and test sources that training has, too: they test memory."""
 
+from array import array
+from collections.abc import Iterator
 from dataclasses import replace
+
+import numpy as np
 
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
+
+
+def with_text_notes(corpus: Corpus) -> Corpus:
+    """The corpus, with notes that count its empty texts, repeated pairs, and overlap of splits.
+
+    Raises:
+        UserError: as `with_overlap`.
+    """
+    return with_overlap(replace(corpus, notes=(*corpus.notes, *_empty_or_repeated(corpus))))
+
+
+def _empty_or_repeated(corpus: Corpus) -> Iterator[str]:
+    for split, sources in corpus.sources.items():
+        empty, hashes = 0, array("q")  # of millions of pairs only numbers are held
+        for pair in zip(sources, corpus.references.get(split, sources), strict=True):
+            empty += not all(map(str.strip, pair))
+            hashes.append(hash(pair))
+        of = f"of {len(hashes):,} {split} examples"
+        if empty:
+            yield f"{empty:,} {of} have an empty source or target"
+        if split == "train" and (repeated := len(hashes) - len(np.unique(hashes))):
+            yield f"{repeated:,} {of} repeat an earlier one"
 
 
 def with_overlap(corpus: Corpus) -> Corpus:

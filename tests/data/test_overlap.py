@@ -1,4 +1,7 @@
-"""Test sources that training has are counted; a test of nothing else is refused."""
+"""Test sources that training has are counted; a test of nothing else is refused.
+
+Empty texts and repeated pairs are counted, too.
+"""
 
 from collections.abc import Sequence
 
@@ -7,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from attnjax.data.corpus import Corpus, Example, build
 from attnjax.data.generated.regression import NoisyFunction
-from attnjax.data.overlap import with_overlap
+from attnjax.data.overlap import with_overlap, with_text_notes
 from attnjax.data.vocabularies import joint
 from attnjax.data.vocabulary import SplitWords
 from attnjax.errors import UserError
@@ -43,3 +46,15 @@ def test_the_note_counts_what_a_loop_counts(train, test):
 def test_sources_that_are_no_text_are_not_compared():
     whole = NoisyFunction().load()
     assert with_overlap(whole) is whole
+
+
+@given(train=TEXTS, test=TEXTS)
+def test_empty_and_repeated_texts_are_counted_as_a_loop_counts(train, test):
+    whole = corpus(train, [f"z{text}" for text in test])
+    repeated = sum(text in train[:place] for place, text in enumerate(train))
+    empty = sum(not text.strip() for text in train)
+    count = len(train)
+    assert list(with_text_notes(whole).notes) == [
+        *([f"{empty} of {count} train examples have an empty source or target"] if empty else []),
+        *([f"{repeated} of {count} train examples repeat an earlier one"] if repeated else []),
+    ]
