@@ -13,4 +13,39 @@ Glossary. Shapes in docstrings and einsum strings use these letters, and only wi
 
 Arrays are `[..., T, K]`, heads a leading axis: `[B, H, T, K]`. A mask is True where a query may
 attend. Importing this package starts nothing: no device, no network.
+
+What a notebook needs stands here, too, and is imported when it is used:
+
+    run = attnjax.open("runs/luong2015/dot/seed-0")     # or several, which act as one
+    run.translate(["1 2 3"])
+    attnjax.show(*run.attention("1 2 3")["writer.attention"][1:])
+    attnjax.run("luong2015", "--training.steps 100", seeds=1)
+    attnjax.results.rows("runs/luong2015")              # what pandas.DataFrame takes
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attnjax import results as results
+    from attnjax.reporting.notebook import show as show
+    from attnjax.sweeps.run import run as run
+    from attnjax.trained.open_run import open as open
+
+_MODULES = {
+    "open": "trained.open_run",
+    "results": "results",
+    "run": "sweeps.run",
+    "show": "reporting.notebook",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f"{__name__}.{_MODULES[name]}")
+    return getattr(module, name, module)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_MODULES]

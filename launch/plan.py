@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from attnjax.cli.catalog import find
 from attnjax.cli.chosen import ChosenExperiment, Seeds, Variants
 from attnjax.cli.command import RunsFolder
 from attnjax.errors import UserError
 from attnjax.experiment.load import ExperimentFile
+from attnjax.runs.catalog import find
 from attnjax.runs.initial_parameters import source_of
 from attnjax.sweeps.plan import Sweep
 

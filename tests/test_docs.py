@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from attnjax.cli.catalog import catalog
 from attnjax.cli.main import main
+from attnjax.runs.catalog import catalog
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md"))

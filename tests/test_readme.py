@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnjax.cli.catalog import find
 from attnjax.cli.main import main, parser
 from attnjax.config.walk import differences
 from attnjax.data.special_tokens import END
 from attnjax.experiment import Experiment, load
 from attnjax.experiment.load import load_text
+from attnjax.runs.catalog import find
 
 ROOT = Path(__file__).parents[1]
 README, COMMAND_LINE = ROOT / "README.md", ROOT / "docs" / "command-line.md"

@@ -22,7 +22,7 @@ EXPERIMENTS = sorted((ROOT / "experiments").glob("*.py"))
 # Imports run down these storeys, or stay within one folder. Every folder is on one of them.
 STOREYS = (
     ("launch",),
-    ("attnjax.__main__",),
+    ("attnjax.__main__", "attnjax"),
     ("attnjax.cli",),
     ("attnjax.sweeps", "attnjax.trained", "attnjax.benchmark", "attnjax.rehearsal"),
     ("attnjax.results",),
@@ -38,7 +38,7 @@ STOREYS = (
     ("attnjax.nn",),
     ("attnjax.data",),
     ("attnjax.config",),
-    ("attnjax", "attnjax.errors", "attnjax.files", "attnjax.console"),
+    ("attnjax.errors", "attnjax.files", "attnjax.console"),
 )
 CORE = (
     "attnjax.nn",

@@ -9,7 +9,8 @@ from attnjax.data.batching import Batching
 from attnjax.data.special_tokens import END
 from attnjax.decoding.beam import Beam
 from attnjax.decoding.generate import EXTRA
-from attnjax.evaluation.decode_corpus import answers
+from attnjax.decoding.search import Hypotheses
+from attnjax.evaluation.decode_corpus import hypotheses
 
 SENTENCES, SHORTEST, LONGEST, ROWS, BEAM, WORDS = 1_000, 8, 21, 64, 5, 15
 
@@ -28,8 +29,8 @@ def prepare() -> Prepared:
     # a batch has room for its longest hypotheses
     batching = Batching(max_tokens=ROWS * (LONGEST + 1 + EXTRA), shapes=1)
 
-    def call() -> list[list[int]]:
-        return answers(model, params, sources, search=search, batching=batching)
+    def call() -> list[Hypotheses]:
+        return hypotheses(model, params, sources, search=search, batching=batching)
 
     return Prepared(call=call)
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from attnjax.cli.catalog import find
 from attnjax.cli.command import Overrides, option, positional, whole_number
 from attnjax.config.override import Override, override
+from attnjax.runs.catalog import find
 
 if TYPE_CHECKING:
     from attnjax.experiment import Ablation, Experiment

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from attnjax.cli.command import Overrides, Trust, option, positional, whole_number
 from attnjax.config.override import Override
-from attnjax.errors import UserError, warn
 
 if TYPE_CHECKING:
-    from attnjax.trained.trained_run import Trained
+    from attnjax.trained.open_run import OpenRun
 
 TRAINED = Overrides(
     of="RUN [RUN ...]",
@@ -44,23 +43,8 @@ class TrainedRuns:
     ] = None
     overrides: Annotated[tuple[Override, ...], TRAINED] = ()
 
-    def open(self) -> "Trained":
+    def open(self) -> "OpenRun":
         """Open the runs as one, with a warning if a training is not finished."""
-        heads = [each for each in self.overrides if each.path.split(".")[-1] == "heads_out"]
-        search = [each for each in self.overrides if each not in heads]
-        for each in search:
-            if each.path.split(".")[0] != "search":
-                raise UserError(
-                    "a trained run takes overrides of its search and of heads_out alone; "
-                    f"got {each}"
-                )
-        from attnjax.trained.ensembles import ensemble
-        from attnjax.trained.evaluate import with_overrides
-        from attnjax.trained.trained_run import open_trained
+        from attnjax.trained.open_run import open
 
-        opened = [open_trained(folder, trust=self.trust) for folder in self.runs]
-        runs = [with_overrides(run, heads) for run in opened]
-        for run in runs:
-            if not run.finished:
-                warn(f"the training of {run.folder} is not finished; these are its results so far:")
-        return with_overrides(ensemble(runs), search)
+        return open(*self.runs, trust=self.trust, overrides=self.overrides)

@@ -1,4 +1,4 @@
-"""Decoding of a whole split: the best answer of a search to each source."""
+"""Decoding of a whole split: the hypotheses of a search for each source."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +11,7 @@ from attnjax.data.batching import Batching, in_order
 from attnjax.data.corpus import Encoded
 from attnjax.data.special_tokens import END
 from attnjax.decoding.generate import EXTRA, generate
-from attnjax.decoding.search import Search
+from attnjax.decoding.search import Hypotheses, Search
 
 AT_ONCE = 2
 """The number of batches that are decoded at the same time, each in a thread.
@@ -24,7 +24,7 @@ SHAPES = 2
 """The largest number of shapes of batches: compiling another costs more time than padding."""
 
 
-def answers(
+def hypotheses(
     model: Any,
     params: Any,
     sources: Sequence[list[int] | np.ndarray],
@@ -32,34 +32,33 @@ def answers(
     search: Search,
     batching: Batching,
     extra: int = EXTRA,
-) -> list[list[int]]:
-    """The best hypothesis for each source, in the order of the sources.
+) -> list[Hypotheses]:
+    """The hypotheses for each source, tokens [K, L] and scores [K], in the order of the sources.
 
     A source is a list of ids, ended by END, or an array of floats; an answer has at most `extra`
     words more.
     A batch has the symbols that `batching` allows, or more if a single sentence needs them.
     """
     params = jax.device_put(params)
-    decoded: list[list[int]] = [[] for _ in sources]
+    decoded: dict[int, Hypotheses] = {}
     wide = jax.config.read("jax_enable_x64")
 
-    def searched(batch: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    def searched(batch: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, Hypotheses]:
         indices, source = batch
         # JAX's settings are per thread: the width of numbers is the caller's
         with jax.enable_x64(wide):
-            hypotheses = generate(model, params, source, search, number=indices, extra=extra)
-        return indices, np.asarray(hypotheses.tokens)[:, 0]
+            return indices, generate(model, params, source, search, number=indices, extra=extra)
 
     threads = ThreadPoolExecutor(AT_ONCE)
     try:
-        for indices, best in threads.map(searched, _batches(sources, batching, extra)):
-            for index, tokens in zip(indices, best, strict=True):
+        for indices, of_batch in threads.map(searched, _batches(sources, batching, extra)):
+            for index, *each in zip(indices, *map(np.asarray, of_batch), strict=True):
                 if index >= 0:
-                    decoded[index] = tokens.tolist()
+                    decoded[int(index)] = Hypotheses(*each)
     finally:
         # after Ctrl-C only the batches that are being decoded are waited for
         threads.shutdown(cancel_futures=True)
-    return decoded
+    return [decoded[index] for index in range(len(sources))]
 
 
 def _batches(

@@ -12,10 +12,10 @@ from attnjax.data.vocabularies import SIDES, Side, Vocabularies
 from attnjax.data.vocabulary import WordVocabulary
 from attnjax.decoding.beam import Beam
 from attnjax.decoding.generate import EXTRA
-from attnjax.decoding.search import Search
+from attnjax.decoding.search import Hypotheses, Search
 from attnjax.errors import UserError
 from attnjax.evaluation.bleu import Bleu
-from attnjax.evaluation.decode_corpus import answers
+from attnjax.evaluation.decode_corpus import hypotheses
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.measures.base import Measure
 from attnjax.evaluation.metric import ExactMatch, Metric
@@ -143,11 +143,18 @@ class Experiment:
     def answers(
         self, params: Any, sources: Sequence[list[int] | np.ndarray], *, extra: int = EXTRA
     ) -> list[list[int]]:
-        """The answer of the search to each encoded source; the experiment must be resolved.
+        """The answer of the search to each encoded source, see `hypotheses`."""
+        decoded = self.hypotheses(params, sources, extra=extra)
+        return [each.tokens[0].tolist() for each in decoded]
 
-        An answer has at most `extra` more words than its source.
+    def hypotheses(
+        self, params: Any, sources: Sequence[list[int] | np.ndarray], *, extra: int = EXTRA
+    ) -> list[Hypotheses]:
+        """The hypotheses of the search for each encoded source; the experiment must be resolved.
+
+        They have at most `extra` more words than their source.
         """
-        return answers(
+        return hypotheses(
             self.model,
             params,
             sources,

@@ -123,10 +123,12 @@ class BertModel(SymbolModel):
     def attentions_in(self, tree: Any, source: Source, decoder_input: Words) -> Attentions:
         """The self-attention of every layer, from below; START is the first position."""
         del decoder_input
-        places = jnp.pad(source != PAD, ((0, 0), (1, 0)), constant_values=True)
-        mask, label = pairs(places, places), isinstance(self, LabelModel)
+        words = jnp.pad(source, ((0, 0), (1, 0)), constant_values=START)
+        mask, label = pairs(words != PAD, words != PAD), isinstance(self, LabelModel)
         for number in range(self.bert.num_layers):
-            yield from layer_attentions(tree, mask, "encoder", f"layers_{number}", to_source=label)
+            yield from layer_attentions(
+                tree, mask, "encoder", f"layers_{number}", words=(words, words), to_source=label
+            )
 
     @nn.nowrap
     def own_encoder(self) -> BertEncoder:

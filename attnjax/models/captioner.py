@@ -119,7 +119,9 @@ class Captioner(SequenceModel):
         """The attention to the patches."""
         present = _present(source)[:, None]
         mask = pairs(queries_of(decoder_input, present), present)
-        return layer_attentions(tree, mask, "attention", by_step=True, to_source=True)
+        return layer_attentions(
+            tree, mask, "attention", words=(decoder_input, None), by_step=True, to_source=True
+        )
 
     def setup(self) -> None:
         normal, shape = nn.initializers.normal, (self.vocabulary, self.embedding)

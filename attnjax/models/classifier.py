@@ -51,10 +51,11 @@ class Classifier(LabelModel):
     @nn.nowrap
     def attentions_in(self, tree: Any, source: Source, decoder_input: Words) -> Attentions:
         """The encoder's own attentions, if it has any, and that of the query to the states."""
-        present = source != PAD
-        yield from self.encoder.attentions_in(tree, present)
-        mask = pairs(jnp.ones_like(decoder_input, bool), present)
-        yield from layer_attentions(tree, mask, "attention", to_source=True)
+        yield from self.encoder.attentions_in(tree, source)
+        mask = pairs(jnp.ones_like(decoder_input, bool), source != PAD)
+        yield from layer_attentions(
+            tree, mask, "attention", words=(decoder_input, source), to_source=True
+        )
 
     def setup(self) -> None:
         normal = nn.initializers.normal(self.width**-0.5)

@@ -13,6 +13,7 @@ from attnjax.data.examples import Examples
 from attnjax.data.vocabularies import Side
 from attnjax.models.sequence_model import SequenceModel
 from attnjax.models.shapes import Features, NextWord, Source, Step, Words
+from attnjax.models.sown_attention import Attentions
 from attnjax.nn.length_limit import MaxLength
 from attnjax.nn.lift import clone_template
 
@@ -71,6 +72,14 @@ class Ensemble(SequenceModel):
             for number, member in enumerate(self.members)
         ]
         return jnp.stack(alignments).mean(0)
+
+    @nn.nowrap
+    def attentions_in(self, tree: Any, source: Source, decoder_input: Words) -> Attentions:
+        """The attentions of every member."""
+        for number, member in enumerate(self.members):
+            name = f"models_{number}"
+            for each in member.attentions_in(tree.get(name, {}), source, decoder_input):
+                yield each._replace(name=f"{name}.{each.name}")
 
     def setup(self) -> None:
         self.models = [clone_template(member) for member in self.members]

@@ -135,7 +135,7 @@ class LanguageModel(SequenceModel, PackingModel):
         causal = jnp.tril(jnp.ones((words.shape[1],) * 2, bool))
         mask = (words != PAD)[:, None, :, None] & causal[None, None]
         for number in range(self.num_layers):
-            yield from layer_attentions(tree, mask, f"layers_{number}")
+            yield from layer_attentions(tree, mask, f"layers_{number}", words=(words, words))
 
     def setup(self) -> None:
         normal = nn.initializers.normal(self.width**-0.5)

@@ -10,7 +10,8 @@ from jaxtyping import Array, Bool
 from attnjax.attention.mask import Padding
 from attnjax.attention.position import Position, Sinusoidal
 from attnjax.config.constraints import PositiveInt
-from attnjax.models.shapes import Embedded, Present
+from attnjax.data.special_tokens import PAD, START
+from attnjax.models.shapes import Embedded, Present, Text
 from attnjax.models.sown_attention import Attentions, layer_attentions, pairs
 from attnjax.models.text_encoder import EncodedText, TextEncoder
 from attnjax.models.transformer_layers import EncoderLayer, PostNorm, Residual
@@ -40,11 +41,14 @@ class SelfAttentionEncoder(TextEncoder):
         return width
 
     @nn.nowrap
-    def attentions_in(self, tree: Any, present: Present) -> Attentions:
-        """The self-attention of every layer, from below; the class vector is the first position."""
-        places = _with_class(present)
+    def attentions_in(self, tree: Any, source: Text) -> Attentions:
+        """The self-attention of every layer, from below; the class vector stands at START."""
+        words = jnp.pad(source, ((0, 0), (1, 0)), constant_values=START)
+        mask = pairs(words != PAD, words != PAD)
         for number in range(self.num_layers):
-            yield from layer_attentions(tree, pairs(places, places), "read", f"layers_{number}")
+            yield from layer_attentions(
+                tree, mask, "read", f"layers_{number}", words=(words, words)
+            )
 
     def setup(self) -> None:
         dropout = inherited(self, "dropout")

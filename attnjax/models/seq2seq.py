@@ -54,7 +54,9 @@ class Seq2Seq(SequenceModel, PackingModel):
         """The decoder's attention to the source."""
         words = source != PAD
         mask = pairs(queries_of(decoder_input, words), words)
-        return layer_attentions(tree, mask, "writer", by_step=True, to_source=True)
+        return layer_attentions(
+            tree, mask, "writer", words=(decoder_input, source), by_step=True, to_source=True
+        )
 
     def setup(self) -> None:
         # Embedded words have variance 1, as the initial values of the cells' matrices assume.

@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from attnjax.data.special_tokens import END, PAD
 from attnjax.models.shapes import Present, Words
+
+type QueryKeyWords = tuple[Words | None, Int[Array, "B S"] | None]
 
 
 class LayerAttention(NamedTuple):
@@ -17,6 +19,8 @@ class LayerAttention(NamedTuple):
         logits: None: the attention has none.
         mask: True = the query is not padding and may attend to the key.
         to_source: whether the target's words attend to the source.
+        words: the ids of queries and keys, a query by the word that it reads; None: they are no
+            text. A query to a source may be a word of the target, and predict the next one.
     """
 
     name: str
@@ -24,6 +28,7 @@ class LayerAttention(NamedTuple):
     logits: Float[Array, "B H T S"] | None
     mask: Bool[Array, "#B #H T S"]
     to_source: bool = False
+    words: QueryKeyWords = (None, None)
 
 
 type Attentions = Iterable[LayerAttention]
@@ -45,13 +50,18 @@ def pairs(queries: Bool[Array, "B T"], keys: Bool[Array, "B S"]) -> Bool[Array, 
 
 
 def layer_attentions(
-    tree: Any, mask: Array, *path: str, by_step: bool = False, to_source: bool = False
+    tree: Any,
+    mask: Array,
+    *path: str,
+    words: QueryKeyWords,
+    by_step: bool = False,
+    to_source: bool = False,
 ) -> Iterator[LayerAttention]:
     """Every attention below a path of the sown collection "attention", in the order of the tree.
 
-    `mask` and `to_source` are those of these attentions, see `LayerAttention`. With `by_step` a
-    scan over time has stacked the arrays, [B, T, ..., 1, S]; else they were computed at once,
-    [B, ..., T, S].
+    `mask`, `to_source` and `words` are those of these attentions, see `LayerAttention`. With
+    `by_step` a scan over time has stacked the arrays, [B, T, ..., 1, S]; else they were computed at
+    once, [B, ..., T, S].
     """
     below = tree
     for name in path:
@@ -59,10 +69,12 @@ def layer_attentions(
     if "weights" in below:
         arrays = {name: _heads_first(values[0], by_step) for name, values in below.items()}
         weights, logits = arrays["weights"], arrays.get("logits")
-        yield LayerAttention(".".join(path), weights, logits, mask, to_source)
+        yield LayerAttention(".".join(path), weights, logits, mask, to_source, words)
         return
     for name in below:
-        yield from layer_attentions(tree, mask, *path, name, by_step=by_step, to_source=to_source)
+        yield from layer_attentions(
+            tree, mask, *path, name, words=words, by_step=by_step, to_source=to_source
+        )
 
 
 def _heads_first(array: Array, by_step: bool) -> Array:

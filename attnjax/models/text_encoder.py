@@ -7,7 +7,7 @@ from flax import linen as nn
 from jaxtyping import Array, Float
 
 from attnjax.config.constraints import DropoutRate
-from attnjax.models.shapes import Embedded, Present
+from attnjax.models.shapes import Embedded, Present, Text
 from attnjax.models.sown_attention import Attentions
 
 
@@ -36,7 +36,7 @@ class TextEncoder(nn.Module, ABC):
         """The states and the query of embedded texts."""
 
     @nn.nowrap
-    def attentions_in(self, tree: Any, present: Present) -> Attentions:
+    def attentions_in(self, tree: Any, source: Text) -> Attentions:
         """The encoder's own attentions in the model's collection "attention"; by default none."""
-        del tree, present
+        del tree, source
         return ()

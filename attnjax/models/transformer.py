@@ -92,12 +92,14 @@ class Transformer(SequenceModel, PackingModel):
         queries = queries_of(decoder_input, words)
         causal = jnp.tril(jnp.ones((queries.shape[1],) * 2, bool))
         own, across = queries[:, None, :, None] & causal[None, None], pairs(queries, words)
+        of_source: dict[str, Any] = {"words": (decoder_input, source), "to_source": True}
         for number in range(self.num_encoder_layers):
-            yield from layer_attentions(tree, pairs(words, words), f"encoder_layers_{number}")
+            name, read = f"encoder_layers_{number}", (source, source)
+            yield from layer_attentions(tree, pairs(words, words), name, words=read)
         for number in range(self.num_decoder_layers):
-            name = f"decoder_layers_{number}"
-            yield from layer_attentions(tree, own, name, "self_attention")
-            yield from layer_attentions(tree, across, name, "cross_attention", to_source=True)
+            name, read = f"decoder_layers_{number}", (decoder_input, decoder_input)
+            yield from layer_attentions(tree, own, name, "self_attention", words=read)
+            yield from layer_attentions(tree, across, name, "cross_attention", **of_source)
 
     def setup(self) -> None:
         self._make_embeddings()

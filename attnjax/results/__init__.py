@@ -7,9 +7,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from attnjax.results.run_rows import rows as rows
     from attnjax.results.summary import summarize as summarize
 
-_MODULES = {"summarize": "summary"}
+_MODULES = {"rows": "run_rows", "summarize": "summary"}
 
 
 def __getattr__(name: str) -> Any:

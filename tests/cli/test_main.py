@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.cli.catalog import catalog, find
 from attnjax.cli.main import main
 from attnjax.errors import UserError
+from attnjax.runs.catalog import catalog, find
 from attnjax.runs.trust import shipped_folder
 from tests.cli.saying import TINY, sentence
 

@@ -13,12 +13,13 @@ from attnjax.data.special_tokens import END, PAD
 from attnjax.decoding.beam import Beam
 from attnjax.decoding.search import Hypotheses
 from attnjax.evaluation import decode_corpus
-from attnjax.evaluation.decode_corpus import answers
+from attnjax.evaluation.decode_corpus import hypotheses
 from attnjax.models.transformer import Transformer
 
 
 def answered(sources: Sequence[list[int]]) -> list[list[int]]:
-    return answers(None, {}, sources, search=Beam(size=2), batching=Batching(max_tokens=640))
+    options = {"search": Beam(size=2), "batching": Batching(max_tokens=640)}
+    return [each.tokens[0].tolist() for each in hypotheses(None, {}, sources, **options)]
 
 
 def echo(model, params, source, search, *, number, extra) -> Hypotheses:
@@ -61,6 +62,9 @@ def test_two_searches_at_once_find_what_one_after_the_other_does(monkeypatch):
     for at_once in (1, 2):
         monkeypatch.setattr(decode_corpus, "AT_ONCE", at_once)
         search, batching = Beam(size=2), Batching(max_tokens=8 * 60)
-        found.append(answers(model, params, sources, search=search, batching=batching))
+        options = {"search": search, "batching": batching}
+        found.append(
+            [each.tokens[0].tolist() for each in hypotheses(model, params, sources, **options)]
+        )
     assert len({tuple(answer) for answer in found[0]}) > 1
     assert found[0] == found[1]

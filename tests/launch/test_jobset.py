@@ -4,10 +4,10 @@ from pathlib import Path
 
 import yaml
 
-from attnjax.cli.catalog import find
 from attnjax.cli.main import parser
 from attnjax.cli.requeue import REQUEUE
 from attnjax.rehearsal import Topology
+from attnjax.runs.catalog import find
 from attnjax.training.devices import hosts
 
 ROOT = Path(__file__).parents[2]

@@ -4,10 +4,10 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from attnjax.cli.catalog import find
 from attnjax.cli.command import positional
 from attnjax.cli.output import keep_compiled, say
 from attnjax.errors import UserError
+from attnjax.runs.catalog import find
 
 if TYPE_CHECKING:
     from attnjax.checks import Finding

@@ -2,8 +2,8 @@
 
 from rich.table import Table
 
-from attnjax.cli.catalog import catalog
 from attnjax.cli.output import out
+from attnjax.runs.catalog import catalog
 
 
 def experiments() -> None:

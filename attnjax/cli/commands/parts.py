@@ -5,10 +5,10 @@ from typing import Annotated
 from rich.table import Table
 from rich.text import Text
 
-from attnjax.cli.catalog import find
 from attnjax.cli.chosen import NAME
 from attnjax.cli.command import positional
 from attnjax.cli.output import out
+from attnjax.runs.catalog import find
 
 
 def parts(

@@ -4,9 +4,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
-from attnjax.cli.catalog import catalog, find
 from attnjax.cli.command import option, positional
 from attnjax.cli.output import say
+from attnjax.runs.catalog import catalog, find
 
 
 def results(

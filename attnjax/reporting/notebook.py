@@ -1,0 +1,71 @@
+"""Attention weights in a notebook: the picture of the report, head by head."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from attnjax.errors import UserError
+from attnjax.evaluation.measures.base import Picture
+from attnjax.reporting import drawing, figure
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A drawing that a notebook shows.
+
+    Attributes:
+        html: an element of a page, with its colors.
+    """
+
+    html: str
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
+def show(weights: Any, rows: Sequence[str] = (), columns: Sequence[str] = ()) -> Drawing:
+    """Draw attention weights [T, S], or those of several heads [H, T, S] side by side.
+
+    Args:
+        weights: numbers from 0 to 1.
+        rows: the word of each query; (): their numbers.
+        columns: the word of each key; (): their numbers.
+
+    Raises:
+        UserError: the weights have another shape.
+    """
+    weights = np.asarray(weights, float)
+    if weights.ndim not in (2, 3):
+        raise UserError(f"weights must be [T, S] or [H, T, S]; got {list(weights.shape)}")
+    places = [tuple(map(str, range(count))) for count in weights.shape[-2:]]
+    target, source = tuple(rows) or places[0], tuple(columns) or places[1]
+    if (len(target), len(source)) != weights.shape[-2:]:
+        raise UserError(
+            f"weights {list(weights.shape)} want {weights.shape[-2]} rows and {weights.shape[-1]} "
+            f"columns; got {len(target)} and {len(source)} words"
+        )
+    heads = weights.reshape(-1, *weights.shape[-2:])
+    titles = [f"head {number}" for number in range(len(heads))] if weights.ndim == 3 else [""]
+    with drawing.in_one_process():
+        figures = [
+            Markup("<figure style='margin: 0'><figcaption>{}</figcaption>{}</figure>").format(
+                title,
+                figure.attention(
+                    title or "weights", Picture(source=source, target=target, weights=head)
+                ),
+            )
+            for title, head in zip(titles, heads.tolist(), strict=True)
+        ]
+    box = f"display: flex; flex-wrap: wrap; gap: 1.5rem; {_colors()}"
+    return Drawing(f'<div style="{box}">{"".join(figures)}</div>')
+
+
+def _colors() -> str:
+    """The colors of the report in light mode."""
+    style = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
+    return " ".join(re.findall(r"--\w+: #\w+;", style.partition("}")[0]))

@@ -1,0 +1,43 @@
+"""Finished runs as rows of a table: `pandas.DataFrame(attnjax.results.rows("runs/luong2015"))`."""
+
+from pathlib import Path
+from typing import Any
+
+from attnjax.evaluation.measurement import Measurement
+from attnjax.results.summary import experiments
+from attnjax.runs.result import RESULT, read_result
+
+
+def rows(runs: str | Path) -> list[dict[str, Any]]:
+    """A dict for each finished run: experiment, variant, seed, every measured number, costs.
+
+    `pandas.DataFrame`, and that of polars, takes the list as it is; so does a CSV writer. A number
+    that a run lacks is absent from its dict.
+
+    Args:
+        runs: an experiment's folder, or the one that `--runs` named.
+
+    Raises:
+        UserError: there is no finished run, or a result is damaged.
+    """
+    table = []
+    for folder in experiments(Path(runs)):
+        for path in sorted(folder.glob(f"*/seed-*/{RESULT}")):
+            result = read_result(path.parent)
+            if result is None:
+                continue
+            measured = [*map(Measurement.of, result.metrics)]
+            table.append(
+                {
+                    "experiment": folder.name,
+                    "variant": result.variant,
+                    "seed": result.seed,
+                    **{str(each.key): each.value for each in measured},
+                    "validation loss": result.best_validation_loss,
+                    "steps": result.step,
+                    "parameters": result.parameters,
+                    "seconds": result.seconds,
+                    "run": str(path.parent),
+                }
+            )
+    return table

@@ -1,0 +1,94 @@
+"""An ablation that is run from a program: `attnjax.run(ablation, name="cosine").rows`."""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from pprint import pformat
+
+from rich.console import Console
+
+from attnjax.config.override import split
+from attnjax.config.serialize import to_json
+from attnjax.errors import UserError
+from attnjax.experiment import Ablation, load
+from attnjax.files import write_atomically
+from attnjax.reporting.summary import Summary
+from attnjax.results.summary import summarize
+from attnjax.runs.catalog import find
+from attnjax.sweeps.plan import Sweep
+from attnjax.sweeps.run_ablation import sweep
+
+
+def run(
+    experiment: str | Path | Ablation,
+    *overrides: str,
+    name: str = "ablation",
+    setting: str | None = None,
+    variants: Sequence[str] = (),
+    seeds: int | None = None,
+    runs: str | Path = "runs",
+) -> Summary:
+    """Run an experiment, and resume interrupted runs, as `attnjax run` does.
+
+    Args:
+        experiment: the name of a shipped experiment, a file, or an ablation; an ablation is written
+            as a file into the folder of its runs first.
+        overrides: changes as on the command line: "--training.steps 100", "search:greedy".
+        name: the name of an ablation, and of its folder.
+        setting: a setting of the experiment, such as "paper".
+        variants: the variants to run; (): all.
+        seeds: the number of runs of each variant; None: as the experiment says.
+        runs: the folder of the results.
+
+    Raises:
+        UserError: the experiment cannot be run, a run failed, or an ablation has parts that are
+            defined in no file.
+    """
+    if isinstance(experiment, Ablation):
+        experiment = _written(experiment, Path(runs) / name / f"{name}.py")
+    loaded = load(find(str(experiment))).at(setting)
+    words = [word for each in overrides for word in shlex.split(each)]
+    others, changes = split(words)
+    if others:
+        raise UserError(f"an override is --path value, or path:part; got {others[0]!r}")
+    folder = Path(runs) / loaded.folder
+    plan = Sweep(
+        loaded=loaded,
+        variants=tuple(variants),
+        seeds=seeds,
+        folder=folder,
+        overrides=tuple(changes),
+    )
+    if failed := sweep(plan, Console(stderr=True)):
+        raise UserError("; ".join(f"{run} failed: {why}" for run, why in failed.items()))
+    again = ["attnjax", "run", str(experiment), *(["--setting", setting] if setting else [])]
+    return summarize(folder, loaded, [*again, *words])
+
+
+def _written(ablation: Ablation, path: Path) -> Path:
+    """Write an ablation into an experiment file, with the values of all fields."""
+
+    def text(value: object) -> str:
+        return f"from_json({pformat(to_json(value), width=100, sort_dicts=False)})"
+
+    variants = ", ".join(f"{name!r}: {text(each)}" for name, each in ablation.variants.items())
+    plan = {name: getattr(ablation, name) for name in ("seeds", "first_seed", "tune_seed")}
+    numbers = ", ".join(f"{name}={value}" for name, value in plan.items())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(
+        path,
+        f'''"""{path.stem}"""
+
+from attnjax.config.serialize import from_json
+from attnjax.experiment import Ablation
+
+ablation = Ablation(
+    base={text(ablation.base)},
+    variants={{{variants}}},
+    claims={text(ablation.claims)},
+    published={text(ablation.published)},
+    tune={dict(ablation.tune)!r}, tune_seeds={ablation.tune_seeds}, {numbers},
+)
+''',
+    )
+    return path

@@ -1,0 +1,179 @@
+"""A trained run in use: `run = attnjax.open("runs/luong2015/dot/seed-0")`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attnjax.config.override import Override
+from attnjax.data.special_tokens import END, PAD, START
+from attnjax.decoding.generate import EXTRA
+from attnjax.errors import UserError, warn
+from attnjax.models.base import Model, SymbolModel
+from attnjax.models.sequence_model import SequenceModel
+from attnjax.models.sown_attention import LayerAttention
+from attnjax.reporting.notebook import show
+from attnjax.trained.ensembles import ensemble
+from attnjax.trained.evaluate import (
+    Answer,
+    encoded,
+    label_probabilities,
+    n_best,
+    next_symbols,
+    predict,
+    with_overrides,
+)
+from attnjax.trained.trained_run import Trained, open_trained
+
+
+class HeadWeights(NamedTuple):
+    """The weights [H, T, S] of the heads of one attention, and the words of queries and keys."""
+
+    name: str
+    weights: np.ndarray
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    def _repr_html_(self) -> str:
+        return show(self.weights, self.rows, self.columns)._repr_html_()
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenRun(Trained):
+    """A trained run with its model, parameters and vocabularies; several act as one.
+
+    Several runs answer by the mean of their probabilities, see `ensemble`.
+    """
+
+    @property
+    def model(self) -> Model:
+        """The model, with its vocabulary sizes; `model.apply({"params": params}, ...)` calls it."""
+        return self.experiment.model
+
+    def translate(
+        self, lines: Sequence[str], *, beam: int | None = None, extra: int = EXTRA
+    ) -> list[str]:
+        """The answer to each line, see `predict`; a language model goes on with the line."""
+        return predict(self, lines, beam=beam, extra=extra)
+
+    def n_best(
+        self, lines: Sequence[str], most: int, *, beam: int | None = None
+    ) -> list[list[Answer]]:
+        """The `most` best answers to each line with their scores, see `n_best`."""
+        return n_best(self, lines, most, beam=beam)
+
+    def classify(self, lines: Sequence[str]) -> list[dict[str, float]]:
+        """The probability of each label for each line, the most probable label first.
+
+        Raises:
+            UserError: the model gives no labels.
+        """
+        return label_probabilities(self, lines)
+
+    def next(self, prompt: str, *, most: int = 10) -> dict[str, float]:
+        """The most probable symbols after a prompt, with their probabilities.
+
+        Raises:
+            UserError: the model predicts no symbols, or the prompt is empty or too long.
+        """
+        if not isinstance(self.model, SymbolModel) or not prompt:
+            raise UserError("next wants a language model, and a prompt that is not empty")
+        (probabilities,) = next_symbols(self, encoded(self, [(1, prompt)], "the prompt"))
+        best = np.argsort(-probabilities, kind="stable")[:most]
+        names = self.text("target").tokens(best.tolist())
+        return dict(zip(names, probabilities[best].tolist(), strict=True))
+
+    def attention(
+        self, source: str | np.ndarray, target: str | None = None
+    ) -> dict[str, HeadWeights]:
+        """The weights of every attention of the model, by the attention's path in the model.
+
+        A row of an attention to the source is named by the target's word that it predicts, any
+        other row by the word that it reads.
+
+        Args:
+            source: a text; or an array, where the sources are no text.
+            target: the decoder's words, with which a language model goes on; None: the run's own
+                answer, or nothing for a language model whose task has no answers.
+
+        Raises:
+            UserError: the model shows no attention, or a text is too long.
+        """
+        read = encoded(self, [(1, source)], "the source")[0] if isinstance(source, str) else source
+        written = self._written(read, target)
+        decoder_input = jnp.asarray([[START, *written[:-1]]])
+        arrays = self.params, jnp.asarray(read)[None], decoder_input
+        tree = _sown(self.model, *arrays)
+        layers = [*self.model.attentions_in(tree, *arrays[1:])]
+        if not layers:
+            raise UserError(f"a {type(self.model).__name__} shows no attention")
+        source_names, target_names = self.vocabularies
+
+        def words(ids: jax.Array | None, count: int) -> tuple[str, ...]:
+            own = target_names if ids is decoder_input else source_names
+            if ids is None or own is None:
+                return (*map(str, range(count)),)
+            return (*own.tokens(np.asarray(ids)[0].tolist()),)
+
+        def named(layer: LayerAttention) -> HeadWeights:
+            _, _, T, S = layer.weights.shape
+            queries, keys = layer.words
+            if layer.to_source and queries is decoder_input and written:
+                rows = (*self.text("target").tokens(written),)
+            else:
+                rows = words(queries, T)
+            weights = np.asarray(layer.weights[0], np.float32)
+            return HeadWeights(layer.name.removesuffix(".head"), weights, rows, words(keys, S))
+
+        return {each.name: each for each in map(named, layers)}
+
+    def _written(self, source: Any, target: str | None) -> list[int]:
+        """The ids of a target, or of the run's own answer."""
+        experiment = self.experiment
+        answered = isinstance(self.model, SequenceModel) and experiment.task.answers is not None
+        if target is not None:
+            ids = self.text("target").encode(target)
+            return [*ids, END] if answered and not self.model.predicts_label else ids
+        if not answered:
+            return []
+        (answer,) = experiment.answers(self.params, [source])
+        return [word for word in answer if word != PAD]
+
+
+def open(*runs: str | Path, trust: bool = False, overrides: Sequence[Override] = ()) -> OpenRun:
+    """Open trained runs from their folders; several act as one, see `OpenRun`.
+
+    A warning names each run whose training is not finished.
+
+    Args:
+        runs: the runs' folders, at least one.
+        trust: whether to execute an experiment.py that the user has not run on this machine.
+        overrides: of the search, and of the heads that are taken out.
+
+    Raises:
+        UserError: as `open_trained`, `ensemble` and `with_overrides`.
+    """
+    if not runs:
+        raise UserError("give the folder of at least one run")
+    heads = [each for each in overrides if each.path.split(".")[-1] == "heads_out"]
+    search = [each for each in overrides if each not in heads]
+    for each in search:
+        if each.path.split(".")[0] != "search":
+            raise UserError(
+                f"a trained run takes overrides of its search and of heads_out alone; got {each}"
+            )
+    members = [with_overrides(open_trained(Path(run), trust=trust), heads) for run in runs]
+    for run in members:
+        if not run.finished:
+            warn(f"the training of {run.folder} is not finished; these are its results so far:")
+    return OpenRun(**vars(with_overrides(ensemble(members), search)))
+
+
+@partial(jax.jit, static_argnames="model")
+def _sown(model: Any, params: Any, source: Any, decoder_input: Any) -> Mapping[str, Any]:
+    return model.sown_attention(params, source, decoder_input)
