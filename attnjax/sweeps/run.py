@@ -59,7 +59,7 @@ def run(
         folder=folder,
         overrides=tuple(changes),
     )
-    if failed := sweep(plan, Console(stderr=True)):
+    if failed := sweep(plan, Console(stderr=True, force_terminal=False, force_jupyter=False)):
         raise UserError("; ".join(f"{run} failed: {why}" for run, why in failed.items()))
     again = ["attnjax", "run", str(experiment), *(["--setting", setting] if setting else [])]
     return summarize(folder, loaded, [*again, *words])
