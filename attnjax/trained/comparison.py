@@ -1,0 +1,177 @@
+"""Two runs, compared sentence by sentence: is the difference of their scores more than chance?
+
+The sentences are the sample. What other seeds would give, no test of two runs can tell.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from attnjax.config.serialize import own_names
+from attnjax.errors import UserError
+from attnjax.evaluation import sentence_stats
+from attnjax.evaluation.measures.base import SPLIT
+from attnjax.evaluation.metric import ChrF
+from attnjax.evaluation.sentence_stats import Sentences
+from attnjax.evaluation.statistics import CONFIDENCE, Interval
+from attnjax.runs.manifest import load_copy, read
+from attnjax.runs.result import read_result
+from attnjax.runs.run_folder import HYPOTHESES
+from attnjax.trained.trained_run import begun
+
+BOOTSTRAPS, SWAPS = 1_000, 10_000
+"""The numbers of resamples: an interval needs fewer than a small probability."""
+
+
+class Discordant(NamedTuple):
+    """The answers that are right in one run alone, and McNemar's exact probability."""
+
+    first: int
+    second: int
+    probability: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """The difference of two runs' scores on the same sentences.
+
+    Attributes:
+        metric: the name of the score.
+        sentences: the number of sentences.
+        scores: of the first run and the second.
+        difference: first - second, with its 95 % interval by the paired bootstrap.
+        probability: of a difference as large if the runs were exchangeable, by approximate
+            randomization.
+        discordant: for a share of right answers; None: the score is another.
+    """
+
+    metric: str
+    sentences: int
+    scores: tuple[float, float]
+    difference: Interval
+    probability: float
+    discordant: Discordant | None
+
+
+def compare(first: Path, second: Path, *, trust: bool = False) -> Comparison:
+    """Compare the answers of two finished runs to their test split.
+
+    Raises:
+        UserError: a run is not finished or decoded nothing, the runs were tested on different
+            sentences or by different metrics, or a metric is somebody else's and `trust` is False.
+    """
+    ours, theirs = (_sentences(folder, trust=trust) for folder in (first, second))
+    sets = {result.test_set for result in map(read_result, (first, second)) if result}
+    if not ours.comparable(theirs) or len(sets) > 1:
+        raise UserError(f"{first} and {second} were tested on different sentences or metrics")
+    return paired(ours, theirs)
+
+
+def paired(first: Sentences, second: Sentences, *, seed: int = 0) -> Comparison:
+    """Compare the statistics of two runs' answers to the same sentences.
+
+        bootstrap:      sentences are drawn with replacement, the same for both runs
+        randomization:  share of random swaps of the runs' answers, sentence by sentence, after
+                        which |difference| is at least as large
+        McNemar:        of the answers that are right in one run alone, both are as probable
+
+    Source: Koehn 2004; Riezler & Maxwell 2005; McNemar 1947 (exact).
+    """
+    from scipy.stats import binomtest, bootstrap, permutation_test
+
+    metric, count = first.metric, len(first.statistics)
+    if count < 2:
+        raise UserError(f"a comparison wants at least two sentences; got {count}")
+    both = np.concatenate([first.statistics, second.statistics])
+    places = np.arange(count), np.arange(count, 2 * count)
+
+    def difference(ours: np.ndarray, theirs: np.ndarray) -> float:
+        return metric.value(both[ours].sum(0)) - metric.value(both[theirs].sum(0))
+
+    options: dict[str, Any] = {"vectorized": False, "rng": np.random.default_rng(seed)}
+    drawn = bootstrap(
+        places,
+        difference,
+        paired=True,
+        n_resamples=BOOTSTRAPS,
+        confidence_level=CONFIDENCE,
+        method="percentile",
+        **options,
+    )
+    swapped = permutation_test(
+        places,
+        lambda *pair: abs(difference(*pair)),
+        permutation_type="samples",
+        alternative="greater",
+        n_resamples=SWAPS,
+        **options,
+    )
+    discordant = None
+    if metric.share_of_answers:
+        right, other = (each.statistics[:, 0] > 0 for each in (first, second))
+        alone = int((right & ~other).sum()), int((other & ~right).sum())
+        chance = binomtest(alone[0], sum(alone)).pvalue if sum(alone) else 1.0
+        discordant = Discordant(*alone, float(chance))
+    return Comparison(
+        metric=metric.name,
+        sentences=count,
+        scores=(first.value(), second.value()),
+        difference=Interval(difference(*places), *map(float, drawn.confidence_interval)),
+        probability=float(swapped.pvalue),
+        discordant=discordant,
+    )
+
+
+class AnswerPair(NamedTuple):
+    """A test sentence with the answers of two runs; `source` is "" where it is no text."""
+
+    number: int
+    source: str
+    reference: str
+    first: str
+    second: str
+
+
+def most_different(
+    first: Path, second: Path, most: int, *, trust: bool = False
+) -> list[AnswerPair]:
+    """The sentences on which two runs' answers differ most, by chrF against the reference.
+
+    Raises:
+        UserError: as `begun`, or the data or the answers are not here.
+    """
+    manifest, experiment, vocabularies = begun(first, trust=trust)
+    corpus = experiment.of_seed(manifest.seed).task.load(vocabularies)
+    references, sources = corpus.references[SPLIT], corpus.sources.get(SPLIT)
+    answers = []
+    for folder in (first, second):
+        path = folder / HYPOTHESES
+        answers.append(path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else [])
+        if len(answers[-1]) != len(references):
+            raise UserError(f"{path} has {len(answers[-1])} answers, not {len(references)}")
+    metric = ChrF()
+    rows = zip(*(metric.statistics(each, references) for each in answers), strict=True)
+    gaps = [abs(metric.value(ours) - metric.value(theirs)) for ours, theirs in rows]
+    order = np.argsort(-np.asarray(gaps), kind="stable")[:most]
+    return [
+        AnswerPair(
+            int(number) + 1,
+            sources[number] if sources else "",
+            references[number],
+            *(each[number] for each in answers),
+        )
+        for number in order
+        if gaps[number] > 0
+    ]
+
+
+def _sentences(folder: Path, *, trust: bool) -> Sentences:
+    """The statistics of a run's answers."""
+    manifest = read(folder)
+    own = load_copy(folder, manifest, trust=trust).own if own_names(manifest.settings) else {}
+    sentences = sentence_stats.read(folder, own)
+    if sentences is None:
+        raise UserError(f"{folder} has no answers to compare: it is not finished or decodes none")
+    return sentences

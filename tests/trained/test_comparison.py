@@ -1,0 +1,75 @@
+"""Two runs are compared sentence by sentence."""
+
+import numpy as np
+import pytest
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.significance import PairedTest
+from scipy.stats import chi2
+
+from attnjax.cli.main import main
+from attnjax.errors import UserError
+from attnjax.evaluation import Bleu, ExactMatch
+from attnjax.evaluation.sentence_stats import sentences
+from attnjax.trained.comparison import compare, paired
+
+random = np.random.default_rng(1)
+WORDS = np.array(["a", "b", "c", "d", "e", "f", "g", "h"])
+REFERENCES = [" ".join(random.choice(WORDS, 9)) for _ in range(60)]
+
+
+def noisy(share: float) -> list[str]:
+    """The references, with that share of words replaced."""
+    draw = np.random.default_rng(round(share * 100))
+    return [
+        " ".join(draw.choice(WORDS) if draw.random() < share else word for word in line.split())
+        for line in REFERENCES
+    ]
+
+
+def compared(metric, first, second):
+    return paired(*(sentences(metric, each, REFERENCES, None) for each in (first, second)))
+
+
+def test_bleu_is_compared_as_by_sacrebleu(monkeypatch):
+    monkeypatch.setenv("SACREBLEU_SEED", "1")
+    first, second = noisy(0.30), noisy(0.33)
+    found = compared(Bleu(), first, second)
+    systems = [("second", second), ("first", first)]
+    _, scores = PairedTest(systems, {"BLEU": BLEU()}, [REFERENCES], "ar", 10_000)()
+    wanted = scores["BLEU"]
+    assert found.scores == pytest.approx((wanted[1].score, wanted[0].score))
+    assert found.probability == pytest.approx(wanted[1].p_value, abs=0.02)
+    estimate, low, high = found.difference
+    assert estimate == pytest.approx(wanted[1].score - wanted[0].score)
+    assert low < estimate < high
+    assert found.discordant is None
+
+
+def test_runs_that_answer_alike_do_not_differ():
+    alike = compared(ExactMatch(), noisy(0.1), noisy(0.1))
+    assert alike.difference == (0, 0, 0)
+    assert alike.probability == 1
+    assert alike.discordant == (0, 0, 1)
+
+
+def test_mcnemar_is_near_its_chi_square():
+    first = [line if number < 45 else "" for number, line in enumerate(REFERENCES)]
+    second = [line if number % 2 else "" for number, line in enumerate(REFERENCES)]
+    found = compared(ExactMatch(), first, second).discordant
+    assert found is not None
+    assert (found.first, found.second) == (23, 8)
+    assert found.probability == pytest.approx(chi2.sf((23 - 8 - 1) ** 2 / (23 + 8), 1), rel=0.15)
+    with pytest.raises(UserError, match="at least two sentences; got 1"):
+        paired(*(sentences(ExactMatch(), ["a"], ["a"], None) for _ in range(2)))
+
+
+def test_the_command(tiny_runs, capsys):
+    scaled, cosine = (tiny_runs / "tiny" / name / "seed-0" for name in ("scaled", "cosine"))
+    capsys.readouterr()
+    assert main(["compare", str(scaled), str(cosine), "--sentences", "2"]) == 0
+    printed = capsys.readouterr().out
+    for words in ("exact_match: ", "95 % over sentences", "p = 1", "McNemar: 0 right in the first"):
+        assert words in printed
+    other = tiny_runs / "tiny" / "scaled" / "seed-1"
+    with pytest.raises(UserError, match="were tested on different sentences or metrics"):
+        compare(scaled, other)
