@@ -16,7 +16,7 @@ from attnjax.data.corpora.parallel_text import (
     SourceOrder as SourceOrder,
     TabSeparated as TabSeparated,
 )
-from attnjax.data.corpora.raw_text import RawText as RawText
+from attnjax.data.corpora.raw_text import RawText as RawText, TextStream as TextStream
 from attnjax.data.corpora.scan import Scan as Scan
 from attnjax.data.corpora.sentences import (
     LearnedFrom as LearnedFrom,
@@ -24,3 +24,5 @@ from attnjax.data.corpora.sentences import (
     Unlabeled as Unlabeled,
 )
 from attnjax.data.corpora.tfds import Translation as Translation
+from attnjax.data.corpora.tfds_builder import build_translation as build_translation
+from attnjax.data.corpora.tfds_texts import LabeledTfds as LabeledTfds, RawTfds as RawTfds

@@ -1,5 +1,6 @@
 """Raw text, cut into windows: the task of a language model."""
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -19,14 +20,13 @@ type Fraction = Annotated[float, Ge(0), Lt(1)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RawText(Task):
-    """A UTF-8 text as a stream of symbols, each predicted from the symbols before it.
+class TextStream(Task):
+    """A text as a stream of symbols, each predicted from the symbols before it.
 
-    The last characters of the text are the test split, those before them the validation split, the
-    others the training split; the vocabulary is learned from the training split. Every split is cut
-    into windows of `length` symbols, the last one shorter. A window's target is its symbols; its
-    source is the one symbol before them, START at the beginning of the text. No text is ended by
-    END. Nothing is decoded: a measure such as `Perplexity` gives the results.
+    The vocabulary is learned from the training split. Every split is cut into windows of `length`
+    symbols, the last one shorter. A window's target is its symbols; its source is the one symbol
+    before them, START at the beginning of the text. No text is ended by END. Nothing is decoded: a
+    measure such as `Perplexity` gives the results.
 
     With a `stride`, a window of the validation or test split moves by `stride` symbols: its target
     is `stride` symbols, and its source the length - stride + 1 symbols before them, of whatever
@@ -38,23 +38,16 @@ class RawText(Task):
     length / train_stride times as many windows.
 
     Attributes:
-        file: of the text, or a pattern, "books/*.txt": several files, one behind the other. Looked
-            for as it is, then under ATTNJAX_DATA.
         vocabulary: what a symbol is, for source and target.
         length: the most symbols that a model reads at once.
         stride: see above; None: `length`, so that windows share no symbols.
         train_stride: the symbols between the beginnings of two training windows; None: `length`.
-        valid: the fraction of the text's characters that is the validation split; 0: there is none.
-        test: likewise, the test split.
     """
 
-    file: str = "tinyshakespeare/input.txt"
     vocabulary: VocabularyPart = Characters()
     length: PositiveInt = 256
     stride: PositiveInt | None = None
     train_stride: PositiveInt | None = None
-    valid: Fraction = 0.05
-    test: Fraction = 0.1
 
     def __post_init__(self) -> None:
         check_fields(self, "task")
@@ -64,18 +57,21 @@ class RawText(Task):
                 raise UserError(
                     f"task.{name} must be at most task.length, {self.length}; got {stride}"
                 )
-        if self.valid + self.test >= 1:
-            raise UserError(
-                "task.valid + task.test must be below 1, or nothing is left to train on; got "
-                f"{self.valid} + {self.test}"
-            )
 
     @property
     def answers(self) -> None:
         return None
 
+    @abstractmethod
+    def texts(self) -> dict[str, str]:
+        """The text of each split, in the order in which one text goes on in the next.
+
+        Raises:
+            UserError: the data are missing or malformed.
+        """
+
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
-        texts = self.split(read_text(find_file(self.file)))
+        texts = self.texts()
         vocabularies = vocabularies or joint(
             self.vocabulary.learn(texts["train"].splitlines(keepends=True))
         )
@@ -88,7 +84,7 @@ class RawText(Task):
             symbols += vocabulary.encode(text)
             count, unknown = len(symbols) - begin, symbols[begin:].count(UNKNOWN)
             if not count:
-                raise UserError(f"the {split} split of {self.file} has no symbols")
+                raise UserError(f"the {split} split has no symbols")
             if unknown:
                 notes.append(
                     f"{unknown:,} of {count:,} {split} symbols are UNKNOWN: they are not in the "
@@ -111,8 +107,35 @@ class RawText(Task):
         """The ids of a prompt, an excerpt of a text: neither START nor END is added."""
         return vocabulary.encode(text)
 
-    def split(self, text: str) -> dict[str, str]:
-        """The text of each split, in the order of the file."""
+
+@dataclass(frozen=True, kw_only=True)
+class RawText(TextStream):
+    """A UTF-8 text as a stream of symbols, in three parts.
+
+    The last characters of the text are the test split, those before them the validation split, the
+    others the training split.
+
+    Attributes:
+        file: of the text, or a pattern, "books/*.txt": several files, one behind the other. Looked
+            for as it is, then under ATTNJAX_DATA.
+        valid: the fraction of the text's characters that is the validation split; 0: there is none.
+        test: likewise, the test split.
+    """
+
+    file: str = "tinyshakespeare/input.txt"
+    valid: Fraction = 0.05
+    test: Fraction = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.valid + self.test >= 1:
+            raise UserError(
+                "task.valid + task.test must be below 1, or nothing is left to train on; got "
+                f"{self.valid} + {self.test}"
+            )
+
+    def texts(self) -> dict[str, str]:
+        text = read_text(find_file(self.file))
         test = len(text) - round(self.test * len(text))
         valid = test - round(self.valid * len(text))
         parts = {"train": text[:valid], "valid": text[valid:test], "test": text[test:]}

@@ -17,6 +17,21 @@ from attnjax.data.sentencepiece import SentencePiece
 from attnjax.data.vocabulary import VocabularyPart
 from attnjax.errors import NoCorpus, UserError
 
+DOWNLOADS = {
+    "coco_captions/2014": "40.4 GB",
+    "glue/sst2": "7 MB",
+    "imdb_reviews/plain_text": "84 MB",
+    "lm1b": "1.8 GB",
+    "opus/medical": "36 MB",
+    "ted_hrlr_translate": "131 MB",
+    "wmt14_translate/de-en": "1.7 GB",
+    "wmt14_translate/fr-en": "6.7 GB",
+}
+"""What the preparation of a corpus downloads: the sizes in tensorflow-datasets' lists of files."""
+
+NEED_TENSORFLOW = ("c4", "coco_captions", "lm1b", "multi_nli")
+"""Corpora that only TensorFlow prepares; once prepared they are read without it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Translation(ParallelCorpus):
@@ -96,7 +111,11 @@ def find_prepared(name: str, folder: str | None) -> Path:
     above = data_folder(folder)
     versions = [path.parent for path in (above / name).glob("*.*.*/dataset_info.json")]
     if not versions:
-        raise NoCorpus(f"the corpus {name} is not in {above}. {prepare(name, folder)}")
+        here = sorted(
+            str(path.parents[1].relative_to(above)) for path in above.glob("**/dataset_info.json")
+        )
+        held = f", which has {', '.join(dict.fromkeys(here))}" if here else ""
+        raise NoCorpus(f"the corpus {name} is not in {above}{held}. {prepare(name, folder)}")
     return max(versions, key=lambda path: [int(number) for number in path.name.split(".")])
 
 
@@ -110,11 +129,15 @@ def data_folder(folder: str | None) -> Path:
 
 
 def prepare(name: str, folder: str | None) -> str:
-    """A sentence that says how to prepare a corpus."""
+    """Sentences that say how to prepare a corpus, and what that takes."""
+    corpus = name.partition("/")[0]
+    size = DOWNLOADS.get(name) or DOWNLOADS.get(corpus)
+    takes = f" (it downloads {size})" if size else ""
+    needs = ", with TensorFlow (pip install 'attnjax[tensorflow]')"
     # wmt14_translate and others are "not found" unless these two modules are imported first
     return (
-        "Where there is a network, prepare it by "
-        'python -c "import tensorflow_datasets as tfds, tensorflow_datasets.translate, '
+        f"Where there is a network, prepare it{needs if corpus in NEED_TENSORFLOW else ''}{takes} "
+        'by python -c "import tensorflow_datasets as tfds, tensorflow_datasets.translate, '
         f"tensorflow_datasets.text; tfds.builder('{name}', data_dir='{data_folder(folder)}', "
         "file_format='array_record').download_and_prepare()\""
     )

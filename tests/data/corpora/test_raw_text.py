@@ -131,5 +131,5 @@ def test_mistakes(tmp_path, load):
         RawText(valid=0.5, test=0.5)
     with pytest.raises(NoCorpus, match="no file nowhere.txt"):
         load(RawText(file="nowhere.txt"))
-    with pytest.raises(UserError, match=r"the test split of .*spaces.txt has no symbols"):
+    with pytest.raises(UserError, match="the test split has no symbols"):
         load(RawText(file=str(tmp_path / "spaces.txt"), vocabulary=SplitWords(), valid=0))

@@ -4,12 +4,32 @@ import shutil
 import socket
 import sys
 from dataclasses import replace
+from functools import partial
 
+import jax
+import numpy as np
 import pytest
 
-from attnjax.data.corpora.tfds import Translation
+from attnjax.attention.multihead import MultiHead
+from attnjax.data.batching import Batching
+from attnjax.data.corpora.parallel_text import ParallelText
+from attnjax.data.corpora.tfds import DOWNLOADS, NEED_TENSORFLOW, Translation
+from attnjax.data.corpora.tfds_builder import build, build_translation
+from attnjax.data.corpora.tfds_texts import LabeledTfds, RawTfds
+from attnjax.data.corpus import Corpus
+from attnjax.data.files import read_lines
+from attnjax.data.sentencepiece import SentencePiece
 from attnjax.data.vocabulary import SplitWords
-from attnjax.errors import UserError
+from attnjax.errors import NoCorpus, UserError
+from attnjax.models.feed_forward import FeedForward
+from attnjax.models.transformer import Transformer
+from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer
+from attnjax.training.objectives.base import CrossEntropy
+from attnjax.training.optimizers import Adam
+from attnjax.training.schedules import Constant
+from attnjax.training.settings import Recipe, Training
+from attnjax.training.step import on_one_device, train_step
+from attnjax.training.train_setup import TrainSetup
 
 PAIRS = {
     "train": [("größe eins", "size one"), ("zwei", "two"), ("drei", "three")],
@@ -20,29 +40,24 @@ PAIRS = {
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
-    import tensorflow_datasets as tfds
-
-    class Tiny(tfds.core.GeneratorBasedBuilder):
-        VERSION = tfds.core.Version("1.10.0")
-        BUILDER_CONFIGS = (tfds.core.BuilderConfig(name="de-en", version=VERSION),)
-
-        def _info(self):
-            features = tfds.features.Translation(languages=("de", "en"))
-            return tfds.core.DatasetInfo(builder=self, features=features)
-
-        def _split_generators(self, dl_manager):
-            del dl_manager
-            return {split: self._generate_examples(split) for split in PAIRS}
-
-        def _generate_examples(self, split):
-            for number, (german, english) in enumerate(PAIRS[split]):
-                yield number, {"de": german, "en": english}
+    from tensorflow_datasets.core.features import ClassLabel, FeaturesDict, Text, Translation
 
     folder = tmp_path_factory.mktemp("tfds")
-    Tiny(data_dir=folder, config="de-en", file_format="array_record").download_and_prepare()
+    pairs = {
+        split: [dict(zip(("de", "en"), pair, strict=True)) for pair in PAIRS[split]]
+        for split in PAIRS
+    }
+    build("tiny/de-en", folder, Translation(languages=("de", "en")), pairs)
+    labeled = FeaturesDict({"sentence": Text(), "label": ClassLabel(names=["bad", "good"])})
+    rows = [{"sentence": f"so\n{number}", "label": number % 2} for number in range(8)]
+    hidden = [{"sentence": "who knows", "label": -1}]
+    build("labels", folder, labeled, {"train": rows[:6], "validation": rows[6:], "test": hidden})
+    build(
+        "raw", folder, FeaturesDict({"text": Text()}), {"train": [{"text": "größe"}, {"text": "b"}]}
+    )
     # an older version, which must not be chosen
-    (folder / "tiny" / "de-en" / "1.9.0").mkdir()
-    (folder / "tiny" / "de-en" / "1.9.0" / "dataset_info.json").write_text("{}")
+    (folder / "tiny" / "de-en" / "0.9.0").mkdir()
+    (folder / "tiny" / "de-en" / "0.9.0" / "dataset_info.json").write_text("{}")
     return folder
 
 
@@ -78,7 +93,11 @@ def test_a_part_of_a_split_and_the_folder_of_the_environment(task, prepared, mon
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"name": "tiny/fr-en"}, r"tiny/fr-en is not in .*download_and_prepare\(\)"),
+        (
+            {"name": "tiny/fr-en"},
+            r"tiny/fr-en is not in .*, which has labels, raw, tiny/de-en\. .* prepare it by python "
+            r".*download_and_prepare\(\)",
+        ),
         ({"source": "fr"}, "tiny/de-en has texts in de, en, not in 'fr'"),
         ({"valid": "valid"}, r"split 'valid' .*it has train, validation, test\): Unknown split"),
         ({"train": "train[x"}, r"no split 'train\[x'"),
@@ -90,9 +109,104 @@ def test_what_is_not_there(task, fields, message):
         replace(task, **fields).load()
 
 
+def test_a_message_has_the_size_and_who_needs_tensorflow(tmp_path):
+    for name in DOWNLOADS:
+        with pytest.raises(NoCorpus) as error:
+            Translation(name=name, folder=str(tmp_path)).load()
+        message = str(error.value)
+        assert str(tmp_path) in message
+        assert f"(it downloads {DOWNLOADS[name]})" in message
+        needs = name.partition("/")[0] in ("coco_captions", "lm1b")
+        assert ("pip install 'attnjax[tensorflow]'" in message) == needs
+    assert "tensorflow" not in sys.modules
+
+
+def test_who_needs_tensorflow_is_who_uses_it():
+    import tensorflow_datasets as tfds
+    import tensorflow_datasets.text
+    import tensorflow_datasets.translate
+
+    for name in {corpus.partition("/")[0] for corpus in DOWNLOADS} | {"multi_nli"}:
+        modules = {kind.__module__ for kind in tfds.builder_cls(name).__mro__}
+        uses = any(
+            hasattr(sys.modules[module], "tf")
+            for module in modules
+            if module.startswith("tensorflow_datasets") and ".core." not in module
+        )
+        assert uses == (name in NEED_TENSORFLOW), name
+
+
+def test_labels_are_words(prepared):
+    task = LabeledTfds(name="labels", folder=str(prepared), valid=2)
+    corpus = task.load()
+    assert corpus.sources["test"] == ["so 6", "so 7"]
+    assert corpus.references["test"] == ["bad", "good"]
+    assert sum(len(corpus.splits[split]) for split in ("train", "valid")) == 6
+    with pytest.raises(
+        UserError, match="example 1 of labels test has the label -1; labels are 0 t"
+    ):
+        replace(task, test="test").load()
+    with pytest.raises(UserError, match=r"labels has .*, and no 'text' \(task.text\)"):
+        replace(task, text="text").load()
+
+
+def test_raw_text_is_a_text_a_line(prepared):
+    task = RawTfds(name="raw", folder=str(prepared), train="train", valid="train[:1]", test=None)
+    assert task.texts() == {"train": "größe\nb\n", "valid": "größe\n"}
+    assert task.load().references == {"train": ["größe\nb\n"], "valid": ["größe\n"]}
+
+
+def losses(corpus: Corpus, steps: int = 3) -> list[bytes]:
+    heads, wide = MultiHead(heads=2), FeedForward(width=8)
+    recipe = Recipe(
+        model=Transformer(
+            vocabulary=corpus.vocabularies.target.size,
+            width=8,
+            num_encoder_layers=1,
+            num_decoder_layers=1,
+            encoder_layer=EncoderLayer(self_attention=heads, feed_forward=wide),
+            decoder_layer=DecoderLayer(
+                self_attention=heads, cross_attention=heads, feed_forward=wide
+            ),
+        ),
+        objective=CrossEntropy(),
+        optimizer=Adam(schedule=Constant(value=1e-2)),
+        training=Training(batching=Batching(max_tokens=1_024, shapes=1)),
+    )
+    plan = recipe.training.batching.plan(corpus.splits["train"])
+    state = TrainSetup(recipe=recipe, plan=plan, valid=()).initial_state(0)
+    update = jax.jit(partial(train_step, recipe=recipe, over_devices=on_one_device))
+    found = []
+    for step in range(steps):
+        state, metrics = update(state, plan.batch(step, 0))
+        found.append(np.asarray(metrics["loss"]).tobytes())
+    return found
+
+
+def test_a_run_from_tfds_and_from_files_has_the_same_losses(data, tmp_path):
+    for split, name, count in (
+        ("train", "train", 300),
+        ("valid", "val", 9),
+        ("test", "test2016", 9),
+    ):
+        for side in ("en", "de"):
+            lines = read_lines(data / "multi30k" / f"{name}.{side}")[:count]
+            (tmp_path / f"{split}.{side}").write_text("".join(f"{line}\n" for line in lines))
+    words = SentencePiece(size=300)
+    files = ParallelText(folder=str(tmp_path), test="test", vocabulary=words)
+    name, languages = "mine/de-en", {"source": "en", "target": "de"}
+    build_translation(files, name=name, folder=tmp_path, **languages)
+    with pytest.raises(UserError, match="has a corpus mine/de-en: delete it, or choose another"):
+        build_translation(files, name=name, folder=tmp_path, **languages)
+    prepared = Translation(name=name, folder=str(tmp_path), vocabulary=words)
+    assert files.load() == prepared.load()
+    assert losses(files.load()) == losses(prepared.load())
+    assert len({*losses(prepared.load())}) == 3
+
+
 def test_files_in_another_format(task, prepared, tmp_path):
-    copy = tmp_path / "tiny" / "de-en" / "1.10.0"
-    shutil.copytree(prepared / "tiny" / "de-en" / "1.10.0", copy)
+    copy = tmp_path / "tiny" / "de-en" / "1.0.0"
+    shutil.copytree(prepared / "tiny" / "de-en" / "1.0.0", copy)
     info = copy / "dataset_info.json"
     info.write_text(info.read_text().replace("array_record", "tfrecord"))
     with pytest.raises(UserError, match=r"has files in the format tfrecord, not array_record"):
