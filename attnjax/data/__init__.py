@@ -15,11 +15,13 @@ from attnjax.data.batching import (
 from attnjax.data.corpora import (
     Coco as Coco,
     Forward as Forward,
+    JsonLines as JsonLines,
     Labeled as Labeled,
     LabeledFile as LabeledFile,
     LabeledTfds as LabeledTfds,
     LearnedFrom as LearnedFrom,
     MovieReviews as MovieReviews,
+    PairsInLines as PairsInLines,
     ParallelCorpus as ParallelCorpus,
     ParallelText as ParallelText,
     RawText as RawText,

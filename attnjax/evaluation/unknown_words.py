@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from attnjax.data.batching import Batching
-from attnjax.data.corpora.parallel_text import read_tab_separated
+from attnjax.data.corpora.parallel_text import TabSeparated
 from attnjax.data.corpus import Corpus, Encoded
-from attnjax.data.files import find_file
 from attnjax.data.sentencepiece import SentencePieceVocabulary
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.data.vocabulary import Vocabulary
@@ -75,7 +74,7 @@ class Dictionary(Replacement):
 
     def translations(self) -> Mapping[str, str]:
         translations: dict[str, str] = {}
-        for example in read_tab_separated(find_file(self.file)):
+        for example in TabSeparated().reader()(self.file):
             translations.setdefault(example.source, example.target)
         return translations
 

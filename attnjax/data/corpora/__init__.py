@@ -10,6 +10,8 @@ from attnjax.data.corpora.labeled import (
 from attnjax.data.corpora.labeled_file import LabeledFile as LabeledFile
 from attnjax.data.corpora.parallel_text import (
     Forward as Forward,
+    JsonLines as JsonLines,
+    PairsInLines as PairsInLines,
     ParallelCorpus as ParallelCorpus,
     ParallelText as ParallelText,
     Reversed as Reversed,

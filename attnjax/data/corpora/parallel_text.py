@@ -1,5 +1,6 @@
-"""Parallel text, in two kinds of files: one file for each side, or one with tabs."""
+"""Parallel text: a file for each side, or one with a pair in each line, by tabs or as JSON."""
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -30,18 +31,6 @@ def read_pairs(source: Path, target: Path, encoding: Encoding = "UTF-8") -> Iter
                 f"{target} has {second:,}"
             )
         yield Example(*pair)
-
-
-def read_tab_separated(path: Path, encoding: Encoding = "UTF-8") -> Iterator[Example]:
-    """Read a file whose lines are a source, a tab and a target."""
-    for number, line in enumerate(each_line(path, encoding), start=1):
-        fields = line.split("\t")
-        if len(fields) != 2:
-            raise UserError(
-                f"{path}, line {number}, has {len(fields) - 1} tabs; a line is a source, one tab "
-                "and a target"
-            )
-        yield Example(fields[0], fields[1])
 
 
 @dataclass(frozen=True)
@@ -162,14 +151,12 @@ class ParallelText(ParallelCorpus):
         folder: the folder of the files, as given, or else relative to the folder ATTNJAX_DATA.
         source: the suffix of the source files, which follows the name of the split.
         target: the suffix of the target files.
-        test: the name of the test split.
         encoding: of the files.
     """
 
     folder: str = "multi30k-bpe"
     source: str = "en"
     target: str = "de"
-    test: str | None = "test.2016"
     encoding: Encoding = "UTF-8"
 
     def reader(self) -> Callable[[str], Iterable[Example]]:
@@ -187,29 +174,83 @@ class ParallelText(ParallelCorpus):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TabSeparated(ParallelCorpus):
-    """One file for each split, in each line a source, a tab and a target.
+class PairsInLines(ParallelCorpus):
+    """One file for each split, a pair in each line.
 
     It may be compressed, `train.tsv.gz`, or cut into shards, `train.tsv-00000-of-00003`.
 
     Attributes:
         folder: the folder of the files, as given, or else relative to the folder ATTNJAX_DATA.
-        train: the name of the training file.
-        valid: the name of the validation file; None: there is none.
-        test: the name of the test file; None: there is none.
         encoding: of the files.
     """
 
     folder: str = "."
-    train: str = "train.tsv"
-    valid: str | None = "valid.tsv"
-    test: str | None = "test.tsv"
     encoding: Encoding = "UTF-8"
 
+    @abstractmethod
+    def pair(self, line: str) -> Example:
+        """The pair in a line.
+
+        Raises:
+            ValueError: the line is malformed; its message follows "line 3 ".
+        """
+
     def reader(self) -> Callable[[str], Iterable[Example]]:
-        return sliced(
-            lambda name: read_tab_separated(find_file(Path(self.folder) / name), self.encoding)
-        )
+        return sliced(self._pairs)
 
     def files(self, split: str) -> list[Path]:
         return parts(find_file(Path(self.folder) / split))
+
+    def _pairs(self, split: str) -> Iterator[Example]:
+        path = find_file(Path(self.folder) / split)
+        for number, line in enumerate(each_line(path, self.encoding), start=1):
+            try:
+                yield self.pair(line)
+            except ValueError as error:
+                raise UserError(f"{path}, line {number}, {error}") from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class TabSeparated(PairsInLines):
+    """One file for each split, in each line a source, a tab and a target."""
+
+    train: str = "train.tsv"
+    valid: str | None = "valid.tsv"
+    test: str | None = "test.tsv"
+
+    def pair(self, line: str) -> Example:
+        fields = line.split("\t")
+        if len(fields) != 2:
+            raise ValueError(
+                f"has {len(fields) - 1} tabs; a line is a source, one tab and a target"
+            )
+        return Example(fields[0], fields[1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class JsonLines(PairsInLines):
+    """One file for each split, in each line a JSON object: {"en": "a dog", "de": "ein Hund"}.
+
+    Attributes:
+        source: the key of the source.
+        target: the key of the target.
+    """
+
+    source: str = "en"
+    target: str = "de"
+    train: str = "train.jsonl"
+    valid: str | None = "valid.jsonl"
+    test: str | None = "test.jsonl"
+
+    def pair(self, line: str) -> Example:
+        try:
+            content = json.loads(line)
+            source, target = (content[key] for key in (self.source, self.target))
+        except (KeyError, TypeError, ValueError, RecursionError):
+            source = target = None
+        if not (isinstance(source, str) and isinstance(target, str)):
+            raise ValueError(
+                f"is {line[:60]!r}; a line is a JSON object with a text for each of the keys "
+                f"{self.source!r} and {self.target!r} (task.source, task.target)"
+            )
+        return Example(source, target)

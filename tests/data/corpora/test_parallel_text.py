@@ -1,16 +1,19 @@
 """Files are read whole and as they are, or refused with one sentence that says why."""
 
+import json
 import re
 
 import pytest
 
 from attnjax.data.corpora.parallel_text import (
     Forward,
+    JsonLines,
     ParallelText,
     Reversed,
     TabSeparated,
     read_pairs,
 )
+from attnjax.data.corpus import Example
 from attnjax.data.files import read_lines
 from attnjax.data.sentencepiece import SentencePiece
 from attnjax.data.special_tokens import END, UNKNOWN
@@ -27,8 +30,8 @@ def folder(tmp_path, monkeypatch):
         "train.de": "A B\r\n\n",
         "valid.en": "a\n",
         "valid.de": "B@@ A",
-        "test.2016.en": "z d\n",
-        "test.2016.de": "A@@ A z\n",
+        "test.en": "z d\n",
+        "test.de": "A@@ A z\n",
     }
     for name, text in texts.items():
         (tmp_path / name).write_bytes(text.encode())
@@ -164,9 +167,27 @@ def test_tab_separated_wants_exactly_one_tab(tmp_path, line, tabs):
         TabSeparated(folder=str(tmp_path), valid=None, test=None).load()
 
 
+def test_json_lines_are_tab_separated_lines(tmp_path):
+    pairs = [("größe", "A"), ("", 'b "c"\td'), ("x\u2028y", "")]
+    lines = [json.dumps({"de": source, "en": target, "id": 3}) for source, target in pairs]
+    (tmp_path / "train.jsonl").write_text("\n".join(lines))
+    task = JsonLines(folder=str(tmp_path), source="de", target="en", valid=None, test=None)
+    assert [*task.reader()("train.jsonl")] == [Example(*pair) for pair in pairs]
+
+
+@pytest.mark.parametrize(
+    "line", ["no JSON", "", "[1]", '{"en": "a"}', '{"en": 1, "de": "b"}', "[" * 9999]
+)
+def test_json_lines_want_a_text_for_each_key(tmp_path, line):
+    (tmp_path / "train.jsonl").write_text(f'{{"en": "a", "de": "b"}}\n{line}\n')
+    with pytest.raises(UserError, match=r"train\.jsonl, line 2, is .*keys 'en' and 'de'") as error:
+        JsonLines(folder=str(tmp_path), valid=None, test=None).load()
+    assert len(str(error.value)) < 400
+
+
 def test_multi30k(data, monkeypatch):
     monkeypatch.setenv("ATTNJAX_DATA", str(data))
-    corpus = ParallelText(folder="multi30k-bpe").load()
+    corpus = ParallelText(folder="multi30k-bpe", test="test.2016").load()
     assert corpus.vocabularies.target.size == 9712
     sizes = {name: len(split) for name, split in corpus.splits.items()}
     assert sizes == {"train": 29_000, "valid": 1_014, "test": 1_000}

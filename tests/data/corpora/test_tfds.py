@@ -193,7 +193,7 @@ def test_a_run_from_tfds_and_from_files_has_the_same_losses(data, tmp_path):
             lines = read_lines(data / "multi30k" / f"{name}.{side}")[:count]
             (tmp_path / f"{split}.{side}").write_text("".join(f"{line}\n" for line in lines))
     words = SentencePiece(size=300)
-    files = ParallelText(folder=str(tmp_path), test="test", vocabulary=words)
+    files = ParallelText(folder=str(tmp_path), vocabulary=words)
     name, languages = "mine/de-en", {"source": "en", "target": "de"}
     build_translation(files, name=name, folder=tmp_path, **languages)
     with pytest.raises(UserError, match="has a corpus mine/de-en: delete it, or choose another"):
