@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 CONFIDENCE = 0.95
+LEAST_P = 1e-6
+"""The least p that is told apart from 0."""
 
 
 class Interval(NamedTuple):
@@ -76,7 +78,7 @@ def share_interval(shares: Sequence[float], count: int, confidence: float = CONF
     seeds, mean = len(sample), float(sample.mean())
     if seeds == 1 or count < 2 or not np.isfinite(sample).all():
         return t_interval(shares, confidence)
-    if _in_the_middle(sample):
+    if in_the_middle(sample):
         right = sample * count
         odds = t_interval(np.log((right + 0.5) / (count - right + 0.5)).tolist(), confidence)
         return Interval(mean, float(expit(odds.low)), float(expit(odds.high)))
@@ -112,7 +114,7 @@ def share_difference_interval(
     """
     first, second = (share_interval(shares, count, confidence) for shares in (better, worse))
     pairs = np.array([better, worse], np.float64)
-    if all(map(_in_the_middle, pairs)) or not np.isfinite([*first, *second]).all():
+    if all(map(in_the_middle, pairs)) or not np.isfinite([*first, *second]).all():
         return t_interval((pairs[0] - pairs[1]).tolist(), confidence)
     mean = first.estimate - second.estimate
     below = math.hypot(first.estimate - first.low, second.high - second.estimate)
@@ -120,10 +122,31 @@ def share_difference_interval(
     return Interval(mean, mean - below, mean + above)
 
 
-def _in_the_middle(shares: np.ndarray) -> bool:
+def in_the_middle(shares: Sequence[float] | np.ndarray) -> bool:
     """Whether shares differ, and lie so far from 0 and 1 that their spread tells enough."""
-    mean = float(shares.mean())
+    mean = float(np.mean(shares))
     return mean * (1 - mean) >= 0.05 and bool(np.ptp(shares) > 0)
+
+
+def seeds_interval(count: int, seeds: int, confidence: float = CONFIDENCE) -> Interval:
+    """The confidence interval of the share of all seeds of which something holds.
+
+        ends the quantiles (1 - confidence) / 2 of Beta(k, S - k + 1) and
+        (1 + confidence) / 2 of Beta(k + 1, S - k)
+
+    Args:
+        count: k, the seeds of which it holds.
+        seeds: S, the seeds that were run.
+        confidence: at least this share of such intervals hold the truth.
+
+    Source: Clopper & Pearson 1934.
+    """
+    from scipy.stats import beta
+
+    tail = (1 - confidence) / 2
+    low = float(beta.ppf(tail, count, seeds - count + 1)) if count else 0.0
+    high = float(beta.ppf(1 - tail, count + 1, seeds - count)) if count < seeds else 1.0
+    return Interval(count / seeds, low, high)
 
 
 def bootstrap_variance(

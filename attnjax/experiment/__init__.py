@@ -14,10 +14,10 @@ from attnjax.experiment.estimands import (
     Count as Count,
     Difference as Difference,
     Estimand as Estimand,
-    LengthGain as LengthGain,
-    SentenceDifference as SentenceDifference,
     Slope as Slope,
     Value as Value,
 )
 from attnjax.experiment.experiment import Experiment as Experiment
+from attnjax.experiment.length_gain import LengthGain as LengthGain
 from attnjax.experiment.load import load as load
+from attnjax.experiment.seed_share import SeedShare as SeedShare

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any
 
 from annotated_types import Le
@@ -11,7 +12,9 @@ from attnjax.config.constraints import NonNegativeInt, PositiveInt, check_fields
 from attnjax.config.vary import vary
 from attnjax.errors import UserError, unknown
 from attnjax.evaluation.measurement import MetricKey
-from attnjax.experiment.claims import Claim
+from attnjax.evaluation.statistics import CONFIDENCE
+from attnjax.experiment.claims import Claim, Verdict
+from attnjax.experiment.estimands import Results
 from attnjax.experiment.experiment import Experiment
 from attnjax.experiment.tuning import Grid, check_grid
 
@@ -28,6 +31,7 @@ class Published:
         table: the table or section of the paper.
         variant, metric: ours, which the figure is compared with.
         source: where the figure was read, quoted if short.
+        why_not: why it cannot be compared with ours, which is then not set beside it; "": it can.
     """
 
     paper: str
@@ -36,6 +40,7 @@ class Published:
     metric: str | MetricKey
     value: float
     source: str = ""
+    why_not: str = ""
 
     @property
     def key(self) -> MetricKey:
@@ -44,11 +49,17 @@ class Published:
 
 
 def figures(
-    paper: str, table: str, metric: str, values: Mapping[str, float], source: str = ""
+    paper: str,
+    table: str,
+    metric: str,
+    values: Mapping[str, float],
+    source: str = "",
+    why_not: str = "",
 ) -> tuple[Published, ...]:
     """A paper's figures in one table: the value for each variant."""
+    whole = partial(Published, paper=paper, table=table, metric=metric)
     return tuple(
-        Published(paper=paper, table=table, variant=name, metric=metric, value=value, source=source)
+        whole(variant=name, value=value, source=source, why_not=why_not)
         for name, value in values.items()
     )
 
@@ -82,6 +93,9 @@ class Ablation:
         seeds: the number of runs of each variant, fixed before the first: claims wait for all of
             them, and are judged by no more.
         first_seed: the runs have the seeds first_seed, first_seed + 1, ...
+        looks: numbers of seeds after which claims are judged, the first of them `seeds`: a claim
+            keeps the verdict of the first look that decides it. The intervals are wider, so that
+            all looks together err no more often than one; (): claims are judged once.
         claims: statements about the variants, judged after the runs.
         published: the papers' figures for the variants.
         settings: the same ablation at other scales, by name; "paper" is the paper's own scale.
@@ -101,6 +115,7 @@ class Ablation:
     variants: Mapping[str, Experiment]
     seeds: Annotated[PositiveInt, Le(MOST_SEEDS)] = 1
     first_seed: NonNegativeInt = 0
+    looks: tuple[PositiveInt, ...] = ()
     claims: tuple[Claim, ...] = ()
     published: tuple[Published, ...] = ()
     settings: Mapping[str, Setting] = field(default_factory=dict)
@@ -119,6 +134,11 @@ class Ablation:
                     "the name of a variant or setting is the name of a folder, of at most 100 "
                     f"letters, digits, _ - +, and . before a digit; got {name[:100]!r}"
                 )
+        if self.looks and [self.seeds, *sorted({*self.looks})] != [self.looks[0], *self.looks]:
+            raise UserError(
+                f"looks are growing numbers of seeds, the first of them seeds={self.seeds}; got "
+                f"{self.looks}"
+            )
         named = {name for claim in self.claims for name in claim.variants}
         named |= {figure.variant for figure in self.published}
         for name in sorted(named):
@@ -140,6 +160,26 @@ class Ablation:
     def planned_seeds(self) -> range:
         """The seeds that claims are judged by: neither fewer nor more than the plan."""
         return range(self.first_seed, self.first_seed + self.seeds)
+
+    def judge(self, claim: Claim, results: Results) -> Verdict | None:
+        """The verdict on a claim by the planned seeds; None: its estimand was not measured.
+
+        With n looks each interval has the confidence 1 - 0.05 / n, by Bonferroni's inequality.
+        """
+        verdict = None
+        for seeds in self.looks or (self.seeds,):
+            planned = range(self.first_seed, self.first_seed + seeds)
+            there = {
+                name: {seed: run for seed, run in runs.items() if seed in planned}
+                for name, runs in results.items()
+            }
+            latest = claim.judge(there, planned, 1 - (1 - CONFIDENCE) / max(len(self.looks), 1))
+            if verdict is not None and (latest is None or latest.verdict == "not judged yet"):
+                return verdict
+            verdict = latest
+            if verdict is not None and verdict.verdict != "undecided":
+                return verdict
+        return verdict
 
     @property
     def tuning_seeds(self) -> range:
@@ -194,6 +234,7 @@ class Ablation:
             variants=variants | dict(chosen.variants),
             seeds=self.seeds,
             first_seed=self.first_seed,
+            looks=self.looks,
             claims=chosen.claims,
             published=self.published if chosen.published is None else chosen.published,
             tune=tune,

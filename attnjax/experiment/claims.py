@@ -14,11 +14,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from attnjax.config.constraints import check_fields
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import MetricKey
-from attnjax.evaluation.statistics import far_off
+from attnjax.evaluation.statistics import CONFIDENCE, LEAST_P, Interval, far_off
 from attnjax.experiment.estimands import Condition, Count, Difference, Estimand, Results
+from attnjax.experiment.spread import Spread
+
+MOST_SEEDS = 1_000
+"""The most seeds that are said to be missing."""
 
 MEANING = ("task", "model", "objective", "metric", "measures", "unknown", "imported")
 """The fields of an experiment that say what a claim or a published figure is about.
@@ -50,8 +56,8 @@ class Claim:
         given: what must hold before the claim is judged. A claim that something fails, or is
             behind, holds of networks that have not learnt: it needs a condition.
         source: the paper's section and sentence; None: the question is our own.
-        exploratory: whether the design was changed after results had been seen, so that the verdict
-            is no test.
+        exploratory: whether the design was changed after results had been seen, or chosen by
+            scores of the test split, so that the verdict is no test.
 
     Raises:
         UserError: low is not below high, or both are infinite.
@@ -83,18 +89,21 @@ class Claim:
         names = (name for estimand in self.estimands for name in estimand.variants)
         return tuple(dict.fromkeys(names))
 
-    def judge(self, results: Results, planned: Sequence[int] = ()) -> "Verdict | None":
+    def judge(
+        self, results: Results, planned: Sequence[int] = (), confidence: float = CONFIDENCE
+    ) -> "Verdict | None":
         """The verdict on the results; None: the estimand was not measured.
 
         Args:
             results: the measurements by variant and seed.
             planned: the seeds that must be there before the claim is judged; a count needs one.
+            confidence: that of the interval which decides.
         """
-        interval = self.estimand.interval(results)
-        if interval is None:
+        spread = self.estimand.spread(results)
+        if spread is None:
             return None
         seeds = self.estimand.values(results)
-        estimate, low, high = interval
+        estimate, low, high = interval = spread.at(confidence)
         reason = self.estimand.undecidable([*seeds.values()], interval)
         untrained = "" if self.given is None else self.given.failure(results)
         if len(seeds) < len(planned) and not isinstance(self.estimand, Count):
@@ -102,22 +111,62 @@ class Claim:
             reason = f"there are {len(seeds)} of {len(planned)} planned seeds"
         elif untrained:
             verdict, reason = "not trained", untrained
-        elif not reason and self.low <= low and high <= self.high:
-            verdict = "reproduced"
-        elif not reason and (high < self.low or low > self.high):
-            verdict = "not reproduced"
         else:
-            verdict = "undecided"
+            verdict = "undecided" if reason else self._where(interval)
         far = far_off([*seeds.values()])
+        more = verdict == "undecided" and not reason
         return Verdict(
             estimate=estimate,
             low=low,
             high=high,
+            confidence=confidence,
+            basis=spread.basis,
+            p=None if reason or spread.basis == "count" else self._p(spread),
+            more_seeds=self._more_seeds(interval, len(seeds), confidence) if more else None,
             verdict=verdict,
             reason=reason,
             seeds=seeds,
             far_off=None if far is None else [*seeds][far],
         )
+
+    def _where(self, interval: Interval) -> Literal["reproduced", "not reproduced", "undecided"]:
+        _, low, high = interval
+        if self.low <= low and high <= self.high:
+            return "reproduced"
+        return "not reproduced" if high < self.low or low > self.high else "undecided"
+
+    def _p(self, spread: Spread) -> float:
+        """1 less the largest confidence whose interval decides; at least LEAST_P."""
+        from scipy.optimize import bisect
+
+        def undecided(exponent: float) -> float:
+            decides = self._where(spread.at(1 - 10.0**exponent)) != "undecided"
+            return -0.5 if decides else 0.5
+
+        least, most = math.log10(LEAST_P), math.log10(0.999)
+        if undecided(most) > 0:
+            return 1.0
+        if undecided(least) < 0:
+            return LEAST_P
+        return 10.0 ** float(bisect(undecided, least, most, xtol=1e-3))
+
+    def _more_seeds(self, interval: Interval, seeds: int, confidence: float) -> int | None:
+        """The seeds that would still be needed, at this spread; None: more than MOST_SEEDS.
+
+        An interval of S seeds is t(S - 1) / sqrt(S) times as wide as the seeds' spread.
+        """
+        from scipy.stats import t
+
+        estimate, low, high = interval
+        above, below = max(high - estimate, 1e-12), max(estimate - low, 1e-12)
+        if self.low <= estimate <= self.high:
+            room = min((estimate - self.low) / below, (self.high - estimate) / above)
+        else:
+            room = max((self.low - estimate) / above, (estimate - self.high) / below)
+        counts = np.arange(seeds, seeds + MOST_SEEDS + 1)
+        widths = t.ppf((1 + confidence) / 2, counts - 1) / np.sqrt(counts)
+        enough = np.flatnonzero(widths < room * widths[0])
+        return int(enough[0]) if len(enough) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,8 +175,13 @@ class Verdict:
 
     Attributes:
         estimate: the mean over seeds.
-        low: the lower end of its 95 % interval.
+        low: the lower end of its interval.
         high: the upper end.
+        confidence: the interval's.
+        basis: the samples that the interval is over, "count" if there are none.
+        p: 1 less the largest confidence whose interval decides; None: none does.
+        more_seeds: how many more seeds would decide at the spread seen; None: the claim is decided,
+            or they are more than MOST_SEEDS.
         verdict: the outcome, by the rule at the top of this file.
         reason: why the claim cannot be decided or judged; "": it can.
         seeds: the value of each seed.
@@ -137,6 +191,10 @@ class Verdict:
     estimate: float
     low: float
     high: float
+    confidence: float
+    basis: str
+    p: float | None
+    more_seeds: int | None
     verdict: Literal["reproduced", "not reproduced", "undecided", "not trained", "not judged yet"]
     reason: str
     seeds: Mapping[int, float]

@@ -27,5 +27,7 @@ def design(ablation: Ablation, own: Mapping[str, type] | None = None) -> str:
         "tuning_seeds": list(ablation.tuning_seeds) if ablation.tune else [],
         "seeds": [ablation.first_seed, ablation.seeds],
     }
+    if ablation.looks:
+        content["looks"] = list(ablation.looks)
     text = json.dumps(content, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -1,14 +1,16 @@
-"""Estimands: numbers computed from the results of runs, each with its 95 % interval.
+"""Estimands: numbers computed from the results of runs, each with its confidence interval.
 
 Every estimand has one value per seed. Its interval is Student's t over seeds, which holds for other
-seeds; for shares of right answers it is `statistics.share_interval`, which also holds near 0 and 1;
-or it is an interval over seeds and sentences, which also holds for other test sentences.
+seeds; for shares of right answers it is `statistics.share_interval`, which also holds near 0 and 1.
+A difference of scores whose seeds answered the same test sentences has an interval over seeds and
+sentences, which also holds for other test sentences.
 """
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -16,16 +18,17 @@ import numpy as np
 from attnjax.config.constraints import PositiveFloat, check_fields
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import MetricKey
-from attnjax.evaluation.measures.by_length import Parts, by_length
+from attnjax.evaluation.measures.by_length import by_length
 from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.evaluation.statistics import (
+    CONFIDENCE,
     Interval,
-    bootstrap_variance,
-    seeds_and_sentences_interval,
+    in_the_middle,
     share_difference_interval,
     share_interval,
     t_interval,
 )
+from attnjax.experiment.spread import Spread, over_sentences
 
 
 class RunMetrics(NamedTuple):
@@ -55,9 +58,6 @@ class Estimand(ABC):
         metric: the name of a metric ("bleu"), or the key of a part or a moment.
     """
 
-    basis: ClassVar[str] = "seeds"
-    """The samples that the interval is over."""
-
     of_answers: ClassVar[bool] = False
     """Whether the number is computed from the answers, so that only their own metric will do."""
 
@@ -77,10 +77,15 @@ class Estimand(ABC):
     def values(self, results: Results) -> dict[int, float]:
         """The value of each seed that all variants were run and measured with."""
 
+    def spread(self, results: Results) -> Spread | None:
+        """The spread of the mean over seeds; None: nothing was measured."""
+        values = [*self.values(results).values()]
+        return Spread("seeds", partial(t_interval, values)) if values else None
+
     def interval(self, results: Results) -> Interval | None:
         """The mean over seeds and its 95 % interval; None: nothing was measured."""
-        values = self.values(results)
-        return t_interval([*values.values()]) if values else None
+        spread = self.spread(results)
+        return None if spread is None else spread.at(CONFIDENCE)
 
     def undecidable(self, values: Sequence[float], interval: Interval) -> str:
         """Why the values of the seeds and their interval cannot decide a claim; "": they can."""
@@ -185,11 +190,11 @@ class Value(PerSeed):
     def variants(self) -> tuple[str, ...]:
         return (self.variant,)
 
-    def interval(self, results: Results) -> Interval | None:
+    def spread(self, results: Results) -> Spread | None:
         values, answers = [*self.values(results).values()], self.answers(results)
         if values and answers:
-            return share_interval(values, answers)
-        return super().interval(results)
+            return Spread("seeds", partial(share_interval, values, answers))
+        return super().spread(results)
 
     def of(self, measured: Mapping[str, float]) -> float:
         return measured[self.variant]
@@ -199,11 +204,9 @@ class Value(PerSeed):
 class Count(Value):
     """A number of one variant that no seed changes, as of operations: it has no interval."""
 
-    basis: ClassVar[str] = "count"
-
-    def interval(self, results: Results) -> Interval | None:
+    def spread(self, results: Results) -> Spread | None:
         values = [*self.values(results).values()]
-        return Interval(values[0], values[0], values[0]) if values else None
+        return Spread("count", lambda _: Interval(*[values[0]] * 3)) if values else None
 
     def undecidable(self, values: Sequence[float], interval: Interval) -> str:
         del interval
@@ -217,7 +220,12 @@ class Difference(PerSeed):
     """The metric of the better variant minus the metric of the worse, seed by seed.
 
     The claim says which variant is better. If lower values are better, the expected difference is
-    negative.
+    negative. If all seeds of both variants answered the same test sentences, the interval is over
+    seeds and sentences: resamples draw the same sentences for both variants and all seeds, see
+    `statistics.seeds_and_sentences_interval`. Near 0 and 1 shares of right answers have the
+    interval of `statistics.share_difference_interval`.
+
+    Source: Koehn 2004 (paired bootstrap); Satterthwaite 1946.
     """
 
     better: str
@@ -230,12 +238,37 @@ class Difference(PerSeed):
     def of(self, measured: Mapping[str, float]) -> float:
         return measured[self.better] - measured[self.worse]
 
-    def interval(self, results: Results) -> Interval | None:
-        pairs, answers = [*self.measured(results).values()], self.answers(results)
-        if pairs and answers:
-            better, worse = zip(*pairs, strict=True)
-            return share_difference_interval(better, worse, answers)
-        return super().interval(results)
+    def spread(self, results: Results) -> Spread | None:
+        columns, answers = [*self.measured(results).values()], self.answers(results)
+        if columns and answers:
+            shares = [*zip(*columns, strict=True)]
+            if not all(map(in_the_middle, shares)):
+                return Spread("seeds", partial(share_difference_interval, *shares, answers))
+        pairs = self.pairs(results)
+        if pairs.keys() != self.measured(results).keys():
+            return super().spread(results)
+        return over_sentences([*pairs.values()], self.groups, sum) or super().spread(results)
+
+    def groups(self, sentences: Sentences) -> list[np.ndarray]:
+        """The indices of the sentences that are resampled together, one array per group."""
+        if self.key.part is None or sentences.lengths is None:
+            return [np.arange(len(sentences.statistics))]
+        number, parts = self.key.part
+        return [by_length(sentences.lengths, parts)[number - 1]]
+
+    def pairs(self, results: Results) -> dict[int, tuple[Sentences, Sentences]]:
+        """The better and the worse variant's sentences, for each seed that has both."""
+        better, worse = (
+            {
+                seed: sentences
+                for seed, (_, sentences) in results.get(variant, {}).items()
+                if sentences is not None
+                and self.key.moment is None
+                and sentences.metric.name == self.key.name
+            }
+            for variant in self.variants
+        )
+        return {seed: (better[seed], worse[seed]) for seed in sorted(better.keys() & worse.keys())}
 
 
 @dataclass(frozen=True)
@@ -271,110 +304,3 @@ class Slope(PerSeed):
         if not all(math.isfinite(value) and value > 0 for value in values):
             return math.nan
         return float(np.polyfit(np.log([x for _, x in self.over]), np.log(values), 1)[0])
-
-
-@dataclass(frozen=True, kw_only=True)
-class SentenceDifference(Estimand):
-    """The score of the better variant minus that of the worse, over seeds and sentences.
-
-        mean over seeds of score(better) - score(worse),   score of the whole test split
-
-    Resamples draw the same sentences for both variants and all seeds; see
-    `statistics.seeds_and_sentences_interval`. Where each seed has sentences of its own, the spread
-    of the seeds is that of the sentences, too, and the interval is Student's t over seeds.
-
-    Source: Koehn 2004 (paired bootstrap); Satterthwaite 1946.
-    """
-
-    basis: ClassVar[str] = "seeds and sentences"
-    of_answers: ClassVar[bool] = True
-
-    better: str
-    worse: str
-
-    @property
-    def variants(self) -> tuple[str, ...]:
-        return (self.better, self.worse)
-
-    def groups(self, sentences: Sentences) -> list[np.ndarray]:
-        """The indices of the sentences that are resampled together, one array per group."""
-        return [np.arange(len(sentences.statistics))]
-
-    def of(self, differences: list[float]) -> float:
-        """The estimand from the difference of the scores in each group."""
-        return differences[0]
-
-    def pairs(self, results: Results) -> dict[int, tuple[Sentences, Sentences]]:
-        """The better and the worse variant's sentences, for each seed that has both.
-
-        Raises:
-            UserError: the variants were tested on different sentences, or scored differently.
-        """
-        better, worse = (
-            {
-                seed: sentences
-                for seed, (_, sentences) in results.get(variant, {}).items()
-                if sentences is not None and sentences.metric.key == self.key
-            }
-            for variant in self.variants
-        )
-        pairs = {seed: (better[seed], worse[seed]) for seed in sorted(better.keys() & worse.keys())}
-        if not all(ours.comparable(theirs) for ours, theirs in pairs.values()):
-            raise UserError(
-                f"{self.better} and {self.worse} cannot be compared by sentence: "
-                "their test splits or their metrics differ"
-            )
-        return pairs
-
-    def values(self, results: Results) -> dict[int, float]:
-        pairs = self.pairs(results).items()
-        return {seed: self._value(pair, self.groups(pair[0])) for seed, pair in pairs}
-
-    def interval(self, results: Results) -> Interval | None:
-        pairs = self.pairs(results)
-        if not pairs:
-            return None
-        first, *others = (better for better, _ in pairs.values())
-        if not all(map(first.comparable, others)):
-            return super().interval(results)
-        groups = self.groups(first)
-
-        def mean(*drawn: np.ndarray) -> float:
-            places = [group[which] for group, which in zip(groups, drawn, strict=True)]
-            return sum(self._value(pair, places) for pair in pairs.values()) / len(pairs)
-
-        sizes = [len(places) for places in groups]
-        values = [self._value(pair, groups) for pair in pairs.values()]
-        return seeds_and_sentences_interval(values, bootstrap_variance(sizes, mean), min(sizes))
-
-    def _value(self, pair: tuple[Sentences, Sentences], groups: list[np.ndarray]) -> float:
-        better, worse = pair
-        return self.of([better.at(places).value() - worse.at(places).value() for places in groups])
-
-
-@dataclass(frozen=True, kw_only=True)
-class LengthGain(SentenceDifference):
-    """The better variant's gain on the longest sources minus its gain on the shortest.
-
-        mean over seeds of [score(better) - score(worse)] on the part with the longest sources
-            - the same on the part with the shortest
-
-    Resamples draw from the two parts separately. 0 means that length makes no difference.
-
-    Attributes:
-        parts: the number of parts that the test split is cut into, see `measures.by_length`.
-
-    Source: the statement of Bahdanau et al. 2015, section 5.1 and Figure 2.
-    """
-
-    parts: Parts = 4
-
-    def groups(self, sentences: Sentences) -> list[np.ndarray]:
-        if sentences.lengths is None:
-            raise UserError("a gain by length needs sources that are text")
-        parts = by_length(sentences.lengths, self.parts)
-        return [parts[0], parts[-1]]
-
-    def of(self, differences: list[float]) -> float:
-        shortest, longest = differences
-        return longest - shortest

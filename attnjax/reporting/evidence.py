@@ -4,8 +4,9 @@ import math
 from collections.abc import Sequence
 
 from attnjax.evaluation.measurement import MetricKey
+from attnjax.evaluation.statistics import LEAST_P, seeds_interval
 from attnjax.reporting.number import MISSING, estimate, interval, number
-from attnjax.reporting.summary import Change, ClaimRow, Row, Summary, TuningRow
+from attnjax.reporting.summary import Change, ClaimRow, PublishedRow, Row, Summary, TuningRow
 
 ARROWS = {"higher": "↑", "lower": "↓"}
 MARKS = {
@@ -56,7 +57,11 @@ def verdict(claim: ClaimRow) -> str:
 def evidence(claim: ClaimRow) -> str:
     """The evidence of a verdict: the estimate, its interval, and the region that we set."""
     effect, ends = estimate(claim.estimate, claim.low, claim.high)
-    spread = "counted" if claim.basis == "count" else f"95 % over {claim.basis}: {ends}"
+    spread = f"{100 * claim.confidence:.3g} % over {claim.basis}: {ends}"
+    if claim.p is not None:
+        spread += f"; p {'< ' if claim.p <= LEAST_P else ''}{claim.p:.1g}"
+    if claim.basis == "count":
+        spread = "counted"
     return f"{effect} ({spread}); wanted: {interval(*claim.region)}, set by us"
 
 
@@ -65,12 +70,51 @@ def seeds(claim: ClaimRow) -> str:
     sentence = "by seed: " + ", ".join(f"{seed}: {number(value, 3)}" for seed, value in claim.seeds)
     if claim.far_off is not None:
         sentence += f"; seed {claim.far_off} lies far off the others"
-    return f"{sentence}; {claim.verdict}, because {claim.reason}" if claim.reason else sentence
+    if claim.reason:
+        return f"{sentence}; {claim.verdict}, because {claim.reason}"
+    return "; ".join(filter(None, (sentence, few_seeds(claim), wanting(claim))))
+
+
+FEW = 10
+"""Fewer seeds than these say little about how many of all seeds fail."""
+
+
+def few_seeds(claim: ClaimRow) -> str:
+    """What few seeds cannot exclude: "3 of 3 seeds meet it; up to 71 % of seeds could fail"."""
+    if claim.basis == "count" or claim.verdict not in ("reproduced", "not reproduced"):
+        return ""
+    least, most = claim.region
+    number = len(claim.seeds)
+    met = sum(least <= value <= most for _, value in claim.seeds)
+    if number >= FEW:
+        return ""
+    if claim.verdict == "reproduced":
+        share = seeds_interval(number - met, number).high
+        return f"{met} of {number} seeds meet it; up to {100 * share:.0f} % of seeds could fail"
+    share = seeds_interval(met, number).high
+    return f"{met} of {number} seeds meet it; up to {100 * share:.0f} % of seeds could"
+
+
+def wanting(claim: ClaimRow) -> str:
+    """How many more seeds would decide an undecided claim, and how long they would take."""
+    if claim.verdict != "undecided":
+        return ""
+    if claim.more_seeds is None:
+        return "no thousand more seeds would decide it at this spread"
+    more = "1 more seed" if claim.more_seeds == 1 else f"{claim.more_seeds:,} more seeds"
+    minutes = "" if claim.more_minutes is None else f", in {number(claim.more_minutes, 2)} minutes"
+    return f"{more} would decide it at this spread{minutes}"
 
 
 def origin(claim: ClaimRow) -> str:
     """The source of a claim in the paper, or the words that the question is ours."""
     return claim.source or "our own question"
+
+
+def published(figure: PublishedRow) -> str:
+    """The paper and table of a figure, and why it cannot be compared with ours."""
+    where = f"{figure.paper}, {figure.table}"
+    return f"{where}; not comparable: {figure.why_not}" if figure.why_not else where
 
 
 def changed(change: Change, rows: tuple[Row, ...]) -> str:

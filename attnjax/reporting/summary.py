@@ -129,7 +129,11 @@ class ClaimRow:
         exploratory: whether the design was changed after its results had been seen.
         basis: the samples that the interval is over: "seeds", or "seeds and sentences".
         estimate: the mean over seeds.
-        low, high: the ends of its 95 % interval.
+        low, high: the ends of its interval.
+        confidence: the interval's.
+        p: 1 less the largest confidence whose interval decides; None: none does.
+        more_seeds: how many more seeds would decide at the spread seen; None: unknown.
+        more_minutes: how long they would take.
         region: the least and the greatest value that the statement allows.
         verdict: "reproduced", "not reproduced", "undecided", "not trained" or "not judged yet".
         reason: why the claim cannot be decided or judged; "": it can.
@@ -147,6 +151,10 @@ class ClaimRow:
     estimate: float
     low: float
     high: float
+    confidence: float = 0.95
+    p: float | None = None
+    more_seeds: int | None = None
+    more_minutes: float | None = None
     region: tuple[float, float]
     verdict: str
     reason: str = ""
@@ -164,8 +172,10 @@ class PublishedRow:
         paper: author and year.
         value: the paper's figure.
         source: the published words, or where the figure was read.
-        ours: the mean over our seeds; None: our variant was not run or has no such metric.
+        ours: the mean over our seeds; None: our variant was not run, has no such metric, or cannot
+            be compared.
         deviation: the standard deviation over our seeds.
+        why_not: why it cannot be compared; "": it can.
     """
 
     paper: str
@@ -176,6 +186,7 @@ class PublishedRow:
     source: str = ""
     ours: float | None = None
     deviation: float | None = None
+    why_not: str = ""
 
     @property
     def difference(self) -> float | None:

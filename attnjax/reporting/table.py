@@ -96,7 +96,7 @@ def _published(figures: Sequence[PublishedRow]) -> Table:
     drawn = _table("published", "variant", "metric", numbers=["theirs", "ours", "difference"])
     for figure in figures:
         drawn.add_row(
-            Text(f"{figure.paper}, {figure.table}"),
+            Text(say.published(figure)),
             Text(figure.variant),
             Text(str(figure.metric)),
             f"{figure.value:.10g}",

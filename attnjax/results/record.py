@@ -50,6 +50,11 @@ class Minutes:
     decode: float | None = None
     tune: float | None = None
 
+    @property
+    def run(self) -> float:
+        """Those of training and decoding."""
+        return self.train + (self.decode or 0.0)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:

@@ -12,9 +12,9 @@ from pathlib import Path
 from attnjax.config.serialize import to_json
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import MetricKey
+from attnjax.experiment.ablation import Ablation
 from attnjax.experiment.claims import Claim
 from attnjax.experiment.design import design
-from attnjax.experiment.estimands import Results
 from attnjax.experiment.load import ExperimentFile
 from attnjax.reporting.summary import ClaimRow
 from attnjax.results.record import Record, read_file, settings_digest
@@ -100,52 +100,49 @@ def recorded(loaded: ExperimentFile, records: Sequence[Record]) -> Recorded:
     by_machine: dict[str, dict[str, dict[int, Record]]] = defaultdict(lambda: defaultdict(dict))
     for record in current:
         by_machine[record.kind][record.variant][record.seed] = record
-    planned = ablation.planned_seeds
     return Recorded(
         loaded=loaded,
         records=current,
         earlier=[record for record in records if record not in current],
         first=records[0],
-        judged=[_judged(claim, by_machine, planned, own) for claim in ablation.claims],
+        judged=[_judged(claim, by_machine, ablation, own) for claim in ablation.claims],
     )
 
 
 def _judged(
     claim: Claim,
     by_machine: Mapping[str, Mapping[str, Mapping[int, Record]]],
-    planned: range,
+    ablation: Ablation,
     own: Mapping[str, type],
 ) -> Judged:
     complete = {
-        kind: _measured(claim, variants, planned, own)
+        kind: {name: variants[name] for name in claim.variants}
         for kind, variants in by_machine.items()
-        if all(set(planned) <= variants.get(name, {}).keys() for name in claim.variants)
+        if all(
+            set(ablation.planned_seeds) <= variants.get(name, {}).keys() for name in claim.variants
+        )
     }
     if not complete:
         together: dict[str, dict[int, Record]] = defaultdict(dict)
         for variants in by_machine.values():
             for name, seeds in variants.items():
                 together[name] = {**seeds, **together[name]}
-        complete = {"": _measured(claim, together, planned, own)}
-    verdicts = {kind: claim.judge(results, planned) for kind, results in complete.items()}
-    rows = {kind: claim_row(claim, each) for kind, each in verdicts.items() if each is not None}
+        complete = {"": {name: together[name] for name in claim.variants if name in together}}
+    rows = {}
+    for kind, variants in complete.items():
+        results = {
+            name: {seed: record.measured(own) for seed, record in runs.items()}
+            for name, runs in variants.items()
+        }
+        minutes = {
+            name: sum(record.minutes.run for record in runs.values()) / len(runs)
+            for name, runs in variants.items()
+        }
+        verdict = ablation.judge(claim, results)
+        if verdict is not None:
+            rows[kind] = claim_row(claim, verdict, minutes)
     absent = [
         name for name in claim.variants if not any(name in each for each in complete.values())
     ]
     missing = f"no record of {', '.join(absent)}" if absent else "not measured"
     return Judged(claim=claim, rows=rows, missing="" if rows else missing)
-
-
-def _measured(
-    claim: Claim,
-    variants: Mapping[str, Mapping[int, Record]],
-    planned: range,
-    own: Mapping[str, type],
-) -> Results:
-    return {
-        name: {
-            seed: variants[name][seed].measured(own) for seed in planned if seed in variants[name]
-        }
-        for name in claim.variants
-        if name in variants
-    }

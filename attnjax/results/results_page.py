@@ -9,6 +9,9 @@ from attnjax.reporting.summary import ClaimRow
 from attnjax.results.record import Record
 from attnjax.results.records import Judged, Recorded
 
+FALSE = 0.1
+"""The share of wrong verdicts among those below Benjamini and Hochberg's line."""
+
 TALLY = "<!-- tally -->"
 """Stands before and after the sentences that README has of this page."""
 
@@ -31,9 +34,32 @@ def tally(experiments: Sequence[Recorded]) -> str:
     ]
     if split:
         words.append(f"{split} have other verdicts on other machines.")
+    words += by_chance(sorted(row.p for row in rows if row.p is not None))
     if counted:
         words.append(f"{counted} more are counted exactly.")
     return " ".join(words)
+
+
+def by_chance(values: Sequence[float]) -> Iterator[str]:
+    """How many verdicts chance alone would give, and how many stand, in sentences.
+
+    Args:
+        values: the p of each claim with an interval, in ascending order.
+
+    Source: Benjamini & Hochberg 1995.
+    """
+    if not values:
+        return
+    ranks = range(1, len(values) + 1)
+    below = [k for k, p in zip(ranks, values, strict=True) if p <= FALSE * k / len(values)]
+    yield (
+        f"If every truth lay at an end of its region, chance would decide "
+        f"{number(0.05 * len(values), 2)} of the {len(values)} with an interval."
+    )
+    yield (
+        f"Below Benjamini and Hochberg's line, under which at most {100 * FALSE:.0f} % are wrong, "
+        f"lie {max(below, default=0)}."
+    )
 
 
 def page(experiments: Sequence[Recorded], command: str) -> str:
@@ -84,16 +110,18 @@ def _experiment(experiment: Recorded) -> Iterator[str]:
         yield from (_claim(judged) for judged in experiment.judged)
         yield ""
     for figure in loaded.ablation.published:
+        source = f"{figure.paper}, {figure.table}: {figure.key} of {figure.variant}"
         ours = experiment.mean(figure.variant, figure.key)
-        if ours is not None:
-            source = f"{figure.paper}, {figure.table}: {figure.key} of {figure.variant}"
+        if figure.why_not:
+            yield f"- {source} {number(figure.value)}; not comparable: {figure.why_not}"
+        elif ours is not None:
             yield f"- {source} {number(figure.value)}, here {number(ours)}"
     yield ""
 
 
 def _made(records: Sequence[Record]) -> str:
     """The runs, minutes, machines, dates and commits of records, in a sentence."""
-    trained = sum(record.minutes.train + (record.minutes.decode or 0) for record in records)
+    trained = sum(record.minutes.run for record in records)
     tuned = {(record.variant, record.kind): record.minutes.tune or 0 for record in records}
     dates = {record.date for record in records}
     kinds = dict.fromkeys(record.kind for record in records)
@@ -139,7 +167,7 @@ def _seeds(row: ClaimRow) -> str:
 
 def _values(row: ClaimRow) -> str:
     values = ", ".join(number(value, 3) for _, value in row.seeds)
-    return f"{values}; {row.reason}" if row.reason else values
+    return "; ".join(filter(None, (values, row.reason or say.few_seeds(row) or say.wanting(row))))
 
 
 def _row(*cells: str) -> str:

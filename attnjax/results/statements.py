@@ -5,7 +5,7 @@ from pathlib import Path
 
 from attnjax.experiment.ablation import Published
 from attnjax.experiment.claims import Claim, Verdict, changes_meaning
-from attnjax.experiment.estimands import Difference, SentenceDifference, Slope
+from attnjax.experiment.estimands import Difference, Slope
 from attnjax.experiment.load import ExperimentFile
 from attnjax.reporting.summary import ClaimRow, LeftOut, PublishedRow, Row, SlopeLine
 from attnjax.results.variant_runs import VariantRuns
@@ -19,17 +19,14 @@ def statements(
     rows: Sequence[Row],
 ) -> tuple[tuple[ClaimRow, ...], tuple[PublishedRow, ...], tuple[LeftOut, ...]]:
     """Claims with verdicts, published figures, and what is left out of both with the reason."""
-    planned = loaded.ablation.planned_seeds
-    results = {
-        name: {seed: run for seed, run in runs.metrics.items() if seed in planned}
-        for name, runs in variants.items()
-    }
+    results = {name: runs.metrics for name, runs in variants.items()}
+    minutes = {name: runs.minutes for name, runs in variants.items()}
     claims, published, left_out = [], [], []
     for claim in loaded.ablation.claims:
         reason = _another(claim.variants, variants)
-        verdict = None if reason else claim.judge(results, planned)
+        verdict = None if reason else loaded.ablation.judge(claim, results)
         if verdict is not None:
-            claims.append(claim_row(claim, verdict))
+            claims.append(claim_row(claim, verdict, minutes))
         else:
             reason = reason or _missing(folder, claim, variants)
             left_out.append(LeftOut(text=claim.text, reason=reason))
@@ -64,25 +61,30 @@ def _missing(folder: Path, claim: Claim, variants: Mapping[str, VariantRuns]) ->
     return f"{claim.estimand.key} was not measured"
 
 
-def claim_row(claim: Claim, verdict: Verdict) -> ClaimRow:
-    """A claim and its verdict, for the report."""
-    estimand = claim.estimand
+def claim_row(claim: Claim, verdict: Verdict, minutes: Mapping[str, float]) -> ClaimRow:
+    """A claim and its verdict, for the report; `minutes` are those of one seed of each variant."""
+    estimand, more = claim.estimand, verdict.more_seeds
+    each = sum(minutes.get(name, 0.0) for name in claim.variants)
     slope = isinstance(estimand, Slope)
     return ClaimRow(
         text=claim.text,
         source=claim.source,
         exploratory=claim.exploratory,
         metric=estimand.key,
-        basis=estimand.basis,
+        basis=verdict.basis,
         estimate=verdict.estimate,
         low=verdict.low,
         high=verdict.high,
+        confidence=verdict.confidence,
+        p=verdict.p,
+        more_seeds=more,
+        more_minutes=None if more is None else more * each,
         region=(claim.low, claim.high),
         verdict=verdict.verdict,
         reason=verdict.reason,
         seeds=tuple(verdict.seeds.items()),
         far_off=verdict.far_off,
-        difference=isinstance(estimand, Difference | SentenceDifference),
+        difference=isinstance(estimand, Difference),
         slope=SlopeLine(axis=estimand.axis, over=estimand.over, name=estimand.name)
         if slope
         else None,
@@ -91,7 +93,7 @@ def claim_row(claim: Claim, verdict: Verdict) -> ClaimRow:
 
 def _published(figure: Published, rows: Sequence[Row]) -> PublishedRow:
     row = next((row for row in rows if row.variant == figure.variant), None)
-    column = row.column(figure.key) if row else None
+    column = row.column(figure.key) if row and not figure.why_not else None
     return PublishedRow(
         paper=figure.paper,
         table=figure.table,
@@ -101,4 +103,5 @@ def _published(figure: Published, rows: Sequence[Row]) -> PublishedRow:
         source=figure.source,
         ours=column.mean if column else None,
         deviation=column.deviation if column else None,
+        why_not=figure.why_not,
     )

@@ -45,6 +45,12 @@ class VariantRuns:
         }
 
     @property
+    def minutes(self) -> float:
+        """The mean minutes of training and decoding of a run."""
+        seconds = [run.seconds + (run.decoding_seconds or 0.0) for run in self.results.values()]
+        return sum(seconds) / len(seconds) / 60
+
+    @property
     def measurements(self) -> dict[int, list[Measurement]]:
         """The numbers of each run."""
         return {seed: [*map(Measurement.of, run.metrics)] for seed, run in self.results.items()}

@@ -12,13 +12,14 @@ from attnjax.experiment.claims import Claim, changes_meaning, gains
 from attnjax.experiment.estimands import (
     Count,
     Difference,
-    LengthGain,
     Results,
     RunMetrics,
-    SentenceDifference,
     Slope,
     Value,
 )
+from attnjax.experiment.length_gain import LengthGain
+from attnjax.experiment.seed_share import SeedShare
+from attnjax.experiment.spread import over_sentences
 
 TOKENIZED = Bleu(tokenize="none", smooth="none")
 X = MetricKey("x")
@@ -246,7 +247,9 @@ def system(seed: int, short: float, long: float) -> Sentences:
 
 def answered(**columns: list[Sentences]) -> Results:
     return {
-        name: {seed: RunMetrics({}, one) for seed, one in enumerate(column)}
+        name: {
+            seed: RunMetrics({one.metric.key: one.value()}, one) for seed, one in enumerate(column)
+        }
         for name, column in columns.items()
     }
 
@@ -267,7 +270,7 @@ def test_an_advantage_on_long_sentences_is_found_and_none_is_not():
     )
     assert turned.judge(answered(attention=attention, fixed=worse)).verdict == "not reproduced"
     # better on all sentences alike is a difference, and no gain by length
-    difference = SentenceDifference(metric="bleu", better="attention", worse="fixed")
+    difference = Difference(metric="bleu", better="attention", worse="fixed")
     both = Claim(text="", estimand=difference, low=0.0)
     assert both.judge(answered(attention=attention, fixed=alike)).verdict == "reproduced"
 
@@ -330,13 +333,39 @@ def exact(right: np.ndarray) -> Sentences:
 def test_all_seeds_and_both_variants_have_the_same_sentences():
     even = np.arange(80) % 2
     nothing = exact(np.zeros_like(even))
-    difference = SentenceDifference(metric="exact_match", better="a", worse="b")
+    difference = Difference(metric="exact_match", better="a", worse="b")
     # each sample has as many of the odd ones as of the even ones it lacks
-    seeds = answered(a=[exact(even), exact(1 - even)], b=[nothing, nothing])
-    assert difference.values(seeds) == {0: 0.5, 1: 0.5}
-    assert difference.interval(seeds) == (0.5, 0.5, 0.5)
-    same = answered(a=[exact(even)] * 2, b=[exact(even)] * 2)
-    assert difference.interval(same) == (0, 0, 0)
+    pairs = [(exact(even), nothing), (exact(1 - even), nothing)]
+    spread = over_sentences(pairs, difference.groups, sum)
+    assert spread.basis == "seeds and sentences"
+    assert spread.at(0.95) == (0.5, 0.5, 0.5)
+    assert (
+        over_sentences([(exact(even), nothing), (exact(even), exact(even[:9]))], len, sum) is None
+    )
+
+
+def test_a_difference_holds_for_other_sentences_by_default():
+    generator = np.random.default_rng(2)
+    hard = generator.uniform(0.3, 0.7, 200)
+
+    def column(lift: float) -> list[Sentences]:
+        draws = (generator.random(200) < hard + lift for _ in range(4))
+        return [exact(drawn.astype(np.int64)) for drawn in draws]
+
+    results = answered(a=column(0.1), b=column(0.0))
+    claim = Claim(text="", estimand=Difference("exact_match", better="a", worse="b"), low=-1)
+    judged = claim.judge(results)
+    assert judged.basis == "seeds and sentences"
+    seeds_alone = claim.judge(
+        {
+            name: {seed: RunMetrics(run.metrics) for seed, run in runs.items()}
+            for name, runs in results.items()
+        }
+    )
+    assert (seeds_alone.basis, seeds_alone.estimate) == ("seeds", judged.estimate)
+    # near 1 the answers of a seed count as alike, whatever the sentences
+    sure = answered(a=[exact(np.ones(200, np.int64))] * 4, b=column(0.0))
+    assert claim.judge(sure).basis == "seeds"
 
 
 def test_without_a_spread_over_seeds_the_interval_is_that_of_two_samples():
@@ -376,3 +405,40 @@ def test_what_was_not_decoded_is_not_judged_and_other_sentences_are_refused():
     shuffled = one.at(np.arange(len(LENGTHS))[::-1])
     with pytest.raises(UserError, match="a and b cannot be compared by sentence"):
         claim.judge(answered(a=[one], b=[shuffled]))
+    # a plain difference of such scores is over seeds
+    others = answered(a=[one, system(1, 0.8, 0.7)], b=[fewer, system(2, 0.7, 0.6).at(LENGTHS)])
+    plain = Claim(text="", estimand=Difference("bleu", better="a", worse="b"), low=0.0)
+    assert plain.judge(others).basis == "seeds"
+
+
+def test_seeds_that_reach_a_threshold_are_counted():
+    share = SeedShare("x", "a", least=0.9)
+    results = runs(a=[0.95, 0.9, 1.0, 0.1, math.nan, 0.99, 0.99, 0.99, 0.99, 0.99])
+    assert share.values(results) == {seed: float(seed not in (3, 4)) for seed in range(10)}
+    # Clopper and Pearson 1934, of 8 in 10
+    assert share.interval(results) == pytest.approx((0.8, 0.4439, 0.9748), abs=1e-4)
+    claim = Claim(text="", estimand=share, low=0.65)
+    assert claim.judge(runs(a=[1.0] * 10)).verdict == "reproduced"
+    assert claim.judge(runs(a=[1.0] * 9)).verdict == "reproduced"
+    assert claim.judge(runs(a=[1.0] * 8)).verdict == "undecided"
+    assert claim.judge(runs(a=[0.0] * 3)).verdict == "undecided"
+
+
+@pytest.mark.parametrize("end", [0.5, 1.5, 2.4, 5.0])
+def test_p_is_where_the_interval_reaches_the_end_of_the_region(end):
+    from scipy.stats import ttest_1samp
+
+    for region in ({"low": end}, {"high": end}):
+        found = Claim(text="", estimand=Value("x", "a"), **region).judge(FIVE)
+        assert found.p == pytest.approx(ttest_1samp([0, 1, 2, 3, 4], end).pvalue, rel=3e-3)
+        assert (found.p < 0.05) == (found.verdict != "undecided")
+
+
+def test_so_many_more_seeds_would_decide():
+    claim = Claim(text="", estimand=Value("x", "a"), low=1.5)
+    found = claim.judge(runs(a=[1.0, 2.0, 3.0]))
+    assert found.verdict == "undecided"
+    # with a deviation of 1 the interval's half is t / sqrt(S): 2.1199 / sqrt(17), 2.1098 / sqrt(18)
+    assert found.more_seeds == 18 - 3
+    assert claim.judge(runs(a=[1.0, 1.5, 2.00001])).more_seeds is None
+    assert claim.judge(runs(a=[3.0, 3.1, 3.2])).more_seeds is None

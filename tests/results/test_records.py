@@ -20,7 +20,7 @@ from attnjax.experiment.design import design
 from attnjax.experiment.load import ExperimentFile, load
 from attnjax.results.record import Answers, Record, read_file, record, settings_digest, write
 from attnjax.results.records import read_records, recorded
-from attnjax.results.results_page import page, tally
+from attnjax.results.results_page import by_chance, page, tally
 from attnjax.results.variant_runs import variant_runs
 from attnjax.runs.versions import Machine, machine
 
@@ -224,6 +224,15 @@ def test_the_kind_of_a_machine_has_its_instructions(monkeypatch, flags, kind):
     assert versions._instructions(everything, flags) == names[kind]
     assert versions._instructions("sse4_2 avx2", "") == "avx2"
     assert versions._instructions("", "") == "other"
+
+
+def test_verdicts_by_chance_and_those_that_stand():
+    # Benjamini and Hochberg 1995: with 4 claims the third p must be at most 0.075
+    sentences = [*by_chance([0.001, 0.06, 0.07, 0.9])]
+    assert sentences[0].endswith("chance would decide 0.20 of the 4 with an interval.")
+    assert sentences[1].endswith("at most 10 % are wrong, lie 3.")
+    assert [*by_chance([0.06, 0.2, 0.3])][1].endswith("lie 0.")
+    assert [*by_chance([])] == []
 
 
 def test_the_page_of_results_is_that_of_the_records(tmp_path, monkeypatch):

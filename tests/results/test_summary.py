@@ -116,9 +116,11 @@ def test_statements_keep_their_meaning_when_the_training_is_shorter(finished):
         paper="Nobody", table="Table 0", variant="scaled", metric="exact_match", value=1.0
     )
     claim = Claim(text="It learns.", estimand=Value("exact_match", "scaled"), low=0.0)
-    summary = summarize(folder, with_statements(loaded, claim, published=(figure,)))
+    other = replace(figure, why_not="another corpus")
+    summary = summarize(folder, with_statements(loaded, claim, published=(figure, other)))
     assert [one.text for one in summary.claims] == ["It learns."]
-    (shown,) = summary.published
+    shown, alone = summary.published
+    assert (alone.ours, alone.difference, alone.why_not) == (None, None, "another corpus")
     assert shown.ours == summary.rows[0].column(EXACT).mean
     assert [one.path for one in summary.changes] == ["training.steps"]
 

@@ -98,7 +98,7 @@ def test_too_little_memory(capsys, monkeypatch, error):
 
 WRONG = """
 from dataclasses import replace
-from attnjax.experiment import Claim, Difference, MetricKey, SentenceDifference, Value
+from attnjax.experiment import Claim, Difference, LengthGain, MetricKey, Value
 from tests.tiny import Cosine, ablation as whole
 
 ablation = replace(whole, claims=(Claim(text="It holds.", estimand=ESTIMAND, low=0.0),))
@@ -127,7 +127,7 @@ ablation = replace(whole, claims=(Claim(text="It holds.", estimand=ESTIMAND, low
             "but not weight entropy",
         ),
         (
-            "SentenceDifference('alignment_error', better='cosine', worse='scaled')",
+            "LengthGain('alignment_error', better='cosine', worse='scaled')",
             "unknown metric of variant scaled: 'alignment_error'; choose from exact_match",
         ),
     ],

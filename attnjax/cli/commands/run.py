@@ -1,6 +1,7 @@
 """`attnjax run`."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,6 +42,9 @@ def run(
             read=whole_number(10_000),
         ),
     ] = None,
+    until_decided: Annotated[
+        bool, option("more seeds while a claim is undecided, as many as the file's next look has")
+    ] = False,
     dry_run: Annotated[bool, option("print what would be run, and how long it may take")] = False,
     profile: Annotated[
         int,
@@ -55,6 +59,7 @@ def run(
 ) -> None:
     """Run an experiment, and resume interrupted runs."""
     keep_compiled()
+    from attnjax.results.summary import summarize
     from attnjax.runs import failures
     from attnjax.runs.run_folder import RESULT
     from attnjax.sweeps.dry_run import dry_run as look
@@ -65,6 +70,15 @@ def run(
 
     loaded = chosen.load()
     folder = runs / loaded.folder
+    looks = (seeds,)
+    if until_decided:
+        looks = loaded.ablation.looks
+        if not looks or seeds is not None or seed:
+            raise UserError(
+                "--until-decided runs the seeds of the experiment file's looks, such as "
+                "looks=(5, 10, 20), and takes no --seeds or --seed; "
+                f"{loaded.name} has {looks or 'none'}"
+            )
     plan = Sweep(
         loaded=loaded,
         variants=variant,
@@ -85,7 +99,12 @@ def run(
         if not hosts.is_first():
             follow(loaded)
             return
-        failed = sweep(plan, Console(stderr=True))
+        for count in looks:
+            failed = sweep(replace(plan, seeds=count), Console(stderr=True))
+            if failed or not until_decided:
+                break
+            if all(row.verdict != "undecided" for row in summarize(folder, loaded).claims):
+                break
         no_more_trainings()
     if any(folder.glob(f"*/seed-*/{RESULT}")):
         setting = ["--setting", chosen.setting] if chosen.setting else []
