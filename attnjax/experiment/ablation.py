@@ -134,11 +134,7 @@ class Ablation:
                     "the name of a variant or setting is the name of a folder, of at most 100 "
                     f"letters, digits, _ - +, and . before a digit; got {name[:100]!r}"
                 )
-        if self.looks and [self.seeds, *sorted({*self.looks})] != [self.looks[0], *self.looks]:
-            raise UserError(
-                f"looks are growing numbers of seeds, the first of them seeds={self.seeds}; got "
-                f"{self.looks}"
-            )
+        self._check_looks()
         named = {name for claim in self.claims for name in claim.variants}
         named |= {figure.variant for figure in self.published}
         for name in sorted(named):
@@ -155,6 +151,13 @@ class Ablation:
                 self.at(name)
             except UserError as error:
                 raise UserError(f"setting {name}: {error}") from error
+
+    def _check_looks(self) -> None:
+        if self.looks and [self.seeds, *sorted({*self.looks})] != [self.looks[0], *self.looks]:
+            raise UserError(
+                f"looks are growing numbers of seeds, the first of them seeds={self.seeds}; got "
+                f"{self.looks}"
+            )
 
     @property
     def planned_seeds(self) -> range:

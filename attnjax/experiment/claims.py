@@ -137,18 +137,19 @@ class Claim:
 
     def _p(self, spread: Spread) -> float:
         """1 less the largest confidence whose interval decides; at least LEAST_P."""
-        from scipy.optimize import bisect
 
-        def undecided(exponent: float) -> float:
-            decides = self._where(spread.at(1 - 10.0**exponent)) != "undecided"
-            return -0.5 if decides else 0.5
+        def decides(exponent: float) -> bool:
+            return self._where(spread.at(1 - 10.0**exponent)) != "undecided"
 
-        least, most = math.log10(LEAST_P), math.log10(0.999)
-        if undecided(most) > 0:
-            return 1.0
-        if undecided(least) < 0:
+        low, high = math.log10(LEAST_P), math.log10(0.999)
+        if decides(low):
             return LEAST_P
-        return 10.0 ** float(bisect(undecided, least, most, xtol=1e-3))
+        if not decides(high):
+            return 1.0
+        while high - low > 1e-3:
+            middle = (low + high) / 2
+            low, high = (low, middle) if decides(middle) else (middle, high)
+        return 10.0**high
 
     def _more_seeds(self, interval: Interval, seeds: int, confidence: float) -> int | None:
         """The seeds that would still be needed, at this spread; None: more than MOST_SEEDS.

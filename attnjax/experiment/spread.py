@@ -38,10 +38,10 @@ def over_sentences(
         groups: the indices of the sentences that are resampled together.
         of: the estimand from the difference of the scores in each group.
     """
-    first, *others = [sentences for pair in pairs for sentences in pair] or [None]
-    if first is None or not all(map(first.comparable, others)):
+    every = [sentences for pair in pairs for sentences in pair]
+    if not every or not all(map(every[0].comparable, every)):
         return None
-    own = groups(first)
+    own = groups(every[0])
     if min(map(len, own)) < 2:
         return None
 

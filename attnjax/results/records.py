@@ -109,35 +109,19 @@ def recorded(loaded: ExperimentFile, records: Sequence[Record]) -> Recorded:
     )
 
 
+type Runs = Mapping[str, Mapping[int, Record]]
+"""The records by variant and seed."""
+
+
 def _judged(
-    claim: Claim,
-    by_machine: Mapping[str, Mapping[str, Mapping[int, Record]]],
-    ablation: Ablation,
-    own: Mapping[str, type],
+    claim: Claim, by_machine: Mapping[str, Runs], ablation: Ablation, own: Mapping[str, type]
 ) -> Judged:
-    complete = {
-        kind: {name: variants[name] for name in claim.variants}
-        for kind, variants in by_machine.items()
-        if all(
-            set(ablation.planned_seeds) <= variants.get(name, {}).keys() for name in claim.variants
-        )
-    }
-    if not complete:
-        together: dict[str, dict[int, Record]] = defaultdict(dict)
-        for variants in by_machine.values():
-            for name, seeds in variants.items():
-                together[name] = {**seeds, **together[name]}
-        complete = {"": {name: together[name] for name in claim.variants if name in together}}
-    rows = {}
+    complete, rows = _complete(claim, by_machine, ablation.planned_seeds), {}
     for kind, variants in complete.items():
-        results = {
-            name: {seed: record.measured(own) for seed, record in runs.items()}
-            for name, runs in variants.items()
-        }
-        minutes = {
-            name: sum(record.minutes.run for record in runs.values()) / len(runs)
-            for name, runs in variants.items()
-        }
+        results, minutes = {}, {}
+        for name, runs in variants.items():
+            results[name] = {seed: record.measured(own) for seed, record in runs.items()}
+            minutes[name] = sum(record.minutes.run for record in runs.values()) / len(runs)
         verdict = ablation.judge(claim, results)
         if verdict is not None:
             rows[kind] = claim_row(claim, verdict, minutes)
@@ -146,3 +130,19 @@ def _judged(
     ]
     missing = f"no record of {', '.join(absent)}" if absent else "not measured"
     return Judged(claim=claim, rows=rows, missing="" if rows else missing)
+
+
+def _complete(claim: Claim, by_machine: Mapping[str, Runs], planned: range) -> Mapping[str, Runs]:
+    """The claim's records of each kind of machine that has all planned seeds, else of all."""
+    complete = {
+        kind: {name: variants[name] for name in claim.variants}
+        for kind, variants in by_machine.items()
+        if all(set(planned) <= variants.get(name, {}).keys() for name in claim.variants)
+    }
+    if complete:
+        return complete
+    together: dict[str, dict[int, Record]] = defaultdict(dict)
+    for variants in by_machine.values():
+        for name, seeds in variants.items():
+            together[name] = {**seeds, **together[name]}
+    return {"": {name: together[name] for name in claim.variants if name in together}}

@@ -83,6 +83,6 @@ def test_seeds_are_added_until_all_claims_are_decided(monkeypatch, tmp_path, ver
 
 def test_without_looks_nothing_is_added(capsys, tmp_path):
     assert main(["run", "tests/tiny.py", "--until-decided", "--runs", str(tmp_path)]) == 2
-    assert "looks=(5, 10, 20), and takes no --seeds or --seed; tiny has none" in (
+    assert "looks=(5, 10, 20), and takes no --seeds or --seed; the file has none" in (
         capsys.readouterr().err
     )

@@ -18,6 +18,7 @@ from attnjax.errors import UserError
 
 if TYPE_CHECKING:
     from attnjax.sweeps.dry_run import PlannedVariant
+    from attnjax.sweeps.plan import Sweep
 
 
 @requeued()
@@ -59,26 +60,18 @@ def run(
 ) -> None:
     """Run an experiment, and resume interrupted runs."""
     keep_compiled()
-    from attnjax.results.summary import summarize
     from attnjax.runs import failures
     from attnjax.runs.run_folder import RESULT
     from attnjax.sweeps.dry_run import dry_run as look
     from attnjax.sweeps.multi_process import follow, no_more_trainings
     from attnjax.sweeps.plan import Sweep
-    from attnjax.sweeps.run_ablation import sweep
     from attnjax.training.devices import hosts
 
     loaded = chosen.load()
     folder = runs / loaded.folder
-    looks = (seeds,)
+    looks = loaded.ablation.looks if until_decided else (seeds,)
     if until_decided:
-        looks = loaded.ablation.looks
-        if not looks or seeds is not None or seed:
-            raise UserError(
-                "--until-decided runs the seeds of the experiment file's looks, such as "
-                "looks=(5, 10, 20), and takes no --seeds or --seed; "
-                f"{loaded.name} has {looks or 'none'}"
-            )
+        _check_looks(looks, seeds, seed)
     plan = Sweep(
         loaded=loaded,
         variants=variant,
@@ -99,12 +92,7 @@ def run(
         if not hosts.is_first():
             follow(loaded)
             return
-        for count in looks:
-            failed = sweep(replace(plan, seeds=count), Console(stderr=True))
-            if failed or not until_decided:
-                break
-            if all(row.verdict != "undecided" for row in summarize(folder, loaded).claims):
-                break
+        failed = _trained(plan, looks)
         no_more_trainings()
     if any(folder.glob(f"*/seed-*/{RESULT}")):
         setting = ["--setting", chosen.setting] if chosen.setting else []
@@ -116,6 +104,30 @@ def run(
             f"failed: {', '.join(failed)}; {failures.FILE} in their folders says why, and the same "
             "command tries them again"
         )
+
+
+def _check_looks(looks: Sequence[int | None], seeds: int | None, only: Sequence[int]) -> None:
+    if not looks or seeds is not None or only:
+        raise UserError(
+            "--until-decided runs the seeds of the experiment file's looks, such as "
+            "looks=(5, 10, 20), and takes no --seeds or --seed; the file has "
+            f"{looks or 'none'}"
+        )
+
+
+def _trained(plan: "Sweep", looks: Sequence[int | None]) -> dict[str, str]:
+    """Run so many seeds, and those of the next look while a claim is undecided; what failed."""
+    from attnjax.results.summary import summarize
+    from attnjax.sweeps.run_ablation import sweep
+
+    failed: dict[str, str] = {}
+    for count in looks:
+        failed = sweep(replace(plan, seeds=count), Console(stderr=True))
+        if failed or len(looks) == 1:
+            break
+        if all(row.verdict != "undecided" for row in summarize(plan.folder, plan.loaded).claims):
+            break
+    return failed
 
 
 NUMBERS = ("steps", "parameters", "FLOPs a step", "tokens a step", "time left")
