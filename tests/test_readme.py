@@ -69,7 +69,9 @@ def test_the_forms_of_the_commands_are_those_of_the_command_line():
     _, choices = parser()
     forms = [line for line in commands(COMMAND_LINE) if is_form(line)]
     lines = ["attnjax list", *forms[: len(choices) - 1]]
-    shown = {line.split()[1]: set(re.findall(r"--[a-z-]+", line)) for line in lines}
+    names = [re.match(r"attnjax ((?:data )?[a-z]+)", line)[1] for line in lines]
+    options = [set(re.findall(r"--[a-z-]+", line)) for line in lines]
+    shown = dict(zip(names, options, strict=True))
     assert shown.keys() == choices.keys()
     for name, options in shown.items():
         known = {option for action in choices[name]._actions for option in action.option_strings}
@@ -102,6 +104,7 @@ def test_a_command_is_as_printed(
 ):
     """Two steps of a training are enough, one seed, and empty answers."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ATTNJAX_PREPARED", str(tmp_path / "prepared"))
     monkeypatch.setattr(
         Experiment, "answers", lambda self, params, sources, **_: [[END]] * len(sources)
     )

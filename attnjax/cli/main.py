@@ -110,6 +110,8 @@ def _main(arguments: list[str], program: Program) -> int:
         if any("\udc80" <= letter <= "\udcff" for letter in word):
             raise UserError(f"an argument must be UTF-8; got {ascii(word)[:100]}")
     words, changes = split(arguments)
+    if " ".join(words[:2]) in program.commands:
+        words[:2] = [" ".join(words[:2])]
     top, commands = parser(program)
     if words and not words[0].startswith("-") and words[0] not in commands:
         raise unknown("command", words[0], commands)

@@ -4,6 +4,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import chain
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -45,14 +46,16 @@ class Corpus:
             the whole split is one text.
         notes: sentences about the data that a reader of the results must know, such as "12 of 500
             training examples are left out: ..."; printed before training.
+        overlap: the number of test sources that the training split has too; None: not counted.
         drawn: draws the corpus of a seed; None: the runs of all seeds have this corpus.
     """
 
     vocabularies: Vocabularies
     splits: Mapping[str, Examples]
-    sources: Mapping[str, list[str]] = field(default_factory=dict)
-    references: Mapping[str, list[str]] = field(default_factory=dict)
+    sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    references: Mapping[str, Sequence[str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    overlap: int | None = None
     drawn: "Callable[[int], Corpus] | None" = field(default=None, compare=False, repr=False)
 
     def of_seed(self, seed: int) -> "Corpus":
@@ -62,13 +65,15 @@ class Corpus:
     def digest(self, split: str) -> str:
         """A digest of the sources and references of a split, in their order."""
         digest = hashlib.sha256()
-        for text in (*self.sources.get(split, ()), *self.references.get(split, ())):
+        for text in chain(self.sources.get(split, ()), self.references.get(split, ())):
             digest.update(text.encode() + b"\n")
-        for example in self.splits.get(split, ()):
-            for side in (example.source, example.target):
-                # ids are left out: they depend on the vocabulary
-                if isinstance(side, np.ndarray):
-                    digest.update(side.tobytes())
+        examples = self.splits.get(split)
+        # ids are left out: they depend on the vocabulary
+        if examples and not (examples.source.are_ids and examples.target.are_ids):
+            for example in examples:
+                for side in (example.source, example.target):
+                    if isinstance(side, np.ndarray):
+                        digest.update(side.tobytes())
         return digest.hexdigest()[:16]
 
 

@@ -38,10 +38,7 @@ def with_overlap(corpus: Corpus) -> Corpus:
     Only texts are compared, letter by letter.
     """
     tested = corpus.sources.get("test", [])
-    # only test sources are kept apart, since a training split may have millions
-    wanted = set(tested)
-    seen = {source for source in corpus.sources.get("train", ()) if source in wanted}
-    count = sum(source in seen for source in tested)
+    count = overlap(corpus) if corpus.overlap is None else corpus.overlap
     if not count:
         return corpus
     if count == len(tested):
@@ -54,3 +51,12 @@ def with_overlap(corpus: Corpus) -> Corpus:
         "remember their answers"
     )
     return replace(corpus, notes=(*corpus.notes, note))
+
+
+def overlap(corpus: Corpus) -> int:
+    """The number of test sources that the training split has too."""
+    tested = corpus.sources.get("test", [])
+    # only test sources are kept apart, since a training split may have millions
+    wanted = set(tested)
+    seen = {source for source in corpus.sources.get("train", ()) if source in wanted}
+    return sum(source in seen for source in tested)

@@ -41,6 +41,9 @@ class SentencePieceVocabulary(Vocabulary):
     def split(self, text: str) -> list[str]:
         return self._processor.encode(text, out_type=str)
 
+    def encode(self, text: str) -> list[int]:
+        return self._processor.encode(text, out_type=int)
+
     def merge(self, pieces: list[str]) -> str:
         return self._processor.decode(pieces)
 

@@ -14,7 +14,7 @@ class TextTask(Task):
     """A task whose examples are pairs of texts, of any number.
 
     A kind of corpus says how a split is read (`reader`) and which files it is read from (`files`);
-    whether its ids are held in memory or prepared is decided elsewhere.
+    whether its ids are held in memory or prepared, its size decides (`attnjax.data.preparation`).
     """
 
     @property
@@ -58,4 +58,9 @@ class TextTask(Task):
 
     @abstractmethod
     def learn(self, examples: Iterable[Example]) -> Vocabularies:
-        """The vocabularies of the training examples that are kept, read once, one by one."""
+        """The vocabularies of the training examples that are kept, read once for each of them."""
+
+    @property
+    @abstractmethod
+    def vocabulary_inputs(self) -> "TextTask":
+        """The task with all fields at their defaults that its vocabularies do not depend on."""

@@ -100,6 +100,9 @@ class SavedVocabulary(VocabularyPart):
 
     folder: str
 
+    def files(self) -> list[Path]:
+        return sorted(path for path in find_folder(self.folder).rglob("*") if path.is_file())
+
     def learn(self, texts: Iterable[str]) -> Vocabulary:
         """The saved vocabulary.
 

@@ -144,6 +144,10 @@ class VocabularyPart(ABC):
         """The words of a text, by which a task counts its length."""
         return text.split()
 
+    def files(self) -> list[Path]:
+        """The files that the vocabulary depends on, beside the texts."""
+        return []
+
     @abstractmethod
     def learn(self, texts: Iterable[str]) -> Vocabulary:
         """The vocabulary of these texts."""

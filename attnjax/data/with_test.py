@@ -62,7 +62,8 @@ class WithTest(Task):
         left_out = len(tested) - len(places)
         note = f"{left_out:,} of {len(tested):,} test examples are left out: training has them"
         notes = (*learned.notes, *other.notes, *([note] if left_out else []))
-        return replace(learned, splits=splits, sources=sources, references=references, notes=notes)
+        texts = {"sources": sources, "references": references}
+        return replace(learned, splits=splits, **texts, notes=notes, overlap=None)
 
     def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
         return self.task.ids(text, vocabulary)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnjax.data.files import find_file, read_lines
+from attnjax.data.files import find_file, parts, read_lines
 from attnjax.data.vocabulary import SPECIAL, Vocabulary, VocabularyPart
 from attnjax.errors import UserError
 
@@ -120,6 +120,9 @@ class WordPiece(VocabularyPart):
 
     def words(self, text: str) -> list[str]:
         return basic_words(text, lower=self.lower)
+
+    def files(self) -> list[Path]:
+        return parts(find_file(self.file))
 
     def learn(self, texts: Iterable[str]) -> WordPieceVocabulary:
         """The vocabulary in the file.

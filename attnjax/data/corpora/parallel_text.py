@@ -12,6 +12,7 @@ from attnjax.config.constraints import PositiveInt
 from attnjax.data.corpora.slices import check_apart, sliced
 from attnjax.data.corpus import Corpus, Example, build
 from attnjax.data.files import Encoding, each_line, find_file, find_folder, parts
+from attnjax.data.preparation import is_prepared, prepared
 from attnjax.data.special_tokens import END
 from attnjax.data.text_task import TextTask
 from attnjax.data.vocabularies import Vocabularies, joint
@@ -100,6 +101,8 @@ class ParallelCorpus(TextTask):
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         check_apart(self.train, valid=self.valid, test=self.test)
+        if is_prepared(self):
+            return prepared(self, vocabularies)
         read = self.reader()
         splits = {split: [*read(name)] for split, name in self.split_names.items()}
         count = len(splits["train"])
@@ -130,6 +133,10 @@ class ParallelCorpus(TextTask):
             return ()
         left_out = f"{count - kept:,} of {count:,} training examples"
         return (f"{left_out} are left out: a side has more than {self.max_length} words",)
+
+    @property
+    def vocabulary_inputs(self) -> "ParallelCorpus":
+        return replace(self, valid=None, test=None, source_order=Forward())
 
     def learn(self, examples: Iterable[Example]) -> Vocabularies:
         if self.target_vocabulary is None:

@@ -1,0 +1,202 @@
+"""The preparation of a corpus: its texts are encoded once, by all cores, and kept in files.
+
+While it lasts, progress.json says how many examples are safely written. A preparation that was
+killed goes on behind them.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from attnjax.data.corpus import Corpus, Example
+from attnjax.data.overlap import overlap
+from attnjax.data.prepared import (
+    MANIFEST,
+    PROGRESS,
+    VOCABULARY,
+    PreparedManifest,
+    PreparedSplit,
+    column_files,
+    digest,
+    mapped_corpus,
+    own_classes,
+    place,
+    prepared_folder,
+)
+from attnjax.data.row_files import append_rows, keep_rows, sync
+from attnjax.data.source_files import SourceFile, check_unchanged, source_files
+from attnjax.data.text_task import TextTask
+from attnjax.data.tokenizing import encode_all
+from attnjax.data.vocabularies import Vocabularies, load_vocabularies
+from attnjax.errors import UserError
+from attnjax.files import new_folder
+
+LARGE = 100_000_000
+"""A corpus whose files have so many bytes is prepared at its first use: about 400,000 pairs."""
+
+PER_PROCESS = 10_000_000
+"""The bytes of files for which a process more is started, which takes a second."""
+
+SAVE_EVERY = 100_000
+"""The examples after which progress is saved."""
+
+
+def is_prepared(task: TextTask) -> bool:
+    """Whether a task's corpus is read from prepared files: it is large, or is prepared already."""
+    files = source_files(task)
+    return _size(files) >= LARGE or (bool(files) and (place(task) / MANIFEST).exists())
+
+
+def prepared(task: TextTask, vocabularies: Vocabularies | None = None) -> Corpus:
+    """The corpus of a task from its prepared files, which are made if they are not there.
+
+    Args:
+        task: the task, which names its files.
+        vocabularies: as in `Task.load`.
+
+    Raises:
+        UserError: a file of the corpus was changed since, or as `Task.load`.
+    """
+    return mapped_corpus(task, *prepare(task, vocabularies))
+
+
+def prepare(
+    task: TextTask, vocabularies: Vocabularies | None = None
+) -> tuple[Path, PreparedManifest]:
+    """The folder of a prepared corpus, and what it holds; see `prepared`."""
+    if not source_files(task):
+        raise UserError(f"{type(task).__name__} names no files, by which texts are prepared")
+    folder = place(task)
+    manifest = PreparedManifest.read(folder)
+    if vocabularies and (manifest is None or manifest.vocabulary != vocabularies.digest):
+        folder = place(task, vocabularies)
+        manifest = PreparedManifest.read(folder)
+    if manifest is None:
+        with _alone(folder):
+            # another process may have prepared it while this one waited
+            manifest = PreparedManifest.read(folder) or _prepare(task, vocabularies, folder)
+    check_unchanged(manifest.files, folder)
+    return folder, manifest
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    from filelock import FileLock
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{folder}.lock"):
+        yield
+
+
+def _prepare(task: TextTask, vocabularies: Vocabularies | None, folder: Path) -> PreparedManifest:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from attnjax.console import print_line
+
+    console = Console(stderr=True)
+    say = partial(print_line, console)
+    files = tuple(map(SourceFile.of, source_files(task)))
+    size = sum(file.size for file in files)
+    say(f"data: prepares {size / 1e6:,.0f} MB of files, once, in {folder}")
+    vocabularies = vocabularies or _learned(task, files, say)
+    made = PreparedManifest.read(folder, PROGRESS)
+    if made is None or (made.files, made.vocabulary) != (files, vocabularies.digest):
+        vocabularies.save(folder / VOCABULARY)
+        made = PreparedManifest(vocabulary=vocabularies.digest, files=files)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        shown = bar.add_task("", total=size)
+        for name in task.split_names:
+            split = made.split(name)
+            saved = split.count
+            for split in _written(task, vocabularies, folder, made.split(name)):
+                bar.update(shown, description=f"{name}: {split.count:,} examples")
+                bar.update(
+                    shown,
+                    completed=_size([*folder.glob("*.sources"), *folder.glob("*.references")]),
+                )
+                if split.count - saved >= SAVE_EVERY:
+                    made, saved = _saved(made, folder, split), split.count
+            made = _saved(made, folder, split)
+    made = replace(made, overlap=overlap(mapped_corpus(task, folder, made)))
+    check_unchanged(files, folder)
+    made.write(folder)
+    (folder / PROGRESS).unlink()
+    kept = ", ".join(f"{split.kept:,} {split.name}" for split in made.splits)
+    say(f"data: prepared {kept} examples, {_size(folder.glob('*')) / 1e6:,.0f} MB")
+    return made
+
+
+def _learned(
+    task: TextTask, files: tuple[SourceFile, ...], say: Callable[[str], None]
+) -> Vocabularies:
+    """The vocabularies of a task, learned once for all tasks with the same training texts."""
+    wanted = {str(path) for path in source_files(task, ["train"])}
+    key = digest(task.vocabulary_inputs, [file.sha256 for file in files if file.path in wanted])
+    folder = prepared_folder() / "vocabularies" / key
+    with _alone(folder):
+        if not folder.exists():
+            say("data: learns the vocabulary of the training texts")
+            learned = task.learn(_Kept(task))
+            with new_folder(folder) as beside:
+                learned.save(beside)
+    return load_vocabularies(folder)
+
+
+class _Kept:
+    """The training examples that are kept, read anew each time."""
+
+    def __init__(self, task: TextTask) -> None:
+        self._task = task
+
+    def __iter__(self) -> Iterator[Example]:
+        examples = self._task.reader()(self._task.split_names["train"])
+        return filter(self._task.keeps, examples)
+
+
+def _written(
+    task: TextTask, vocabularies: Vocabularies, folder: Path, split: PreparedSplit
+) -> Iterator[PreparedSplit]:
+    """Write the rest of a split; gives what is written of it, chunk by chunk."""
+    for path, kind in column_files(folder, split, vocabularies):
+        keep_rows(path, split.kept, kind)
+    examples = islice(task.reader()(task.split_names[split.name]), split.count, None)
+    train, size = split.name == "train", _size(source_files(task, [split.name]))
+    cores = getattr(os, "process_cpu_count", os.cpu_count)() or 1
+    # a process of ours knows no classes of an experiment's file
+    processes = 0 if own_classes(task) else min(cores, size // PER_PROCESS)
+    chunks = encode_all(task, vocabularies, train=train, examples=examples, processes=processes)
+    for read, columns in chunks:
+        for (path, _), rows in zip(column_files(folder, split, vocabularies), columns, strict=True):
+            append_rows(path, rows)
+        longer = np.maximum(columns.source.lengths, columns.target.lengths)
+        lengths = np.bincount(np.ceil(np.log2(longer)).astype(int), minlength=len(split.lengths))
+        lengths[: len(split.lengths)] += np.array(split.lengths, int)
+        split = replace(
+            split,
+            count=split.count + read,
+            kept=split.kept + len(longer),
+            lengths=tuple(lengths.tolist()),
+        )
+        yield split
+
+
+def _saved(made: PreparedManifest, folder: Path, split: PreparedSplit) -> PreparedManifest:
+    """Save how far a split is written, once that is on the disk."""
+    for path in folder.glob(f"{split.name}.*"):
+        sync(path)
+    others = (each for each in made.splits if each.name != split.name)
+    made = replace(made, splits=(*others, split))
+    made.write(folder, PROGRESS)
+    return made
+
+
+def _size(files: Iterable[Path]) -> int:
+    return sum(path.stat().st_size for path in files)

@@ -1,0 +1,164 @@
+"""Prepared corpora: folders of encoded examples that are mapped into memory.
+
+A folder has the columns of every split, the vocabularies, and a manifest, which is written last:
+without it the folder is not whole.
+"""
+
+import hashlib
+import inspect
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnjax.config.record import WholeNumber, read_record
+from attnjax.config.serialize import parse_json, to_json
+from attnjax.config.walk import is_part, walk
+from attnjax.data.corpus import Corpus
+from attnjax.data.examples import Examples
+from attnjax.data.row_files import Texts, mapped_rows
+from attnjax.data.source_files import SourceFile, source_files
+from attnjax.data.text_task import TextTask
+from attnjax.data.tokenizing import Columns
+from attnjax.data.vocabularies import Vocabularies, load_vocabularies
+from attnjax.errors import UserError
+from attnjax.files import write_atomically
+
+VARIABLE = "ATTNJAX_PREPARED"
+"""The environment variable that names the folder of prepared corpora."""
+
+MANIFEST, PROGRESS, VOCABULARY = "manifest.json", "progress.json", "vocabulary"
+FORM = 1
+"""The number of this form of files: a corpus is prepared anew for another one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreparedSplit:
+    """What is written of a split.
+
+    Attributes:
+        name: "train", "valid" or "test".
+        count: the number of examples that were read.
+        kept: the number of those that were kept and written.
+        lengths: how many of those have a longer side of 1, 2, 3 to 4, 5 to 8, ... symbols.
+    """
+
+    name: str
+    count: WholeNumber = 0
+    kept: WholeNumber = 0
+    lengths: tuple[WholeNumber, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreparedManifest:
+    """What a folder is prepared from, and what it holds so far.
+
+    Attributes:
+        vocabulary: the digest of the vocabularies.
+        files: the files of the texts.
+        splits: those that are begun.
+        overlap: see `Corpus.overlap`.
+    """
+
+    vocabulary: str
+    files: tuple[SourceFile, ...]
+    splits: tuple[PreparedSplit, ...] = ()
+    overlap: int | None = None
+
+    @classmethod
+    def read(cls, folder: Path, name: str = MANIFEST) -> "PreparedManifest | None":
+        """The manifest of a folder; None: it has none.
+
+        Raises:
+            UserError: the manifest is damaged.
+        """
+        try:
+            content = parse_json((folder / name).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            raise UserError(f"{folder / name} is damaged: delete {folder}") from error
+        return read_record(content, cls, folder / name)
+
+    def split(self, name: str) -> PreparedSplit:
+        """What is written of a split so far."""
+        begun = (split for split in self.splits if split.name == name)
+        return next(begun, PreparedSplit(name=name))
+
+    def write(self, folder: Path, name: str = MANIFEST) -> None:
+        """Write the manifest as a whole."""
+        write_atomically(folder / name, json.dumps(asdict(self), indent=1) + "\n")
+
+
+def column_files(
+    folder: Path, split: PreparedSplit, vocabularies: Vocabularies
+) -> list[tuple[Path, np.dtype]]:
+    """The file of each column of a split, and the type of its values."""
+    kinds = zip(Columns._fields, Columns.dtypes(vocabularies), strict=True)
+    return [(folder / f"{split.name}.{column}", kind) for column, kind in kinds]
+
+
+def own_classes(task: TextTask) -> dict[str, type]:
+    """The classes of a task's parts that are not of attnjax, by name."""
+    kinds = {type(part) for part in (task, *(value for _, value in walk(task))) if is_part(part)}
+    return {kind.__name__: kind for kind in kinds if not kind.__module__.startswith("attnjax.")}
+
+
+def prepared_folder() -> Path:
+    """The folder of all prepared corpora: that of ATTNJAX_PREPARED, or one in the user's cache."""
+    try:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        return Path(os.environ.get(VARIABLE) or cache / "attnjax" / "prepared").expanduser()
+    except RuntimeError as error:
+        raise UserError(f"{error}; {VARIABLE} names the folder of prepared corpora") from error
+
+
+def place(task: TextTask, vocabularies: Vocabularies | None = None) -> Path:
+    """The folder of a prepared corpus, whether it is prepared or not.
+
+    Args:
+        task: the task.
+        vocabularies: those that were given; None: they are learned.
+    """
+    given = "" if vocabularies is None else vocabularies.digest
+    key = digest(task, [str(path) for path in source_files(task)], given)
+    return prepared_folder() / f"{type(task).__name__}-{key}"
+
+
+def digest(task: TextTask, *more: Any) -> str:
+    """The digest of a task, of the code of its parts that are not of attnjax, and of other data."""
+    own = own_classes(task)
+    code = [inspect.getsource(own[name]) for name in sorted(own)]
+    fields = {**to_json(task, own), "folder": None}  # however it is named, its files are the same
+    content = json.dumps([FORM, fields, code, *more])
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def mapped_corpus(task: TextTask, folder: Path, manifest: PreparedManifest) -> Corpus:
+    """The corpus that a folder holds.
+
+    Raises:
+        UserError: a file is damaged.
+    """
+    vocabularies = load_vocabularies(folder / VOCABULARY, manifest.vocabulary)
+    columns = {
+        split.name: Columns(
+            *(
+                mapped_rows(path, split.kept, kind)
+                for path, kind in column_files(folder, split, vocabularies)
+            )
+        )
+        for split in manifest.splits
+    }
+    train = manifest.split("train")
+    return Corpus(
+        vocabularies=vocabularies,
+        splits={name: Examples(each.source, each.target) for name, each in columns.items()},
+        sources={name: Texts(each.sources) for name, each in columns.items()},
+        references={name: Texts(each.references) for name, each in columns.items()},
+        notes=task.notes(train.kept, train.count),
+        overlap=manifest.overlap,
+    )

@@ -1,0 +1,133 @@
+"""Rows in files that grow, and are mapped into memory to be read."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import overload
+
+import numpy as np
+
+from attnjax.data.examples import Rows
+from attnjax.errors import UserError
+
+OFFSETS = ".offsets"
+"""Ends the name of the file that says where each row begins: int64, one more than rows."""
+
+
+def keep_rows(path: Path, count: int, dtype: np.dtype) -> None:
+    """Cut a file after its first rows; what a killed process left behind them is gone.
+
+    Args:
+        path: of the values; without rows the files are made.
+        count: the number of rows that stay.
+        dtype: of the values.
+
+    Raises:
+        UserError: the file has fewer rows.
+    """
+    offsets = path.with_name(path.name + OFFSETS)
+    with _named(path):
+        if not count:
+            path.write_bytes(b"")
+            offsets.write_bytes(bytes(8))
+            return
+        end = np.fromfile(offsets, np.int64, 1, offset=8 * count) if offsets.exists() else []
+        size = int(end[0]) * dtype.itemsize if len(end) else 0
+        if not len(end) or path.stat().st_size < size:
+            raise _damaged(path)
+        os.truncate(path, size)
+        os.truncate(offsets, 8 * (count + 1))
+
+
+def append_rows(path: Path, rows: Rows) -> None:
+    """Write rows behind those of a file.
+
+    Args:
+        path: of the values, which `keep_rows` made.
+        rows: of the file's type, which lie one behind the other and begin at 0.
+    """
+    with (
+        _named(path),
+        path.open("ab") as values,
+        path.with_name(path.name + OFFSETS).open("ab") as offsets,
+    ):
+        before = values.tell() // rows.values.itemsize
+        values.write(rows.values.data)
+        offsets.write((rows.stops + before).astype(np.int64).data)
+
+
+def sync(path: Path) -> None:
+    """Return when what was written to a file is on the disk."""
+    with _named(path), path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def mapped_rows(path: Path, count: int, dtype: np.dtype) -> Rows:
+    """The rows of a file; one is read from disk when it is used.
+
+    Raises:
+        UserError: the file has not this number of rows.
+    """
+    offsets = _mapped(path.with_name(path.name + OFFSETS), np.dtype(np.int64))
+    values = _mapped(path, dtype)
+    if len(offsets) != count + 1 or offsets[-1] != len(values):
+        raise _damaged(path)
+    return Rows.cut(values, offsets)
+
+
+def _mapped(path: Path, dtype: np.dtype) -> np.ndarray:
+    try:
+        if not path.stat().st_size:
+            return np.empty(0, dtype)  # an empty file cannot be mapped
+        return np.asarray(np.memmap(path, dtype, "r"))
+    except (OSError, ValueError) as error:
+        raise _damaged(path) from error
+
+
+def _damaged(path: Path) -> UserError:
+    return UserError(f"{path} is damaged: delete the folder {path.parent}, and it is prepared anew")
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Let an error of the system name the file: a full disk names none."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
+@dataclass(frozen=True, eq=False)
+class Texts(Sequence[str]):
+    """Texts whose UTF-8 lies in a mapped file; a text is made when it is read.
+
+    Attributes:
+        rows: bytes, a row a text.
+    """
+
+    rows: Rows
+
+    @classmethod
+    def rows_of(cls, texts: Sequence[str]) -> Rows:
+        """The rows of texts, one behind the other in memory."""
+        encoded = [text.encode() for text in texts]
+        offsets = np.cumsum([0, *map(len, encoded)])
+        return Rows.cut(np.frombuffer(b"".join(encoded), np.uint8), offsets)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(len(self))[index]]
+        row = self.rows.values[self.rows.starts[index] : self.rows.stops[index]]
+        return row.tobytes().decode()

@@ -1,0 +1,150 @@
+"""Texts encoded by all cores: chunks of examples go to processes, and come back in order."""
+
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from itertools import batched
+from multiprocessing import get_context, parent_process
+from typing import NamedTuple
+
+import numpy as np
+
+from attnjax.data.corpus import Example, build
+from attnjax.data.examples import Rows
+from attnjax.data.row_files import Texts
+from attnjax.data.text_task import TextTask
+from attnjax.data.vocabularies import Vocabularies
+from attnjax.errors import MachineError
+
+CHUNK = 10_000
+"""The examples that a process encodes at once."""
+
+
+class Columns(NamedTuple):
+    """Encoded examples, as their files hold them: ids of as few bytes as the vocabulary allows.
+
+    Attributes:
+        source: ids.
+        target: ids.
+        sources: the texts of the sources, see `Corpus`.
+        references: the texts that are scored against.
+    """
+
+    source: Rows
+    target: Rows
+    sources: Rows
+    references: Rows
+
+    @staticmethod
+    def dtypes(vocabularies: Vocabularies) -> "tuple[np.dtype, ...]":
+        """The type of each column's values."""
+        return (*(np.min_scalar_type(size or 0) for size in vocabularies.sizes), *[TEXT] * 2)
+
+
+TEXT = np.dtype(np.uint8)
+
+
+class Chunk(NamedTuple):
+    """What became of a chunk of examples.
+
+    Attributes:
+        read: the number of examples that were read; fewer may be kept.
+        columns: the examples that are kept.
+    """
+
+    read: int
+    columns: Columns
+
+
+def encode(
+    task: TextTask, vocabularies: Vocabularies, train: bool, examples: tuple[Example, ...]
+) -> Chunk:
+    """Encode examples of a split as `Task.load` does.
+
+    Args:
+        task: says which training examples are kept, and encodes sources.
+        vocabularies: of source and target.
+        train: whether the split is the training split.
+        examples: of the split.
+    """
+    kept = [example for example in examples if not train or task.keeps(example)]
+    part = build({"part": kept}, vocabularies, task.ids)
+    types = Columns.dtypes(vocabularies)
+    sides = (part.splits["part"].source, part.splits["part"].target)
+    ids = (
+        Rows(side.values.astype(kind), side.starts, side.stops)
+        for side, kind in zip(sides, types, strict=False)
+    )
+    texts = (Texts.rows_of(each["part"]) for each in (part.sources, part.references))
+    return Chunk(len(examples), Columns(*ids, *texts))
+
+
+def encode_all(
+    task: TextTask,
+    vocabularies: Vocabularies,
+    *,
+    train: bool,
+    examples: Iterable[Example],
+    processes: int,
+) -> Iterator[Chunk]:
+    """As `encode`, chunk by chunk; no more than a few chunks are in memory.
+
+    Args:
+        task: as in `encode`.
+        vocabularies: as in `encode`.
+        train: as in `encode`.
+        examples: of the split, read one by one.
+        processes: the number of processes that encode; 0: this one does.
+
+    Raises:
+        MachineError: a process was killed.
+    """
+    chunks, call = batched(examples, CHUNK), partial(encode, task, vocabularies, train)
+    if not processes:
+        yield from map(call, chunks)
+        return
+    # spawned: a process with the threads of JAX cannot be forked
+    pool = ProcessPoolExecutor(processes, get_context("spawn"), _begin, (call,))
+    waiting: deque[Future[Chunk]] = deque()
+    try:
+        for chunk in chunks:
+            waiting.append(pool.submit(_encode, chunk))
+            if len(waiting) > 2 * processes:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    except BrokenProcessPool as error:
+        raise MachineError(
+            "a process that encodes the corpus was killed, perhaps for want of memory; the same "
+            "command goes on"
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+_call: "partial[Chunk]"
+"""What a process does with each chunk."""
+
+
+def _begin(call: "partial[Chunk]") -> None:
+    """Prepare a process: it ends with its parent, also if that is killed, and not at Ctrl-C."""
+    global _call
+    _call = call
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _encode(examples: tuple[Example, ...]) -> Chunk:
+    return _call(examples)
