@@ -154,10 +154,10 @@ def most_different(
     metric = ChrF()
     rows = zip(*(metric.statistics(each, references) for each in answers), strict=True)
     gaps = [abs(metric.value(ours) - metric.value(theirs)) for ours, theirs in rows]
-    order = np.argsort(-np.asarray(gaps), kind="stable")[:most]
+    order = np.argsort(-np.asarray(gaps), kind="stable")[:most].tolist()
     return [
         AnswerPair(
-            int(number) + 1,
+            number + 1,
             sources[number] if sources else "",
             references[number],
             *(each[number] for each in answers),

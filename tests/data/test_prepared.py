@@ -38,7 +38,7 @@ def folder(tmp_path, monkeypatch):
     def lines(count):
         return [" ".join(draw.choice(WORDS, draw.integers(0, 7))) for _ in range(count)]
 
-    for split, count in {"train": COUNT, "valid": 9, "test.2016": 9}.items():
+    for split, count in {"train": COUNT, "valid": 9, "test": 9}.items():
         for side in ("en", "de"):
             text = "".join(f"{line}\n" for line in ["x", *lines(count - 1)])
             (tmp_path / f"{split}.{side}").write_text(text, encoding="utf-8")
@@ -177,7 +177,7 @@ def test_a_source_that_changes_meanwhile_is_refused(task, monkeypatch):
     count = preparation.overlap
 
     def changes(corpus):
-        task.files("test.2016")[0].write_text("x\n" * 9)
+        task.files("test")[0].write_text("x\n" * 9)
         return count(corpus)
 
     monkeypatch.setattr(preparation, "overlap", changes)
