@@ -154,7 +154,7 @@ def most_different(
     metric = ChrF()
     rows = zip(*(metric.statistics(each, references) for each in answers), strict=True)
     gaps = [abs(metric.value(ours) - metric.value(theirs)) for ours, theirs in rows]
-    order = np.argsort(-np.asarray(gaps), kind="stable")[:most].tolist()
+    order = np.argsort(-np.asarray(gaps), kind="stable")[:most]
     return [
         AnswerPair(
             number + 1,
@@ -162,7 +162,7 @@ def most_different(
             references[number],
             *(each[number] for each in answers),
         )
-        for number in order
+        for number in map(int, order)
         if gaps[number] > 0
     ]
 
