@@ -144,6 +144,14 @@ class Task(ABC):
             UserError: fields contradict each other, or data are missing or malformed.
         """
 
+    def split_name(self, split: str) -> str:
+        """The name of a split where it comes from, for readers of results.
+
+        Args:
+            split: "train", "valid" or "test".
+        """
+        return split
+
     def of_seed(self, seed: int) -> "Task":
         """The task of the run of a seed: a task that generates data draws them by this seed.
 

@@ -51,6 +51,9 @@ class Shuffled(Task):
         }
         return replace(corpus, splits=splits)
 
+    def split_name(self, split: str) -> str:
+        return self.task.split_name(split)
+
     def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
         return self._move(text, self.task.ids(text, vocabulary))
 

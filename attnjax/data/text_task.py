@@ -22,6 +22,9 @@ class TextTask(Task):
     def split_names(self) -> dict[str, str]:
         """The name of each split, or of the part of it, by "train", "valid", "test"."""
 
+    def split_name(self, split: str) -> str:
+        return self.split_names.get(split, split)
+
     @abstractmethod
     def reader(self) -> Callable[[str], Iterable[Example]]:
         """Find the corpus, and return a function that reads a split of it by its name.

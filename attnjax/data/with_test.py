@@ -65,6 +65,9 @@ class WithTest(Task):
         texts = {"sources": sources, "references": references}
         return replace(learned, splits=splits, **texts, notes=notes, overlap=None)
 
+    def split_name(self, split: str) -> str:
+        return (self.test if split == "test" else self.task).split_name(split)
+
     def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
         return self.task.ids(text, vocabulary)
 

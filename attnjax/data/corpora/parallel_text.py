@@ -166,6 +166,9 @@ class ParallelText(ParallelCorpus):
     target: str = "de"
     encoding: Encoding = "UTF-8"
 
+    def split_name(self, split: str) -> str:
+        return f"{self.folder}/{super().split_name(split)}"
+
     def reader(self) -> Callable[[str], Iterable[Example]]:
         folder = find_folder(self.folder)
         return sliced(

@@ -29,6 +29,13 @@ DOWNLOADS = {
 }
 """What the preparation of a corpus downloads: the sizes in tensorflow-datasets' lists of files."""
 
+NEWS = {
+    "wmt14_translate": {"validation": "newstest2013", "test": "newstest2014"},
+    "wmt16_translate": {"test": "newstest2016"},
+}
+"""The sets of news that are WMT's splits. newstest2014 into German has 3,003 sentences, sacreBLEU's
+wmt14/full; some papers score the 2,737 of the official evaluation, sacreBLEU's wmt14."""
+
 NEED_TENSORFLOW = ("c4", "coco_captions", "lm1b", "multi_nli")
 """Corpora that only TensorFlow prepares; once prepared they are read without it."""
 
@@ -54,6 +61,11 @@ class Translation(ParallelCorpus):
     valid: str | None = "validation"
     folder: str | None = None
     vocabulary: VocabularyPart = SentencePiece(size=32_000)
+
+    def split_name(self, split: str) -> str:
+        name = super().split_name(split)
+        news = NEWS.get(self.name.partition("/")[0], {}).get(name)
+        return f"{self.name} {name}" + (f" ({news})" if news else "")
 
     def reader(self) -> Callable[[str], Iterator[Example]]:
         builder = open_prepared(self.name, self.folder)

@@ -18,8 +18,11 @@ from attnjax.data.corpora.tfds_builder import build, build_translation
 from attnjax.data.corpora.tfds_texts import LabeledTfds, RawTfds
 from attnjax.data.corpus import Corpus
 from attnjax.data.files import read_lines
+from attnjax.data.generated.sequences import Copy
 from attnjax.data.sentencepiece import SentencePiece
+from attnjax.data.shuffled import Shuffled
 from attnjax.data.vocabulary import SplitWords
+from attnjax.data.with_test import WithTest
 from attnjax.errors import NoCorpus, UserError
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.transformer import Transformer
@@ -134,6 +137,21 @@ def test_who_needs_tensorflow_is_who_uses_it():
             if module.startswith("tensorflow_datasets") and ".core." not in module
         )
         assert uses == (name in NEED_TENSORFLOW), name
+
+
+def test_splits_have_the_names_of_their_origin():
+    wmt = Translation(name="wmt14_translate/de-en", train="train[:99]")
+    names = {split: wmt.split_name(split) for split in ("train", "valid", "test")}
+    assert names == {
+        "train": "wmt14_translate/de-en train[:99]",
+        "valid": "wmt14_translate/de-en validation (newstest2013)",
+        "test": "wmt14_translate/de-en test (newstest2014)",
+    }
+    flickr = ParallelText(folder="multi30k", test="test2016")
+    shuffled = Shuffled(task=WithTest(task=wmt, test=flickr))
+    assert shuffled.split_name("test") == "multi30k/test2016"
+    assert shuffled.split_name("train") == names["train"]
+    assert Copy().split_name("test") == "test"
 
 
 def test_labels_are_words(prepared):

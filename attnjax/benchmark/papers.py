@@ -1,0 +1,193 @@
+"""The papers' settings on synthetic corpora: what data of WMT's size take before the first updates.
+
+    python -m attnjax.benchmark.papers FOLDER PAIRS [UPDATES]
+
+Writes corpora of PAIRS pairs below FOLDER, in the form of tensorflow-datasets, with the names that
+the settings have for WMT's. The lengths of sentences follow a log-normal law (about 24 words, at
+most 100), their words Zipf's. Then each setting, in a process of its own, prepares its corpus and
+takes its first UPDATES updates (10 if not given). Finished corpora and measurements are kept.
+"""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from attnjax.errors import NoCorpus
+
+
+class PaperSetting(NamedTuple):
+    """A setting of a shipped experiment, one of its variants, and the pairs that it wants."""
+
+    experiment: str
+    setting: str
+    variant: str
+    corpus: str
+    pairs: int
+
+
+SETTINGS = (
+    PaperSetting("vaswani2017", "paper", "base", "wmt14_translate/de-en", 4_500_000),
+    PaperSetting("vaswani2017", "paper_fr", "base", "wmt14_translate/fr-en", 41_000_000),
+    PaperSetting("bahdanau2015", "paper", "search", "wmt14_translate/fr-en", 12_000_000),
+    PaperSetting("luong2015", "paper", "local_p_general", "wmt14_translate/de-en", 4_500_000),
+    PaperSetting("sutskever2014", "paper", "reversed", "wmt14_translate/fr-en", 12_000_000),
+)
+
+WORDS = 2_000_000
+"""The number of different words; rank r is drawn in proportion to 1 / r."""
+
+HELD_OUT = 32
+"""The pairs of the validation and of the test split."""
+
+DEVICE_TOKENS = 2_048
+SYLLABLES = [consonant + vowel for consonant in "bcdfghjklmnprstvwz" for vowel in "aeiou"]
+
+
+def word(rank: int) -> str:
+    """The spelling of a word: the more frequent, the shorter."""
+    spelled = ""
+    while True:
+        rank, syllable = divmod(rank, len(SYLLABLES))
+        spelled += SYLLABLES[syllable]
+        if not rank:
+            return spelled
+
+
+def sentences(count: int, seed: int) -> Iterator[tuple[str, str]]:
+    """Pairs of texts: their lengths are alike, their words independent."""
+    draw = np.random.default_rng(seed)
+    for _ in range(count):
+        length = draw.lognormal(3.0, 0.6)
+        sizes = np.clip([length, length * draw.lognormal(0, 0.2)], 1, 99).astype(int)
+        source, target = (
+            " ".join(word(int(rank) - 1) for rank in WORDS ** draw.random(size)) for size in sizes
+        )
+        yield source, target
+
+
+def write(folder: Path, name: str, pairs: int) -> float:
+    """Write a corpus, where it is not there yet; the seconds that it took."""
+    from tensorflow_datasets.core.features import Translation
+
+    from attnjax.data.corpora.tfds import find_prepared
+    from attnjax.data.corpora.tfds_builder import build
+
+    began = time.perf_counter()
+    try:
+        find_prepared(name, str(folder))
+    except NoCorpus:
+        languages = name.partition("/")[2].split("-")
+        sizes = {"train": pairs, "validation": HELD_OUT, "test": HELD_OUT}
+        rows = {
+            split: (dict(zip(languages, pair, strict=True)) for pair in sentences(count, seed))
+            for seed, (split, count) in enumerate(sizes.items())
+        }
+        build(name, folder, Translation(languages=languages), rows)
+    return time.perf_counter() - began
+
+
+def measure(chosen: PaperSetting, folder: Path, updates: int) -> dict[str, Any]:
+    """Prepare the corpus of a setting and take its first updates, in this process."""
+    from attnjax.data.loaded import Corpora
+    from attnjax.experiment.load import load
+    from attnjax.runs.catalog import find
+    from attnjax.sweeps.costs import costs
+    from attnjax.training.loop.run_state import Run
+    from attnjax.training.loop.train import train
+    from attnjax.training.train_setup import TrainSetup
+
+    console = Console(stderr=True)
+    experiment = load(find(chosen.experiment)).at(chosen.setting).ablation.variant(chosen.variant)
+    whole = experiment.training.steps
+    experiment = replace(
+        experiment,
+        task=replace(experiment.task, folder=str(folder), train="train"),
+        training=replace(experiment.training, steps=updates, device_tokens=DEVICE_TOKENS),
+    )
+    began = time.perf_counter()
+    corpus = Corpora(console.print).of(experiment.task)
+    prepared = time.perf_counter() - began
+    experiment = experiment.resolve(corpus)
+    setup = TrainSetup.of(experiment.recipe, corpus)
+    planned = time.perf_counter() - began - prepared
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    run = Run(folder=folder / "runs" / "-".join(chosen[:3]), seed=0)
+    (outcome,) = train([run], setup, console=console)
+    cost = costs(experiment, corpus)
+    return {
+        "prepared": prepared,
+        "planned": planned,
+        "training": outcome.seconds,
+        "memory_before": memory / 1e6,
+        "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+        "flops": cost.flops * whole,
+        "parameters": cost.parameters,
+    }
+
+
+def gigabytes(folder: Path) -> float:
+    """The size of all files below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e9
+
+
+def main(folder: Path, pairs: int, updates: int = 10) -> Table:
+    """All settings: figures, and what they are at the setting's own size if it grows in proportion.
+
+    The memory of a process that maps its corpus does not grow so, and is not extrapolated.
+    """
+    table = Table(f"{pairs:,} pairs", box=None, pad_edge=False)
+    columns = ("corpus", "prepared in", "prepared", "planned in", "memory before", "memory")
+    for column in (*columns, f"{updates} updates", "whole training", "pairs", "disk", "minutes"):
+        table.add_column(column, justify="right")
+    for chosen in SETTINGS:
+        name = "-".join(chosen[:3])
+        own = folder / name
+        write(folder, chosen.corpus, pairs)
+        kept = folder / f"{name}-{updates}.json"
+        if not kept.exists():
+            command = [sys.executable, "-m", "attnjax.benchmark.papers", str(folder), str(pairs)]
+            done = subprocess.run(
+                [*command, str(updates), name],
+                check=True,
+                stdout=subprocess.PIPE,
+                text=True,
+                env={**os.environ, "ATTNJAX_PREPARED": str(own)},
+            )
+            kept.write_text(done.stdout.splitlines()[-1])
+        row, times = json.loads(kept.read_text()), chosen.pairs / pairs
+        corpus, files = gigabytes(folder / chosen.corpus), gigabytes(own)
+        table.add_row(
+            " ".join(chosen[:3]),
+            f"{corpus:.2f} GB",
+            f"{row['prepared'] / 60:.1f} min",
+            f"{files:.2f} GB",
+            f"{row['planned']:.1f} s",
+            f"{row['memory_before']:.1f} GB",
+            f"{row['memory']:.1f} GB",
+            f"{row['training'] / 60:.1f} min",
+            f"{row['flops']:.1e} FLOPs",
+            f"{chosen.pairs:,}",
+            f"{(corpus + files) * times:.0f} GB",
+            f"{row['prepared'] / 60 * times:.0f}",
+        )
+    return table
+
+
+if __name__ == "__main__":
+    place, count, *rest = sys.argv[1:]
+    if rest[1:]:
+        asked = next(each for each in SETTINGS if "-".join(each[:3]) == rest[1])
+        print(json.dumps(measure(asked, Path(place), int(rest[0]))))
+    else:
+        Console(width=200).print(main(Path(place), int(count), *map(int, rest)))
