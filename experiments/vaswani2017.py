@@ -12,7 +12,8 @@ Came out, in 40 minutes of one core: the base model 23.6 BLEU, the big one 27.4,
 The paper's settings have its models, schedule, batches of 25,000 source and target tokens, updates,
 beam 4, length penalty 0.6 and byte-pair pieces (37,000 into German; 32,000 into French, where the
 paper has word pieces). What differs: they are learned from 4 million sentences of both sides; BLEU
-is sacrebleu's, of whole words, without compound splitting; the mean is over the ends of the last
+is sacrebleu's, of whole words, without compound splitting, on all 3,003 sentences of newstest2014;
+the training pairs are WMT 2014's, not WMT 2016's; the mean is over the ends of the last
 epochs, an epoch being about 5,400 updates into German, not over the last 5 (20) checkpoints of 10
 minutes; pairs of more than 256 pieces are left out.
 

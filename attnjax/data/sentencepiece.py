@@ -144,6 +144,8 @@ class SentencePiece(VocabularyPart):
                 reason = f"its characters alone need {least[1]}"
             elif re.search(r"sentences_\.empty\(\)|all_chars_count", str(error)):
                 reason = "the texts to learn from are empty"
+            elif "isfinite" in str(error):
+                reason = "a text has a word that is too long to learn from (algorithm bpe can)"
             else:
                 reason = f"sentencepiece says: {error}"
             raise UserError(f"vocabulary.size={self.size}: {reason}") from error
