@@ -11,6 +11,7 @@ from attnjax.evaluation.measures import (
     Alignment as Alignment,
     ByLength as ByLength,
     EvalInputs as EvalInputs,
+    Heads as Heads,
     Heatmaps as Heatmaps,
     LastLayerGradient as LastLayerGradient,
     LayerCost as LayerCost,

@@ -47,6 +47,7 @@ def finish(
     measurements, details = _score(experiment, answered)
     kept = None if answered is None else answered.sentences
     pictures: list[Any] = []
+    more: dict[str, Any] = {}
 
     def inputs(params: Any) -> EvalInputs:
         batching = experiment.training.batching
@@ -55,6 +56,7 @@ def finish(
     for measure in experiment.measures:
         measurements += measure.at_init(inputs(initial))
         measurements += measure.after_training(inputs(outcome.params))
+        more |= measure.details(inputs(outcome.params))
         pictures += measure.pictures(inputs(outcome.params))
     if pictures:
         write_json(folder / ATTENTION, to_json(tuple(pictures)))
@@ -69,7 +71,7 @@ def finish(
         decoding_seconds=time.perf_counter() - begun,
         parameters=number_trained(outcome.params),
         best_validation_loss=None if score else result.best_validation_loss,
-        details={**details, **score},
+        details={**details, **score, **more},
     )
 
 

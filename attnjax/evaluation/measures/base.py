@@ -1,7 +1,7 @@
 """`Measure`, the base class of measures, and its inputs."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -89,6 +89,11 @@ class Measure(ABC):
         """Measurements of the trained parameters."""
         del inputs
         return ()
+
+    def details(self, inputs: EvalInputs) -> Mapping[str, Any]:
+        """More numbers of the trained parameters as JSON, for result.json; no claim names any."""
+        del inputs
+        return {}
 
     def pictures(self, inputs: EvalInputs) -> Sequence[Picture]:
         """Pictures of attention weights, for the report."""

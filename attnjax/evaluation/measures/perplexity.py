@@ -57,7 +57,7 @@ class Perplexity(Measure):
         examples, references = inputs.corpus.splits[SPLIT], inputs.corpus.references[SPLIT]
         batching = inputs.batching.with_room(examples, shapes=SHAPES)
         sums = [
-            _negative_log_likelihood(inputs.model, inputs.params, batch)
+            negative_log_likelihood(inputs.model, inputs.params, batch)
             for _, batch in in_order(examples, batching)
         ]
         total, symbols = np.asarray(jax.device_get(sums), np.float64).sum(0)
@@ -86,6 +86,6 @@ def _per(total: float, count: float) -> float:
 
 
 @partial(jax.jit, static_argnames=("model",))
-def _negative_log_likelihood(model: Any, params: Any, batch: Batch) -> tuple[jax.Array, jax.Array]:
+def negative_log_likelihood(model: Any, params: Any, batch: Batch) -> tuple[jax.Array, jax.Array]:
     """The sum over the symbols of a batch, in nats, and their number."""
     return CrossEntropy(smoothing=0.0)(model, params, (), batch, key=None)["nll"]

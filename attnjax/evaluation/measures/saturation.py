@@ -110,16 +110,7 @@ class Saturation(Measure):
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
-        sown = isinstance(model, SymbolModel) and shapes_of(
-            lambda *inputs: [attention.weights for attention in model.attentions(*inputs)],
-            model,
-            corpus.splits[SPLIT][0],
-        )
-        if not sown:
-            raise UserError(
-                "Saturation needs a model that shows its attention weights; this "
-                f"{type(model).__name__} shows none"
-            )
+        check_attentions(self, model, corpus)
 
     def at_init(self, inputs: EvalInputs) -> Sequence[Measurement]:
         return self._measure(inputs, "initial")
@@ -140,6 +131,20 @@ class Saturation(Measure):
             )
             for name in values[0]
         ]
+
+
+def check_attentions(measure: Measure, model: Model, corpus: Corpus) -> None:
+    """Refuse, before training, a model that shows no attention weights."""
+    sown = isinstance(model, SymbolModel) and shapes_of(
+        lambda *inputs: [attention.weights for attention in model.attentions(*inputs)],
+        model,
+        corpus.splits[SPLIT][0],
+    )
+    if not sown:
+        raise UserError(
+            f"{type(measure).__name__} needs a model that shows its attention weights; this "
+            f"{type(model).__name__} shows none"
+        )
 
 
 @partial(jax.jit, static_argnames=("model",))

@@ -1,0 +1,122 @@
+"""Every head's numbers, by loops over its weights."""
+
+import json
+import math
+from dataclasses import replace
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.spatial.distance import jensenshannon
+
+from attnjax.data.vocabulary import SPECIAL, WordVocabulary
+from attnjax.errors import UserError
+from attnjax.evaluation.attention_numbers import agreement, distance, divergence, mass, rollout
+from attnjax.evaluation.gold_alignment import (
+    GoldLinks,
+    alignment_error_rate,
+    links,
+    read_pharaoh,
+    words_of,
+)
+from attnjax.evaluation.measures.heads import Heads
+from tests.evaluation.measures.unbatched import alone
+
+random = np.random.default_rng(0)
+WEIGHTS = random.dirichlet(np.ones(4), (2, 3, 5)).astype(np.float32)  # [B, H, T, S]
+MASK = np.ones((2, 1, 5, 4), bool)
+MASK[1, :, 3:] = False
+ROWS = [(b, t) for b in range(2) for t in range(5) if MASK[b, 0, t].any()]
+
+
+def test_numbers_are_means_over_rows_that_attend():
+    head, mask = WEIGHTS[:, 0], MASK[:, 0]
+    places = [sum(head[b, t, s] * abs(t - s) for s in range(4)) for b, t in ROWS]
+    np.testing.assert_allclose(distance(jnp.asarray(head), mask), np.mean(places), rtol=1e-5)
+    keys = np.zeros((2, 1, 4), bool)
+    keys[:, :, 3] = True
+    share = [head[b, t, 3] for b, t in ROWS]
+    np.testing.assert_allclose(mass(jnp.asarray(head), mask, keys), np.mean(share), rtol=1e-5)
+
+
+def test_heads_agree_by_jensen_and_shannon():
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    gaps = {
+        pair: np.mean([jensenshannon(*WEIGHTS[b, pair, t]) ** 2 for b, t in ROWS]) for pair in pairs
+    }
+    ours = divergence(jnp.asarray(WEIGHTS[:, 0]), jnp.asarray(WEIGHTS[:, 1]), MASK[:, 0])
+    np.testing.assert_allclose(ours, gaps[0, 1], rtol=1e-4)
+    wanted = 1 - np.mean([*gaps.values()]) / math.log(2)
+    np.testing.assert_allclose(agreement(jnp.asarray(WEIGHTS), MASK), wanted, rtol=1e-4)
+    same = jnp.asarray(np.repeat(WEIGHTS[:, :1], 3, axis=1))
+    np.testing.assert_allclose(agreement(same, MASK), 1, atol=1e-6)
+    assert agreement(same[:, :1], MASK) == 1
+
+
+def test_rollout_follows_every_path():
+    layers = random.dirichlet(np.ones(3), (2, 3))
+    paths = np.zeros((3, 3))
+    first, second = ((weights + np.eye(3)) / 2 for weights in layers)
+    for i in range(3):
+        for j in range(3):
+            paths[i, j] = sum(second[i, k] * first[k, j] for k in range(3))
+    np.testing.assert_allclose(rollout([*layers]), paths)
+    np.testing.assert_allclose(rollout([*layers]).sum(-1), 1)
+
+
+def test_the_alignment_error_rate_of_och_and_ney(tmp_path):
+    path = tmp_path / "gold"
+    path.write_text("0-0 1-2 2p1\n\n1?1\n")
+    gold = read_pharaoh(path)
+    assert gold[0] == GoldLinks(frozenset({(0, 0), (1, 2)}), frozenset({(0, 0), (1, 2), (2, 1)}))
+    assert gold[1] == GoldLinks(frozenset(), frozenset())
+    made = frozenset({(0, 0), (2, 1), (2, 2)})
+    # 1 sure and 2 possible links of 3 made, 2 sure
+    assert alignment_error_rate([(made, gold[0])]) == pytest.approx(1 - (1 + 2) / (3 + 2))
+    assert alignment_error_rate([(made, gold[0]), (frozenset({(1, 1)}), gold[2])]) == (
+        pytest.approx(1 - (1 + 3) / (4 + 2))
+    )
+    path.write_text("0-0\n0:1\n")
+    with pytest.raises(UserError, match="line 2: a link is such as 0-0, or 3p4; got '0:1'"):
+        read_pharaoh(path)
+    with pytest.raises(UserError, match="needs links"):
+        alignment_error_rate([])
+
+
+def test_pieces_are_joined_to_words_before_they_are_linked():
+    vocabulary = WordVocabulary((*SPECIAL, "ab@@", "c", "d"))
+    assert words_of(vocabulary, [4, 5, 6, 4, 5]) == [0, 0, 1, 2, 2]
+    weights = np.eye(4)[[1, 0, 2, 3]]
+    assert links(weights, [0, 0, 1], [0, 1, 1]) == frozenset({(0, 0), (0, 1), (1, 1)})
+
+
+def test_each_head_of_each_layer_is_in_the_result(inputs, tmp_path):
+    count = len(inputs.corpus.splits["test"])
+    path = tmp_path / "gold"
+    path.write_text("0-0\n" * count)
+    measure = replace(Heads(examples=4), gold=str(path))
+    measure.check(inputs.model, inputs.corpus)
+    table = measure.details(inputs)
+    assert json.loads(json.dumps(table)) == table
+    cross = "decoder_layers_1.cross_attention.head"
+    assert len(table["heads"]) == 5
+    assert {len(row["importance"]) for row in table["heads"].values()} == {2}
+    ends = []
+    for index in range(4):
+        seen = alone(inputs, index)["decoder_layers_1"]["cross_attention"]["head"]
+        ends += np.asarray(seen["weights"][0])[0, :, :, -1].mean(0).tolist()
+    assert np.mean(table["heads"][cross]["end"]) == pytest.approx(np.mean(ends), rel=1e-3)
+    assert max(abs(number) for row in table["heads"].values() for number in row["padding"]) < 1e-6
+    assert [*table["uniform"]] == [
+        "model.encoder_layer.self_attention.head",
+        "model.decoder_layer.self_attention.head",
+        "model.decoder_layer.cross_attention.head",
+    ]
+    means = {item.key.name: item.value for item in measure.after_training(inputs)}
+    rows = table["heads"].values()
+    assert means["head_entropy"] == pytest.approx(np.mean([row["entropy"] for row in rows]))
+    assert means["head_agreement"] == pytest.approx(np.mean([row["agreement"] for row in rows]))
+    assert [*means] == [key.name for key in measure.keys(None)]
+    path.write_text("0-0\n")
+    with pytest.raises(UserError, match=f"must have a line for each of {count} test sentences"):
+        measure.check(inputs.model, inputs.corpus)
