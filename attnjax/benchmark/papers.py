@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,11 +101,12 @@ def write(folder: Path, name: str, pairs: int) -> float:
 def measure(chosen: PaperSetting, folder: Path, updates: int) -> dict[str, Any]:
     """Prepare the corpus of a setting and take its first updates, in this process."""
     from attnjax.data.loaded import Corpora
+    from attnjax.evaluation.flops import product_flops
     from attnjax.experiment.load import load
     from attnjax.runs.catalog import find
-    from attnjax.sweeps.costs import costs
     from attnjax.training.loop.run_state import Run
     from attnjax.training.loop.train import train
+    from attnjax.training.step import on_one_device, train_step
     from attnjax.training.train_setup import TrainSetup
 
     console = Console(stderr=True)
@@ -124,15 +126,15 @@ def measure(chosen: PaperSetting, folder: Path, updates: int) -> dict[str, Any]:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     run = Run(folder=folder / "runs" / "-".join(chosen[:3]), seed=0)
     (outcome,) = train([run], setup, console=console)
-    cost = costs(experiment, corpus)
+    update = partial(train_step, recipe=experiment.recipe, over_devices=on_one_device)
+    flops = product_flops(update, setup.state_shapes(), setup.plan.batch(0, 0))
     return {
         "prepared": prepared,
         "planned": planned,
         "training": outcome.seconds,
         "memory_before": memory / 1e6,
         "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
-        "flops": cost.flops * whole,
-        "parameters": cost.parameters,
+        "flops": flops * whole,
     }
 
 
