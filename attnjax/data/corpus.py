@@ -46,7 +46,7 @@ class Corpus:
             the whole split is one text.
         notes: sentences about the data that a reader of the results must know, such as "12 of 500
             training examples are left out: ..."; printed before training.
-        overlap: the number of test sources that the training split has too; None: not counted.
+        text_notes: see `attnjax.data.text_notes`; None: nothing is counted yet.
         drawn: draws the corpus of a seed; None: the runs of all seeds have this corpus.
     """
 
@@ -55,7 +55,7 @@ class Corpus:
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
     references: Mapping[str, Sequence[str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    overlap: int | None = None
+    text_notes: tuple[str, ...] | None = None
     drawn: "Callable[[int], Corpus] | None" = field(default=None, compare=False, repr=False)
 
     def of_seed(self, seed: int) -> "Corpus":

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from attnjax.data.corpus import Corpus, Task
-from attnjax.data.overlap import with_text_notes
+from attnjax.data.text_notes import with_text_notes
 from attnjax.data.vocabularies import Vocabularies
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 
 from attnjax.data.corpus import Corpus, Example
-from attnjax.data.overlap import overlap
 from attnjax.data.prepared import (
     MANIFEST,
     PROGRESS,
@@ -31,6 +30,7 @@ from attnjax.data.prepared import (
 )
 from attnjax.data.row_files import append_rows, keep_rows, sync
 from attnjax.data.source_files import SourceFile, check_unchanged, source_files
+from attnjax.data.text_notes import text_notes
 from attnjax.data.text_task import TextTask
 from attnjax.data.tokenizing import encode_all
 from attnjax.data.vocabularies import Vocabularies, load_vocabularies
@@ -125,7 +125,7 @@ def _prepare(task: TextTask, vocabularies: Vocabularies | None, folder: Path) ->
                 if split.count - saved >= SAVE_EVERY:
                     made, saved = _saved(made, folder, split), split.count
             made = _saved(made, folder, split)
-    made = replace(made, overlap=overlap(mapped_corpus(task, folder, made)))
+    made = replace(made, text_notes=text_notes(mapped_corpus(task, folder, made)))
     check_unchanged(files, folder)
     made.write(folder)
     (folder / PROGRESS).unlink()

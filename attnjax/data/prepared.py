@@ -60,13 +60,13 @@ class PreparedManifest:
         vocabulary: the digest of the vocabularies.
         files: the files of the texts.
         splits: those that are begun.
-        overlap: see `Corpus.overlap`.
+        text_notes: see `Corpus.text_notes`.
     """
 
     vocabulary: str
     files: tuple[SourceFile, ...]
     splits: tuple[PreparedSplit, ...] = ()
-    overlap: int | None = None
+    text_notes: tuple[str, ...] | None = None
 
     @classmethod
     def read(cls, folder: Path, name: str = MANIFEST) -> "PreparedManifest | None":
@@ -160,5 +160,5 @@ def mapped_corpus(task: TextTask, folder: Path, manifest: PreparedManifest) -> C
         sources={name: Texts(each.sources) for name, each in columns.items()},
         references={name: Texts(each.references) for name, each in columns.items()},
         notes=task.notes(train.kept, train.count),
-        overlap=manifest.overlap,
+        text_notes=manifest.text_notes,
     )

@@ -63,7 +63,7 @@ class WithTest(Task):
         note = f"{left_out:,} of {len(tested):,} test examples are left out: training has them"
         notes = (*learned.notes, *other.notes, *([note] if left_out else []))
         texts = {"sources": sources, "references": references}
-        return replace(learned, splits=splits, **texts, notes=notes, overlap=None)
+        return replace(learned, splits=splits, **texts, notes=notes, text_notes=None)
 
     def split_name(self, split: str) -> str:
         return (self.test if split == "test" else self.task).split_name(split)

@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 
 from attnjax.cli.main import main
-from attnjax.data import overlap, preparation, tokenizing
+from attnjax.data import preparation, tokenizing
 from attnjax.data.corpora.parallel_text import ParallelText, Reversed, TabSeparated
 from attnjax.data.loaded import Corpora
 from attnjax.data.prepared import MANIFEST, PROGRESS, VARIABLE, place
 from attnjax.data.row_files import Texts
 from attnjax.data.sentencepiece import SentencePiece
+from attnjax.data.text_notes import text_notes
 from attnjax.data.vocabulary import Characters, SplitWords
 from attnjax.errors import UserError
 
@@ -75,7 +76,7 @@ def same(prepared, loaded) -> bool:
         prepared.splits == loaded.splits
         and prepared.vocabularies == loaded.vocabularies
         and prepared.notes == loaded.notes
-        and prepared.overlap == overlap.overlap(loaded)
+        and prepared.text_notes == text_notes(loaded)
         and all(prepared.digest(split) == loaded.digest(split) for split in loaded.splits)
     )
 
@@ -174,19 +175,19 @@ def test_a_source_that_was_changed_is_refused(task, monkeypatch):
 
 
 def test_a_source_that_changes_meanwhile_is_refused(task, monkeypatch):
-    count = preparation.overlap
+    count = preparation.text_notes
 
     def changes(corpus):
-        task.files("test")[0].write_text("x\n" * 9)
+        task.files("test")[0].write_text("new\n" * 9)
         return count(corpus)
 
-    monkeypatch.setattr(preparation, "overlap", changes)
+    monkeypatch.setattr(preparation, "text_notes", changes)
     with pytest.raises(UserError, match="was changed or removed"):
         preparation.prepared(task)
     assert not (place(task) / MANIFEST).exists()
     # what was written of the other texts is not taken for these
-    monkeypatch.setattr(preparation, "overlap", count)
-    assert preparation.prepared(task).sources["test"][:] == ["x"] * 9
+    monkeypatch.setattr(preparation, "text_notes", count)
+    assert preparation.prepared(task).sources["test"][:] == ["new"] * 9
 
 
 @pytest.mark.parametrize("name", ["train.source", "test.references.offsets", "vocabulary"])

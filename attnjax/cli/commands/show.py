@@ -38,7 +38,7 @@ def show(chosen: ChosenExperiment, *, variant: Variant = None) -> None:
 def describe(experiment: "Experiment") -> Iterator[RenderableType]:
     """The lines of the output; parameters and costs are left out if the data are not here."""
     from attnjax.attention.attention import Attention
-    from attnjax.data.overlap import with_text_notes
+    from attnjax.data.text_notes import with_text_notes
     from attnjax.data.vocabularies import SIDES
     from attnjax.sweeps.costs import costs
 

@@ -11,12 +11,24 @@ from attnjax.errors import UserError
 
 
 def with_text_notes(corpus: Corpus) -> Corpus:
-    """The corpus, with notes that count its empty texts, repeated pairs, and overlap of splits.
+    """The corpus, with its `text_notes`, which are counted unless a preparation counted them.
 
     Raises:
-        UserError: as `with_overlap`.
+        UserError: as `text_notes`.
     """
-    return with_overlap(replace(corpus, notes=(*corpus.notes, *_empty_or_repeated(corpus))))
+    notes = text_notes(corpus) if corpus.text_notes is None else corpus.text_notes
+    return replace(corpus, notes=(*corpus.notes, *notes))
+
+
+def text_notes(corpus: Corpus) -> tuple[str, ...]:
+    """Notes that count empty texts, repeated pairs, and test sources that training has, too.
+
+    Only texts are compared, letter by letter.
+
+    Raises:
+        UserError: training has every test source.
+    """
+    return (*_empty_or_repeated(corpus), *_overlap(corpus))
 
 
 def _empty_or_repeated(corpus: Corpus) -> Iterator[str]:
@@ -32,31 +44,19 @@ def _empty_or_repeated(corpus: Corpus) -> Iterator[str]:
             yield f"{repeated:,} {of} repeat an earlier one"
 
 
-def with_overlap(corpus: Corpus) -> Corpus:
-    """The corpus, with a note that counts the test sources that the training split has too.
-
-    Only texts are compared, letter by letter.
-    """
-    tested = corpus.sources.get("test", [])
-    count = overlap(corpus) if corpus.overlap is None else corpus.overlap
-    if not count:
-        return corpus
-    if count == len(tested):
-        raise UserError(
-            f"each of the {count:,} test sources is one of the training split too, as "
-            f"{tested[0][:60]!r} is, so nothing unseen is tested: take another test split"
-        )
-    note = (
-        f"{count:,} of {len(tested):,} test sources are in the training split too: a model may "
-        "remember their answers"
-    )
-    return replace(corpus, notes=(*corpus.notes, note))
-
-
-def overlap(corpus: Corpus) -> int:
-    """The number of test sources that the training split has too."""
+def _overlap(corpus: Corpus) -> Iterator[str]:
     tested = corpus.sources.get("test", [])
     # only test sources are kept apart, since a training split may have millions
     wanted = set(tested)
     seen = {source for source in corpus.sources.get("train", ()) if source in wanted}
-    return sum(source in seen for source in tested)
+    count = sum(source in seen for source in tested)
+    if count and count == len(tested):
+        raise UserError(
+            f"each of the {count:,} test sources is one of the training split too, as "
+            f"{tested[0][:60]!r} is, so nothing unseen is tested: take another test split"
+        )
+    if count:
+        yield (
+            f"{count:,} of {len(tested):,} test sources are in the training split too: a model may "
+            "remember their answers"
+        )

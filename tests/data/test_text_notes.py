@@ -1,0 +1,57 @@
+"""Empty, repeated and remembered texts are counted; a test of remembered ones is refused."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, strategies as st
+
+from attnjax.data.corpus import Corpus, Example, build
+from attnjax.data.generated.regression import NoisyFunction
+from attnjax.data.text_notes import text_notes, with_text_notes
+from attnjax.data.vocabularies import joint
+from attnjax.data.vocabulary import SplitWords
+from attnjax.errors import UserError
+
+VOCABULARIES = joint(SplitWords().learn(["a b"]))
+
+
+def corpus(train: Sequence[str], test: Sequence[str]) -> Corpus:
+    splits = {"train": train, "test": test}
+    return build(
+        {name: [Example(text, "a") for text in texts] for name, texts in splits.items()},
+        VOCABULARIES,
+    )
+
+
+TEXTS = st.lists(st.text("ab ", max_size=3), min_size=1, max_size=12)
+
+
+@given(train=TEXTS, test=TEXTS)
+def test_the_notes_count_what_loops_count(train, test):
+    tested = len([text for text in test if any(text == other for other in train)])
+    whole = corpus(train, test)
+    if tested == len(test):
+        with pytest.raises(UserError, match=f"^each of the {tested} test sources is one of the"):
+            text_notes(whole)
+        return
+    counts = {
+        f"{len(train)} train examples have an empty source or target": train.count("")
+        + sum(text.isspace() for text in train),
+        f"{len(train)} train examples repeat an earlier one": sum(
+            text in train[:place] for place, text in enumerate(train)
+        ),
+        f"{len(test)} test examples have an empty source or target": sum(
+            not text.strip() for text in test
+        ),
+        f"{len(test)} test sources are in the training split too: a model may remember their "
+        "answers": tested,
+    }
+    expected = tuple(f"{count} of {rest}" for rest, count in counts.items() if count)
+    assert text_notes(whole) == expected
+    assert with_text_notes(whole).notes == expected
+    assert with_text_notes(replace(whole, text_notes=("counted",))).notes == ("counted",)
+
+
+def test_sources_that_are_no_text_are_not_compared():
+    assert text_notes(NoisyFunction().load()) == ()
