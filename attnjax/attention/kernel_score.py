@@ -7,6 +7,7 @@ Constant factors of K cancel and are left out.
 """
 
 import math
+from abc import abstractmethod
 
 import jax
 import jax.numpy as jnp
@@ -153,57 +154,44 @@ class Kernel(Score):
     """A score that is a kernel K >= 0 itself, not its logarithm, as the align `Normalize` wants."""
 
 
-class SquaredExponential(Kernel):
-    """`squared_exponential` as a part, for `Normalize`; no parameters.
+class BandwidthKernel(Kernel):
+    """A kernel of the distance as a part, for `Normalize`; no parameters.
 
     Attributes:
-        bandwidth: the kernel's standard deviation, in the units of query and key.
+        bandwidth: the standard deviation, or how far the kernel reaches, in the units of query and
+            key.
     """
 
     bandwidth: PositiveFloat = 1.0
 
-    def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
-        """Return [..., T, S], in [0, 1]."""
-        return squared_exponential(query, key, self.bandwidth)
-
-
-class Boxcar(Kernel):
-    """`boxcar` as a part, for `Normalize`: the mean of all values in reach; no parameters.
-
-    Attributes:
-        bandwidth: how far it reaches, in the units of query and key.
-    """
-
-    bandwidth: PositiveFloat = 1.0
+    @staticmethod
+    @abstractmethod
+    def values(query: Queries, key: Keys, bandwidth: float) -> Logits:
+        """K of each query and key."""
 
     def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
-        """Return [..., T, S], 0 or 1."""
-        return boxcar(query, key, self.bandwidth)
+        return self.values(query, key, self.bandwidth)
 
 
-class Epanechnikov(Kernel):
-    """`epanechnikov` as a part, for `Normalize`; no parameters.
+class SquaredExponential(BandwidthKernel):
+    """`squared_exponential` as a part, for `Normalize`; no parameters."""
 
-    Attributes:
-        bandwidth: how far it reaches, in the units of query and key.
-    """
-
-    bandwidth: PositiveFloat = 1.0
-
-    def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
-        """Return [..., T, S], in [0, 1]."""
-        return epanechnikov(query, key, self.bandwidth)
+    values = staticmethod(squared_exponential)
 
 
-class Triangular(Kernel):
-    """`triangular` as a part, for `Normalize`; no parameters.
+class Boxcar(BandwidthKernel):
+    """`boxcar` as a part, for `Normalize`: the mean of all values in reach; no parameters."""
 
-    Attributes:
-        bandwidth: how far it reaches, in the units of query and key.
-    """
+    values = staticmethod(boxcar)
 
-    bandwidth: PositiveFloat = 1.0
 
-    def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
-        """Return [..., T, S], in [0, 1]."""
-        return triangular(query, key, self.bandwidth)
+class Epanechnikov(BandwidthKernel):
+    """`epanechnikov` as a part, for `Normalize`; no parameters."""
+
+    values = staticmethod(epanechnikov)
+
+
+class Triangular(BandwidthKernel):
+    """`triangular` as a part, for `Normalize`; no parameters."""
+
+    values = staticmethod(triangular)
