@@ -1,8 +1,9 @@
 """Batches are made, and put on the devices, while the devices compute the steps before."""
 
-import threading
 from collections.abc import Callable
-from queue import Empty, Full, Queue
+from concurrent.futures import Future
+from queue import SimpleQueue
+from threading import Thread
 
 AHEAD = 2
 """The number of batches that wait for their step; each is on the devices already."""
@@ -19,68 +20,45 @@ class ReadAhead[T]:
 
     def __init__(self, make: Callable[[int], T], *, end: int) -> None:
         """Make the values make(number) of the numbers before `end`."""
-        self._make, self._end, self._next = make, end, -1
-        self._making: _Making[T] | None = None
+        self._make, self._end = make, end
+        self._values: dict[int, Future[T]] = {}
+        self._thread: Thread | None = None
 
     def take(self, number: int) -> T:
         """The value of a number; those of the next numbers are made meanwhile."""
-        if self._making is None or number != self._next:
+        if number not in self._values:
             self.close()
-            self._making = _Making(self._make, number, self._end)
-        self._next = number + 1
-        return self._making.take()
+            self._wanted = SimpleQueue[tuple[int, Future[T]] | None]()
+            # a daemon: no value that takes for ever keeps the program from ending
+            self._thread = Thread(
+                target=_make_all, args=(self._make, self._wanted), name="read ahead", daemon=True
+            )
+            self._thread.start()
+        for wanted in range(number, min(number + AHEAD + 1, self._end)):
+            if wanted not in self._values:
+                self._values[wanted] = Future()
+                self._wanted.put((wanted, self._values[wanted]))
+        return self._values.pop(number).result()
 
     def close(self) -> None:
         """End the thread, and forget what was made."""
-        if self._making is not None:
-            self._making.close()
-        self._making = None
+        for value in self._values.values():
+            value.cancel()
+        self._values.clear()
+        if self._thread is not None:
+            self._wanted.put(None)
+            self._thread.join(SECONDS_TO_END)
+        self._thread = None
 
 
-class _Making[T]:
-    """The thread, from a number on."""
-
-    def __init__(self, make: Callable[[int], T], begin: int, end: int) -> None:
-        self._values: Queue[tuple[T | None, BaseException | None]] = Queue(AHEAD)
-        self._closed = threading.Event()
-        self._thread = threading.Thread(
-            target=self._run, args=(make, begin, end), name="read ahead", daemon=True
-        )
-        self._thread.start()
-
-    def take(self) -> T:
-        value, error = self._values.get()
-        if error is not None:
-            raise error
-        return value  # pyright: ignore[reportReturnType]  # None only beside an error
-
-    def close(self) -> None:
-        self._closed.set()
-        # room for the value that the thread may be waiting to hand over
-        while not self._values.empty():
+def _make_all[T](
+    make: Callable[[int], T], wanted: SimpleQueue[tuple[int, Future[T]] | None]
+) -> None:
+    """Make the values that are wanted, until None is."""
+    while (item := wanted.get()) is not None:
+        number, value = item
+        if value.set_running_or_notify_cancel():
             try:
-                self._values.get_nowait()
-            except Empty:
-                break
-        self._thread.join(SECONDS_TO_END)
-
-    def _run(self, make: Callable[[int], T], begin: int, end: int) -> None:
-        for number in range(begin, end):
-            if self._closed.is_set():
-                return
-            try:
-                handed = make(number), None
+                value.set_result(make(number))
             except BaseException as error:  # raised by `take`
-                handed = None, error
-            if not self._hand_over(handed) or handed[1] is not None:
-                return
-
-    def _hand_over(self, handed: tuple[T | None, BaseException | None]) -> bool:
-        """Wait for room in the queue; False: the thread is to end."""
-        while not self._closed.is_set():
-            try:
-                self._values.put(handed, timeout=0.1)
-                return True
-            except Full:
-                continue
-        return False
+                value.set_exception(error)

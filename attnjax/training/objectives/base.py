@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -119,19 +119,14 @@ class CrossEntropy(Objective):
         }
 
 
-def features_of(model: Any, params: Any, batch: Any, rngs: dict[str, jax.Array]) -> Any:
-    """The model's `features` of a batch under teacher forcing, packed or not."""
+def features_of(
+    model: Any, params: Any, batch: Any, rngs: dict[str, jax.Array], **options: Any
+) -> Any:
+    """The model's `features` of a batch under teacher forcing, packed or not; see `features`."""
     if not isinstance(batch, PackedBatch):
-        return features(model, params, batch.source, shifted(batch.target), rngs)
-    return model.apply(
-        {"params": params},
-        batch.source,
-        shifted_in_sentences(batch.target, batch.target_sentence),
-        packing=batch.packing,
-        deterministic=not rngs,
-        rngs=rngs,
-        method="features",
-    )
+        return features(model, params, batch.source, shifted(batch.target), rngs, **options)
+    words = shifted_in_sentences(batch.target, batch.target_sentence)
+    return features(model, params, batch.source, words, rngs, packing=batch.packing, **options)
 
 
 def features(
@@ -140,17 +135,11 @@ def features(
     source: jax.Array,
     decoder_input: jax.Array,
     rngs: dict[str, jax.Array],
-    mutable: list[str] | Literal[False] = False,
+    **options: Any,
 ) -> Any:
-    """The model's `features` of a batch, and with `mutable` the collections that it sows.
+    """The model's `features`; `options` are further ones of that method and of Linen's `apply`.
 
-    Args:
-        model: see `attnjax.models`.
-        params: the model's parameters.
-        source: [B, S, ...].
-        decoder_input: [B, T]; under teacher forcing the `shifted` targets.
-        rngs: the random streams; {}: the model is deterministic.
-        mutable: the collections to return; the result is then (features, collections).
+    Without random streams, {}, the model is deterministic.
     """
     return model.apply(
         {"params": params},
@@ -159,7 +148,7 @@ def features(
         deterministic=not rngs,
         rngs=rngs,
         method="features",
-        mutable=mutable,
+        **options,
     )
 
 

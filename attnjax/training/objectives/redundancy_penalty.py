@@ -10,7 +10,7 @@ from attnjax.config.constraints import DropoutRate, NonNegativeFloat
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
 from attnjax.nn.lift import sown
-from attnjax.training.objectives.base import CrossEntropy, Totals, features, shifted, streams
+from attnjax.training.objectives.base import CrossEntropy, Totals, features_of, streams
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,18 +38,18 @@ class RedundancyPenalty(CrossEntropy):
         self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
     ) -> Totals:
         del state
-        (hidden, table), seen = features(
-            model, params, batch.source, shifted(batch.target), streams(key), ["objective"]
+        (hidden, table), seen = features_of(
+            model, params, batch, streams(key), mutable=["objective"]
         )
         totals = self.totals(hidden, table, batch.target)
-        found = sown(seen, "objective", "redundancy")
-        if not found:
+        redundancies = sown(seen, "objective", "redundancy")
+        if not redundancies:
             raise UserError(
                 "RedundancyPenalty wants an attention with several hops, such as SelfAttentive; "
                 f"{type(model).__name__} has none"
             )
         loss, labels = totals["loss"]
-        there = (batch.target != PAD).astype(loss.dtype)
-        redundancy = sum((each * there).sum() for each in found)
+        present = (batch.target != PAD).astype(loss.dtype)
+        redundancy = sum((each * present).sum() for each in redundancies)
         totals["redundancy"] = jnp.asarray(redundancy), labels
         return totals | {"loss": (loss + self.penalty * redundancy, labels)}

@@ -14,7 +14,7 @@ from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
 from attnjax.models.base import logits
 from attnjax.nn.lift import sown
-from attnjax.training.objectives.base import CrossEntropy, Totals, features, shifted, streams
+from attnjax.training.objectives.base import CrossEntropy, Totals, features_of, streams
 
 
 def coverage(weights: jax.Array, present: jax.Array) -> jax.Array:
@@ -71,8 +71,8 @@ class DoublyStochastic(CrossEntropy):
         self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
     ) -> Totals:
         del state
-        (hidden, table), seen = features(
-            model, params, batch.source, shifted(batch.target), streams(key), ["attention"]
+        (hidden, table), seen = features_of(
+            model, params, batch, streams(key), mutable=["attention"]
         )
         totals = self.totals(hidden, table, batch.target)
         loss, tokens = totals["loss"]
@@ -84,10 +84,10 @@ class DoublyStochastic(CrossEntropy):
                 f"this {type(model).__name__} has {len(shown)}"
             )
         weights = shown[0].reshape(*present.shape, -1, shown[0].shape[-1]).mean(2)
-        there = present.any(-1).astype(loss.dtype)
-        found = (coverage(weights, present) * there).sum()
-        totals["coverage"] = found, there.sum()
-        return totals | {"loss": (loss + self.penalty * found, tokens)}
+        captions = present.any(-1).astype(loss.dtype)
+        covered = (coverage(weights, present) * captions).sum()
+        totals["coverage"] = covered, captions.sum()
+        return totals | {"loss": (loss + self.penalty * covered, tokens)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,9 +128,7 @@ class Reinforce(CrossEntropy):
         keys = streams(key)
         if key is not None:
             keys["coin"] = jax.random.fold_in(key, 2)
-        (hidden, table), seen = features(
-            model, params, batch.source, shifted(batch.target), keys, ["objective"]
-        )
+        (hidden, table), seen = features_of(model, params, batch, keys, mutable=["objective"])
         totals = self.totals(hidden, table, batch.target)
         loss, tokens = totals["loss"]
         present = batch.target != PAD
@@ -150,18 +148,18 @@ class Reinforce(CrossEntropy):
 
 def _over_words(seen: Any, name: str, present: jax.Array) -> jax.Array:
     """The sum over words and heads of the values sown under a name, [B]."""
-    found = sown(seen, "objective", name)
+    arrays = sown(seen, "objective", name)
     # a model that computes word by word sows [B, T, ..., 1]; one that computes all words at once
     # sows [B, H, T], which must not be taken for it if H equals T
     by_word = [
         values.shape[:2] == present.shape and (values.ndim == 2 or values.shape[-1] == 1)
-        for values in found
+        for values in arrays
     ]
-    if not found or not all(by_word):
-        shapes = ", ".join(str(list(values.shape)) for values in found) or "nothing"
+    if not arrays or not all(by_word):
+        shapes = ", ".join(str(list(values.shape)) for values in arrays) or "nothing"
         raise UserError(
             "Reinforce needs a model that samples its attention word by word (a recurrent one with "
             f"the align Hard): {name} of shape {[*present.shape, '...', 1]}; got {shapes}"
         )
-    words = sum(values.reshape(*present.shape, -1).sum(-1) for values in found)
+    words = sum(values.reshape(*present.shape, -1).sum(-1) for values in arrays)
     return jnp.where(present, words, 0).sum(-1)

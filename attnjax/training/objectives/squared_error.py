@@ -15,19 +15,14 @@ from attnjax.training.objectives.base import Objective, Totals, streams
 def squared_error(predicted: jax.Array, target: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The sum of (predicted - target)^2 over the targets that are not NaN, and their number.
 
-    Args:
-        predicted: [..., T].
-        target: [..., T].
-
-    Returns:
-        Two scalars of float32 or wider.
+    Both arrays are [..., T], both results scalars of float32 or wider.
     """
     dtype = wide(predicted, target)
-    there = ~jnp.isnan(target)
+    known = ~jnp.isnan(target)
     # the target is made finite first: the gradient of a branch not taken is multiplied by 0
-    difference = predicted.astype(dtype) - jnp.where(there, target, 0).astype(dtype)
-    error = jnp.where(there, difference, 0) ** 2
-    return error.sum(), there.astype(dtype).sum()
+    difference = predicted.astype(dtype) - jnp.where(known, target, 0).astype(dtype)
+    error = jnp.where(known, difference, 0) ** 2
+    return error.sum(), known.astype(dtype).sum()
 
 
 @dataclass(frozen=True, kw_only=True)
