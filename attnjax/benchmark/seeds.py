@@ -5,11 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
-import jax
 from rich.table import Table
 
 from attnjax.benchmark.train import Size, batch, prepare, transformer
-from attnjax.benchmark.workload import Prepared
+from attnjax.benchmark.workload import Clock
 from attnjax.reporting.number import number
 
 SEEDS = 8
@@ -49,17 +48,12 @@ def seed_times(
     *,
     turns: int = TURNS,
     shortest: float = SHORTEST,
-    clock: Callable[[], float] = time.perf_counter,
+    clock: Clock = time.perf_counter,
     say: Callable[[str], None] = lambda _: None,
 ) -> list[SeedTimes]:
     """Time a training step of `SEEDS` seeds, in turns: alone, together.
 
-    Args:
-        sizes: the models.
-        turns: the number of turns.
-        shortest: the least seconds of a turn.
-        clock: seconds.
-        say: is called with the name of each model before it is timed.
+    A turn takes at least `shortest` seconds; `say` is called with the name of each model first.
     """
     rows = []
     for name, size in sizes.items():
@@ -68,12 +62,12 @@ def seed_times(
         given = batch(size.rows, size.length, vocabulary=VOCABULARY)
         single, all_of_them = (prepare(model, given, SMOOTHING, seeds=n) for n in (1, SEEDS))
         for prepared in (single, all_of_them):
-            _seconds(prepared, 2, clock)  # compiles
-        steps = max(1, round(shortest / max(_seconds(all_of_them, 1, clock), 1e-9)))
+            prepared.seconds(2, clock)  # compiles
+        steps = max(1, round(shortest / max(all_of_them.seconds(1, clock), 1e-9)))
         alone, together = [], []
         for _ in range(turns):
-            alone.append(_seconds(single, steps * SEEDS, clock) / steps)
-            together.append(_seconds(all_of_them, steps, clock) / steps)
+            alone.append(single.seconds(steps * SEEDS, clock) / steps)
+            together.append(all_of_them.seconds(steps, clock) / steps)
         ratios = [a / b for a, b in zip(alone, together, strict=True)]
         rows.append(SeedTimes(name, median(alone), median(together), median(ratios)))
     return rows
@@ -95,10 +89,3 @@ def table(rows: Sequence[SeedTimes]) -> Table:
 def content(rows: Sequence[SeedTimes]) -> list[dict[str, Any]]:
     """The same as JSON."""
     return [row._asdict() for row in rows]
-
-
-def _seconds(prepared: Prepared, calls: int, clock: Callable[[], float]) -> float:
-    start = clock()
-    for _ in range(calls):
-        jax.block_until_ready(prepared.call())
-    return clock() - start

@@ -93,14 +93,9 @@ def batch(rows: int, length: int, *, padded: int = 0, vocabulary: int = VOCABULA
 def prepare(
     model: Any, given: Batch, smoothing: float, precision: Precision = "float32", seeds: int = 1
 ) -> Prepared:
-    """Prepare a training state; every call makes one update.
+    """Prepare a training state; every call makes one update on the given batch.
 
-    Args:
-        model: see `attnjax.models`.
-        given: the batch of every update.
-        smoothing: the smoothing of the labels.
-        precision: the precision of the products.
-        seeds: the number of runs that train together on the same batch.
+    `seeds` is the number of runs that train together on it.
     """
     recipe = Recipe(
         model=model,

@@ -5,7 +5,7 @@ takes up to twice as long.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median, quantiles
@@ -14,7 +14,7 @@ from typing import Any
 import jax
 
 from attnjax.benchmark.peer import Peer
-from attnjax.benchmark.workload import Prepared, Workload
+from attnjax.benchmark.workload import Clock, Prepared, Workload
 
 WARM_UP = 2
 FEWEST, MOST, SECONDS = 5, 15, 20.0
@@ -27,15 +27,11 @@ def measure(
     workload: Workload,
     python: Path | None,
     product: Prepared,
-    clock: Callable[[], float] = time.perf_counter,
+    clock: Clock = time.perf_counter,
 ) -> dict[str, Any]:
-    """A workload's samples, a turn each.
+    """A workload's samples, a turn each; `product` says how fast the machine is, in every turn.
 
-    Args:
-        workload: what is timed.
-        python: the interpreter of an environment with the peer's engine; None: ours alone.
-        product: what says how fast the machine is, in every turn.
-        clock: seconds.
+    `python` is the interpreter of an environment with the peer's engine; None: ours alone.
 
     Raises:
         UserError: the peer does not run.
@@ -47,14 +43,14 @@ def measure(
         prepared = workload.prepare()
         ours, theirs, rates = [], [], []
         for each in (product, prepared):
-            _seconds(each, WARM_UP, clock)
-        calls = max(1, round(SHORTEST / _seconds(prepared, 1, clock)))
+            each.seconds(WARM_UP, clock)
+        calls = max(1, round(SHORTEST / prepared.seconds(1, clock)))
         start = clock()
         while len(ours) < FEWEST or (len(ours) < MOST and clock() - start < SECONDS):
             jax.block_until_ready(product.call())
-            rates.append(_rate(product, _seconds(product, 1, clock)))
+            rates.append(_rate(product, product.seconds(1, clock)))
             jax.block_until_ready(prepared.call())
-            ours.append(_seconds(prepared, calls, clock) / calls)
+            ours.append(prepared.seconds(calls, clock) / calls)
             if peer:
                 theirs.append(peer.seconds(calls) / calls)
         row: dict[str, Any] = {"name": workload.name, "unit": workload.unit}
@@ -68,13 +64,6 @@ def measure(
             row["flops"] = prepared.flops
             row["share"] = _rate(prepared, median(ours)) / median(rates)
         return row
-
-
-def _seconds(prepared: Prepared, calls: int, clock: Callable[[], float]) -> float:
-    start = clock()
-    for _ in range(calls):
-        jax.block_until_ready(prepared.call())
-    return clock() - start
 
 
 def _rate(prepared: Prepared, seconds: float) -> float:

@@ -1,8 +1,14 @@
 """A workload: work that is timed here, and in another engine if there is one."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+import jax
+
+type Clock = Callable[[], float]
+"""A function that tells the seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +22,13 @@ class Prepared:
 
     call: Callable[[], Any]
     flops: int | None = None
+
+    def seconds(self, calls: int, clock: Clock = time.perf_counter) -> float:
+        """The seconds of a number of calls."""
+        start = clock()
+        for _ in range(calls):
+            jax.block_until_ready(self.call())
+        return clock() - start
 
 
 @dataclass(frozen=True, kw_only=True)

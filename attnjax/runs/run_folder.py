@@ -157,6 +157,15 @@ def finished(folder: Path, wanted: Manifest, verified: Verified) -> RunResult | 
     return None if STEPS in {path for path, *_ in different} else content
 
 
+def unfinished(runs: Mapping[Path, Manifest], verified: Verified) -> dict[Path, Manifest]:
+    """The runs that are not finished; arguments as of `finished`."""
+    return {
+        folder: wanted
+        for folder, wanted in runs.items()
+        if finished(folder, wanted, verified) is None
+    }
+
+
 def claim_folder(
     folder: Path, wanted: Manifest, loaded: ExperimentFile, vocabularies: Vocabularies
 ) -> None:

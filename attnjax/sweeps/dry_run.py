@@ -64,16 +64,17 @@ def dry_run(plan: Sweep) -> list[PlannedVariant]:
     """
     chosen = plan.chosen()
     check_folders(plan, chosen)
-    corpora = {one.task: _corpus(one.task) for one in chosen.values()}
+    corpora = {variant.task: _corpus(variant.task) for variant in chosen.values()}
     coming = set[Path]()
-    for name, one in chosen.items():
-        runs, data = plan.runs(name, one), corpora[one.task]
+    for name, variant in chosen.items():
+        runs, data = plan.runs(name, variant), corpora[variant.task]
         if data is not None:
             seeds = [wanted.seed for wanted in plan.unfinished(runs).values()]
-            check_initial_parameters(one, data.vocabularies, seeds, plan.above, coming)
+            check_initial_parameters(variant, data.vocabularies, seeds, plan.above, coming)
         coming |= runs.keys()
     return [
-        _planned(plan, plan.tuner(name, one), corpora[one.task]) for name, one in chosen.items()
+        _planned(plan, plan.tuner(name, variant), corpora[variant.task])
+        for name, variant in chosen.items()
     ]
 
 
@@ -90,14 +91,14 @@ def _planned(plan: Sweep, tuner: Tuner, corpus: Corpus | None) -> PlannedVariant
     tuned = tuner.tuned()
     experiment = tuned or tuner.experiment
     runs = plan.runs(tuner.variant, experiment)
-    found = {wanted.seed: status(folder, wanted, plan.verified) for folder, wanted in runs.items()}
+    states = {wanted.seed: status(folder, wanted, plan.verified) for folder, wanted in runs.items()}
     if tuned is None:
         # seeds are trained anew after another tuning
-        found = {seed: _anew(run) for seed, run in found.items()}
+        states = {seed: _anew(run) for seed, run in states.items()}
     points = tuner.manifests.items() if tuner.grid else ()
     return PlannedVariant(
         name=tuner.variant,
-        runs=found,
+        runs=states,
         points=tuple(status(folder, wanted, plan.verified) for folder, wanted in points),
         failure=failures.own_reason(tuner.folder),
         steps=experiment.training.steps,

@@ -31,16 +31,10 @@ def finish(
     variant: str,
     seed: int,
 ) -> RunResult:
-    """Decode, score and measure a trained run.
+    """Decode, score and measure a trained run of a resolved experiment.
 
-    Args:
-        folder: the run's folder, which gets the answers, their statistics, and pictures.
-        experiment: the resolved experiment.
-        corpus: the data of the run.
-        outcome: the result of the training.
-        initial: the initial parameters; needed only if the experiment has measures.
-        variant: the name of the run's variant.
-        seed: the run's seed.
+    The run's folder gets the answers, their statistics, and pictures. The `initial` parameters are
+    needed only if the experiment has measures.
     """
     begun = time.perf_counter()
     answered = _answer(folder, experiment, corpus, outcome.params)
@@ -64,7 +58,7 @@ def finish(
     score = best_score(experiment, outcome.best)
     return replace(
         result,
-        metrics=tuple(MeasurementRecord(**one.record()) for one in measurements),
+        metrics=tuple(MeasurementRecord(**each.record()) for each in measurements),
         notes=corpus.notes,
         test_set=corpus.digest(SPLIT),
         data={split: corpus.digest(split) for split in corpus.splits},
@@ -84,12 +78,7 @@ def best_score(experiment: Experiment, best: float | None) -> dict[str, float]:
 
 
 def validation_score(experiment: Experiment, corpus: Corpus) -> ValidationScore | None:
-    """The score of the validation split during the training; None: the experiment wants none.
-
-    Args:
-        experiment: the resolved experiment.
-        corpus: the data of its task.
-    """
+    """The score of the validation split during the training; None: the experiment wants none."""
     metric, scoring = experiment.metric, experiment.training.scoring
     if metric is None or scoring is None:
         return None
@@ -121,9 +110,9 @@ def _answer(folder: Path, experiment: Experiment, corpus: Corpus, params: Any) -
     if metric is None or target is None or not examples:
         return None
     sources, references = [example.source for example in examples], corpus.references[SPLIT]
-    found = experiment.answers(params, sources)
+    answers = experiment.answers(params, sources)
     written = corpus.sources.get(SPLIT, [])
-    texts = experiment.texts(params, corpus.vocabularies, written, sources, found)
+    texts = experiment.texts(params, corpus.vocabularies, written, sources, answers)
     (folder / HYPOTHESES).write_text("".join(text + "\n" for text in texts), encoding="utf-8")
     lengths = None if source is None else [len(sentence) - 1 for sentence in sources]
     kept = sentences(metric, texts, references, lengths)
@@ -131,7 +120,7 @@ def _answer(folder: Path, experiment: Experiment, corpus: Corpus, params: Any) -
     kept.write(folder, own)
     if experiment.unknown is None:
         return _Answered(kept, None)
-    plain = [target.decode(answer) for answer in found]
+    plain = [target.decode(answer) for answer in answers]
     return _Answered(kept, sentences(metric, plain, references, lengths))
 
 
@@ -143,8 +132,8 @@ def _score(
     if metric is None or answered is None:
         return [], {}
     kept, unreplaced = answered
-    found = [Measurement(metric.key, kept.value(), metric.better)]
+    scores = [Measurement(metric.key, kept.value(), metric.better)]
     if unreplaced is not None:
         key = before_replacement(metric)
-        found.append(Measurement(key, unreplaced.value(), metric.better))
-    return found, metric.details(kept.totals)
+        scores.append(Measurement(key, unreplaced.value(), metric.better))
+    return scores, metric.details(kept.totals)

@@ -37,20 +37,14 @@ def announced(
 ) -> Iterator[None]:
     """Announce a training to the other processes, which train the same; for one process nothing.
 
-    Args:
-        experiment: the resolved experiment.
-        corpus: the data of its task.
-        setup: its recipe and batches.
-        loaded: the experiment file.
-        runs: as for `train`.
-        stacked: as for `train`.
+    The experiment is resolved; `setup`, `runs` and `stacked` are those of `train`.
 
     Raises:
         MachineError: the training has failed in this process, and not in the others.
         Exception: as `train`, in all processes.
     """
     if hosts.count() > 1:
-        found = {
+        announcement = {
             "experiment": to_json(experiment, loaded.own),
             "seeds": [*setup.own],
             "data": _digests(corpus, setup.own),
@@ -65,7 +59,7 @@ def announced(
             ],
             "stacked": stacked,
         }
-        hosts.say(json.dumps(found))
+        hosts.say(json.dumps(announcement))
     with _failing_together():
         yield
 
@@ -83,20 +77,20 @@ def follow(loaded: ExperimentFile) -> None:
         Interrupted: a signal came to one of the processes.
     """
     corpora = Corpora()
-    while (found := json.loads(hosts.say(""))) is not None:
+    while (announcement := json.loads(hosts.say(""))) is not None:
         try:
             with _failing_together():
-                _train(found, loaded, corpora)
+                _train(announcement, loaded, corpora)
         except (Interrupted, MachineError):
             raise
         except Exception:
             continue  # the first process reports it, and may have more to train
 
 
-def _train(found: dict[str, Any], loaded: ExperimentFile, corpora: Corpora) -> None:
-    experiment: Experiment = from_json(found["experiment"], loaded.own)
+def _train(announcement: dict[str, Any], loaded: ExperimentFile, corpora: Corpora) -> None:
+    experiment: Experiment = from_json(announcement["experiment"], loaded.own)
     corpus = corpora.of(experiment.task)
-    if _digests(corpus, found["seeds"]) != found["data"]:
+    if _digests(corpus, announcement["seeds"]) != announcement["data"]:
         raise MachineError(
             f"the data of {type(experiment.task).__name__} differ from those of process 0: every "
             "machine needs the same files"
@@ -108,11 +102,11 @@ def _train(found: dict[str, Any], loaded: ExperimentFile, corpora: Corpora) -> N
             schedule=from_json(run["schedule"], loaded.own),
             may_diverge=run["may_diverge"],
         )
-        for run in found["runs"]
+        for run in announcement["runs"]
     ]
-    setup = TrainSetup.of(experiment.recipe, corpus).of_seeds(corpus, found["seeds"])
+    setup = TrainSetup.of(experiment.recipe, corpus).of_seeds(corpus, announcement["seeds"])
     score = validation_score(experiment, corpus)
-    train(runs, setup, console=Console(quiet=True), stacked=found["stacked"], score=score)
+    train(runs, setup, console=Console(quiet=True), stacked=announcement["stacked"], score=score)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from attnjax.experiment.claims import changes_meaning
 from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import Grid
 from attnjax.runs.manifest import Manifest, manifest
-from attnjax.runs.run_folder import Verified, check, finished
+from attnjax.runs.run_folder import Verified, check, unfinished
 from attnjax.sweeps.tune import Tuner, check_tuning
 
 
@@ -85,8 +85,8 @@ class Sweep:
                     variants.setdefault(f"{wanted.path} is {plain(part)}", []).append(name)
         all_of_them = [*(self.variants or self.loaded.ablation.variants)]
         return [
-            said if names == all_of_them else f"{said}, in {', '.join(names)}"
-            for said, names in variants.items()
+            choice if names == all_of_them else f"{choice}, in {', '.join(names)}"
+            for choice, names in variants.items()
         ]
 
     @property
@@ -107,7 +107,7 @@ class Sweep:
 
         Overriding a part overrides all of its fields.
         """
-        given = tuple(one.path for one in self.overrides)
+        given = tuple(wanted.path for wanted in self.overrides)
         return {
             path: values
             for path, values in self.loaded.ablation.tune.items()
@@ -136,11 +136,7 @@ class Sweep:
 
     def unfinished(self, runs: Mapping[Path, Manifest]) -> dict[Path, Manifest]:
         """The runs that are not finished."""
-        return {
-            folder: wanted
-            for folder, wanted in runs.items()
-            if finished(folder, wanted, self.verified) is None
-        }
+        return unfinished(runs, self.verified)
 
 
 def check_corpus(tuner: Tuner, data: Corpus) -> None:
@@ -170,7 +166,7 @@ def check_folders(plan: Sweep, chosen: Mapping[str, Experiment]) -> None:
 
     Runs that are chosen may have been shorter: they are lengthened.
     """
-    running = {folder for name, one in chosen.items() for folder in plan.runs(name, one)}
+    running = {folder for item in chosen.items() for folder in plan.runs(*item)}
     for variant, experiment in plan.loaded.ablation.variants.items():
         if not (plan.folder / variant).is_dir():
             continue

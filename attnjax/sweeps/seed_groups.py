@@ -23,12 +23,7 @@ def seed_groups(
     A begun run keeps its group, because the size of a group decides the program, and so the
     rounding; so does a run of such a group that a kill left without a checkpoint. The others are
     divided by their places among all runs, so that every process that works on the variant divides
-    them alike.
-
-    Args:
-        runs: the folder and the manifest of each run of the variant, finished or not.
-        unfinished: those that are not finished.
-        together: the greatest number of new runs in a group.
+    them alike; `together` is the greatest number of new runs in a group.
     """
     places = {folder: place for place, folder in enumerate(runs)}
     groups: dict[tuple[str, ...], Group] = {}
@@ -53,12 +48,7 @@ def fitting(
 ) -> int:
     """The number of a variant's new seeds that train together: as asked for, or as many as fit.
 
-    Args:
-        plan: the sweep.
-        variant: the name of the variant.
-        setup: of its runs.
-        runs: the runs that are not finished.
-        say: prints a sentence.
+    `runs` are those that are not finished.
     """
     new, free = sum(not has_progress(folder) for folder in runs), free_memory()
     if plan.together is not None or new < 2 or free is None:

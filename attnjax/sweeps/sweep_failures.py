@@ -27,11 +27,11 @@ class SweepFailures:
             self.reasons[folder] = failures.reason(folder) or ""
         return folder in self.reasons
 
-    def add(self, errors: Mapping[Path, Exception], *, said: bool) -> None:
-        """Record why runs, or a tuning, failed, and say each reason once if it is to be said."""
+    def add(self, errors: Mapping[Path, Exception], *, aloud: bool) -> None:
+        """Record why runs, or a tuning, failed, and say each reason once if `aloud`."""
         names = defaultdict[str, list[str]](list)
         for folder, error in errors.items():
             self.reasons[folder] = failures.record(folder, error)
             names[self.reasons[folder]].append(str(folder.relative_to(self._folder)))
-        for why, failed in names.items() if said else ():
+        for why, failed in names.items() if aloud else ():
             self._say(f"{', '.join(failed)} failed: {why}")

@@ -30,7 +30,7 @@ from attnjax.results.tuning import (
 from attnjax.runs.initial_parameters import source_of
 from attnjax.runs.lease import Taken
 from attnjax.runs.manifest import Manifest, manifest
-from attnjax.runs.run_folder import Verified, check, finished
+from attnjax.runs.run_folder import Verified, check, finished, unfinished
 from attnjax.sweeps.run_points import run_points
 from attnjax.training.loop.run_state import Run
 
@@ -123,9 +123,7 @@ class Tuner:
 
     def _losses(self, grid: Grid) -> Losses:
         return [
-            seed_losses(
-                [finished(folder, one, self.verified) for folder, one in self._runs(point).items()]
-            )
+            seed_losses([finished(*run, self.verified) for run in self._runs(point).items()])
             for point in points(grid)
         ]
 
@@ -155,10 +153,10 @@ class Tuner:
 
     def _train(self, corpus: Corpus, console: Console, title: str) -> None:
         """Train the runs of the grid, as it is now, that are not finished."""
-        taken, unfinished = list[Taken](), self._unfinished
+        taken, left = list[Taken](), unfinished(self.manifests, self.verified)
         for experiment, runs in self.together(corpus).items():
             # a finished run is left alone: training it along would change its files
-            runs = [run for run in runs if run.folder in unfinished]
+            runs = [run for run in runs if run.folder in left]
             if not runs:
                 continue
             try:
@@ -166,7 +164,7 @@ class Tuner:
                     self.loaded,
                     experiment,
                     runs,
-                    {run.folder: unfinished[run.folder] for run in runs},
+                    {run.folder: left[run.folder] for run in runs},
                     corpus,
                     self.folder.parent.parent,
                     title=f"{title}, tuning",
@@ -176,14 +174,6 @@ class Tuner:
                 taken.append(error)
         if taken:
             raise taken[0]
-
-    @property
-    def _unfinished(self) -> dict[Path, Manifest]:
-        return {
-            folder: wanted
-            for folder, wanted in self.manifests.items()
-            if finished(folder, wanted, self.verified) is None
-        }
 
     def together(self, corpus: Corpus) -> dict[Experiment, list[Run]]:
         """The runs of the grid's points, or of those by which it was made longer.

@@ -56,11 +56,8 @@ class VariantWork:
     def run(self, before: Mapping[Path, Taken]) -> dict[Path, Taken]:
         """Tune the variant, and run its groups of seeds that are free.
 
-        Args:
-            before: the runs of earlier variants that other processes are running.
-
-        Returns:
-            The runs of this variant that other processes are running, or must finish first.
+        Returns the runs of this variant that other processes are running, or must finish first;
+        `before` are such runs of earlier variants.
         """
         data = self.corpora.of(self.tuner.experiment.task)
         try:
@@ -84,7 +81,8 @@ class VariantWork:
             self.together = fitting(self.plan, self.tuner.variant, prepared()[1], left, self.say)
         taken: dict[Path, Taken] = {}
         while group := self._next_group(runs, taken):
-            sources = {source_of(experiment, one.seed, self.plan.above) for one in group.values()}
+            seeds = (wanted.seed for wanted in group.values())
+            sources = {source_of(experiment, seed, self.plan.above) for seed in seeds}
             if needed := sources & before.keys():
                 taken |= dict.fromkeys(group, before[min(needed)])
                 continue
@@ -127,7 +125,7 @@ class VariantWork:
         except NOT_OF_A_RUN:  # `Taken` is one
             raise
         except Exception as error:
-            self.failed.add({folder: error}, said=not self.only)
+            self.failed.add({folder: error}, aloud=not self.only)
             if self.only:
                 raise
             return None
@@ -138,7 +136,7 @@ class VariantWork:
         """The next group that is free and has not failed; {}: there is none."""
         assert self.together is not None
         for group in seed_groups(runs, self.plan.unfinished(runs), self.together):
-            left = {folder: one for folder, one in group.items() if not self.failed.has(folder)}
+            left = {folder: own for folder, own in group.items() if not self.failed.has(folder)}
             if left and not any(folder in taken for folder in left):
                 return left
         return {}
@@ -146,8 +144,7 @@ class VariantWork:
     def _failed(self, group: Group, left: Group, error: Exception) -> bool:
         """Record why runs of a group failed; halve the groups if one needs too much memory.
 
-        Returns:
-            Whether nothing else is to be run: the error is raised.
+        Returns whether nothing else is to be run: the error is raised.
         """
         # a run that has begun keeps its group
         if exhausted(error) and len(group) > 1 and not any(map(has_progress, group)):
@@ -159,7 +156,7 @@ class VariantWork:
             return False
         each = error.errors if isinstance(error, Diverged) else dict.fromkeys(group, error)
         alone = self.only and left.keys() == each.keys()
-        self.failed.add(each, said=not alone)
+        self.failed.add(each, aloud=not alone)
         return alone
 
     def _say_if_lost(self, error: Taken) -> None:

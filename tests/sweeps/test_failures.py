@@ -10,10 +10,10 @@ import pytest
 from attnjax.cli.main import main
 from attnjax.errors import MachineError, UserError
 from attnjax.runs import failures
-from attnjax.sweeps import run_group, seed_groups
+from attnjax.sweeps import run_group, seed_groups, train_group
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
-TRAIN = run_group.train
+TRAIN = train_group.train
 
 
 def broken(error: Exception, variant: str):
@@ -35,7 +35,7 @@ def words(tmp_path) -> list[str]:
 def test_the_others_go_on_and_the_next_call_tries_again(words, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "tiny"
     error = RuntimeError("a bug in a score\nand its details")
-    monkeypatch.setattr(run_group, "train", broken(error, "scaled"))
+    monkeypatch.setattr(train_group, "train", broken(error, "scaled"))
     assert main(words) == 2
     said = capsys.readouterr()
     assert "scaled/seed-0 failed: RuntimeError: a bug in a score\n" in said.err
@@ -55,14 +55,14 @@ def test_the_others_go_on_and_the_next_call_tries_again(words, tmp_path, monkeyp
     assert left_out["text"] == "It learns."
     assert left_out["reason"] == f"scaled failed: {record['reason']}"
 
-    monkeypatch.setattr(run_group, "train", TRAIN)
+    monkeypatch.setattr(train_group, "train", TRAIN)
     assert main(words) == 0
     assert (folder / "scaled" / "seed-0" / "result.json").exists()
     assert failures.reason(folder / "scaled") is None
 
 
 def test_the_only_variant_raises_its_own_error(words, tmp_path, monkeypatch):
-    monkeypatch.setattr(run_group, "train", broken(RuntimeError("a bug"), "scaled"))
+    monkeypatch.setattr(train_group, "train", broken(RuntimeError("a bug"), "scaled"))
     with pytest.raises(RuntimeError, match="a bug"):
         main([*words, "--variant", "scaled"])
     assert failures.reason(tmp_path / "tiny" / "scaled") == "RuntimeError: a bug"
@@ -70,7 +70,7 @@ def test_the_only_variant_raises_its_own_error(words, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("only", [True, False])
 def test_one_mistake_is_one_line(words, monkeypatch, capsys, only):
-    monkeypatch.setattr(run_group, "train", broken(UserError("no such thing"), "scaled"))
+    monkeypatch.setattr(train_group, "train", broken(UserError("no such thing"), "scaled"))
     assert main([*words, "--seeds", "2", *(["--variant", "scaled"] if only else [])]) == 2
     said = capsys.readouterr().err
     assert said.count("no such thing") == 1
@@ -96,7 +96,7 @@ def test_a_full_disk_stops_all_and_is_no_failure_of_the_variant(
     words, tmp_path, monkeypatch, capsys
 ):
     error = MachineError("the disk is full")
-    monkeypatch.setattr(run_group, "train", broken(error, "scaled"))
+    monkeypatch.setattr(train_group, "train", broken(error, "scaled"))
     assert main(words) == 2
     assert capsys.readouterr().err.endswith("attnjax: the disk is full\n")
     assert failures.reason(tmp_path / "tiny" / "scaled") is None
@@ -113,7 +113,7 @@ def test_a_group_that_needs_too_much_memory_is_halved(words, tmp_path, monkeypat
             raise RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 9 bytes.")
         return TRAIN(runs, *arguments, **named)
 
-    monkeypatch.setattr(run_group, "train", train)
+    monkeypatch.setattr(train_group, "train", train)
     assert main([*words, "--variant", "scaled", "--seeds", "2"]) == 0
     assert trained == [2, 1, 1]
     assert "2 seeds together need more memory than there is; 1 are" in capsys.readouterr().err
@@ -131,7 +131,7 @@ def test_seeds_train_together_as_far_as_they_fit(words, tmp_path, monkeypatch, c
         trained.append([run.seed for run in runs])
         return TRAIN(runs, *arguments, **named)
 
-    monkeypatch.setattr(run_group, "train", train)
+    monkeypatch.setattr(train_group, "train", train)
     assert main([*words, "--variant", "scaled", "--seeds", "3"]) == 0
     assert trained == [[0, 1], [2]]
     assert "2 of its 3 seeds are trained together" in capsys.readouterr().err

@@ -14,7 +14,7 @@ import pytest
 from attnjax.cli.main import main
 from attnjax.errors import MachineError
 from attnjax.runs.lease import holder, leased
-from attnjax.sweeps import run_group, variant_work
+from attnjax.sweeps import train_group, variant_work
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 PROGRAM = """
@@ -104,7 +104,7 @@ def test_a_process_that_has_lost_a_run_says_so_and_goes_on_with_the_next(
 ):
     """It slept within a save, and another machine took the run and its half checkpoint."""
     words = ["run", TINY, "--runs", str(tmp_path), "--seeds", "1", "--training.steps", "1"]
-    trained, stolen = run_group.train, tmp_path / "tiny" / "scaled" / "seed-0" / "lease-2.json"
+    trained, stolen = train_group.train, tmp_path / "tiny" / "scaled" / "seed-0" / "lease-2.json"
 
     def sleep_through(runs, *given, **named):
         if not stolen.parent.joinpath("slept").exists():
@@ -113,7 +113,7 @@ def test_a_process_that_has_lost_a_run_says_so_and_goes_on_with_the_next(
             raise MachineError("the folder cannot be written to (No such file or directory)")
         return trained(runs, *given, **named)
 
-    monkeypatch.setattr(run_group, "train", sleep_through)
+    monkeypatch.setattr(train_group, "train", sleep_through)
     # while this process waits, the other machine lets the run go
     monkeypatch.setattr(time, "sleep", lambda _: stolen.unlink(missing_ok=True))
     assert main(words) == 0

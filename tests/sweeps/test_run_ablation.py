@@ -158,7 +158,7 @@ def test_what_is_not_trained_to_its_end_says_so(tiny_runs, tmp_path, capsys):
 
 
 def test_what_a_variant_cannot_train_on_is_said_before_any_is_trained(tmp_path, monkeypatch):
-    monkeypatch.setattr("attnjax.sweeps.run_group.train", None)
+    monkeypatch.setattr("attnjax.sweeps.train_group.train", None)
     text = Path(TINY).read_text()
     score = '{"model.encoder_layer.self_attention.head.score": Cosine()}'
     assert score in text
@@ -186,7 +186,7 @@ ablation = Ablation(base=base, variants={"scaled": base, "flat": vary(base, {"me
 
 
 def test_a_metric_with_a_mistake_is_said_before_any_is_trained(tmp_path, monkeypatch):
-    monkeypatch.setattr("attnjax.sweeps.run_group.train", None)
+    monkeypatch.setattr("attnjax.sweeps.train_group.train", None)
     (tmp_path / "flat.py").write_text(Path(TINY).read_text() + FLAT)
     loaded = load(tmp_path / "flat.py")
     plan = Sweep(loaded=loaded, variants=(), seeds=1, folder=tmp_path, overrides=())
@@ -196,7 +196,7 @@ def test_a_metric_with_a_mistake_is_said_before_any_is_trained(tmp_path, monkeyp
 
 
 def test_what_is_there_is_not_run_again(tiny_runs, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("attnjax.sweeps.run_group.train", None)
+    monkeypatch.setattr("attnjax.sweeps.train_group.train", None)
     folder = shutil.copytree(tiny_runs / "tiny", tmp_path / "tiny")
     before = stamps(folder)
     assert main(["run", TINY, "--runs", str(tmp_path)]) == 0

@@ -20,7 +20,7 @@ from attnjax.experiment.tuning import point_name
 from attnjax.reporting.summary import Summary
 from attnjax.reporting.table import plain
 from attnjax.results import tuning
-from attnjax.sweeps import run_group, run_points
+from attnjax.sweeps import train_group
 from attnjax.sweeps.finish import validation_score
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.run_ablation import sweep
@@ -151,8 +151,7 @@ def test_summary_table_and_report_show_the_choice(runs):
 
 @pytest.mark.long
 def test_what_is_there_is_not_tuned_again(path, runs, capsys, monkeypatch):
-    monkeypatch.setattr(run_points, "train", None)
-    monkeypatch.setattr(run_group, "train", None)
+    monkeypatch.setattr(train_group, "train", None)
     assert run(path, runs) == 0
     said = capsys.readouterr().err
     assert "scaled: 1 of 1 runs are there already" in said
@@ -161,7 +160,7 @@ def test_what_is_there_is_not_tuned_again(path, runs, capsys, monkeypatch):
     monkeypatch.undo()
     copy = path.parent / "more"
     shutil.copytree(runs, copy)
-    monkeypatch.setattr(run_points, "train", None)
+    monkeypatch.setattr(train_group, "train", None)
     assert run(path, copy, "--variant", "scaled", "--seeds", "2") == 0
     assert summary_of(copy).rows[0].seeds == (0, 1)
     settings = content(copy / "tuned" / "scaled" / "seed-1" / "config.json")["settings"]
@@ -300,7 +299,7 @@ def test_points_are_scored_in_no_process(path, tmp_path, monkeypatch):
         scores.append(validation_score(experiment, corpus))
         raise UserError("stop")
 
-    monkeypatch.setattr(run_points, "announced", stop)
+    monkeypatch.setattr(train_group, "announced", stop)
     assert run(path, tmp_path, "--variant", "scaled", "training.scoring:scoring") == 2
     assert scores == [None]
 
