@@ -1,5 +1,6 @@
 """Files and folders that are written whole or not at all."""
 
+import hashlib
 import os
 import secrets
 from collections.abc import Iterator
@@ -36,6 +37,12 @@ def write_atomically(path: Path, content: bytes | str, *, mode: int = 0o666) -> 
     """Write a file as a whole, a text in UTF-8; see `replacing`."""
     with replacing(path, mode=mode) as beside:
         beside.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

@@ -37,9 +37,7 @@ def normalize(kernel: Logits, mask: Allowed | None = None) -> Weights:
     Rows sum to 1. A row is 0 if the kernel reaches no allowed key: if all its values are below the
     dtype's smallest normal number (1e-38 in float32).
 
-    Args:
-        kernel: K(q, k) >= 0, not its logarithm.
-        mask: True = attend.
+    The kernel is K(q, k) >= 0, not its logarithm.
 
     Source: Nadaraya 1964; Watson 1964.
     """
@@ -64,12 +62,7 @@ def uniform(logits: Logits, mask: Allowed | None = None) -> Weights:
 
 
 class AlignContext(NamedTuple):
-    """The inputs of an align besides logits and mask.
-
-    Attributes:
-        query: [..., T, K].
-        positions: absolute, integers that broadcast to [..., T] and [..., S].
-    """
+    """What an align reads beside logits and mask: queries [..., T, K] and absolute positions."""
 
     query: jax.Array
     positions: Positions

@@ -64,12 +64,9 @@ class AttentionBase(Mixer):
     ) -> Contexts:
         """Queries [..., T, K] and a prepared memory -> context [..., T, any].
 
-        Args:
-            query: [..., T, K].
-            memory: the result of `prepare`.
-            mask: a mask, or booleans [..., T, S], True = attend; None allows everything.
-            positions: absolute, integers [..., T] and [..., S]; None means 0, 1, ...
-            deterministic: whether to leave out dropout and sampling.
+        A mask may be an array of booleans [..., T, S], True = attend; None allows everything.
+        Without positions queries and keys stand at 0, 1, ... A deterministic call leaves out
+        dropout and sampling.
         """
 
     def start(self, memory: Any) -> Any | None:
@@ -77,13 +74,8 @@ class AttentionBase(Mixer):
 
         An attention with a state reads the keys one at a time, by `step`, and keeps only the state,
         whose size does not grow with the number of keys. For an attention without a state a search
-        keeps the memory of all keys.
-
-        Args:
-            memory: of any keys [..., S, any]; only shapes and dtypes count.
-
-        Returns:
-            Leaves [..., any, any].
+        keeps the memory of all keys. Of the memory, of any keys, only shapes and dtypes count. The
+        state has leaves [..., any, any].
         """
         del memory
         return None
@@ -93,13 +85,8 @@ class AttentionBase(Mixer):
     ) -> tuple[jax.Array, Any]:
         """One more word of causal self-attention, without dropout.
 
-        Args:
-            query: of the word, [..., 1, K].
-            memory: of the word, leaves [..., 1, any].
-            state: after the words before it.
-
-        Returns:
-            The context [..., 1, any], and the state after the word.
+        The query is [..., 1, K], the leaves of its memory [..., 1, any]; the state is that after
+        the words before. Gives the context [..., 1, any], and the state after the word.
 
         Raises:
             ValueError: the attention has no state.
@@ -221,13 +208,8 @@ class Attention(AttentionBase):
     ) -> Callable[[Inputs], jax.Array] | None:
         """The fused kernel that computes the context; None: the weights are computed.
 
-        Args:
-            length: the smaller of T and S.
-            mask: of the call.
-            deterministic: no dropout.
-
-        Raises:
-            UserError: as `attnjax.attention.fused.dispatch.choose`.
+        `length` is the smaller of T and S, `mask` that of the call. Raises what `dispatch.choose`
+        raises.
         """
         initializing = self.is_initializing()
         if self.is_mutable_collection("attention") and not initializing:

@@ -19,9 +19,7 @@ from attnjax.nn.lift import sow
 def gumbel(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     """Draws of the standard Gumbel distribution, -log(-log u): float32, from -2.8 to 16.6.
 
-    Args:
-        key: a jax.random key.
-        shape: [B, ...]; the leading axis numbers the examples.
+    The leading axis of the shape, B, numbers the examples.
     """
     return -jnp.log(-jnp.log(uniform(key, shape)))
 
@@ -30,12 +28,8 @@ def hard(logits: Logits, mask: Allowed | None = None, key: jax.Array | None = No
     """One-hot weights: weights[t] is 1 at one allowed key, drawn from softmax(logits[t]).
 
     The draw is the argmax over allowed s of logits[t, s] + g[t, s], g of the Gumbel distribution.
-    Rows sum to 1. No gradient flows.
-
-    Args:
-        logits: [..., T, S]; the leading axis numbers the examples.
-        mask: booleans [..., T, S], True = attend; None allows everything.
-        key: a jax.random key; None chooses the most probable key.
+    Rows sum to 1. No gradient flows. The leading axis of the logits numbers the examples. Without a
+    key the most probable key is chosen.
 
     Source: Xu et al. 2015, section 4.1, eq. 8 and 9; Maddison et al. 2014 (the draw).
     """
@@ -50,14 +44,8 @@ def straight_through(
 ) -> Weights:
     """`hard` weights, with the gradient of softmax((logits + g) / temperature).
 
-    g are the Gumbel draws that `hard` adds.
-
-    Args:
-        logits: as in `hard`.
-        mask: as in `hard`.
-        key: as in `hard`.
-        temperature: above 0; the lower, the nearer the softmax is to the draw, and the larger the
-            variance of its gradient.
+    g are the Gumbel draws that `hard` adds. The lower the temperature, the nearer the softmax is to
+    the draw, and the larger the variance of its gradient.
 
     Raises:
         UserError: the temperature is not above 0.
@@ -90,8 +78,8 @@ def _strongest(perturbed: jax.Array, mask: jax.Array | None) -> jax.Array:
     """One-hot rows [..., T, S] with 1 at the largest allowed number; no gradient."""
     if mask is not None:
         perturbed = jnp.where(mask, perturbed, -jnp.inf)
-    one = jax.nn.one_hot(perturbed.argmax(-1), perturbed.shape[-1], dtype=perturbed.dtype)
-    return one if mask is None else jnp.where(mask, one, 0)
+    rows = jax.nn.one_hot(perturbed.argmax(-1), perturbed.shape[-1], dtype=perturbed.dtype)
+    return rows if mask is None else jnp.where(mask, rows, 0)
 
 
 class Hard(Align):
@@ -105,9 +93,6 @@ class Hard(Align):
 
         "log_probability"   of the drawn key; 0 where an example is soft
         "entropy"           of the softmax, in nats
-
-    Attributes:
-        soft_probability: in [0, 1].
 
     Raises:
         UserError: keys are drawn but the collection "objective" is not requested: the objective is
@@ -151,11 +136,7 @@ class HardMax(Align):
 
 
 class StraightThrough(Align):
-    """`straight_through` as a part, for any objective; rows sum to 1.
-
-    Attributes:
-        temperature: above 0.
-    """
+    """`straight_through` as a part, for any objective; rows sum to 1."""
 
     temperature: PositiveFloat = 1.0
 

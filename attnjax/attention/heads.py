@@ -21,11 +21,7 @@ from attnjax.nn.lift import PARAMETERS, vmap_heads
 def prepare_heads(head: AttentionBase, key: jax.Array, value: jax.Array, group: int) -> Any:
     """Keys and values [..., S, G, any] -> the memory, with [..., G, S, any] leaves.
 
-    Args:
-        head: the attention of one head.
-        key: the projected keys.
-        value: the projected values.
-        group: H / G, the number of heads that share each key.
+    `group` is H / G, the number of heads that share each key.
 
     Raises:
         UserError: heads share keys, and `head.prepare` has parameters, so each head's keys differ.
@@ -74,14 +70,8 @@ def attend_heads(
 ) -> jax.Array:
     """Queries [..., T, H, K] and the memory -> contexts [..., T, H, V].
 
-    Args:
-        head: the attention of one head.
-        query: the projected queries.
-        memory: the result of `prepare_heads`.
-        mask: the mask of all heads; None allows everything.
-        positions: the positions of all heads.
-        group: H / G, the number of heads that share each key.
-        deterministic: whether to leave out dropout and sampling.
+    `group` is H / G, the number of heads that share each key; mask and positions are those of all
+    heads.
     """
     attend: Callable = partial(type(head).attend, deterministic=deterministic)
     if type(head) is Attention:

@@ -28,10 +28,8 @@ def squared_distance(query: Queries, key: Keys) -> Logits:
     """Squared distance: distance[t, s] = ||query[t] - key[s]||^2, computed from the differences.
 
     The expansion |q|^2 + |k|^2 - 2 q.k would be a difference of large numbers: in float32, for two
-    points 0.01 apart and 100 from the origin, its error is as large as the distance.
-
-    Returns:
-        [..., T, S], in float32 or wider.
+    points 0.01 apart and 100 from the origin, its error is as large as the distance. The distance
+    is in float32 or wider.
 
     Raises:
         UserError: query and key differ in width.
@@ -45,13 +43,8 @@ def squared_distance(query: Queries, key: Keys) -> Logits:
 def gaussian(query: Queries, key: Keys, bandwidth: float | jax.Array) -> Logits:
     """Gaussian kernel's logarithm: logits[t, s] = -||query[t] - key[s]||^2 / (2 bandwidth^2).
 
-    Args:
-        query: [..., T, K].
-        key: [..., S, K].
-        bandwidth: the kernel's standard deviation, in the units of query and key.
-
-    Returns:
-        [..., T, S], in float32 or wider.
+    The bandwidth is the kernel's standard deviation, in the units of query and key. The logits are
+    in float32 or wider.
 
     Raises:
         UserError: the bandwidth is not positive.
@@ -75,10 +68,7 @@ def squared_exponential(query: Queries, key: Keys, bandwidth: float | jax.Array)
 def boxcar(query: Queries, key: Keys, bandwidth: float | jax.Array) -> Logits:
     """Boxcar kernel: K[t, s] = 1 where ||query[t] - key[s]|| <= bandwidth, else 0; no gradient.
 
-    Args:
-        query: [..., T, K].
-        key: [..., S, K].
-        bandwidth: how far the kernel reaches, in the units of query and key.
+    The bandwidth is how far the kernel reaches, in the units of query and key.
 
     Raises:
         UserError: the bandwidth is not positive.

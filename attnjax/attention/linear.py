@@ -117,11 +117,7 @@ def add_keys(state: LinearState, memory: LinearMemory) -> LinearState:
 
 
 def read_state(query: Float[Array, "*#B T F"], state: LinearState) -> LinearSums:
-    """The sums of queries that see the keys of a state.
-
-    Args:
-        query: log phi(q_t), [..., T, F].
-        state: of the keys.
+    """The sums of queries that see the keys of a state; a query is log phi(q_t).
 
     Source: Katharopoulos et al. 2020, eqs. 6 and 20.
     """
@@ -130,12 +126,7 @@ def read_state(query: Float[Array, "*#B T F"], state: LinearState) -> LinearSums
 
 
 def read_keys(query: Float[Array, "*#B T F"], memory: LinearMemory) -> LinearSums:
-    """The sums of queries that see all keys of a memory, by their products [..., T, S].
-
-    Args:
-        query: log phi(q_t), [..., T, F].
-        memory: of few keys.
-    """
+    """The sums of queries, log phi(q_t), that see all of a few keys, by their products."""
     largest = _largest(memory)
     features, log_scale = _scaled(query + largest)
     products = features @ jnp.swapaxes(jnp.exp(memory.log_features - largest), -1, -2)
@@ -143,14 +134,10 @@ def read_keys(query: Float[Array, "*#B T F"], memory: LinearMemory) -> LinearSum
 
 
 def read_earlier(query: Float[Array, "*#B T F"], memory: LinearMemory) -> LinearSums:
-    """The sums of T queries, each of the keys up to its own; T is a power of 2.
+    """The sums of T queries, log phi(q_t), each of the keys up to its own; T is a power of 2.
 
     A block of queries sees all keys of the blocks before it, each feature at the scale of these
     keys; each block by itself is the same problem.
-
-    Args:
-        query: log phi(q_t), [..., T, F].
-        memory: of T keys.
     """
     *leading, length, _ = query.shape
     if length == 1:
@@ -174,13 +161,7 @@ def read_earlier(query: Float[Array, "*#B T F"], memory: LinearMemory) -> Linear
 def read_allowed(
     query: Float[Array, "*#B T F"], memory: LinearMemory, allowed: jax.Array
 ) -> Contexts:
-    """The context [..., T, V] of queries that each see other keys, one query after the other.
-
-    Args:
-        query: log phi(q_t), [..., T, F].
-        memory: of S keys.
-        allowed: booleans [..., T, S].
-    """
+    """The context of queries, log phi(q_t), that each see other keys, one after the other."""
 
     @jax.checkpoint
     def read(row: tuple[jax.Array, jax.Array]) -> jax.Array:
@@ -195,11 +176,8 @@ def causal_linear(query: Float[Array, "*#B T F"], memory: LinearMemory) -> Conte
     """Causal linear attention: the context of T queries, each of the keys up to its own.
 
     A state for every query would take T F V numbers. Here one is kept for each chunk of C queries,
-    T F V / C, and within a chunk the products [C, C] of queries and keys.
-
-    Args:
-        query: log phi(q_t), [..., T, F].
-        memory: of T keys.
+    T F V / C, and within a chunk the products [C, C] of queries and keys. The queries are log
+    phi(q_t); the memory has as many keys.
 
     Source: Katharopoulos et al. 2020, eqs. 10 to 12; the chunks are ours.
     """
@@ -312,11 +290,7 @@ def _hide(memory: LinearMemory, present: jax.Array) -> LinearMemory:
 
 
 def _rules(mask: Mask | None) -> tuple[jax.Array | None, bool]:
-    """The keys [..., S] that are not padding (None: all), and whether the mask is causal.
-
-    Raises:
-        UserError: the mask has another rule.
-    """
+    """The keys [..., S] that are not padding (None: all), and whether the mask is causal."""
     rules = () if mask is None else mask.rules()
     for rule in rules:
         if not isinstance(rule, Padding | Causal):

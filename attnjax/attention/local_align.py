@@ -26,13 +26,8 @@ def local_monotonic(
 ) -> Weights:
     """`softmax` over the keys at most `reach` positions from the query's own, p_t = t.
 
-    Rows sum to 1, or to 0 if no allowed key is in reach.
-
-    Args:
-        logits: [..., T, S].
-        mask: True = attend.
-        positions: t and s, absolute, integers [..., T] and [..., S].
-        reach: D of |s - t| <= D, at least 0.
+    Rows sum to 1, or to 0 if no allowed key is in reach. The positions t and s are absolute; the
+    reach is D of |s - t| <= D.
 
     Raises:
         UserError: the reach is negative.
@@ -54,15 +49,7 @@ def local_predictive(
 
     The softmax is over the allowed keys with |s - p_t| <= reach. It does not contain the Gaussian,
     so rows sum to at most 1, and to 0 if no allowed key is in reach. An infinite sigma makes the
-    Gaussian 1.
-
-    Args:
-        logits: [..., T, S].
-        mask: True = attend.
-        center: p_t, a real position, [..., T].
-        key_position: s, absolute, integers [..., S].
-        reach: D.
-        sigma: in positions.
+    Gaussian 1. The centers p_t are real positions, the reach and sigma are in positions.
 
     Raises:
         UserError: the reach is negative, or sigma is not above 0.
@@ -84,13 +71,9 @@ def predicted_center(
 ) -> Float[Array, "*#B T"]:
     """Predicted window center: p_t = length[t] sigmoid(v . tanh(hidden[t])), a real position.
 
-    Args:
-        hidden: W h_t, already projected, [..., T, W].
-        v: [W].
-        length: S, how many keys the row may attend to, [..., T].
-
-    Returns:
-        [..., T] in float32 or wider, as half precision rounds positions past 256 to integers.
+    `hidden` is W h_t, already projected; the length S of a row is the number of keys that it may
+    attend to. The center is in float32 or wider, as half precision rounds positions past 256 to
+    integers.
 
     Source: Luong et al. 2015, eq. 9.
     """
@@ -122,8 +105,7 @@ class LocalPredictive(Align):
 
     Rows sum to at most 1, and to 0 if no allowed key is in reach. The length S of a row is the
     number of keys that the mask allows, so padding does not move the center. The window's edge has
-    no
-    gradient: W and v learn through the Gaussian alone, and not at all if sigma is infinite.
+    no gradient: W and v learn through the Gaussian alone, and not at all if sigma is infinite.
 
     Attributes:
         reach: D, the largest distance of a key from the center.

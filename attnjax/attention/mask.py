@@ -65,21 +65,14 @@ class Mask(ABC):
 
     @abstractmethod
     def dense(self, positions: Positions) -> jax.Array:
-        """Booleans that broadcast to [..., T, S], True = attend.
-
-        Args:
-            positions: absolute, integers [..., T] and [..., S].
-        """
+        """Booleans that broadcast to [..., T, S], True = attend; the positions are absolute."""
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
         """The tiles that may hold an allowed pair, and those that hold allowed pairs only.
 
         If the positions are NumPy arrays and the rule holds no array, so are the tables: a kernel
-        then leaves the empty tiles out of its program.
-
-        Args:
-            query: the positions of each block of queries.
-            key: the positions of each block of keys.
+        then leaves the empty tiles out of its program. The ranges are the positions of each block
+        of queries and of keys.
 
         Raises:
             UserError: the rule has no `block`.
@@ -122,9 +115,7 @@ type MaskLike = Mask | jax.Array | None
 def as_mask(mask: MaskLike, query: jax.Array) -> Mask | None:
     """The mask that a caller gave; an array of booleans [..., T, S] becomes a `DenseMask`.
 
-    Args:
-        mask: what the caller gave.
-        query: [..., T, any].
+    The query is [..., T, any].
 
     Raises:
         UserError: the array has another dtype, or not one axis for each of the query's.

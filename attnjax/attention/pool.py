@@ -12,16 +12,13 @@ from attnjax.attention.fusible import Fusible
 from attnjax.attention.position import Positions, clipped_distance
 from attnjax.attention.shapes import Contexts, Values, Weights
 from attnjax.config.constraints import PositiveInt
-from attnjax.nn.dtypes import wide
+from attnjax.nn.dtypes import wide, widen
 
 
 def weighted_sum(weights: Weights, value: Values) -> Contexts:
     """Weighted sum: context[t] = sum over s of weights[t, s] value[s].
 
     The weights are cast to the value's dtype; the products are summed in float32 or wider.
-
-    Returns:
-        [..., T, V] in the value's dtype.
 
     Source: Bahdanau et al. 2015, eq. 5.
     """
@@ -37,16 +34,8 @@ def relative_sum(
     """Sum of values that know their distance: context[t] = sum_s weights[t, s] (value[s] + a[s-t]).
 
     Distances are clipped to [-k, k]. The weights of equal distances are added up, in float32 or
-    wider, before they meet their vector, so that no [T, S, V] array is made.
-
-    Args:
-        weights: [..., T, S].
-        value: [..., S, V].
-        by_distance: a, the vectors of the distances -k, ..., k: [2k + 1, V].
-        positions: absolute, integers that broadcast to [..., T] and [..., S].
-
-    Returns:
-        [..., T, V] in the value's dtype.
+    wider, before they meet their vector, so that no [T, S, V] array is made. The vectors a are
+    those of the distances -k, ..., k; the context has the value's dtype.
 
     Source: Shaw et al. 2018, eq. 3.
     """
@@ -54,8 +43,7 @@ def relative_sum(
     index = jnp.broadcast_to(clipped_distance(positions, distances // 2), weights.shape)
     rows = (-1, weights.shape[-1])
     add_up = jax.vmap(partial(jax.ops.segment_sum, num_segments=distances))
-    wide = weights.astype(jnp.promote_types(weights.dtype, jnp.float32))
-    total = add_up(wide.reshape(rows), index.reshape(rows))
+    total = add_up(widen(weights).reshape(rows), index.reshape(rows))
     total = total.reshape(*weights.shape[:-1], distances)
     return weighted_sum(weights, value) + weighted_sum(total, by_distance.astype(value.dtype))
 

@@ -61,12 +61,7 @@ def index_of(position: AnyArray, count: int, owner: str) -> jax.Array:
     """Positions as indices into a table of `count` rows, read with mode "fill".
 
     A position outside the table becomes `count`, where "fill" reads NaN; a negative index would
-    count from the end.
-
-    Args:
-        position: integers of any shape.
-        count: the number of rows, for positions 0, ..., count - 1.
-        owner: whose table it is, for the message.
+    count from the end. `owner` names the table in the message.
 
     Raises:
         UserError: a position is outside the table, and is known before compiling.
@@ -91,12 +86,7 @@ class Position(nn.Module, ABC):
 def sinusoidal(position: jax.Array, width: int) -> jax.Array:
     """Sines and cosines: PE[p, 2i] = sin(p / 10000^(2i/D)), PE[p, 2i+1] = cos(p / 10000^(2i/D)).
 
-    Args:
-        position: integers [..., T].
-        width: D.
-
-    Returns:
-        [..., T, D], float32.
+    Positions [..., T] -> [..., T, D] in float32; D is the width.
 
     Source: Vaswani et al. 2017, section 3.5.
     """

@@ -31,15 +31,8 @@ def rotary(
     """Turn each pair of features (2i, 2i + 1) by the angle position base^(-2i/K).
 
     The dot product of two vectors that are turned so depends on the distance of their positions
-    only, and the norm of a vector stays as it is.
-
-    Args:
-        x: queries or keys, [..., T, K].
-        position: absolute, integers that broadcast to [..., T].
-        base: the larger, the slower the last pairs turn.
-
-    Returns:
-        [..., T, K] in x's dtype; angles are computed in float32 or wider.
+    only, and the norm of a vector stays as it is. Queries or keys keep their dtype; angles are
+    computed in float32 or wider. The larger the base, the slower the last pairs turn.
 
     Raises:
         UserError: K is odd.
@@ -66,9 +59,7 @@ def rotary(
 def alibi(slope: jax.Array, positions: Positions) -> jax.Array:
     """Linear bias: bias[t, s] = -slope |t - s|, the same on both sides of the query.
 
-    Args:
-        slope: m, one number for each head and example: [...].
-        positions: absolute, integers that broadcast to [..., T] and [..., S].
+    m, the slope, is one number for each head and example: [...].
 
     Source: Press et al. 2022, section 3; under a causal mask it is theirs.
     """
@@ -95,15 +86,8 @@ def relative(
 ) -> Logits:
     """Relative positions of keys: bias[t, s] = query[t] . a[clip(s - t, -k, k)].
 
-    Every query meets the 2k + 1 vectors once, so that no [T, S, K] array is made.
-
-    Args:
-        query: [..., T, K].
-        by_distance: a, the vectors of the distances -k, ..., k: [..., 2k + 1, K].
-        positions: absolute, integers that broadcast to [..., T] and [..., S].
-
-    Returns:
-        [..., T, S] in float32 or wider.
+    Every query meets the 2k + 1 vectors once, so that no [T, S, K] array is made. The vectors a are
+    those of the distances -k, ..., k. The bias is in float32 or wider.
 
     Source: Shaw et al. 2018, the second term of eq. 5; section 3.2.
     """
@@ -114,11 +98,7 @@ def relative(
 
 
 class PositionScore(Score):
-    """A score that adds positions to an inner score; the inner score prepares the keys.
-
-    Attributes:
-        score: the inner score.
-    """
+    """A score that adds positions to an inner score; the inner score prepares the keys."""
 
     score: Score = field(default_factory=ScaledDot)
 
@@ -273,11 +253,7 @@ def _relative_bias(vectors: jax.Array, query: jax.Array, positions: Positions) -
 
 
 def check_plain_dot_product(part: PositionScore, score: Score) -> None:
-    """Refuse a score that is no dot product of the queries and keys that come.
-
-    Raises:
-        UserError: the score is no dot product, or knows positions itself.
-    """
+    """Refuse a score that is no dot product of the queries and keys that come."""
     if isinstance(score, PositionScore) or not score.is_fusible():
         raise UserError(
             f"{type(part).__name__} wants a score that is a dot product, such as Dot or ScaledDot; "

@@ -27,8 +27,7 @@ from attnjax.nn.linear import Dense
 def dot(query: Queries, key: Keys) -> Logits:
     """Dot product: logits[t, s] = query[t] . key[s].
 
-    Returns:
-        [..., T, S], accumulated in float32 or wider.
+    The products are summed in float32 or wider.
 
     Raises:
         UserError: query and key differ in width.
@@ -53,11 +52,6 @@ def scaled_dot(query: Queries, key: Keys) -> Logits:
 def general(query: Queries, key: Keys, weight: Float[Array, "Q K"]) -> Logits:
     """Bilinear form: logits[t, s] = query[t] W key[s].
 
-    Args:
-        query: [..., T, Q].
-        key: [..., S, K].
-        weight: W, [Q, K].
-
     Source: Luong et al. 2015, section 3.1, "general".
     """
     return dot(jnp.matmul(query, weight, preferred_element_type=wide(query, weight)), key)
@@ -68,10 +62,7 @@ def additive(
 ) -> Logits:
     """Network with one hidden layer: logits[t, s] = v . tanh(query[t] + key[s]).
 
-    Args:
-        query: W s, already projected, [..., T, W].
-        key: U h, already projected, [..., S, W].
-        v: [W].
+    The query is W s and the key U h, both already projected.
 
     Source: Bahdanau et al. 2015, appendix A.1.2: v_a . tanh(W_a s_(i-1) + U_a h_j); Luong et al.
     2015, section 3.1, "concat".
@@ -83,12 +74,7 @@ def additive(
 def location(query: Queries, weight: Float[Array, "Q S"]) -> Logits:
     """Location score, blind to the keys' content: logits[t, s] = query[t] W[:, s].
 
-    Args:
-        query: [..., T, Q].
-        weight: W, [Q, S]; one column for each key position.
-
-    Returns:
-        [..., T, S], accumulated in float32 or wider.
+    W has one column for each key position; the products are summed in float32 or wider.
 
     Source: Luong et al. 2015, eq. 8: a_t = softmax(W_a h_t).
     """
@@ -96,11 +82,7 @@ def location(query: Queries, weight: Float[Array, "Q S"]) -> Logits:
 
 
 def check_widths(query: Queries, key: Keys, what: str) -> None:
-    """Refuse queries [..., T, Q] and keys [..., S, K] of different widths.
-
-    Raises:
-        UserError: Q is not K.
-    """
+    """Refuse queries [..., T, Q] and keys [..., S, K] of different widths."""
     if query.shape[-1] != key.shape[-1]:
         raise UserError(
             f"{what} wants queries and keys of equal width; got {query.shape[-1]} and "
@@ -130,10 +112,8 @@ class DotProduct(NamedTuple):
     def times(self, factor: float | jax.Array) -> "DotProduct":
         """The same logits multiplied by a number, which is an array where it has a gradient."""
         if isinstance(factor, jax.Array):
-            product, array = (
-                self._replace(query=self.query * factor.astype(self.query.dtype)),
-                factor,
-            )
+            query, array = self.query * factor.astype(self.query.dtype), factor
+            product = self._replace(query=query)
         elif factor == 1:
             return self
         else:
@@ -150,8 +130,8 @@ def _times(factor: jax.Array, bias: Partial, query: jax.Array, positions: Positi
     return factor * bias(query / factor, positions)
 
 
-def _sum(one: Partial, other: Partial, query: jax.Array, positions: Positions) -> jax.Array:
-    return one(query, positions) + other(query, positions)
+def _sum(first: Partial, second: Partial, query: jax.Array, positions: Positions) -> jax.Array:
+    return first(query, positions) + second(query, positions)
 
 
 class Score(Fusible):

@@ -14,6 +14,7 @@ from attnjax.attention.align import Align, AlignContext, softmax
 from attnjax.attention.shapes import Allowed, Logits, Weights
 from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
+from attnjax.nn.dtypes import widen
 
 
 def sparsemax(logits: Logits, mask: Allowed | None = None) -> Weights:
@@ -68,9 +69,8 @@ def _allowed(
     They are computed in float32 or wider: in bfloat16 no count of keys passes 256.
     """
     mask = jnp.ones(logits.shape, bool) if mask is None else jnp.broadcast_to(mask, logits.shape)
-    wide = jnp.promote_types(logits.dtype, jnp.float32)
-    tame = jnp.where(mask, logits, 0).astype(wide)
-    largest = tame.max(-1, keepdims=True, where=mask, initial=jnp.finfo(wide).min)
+    tame = widen(jnp.where(mask, logits, 0))
+    largest = tame.max(-1, keepdims=True, where=mask, initial=jnp.finfo(tame.dtype).min)
     below = jnp.maximum(tame - jax.lax.stop_gradient(largest), LOWEST)
     weights = project(jnp.where(mask, below, LOWEST))
     return jnp.where(mask, weights, 0).astype(logits.dtype)
@@ -132,11 +132,7 @@ def _derivative(
 ) -> tuple[jax.Array, jax.Array]:
     """The weights, and their change v (dz - v . dz / sum v) as the logits change by dz.
 
-    Args:
-        project: from logits to weights.
-        speeds: from weights to v = weights^(2 - alpha) on the support, 0 elsewhere.
-        primals: the logits.
-        tangents: dz.
+    `speeds` gives v of the weights: weights^(2 - alpha) on the support, 0 elsewhere.
 
     Source: Peters et al. 2019, section 3 (the Jacobian of alpha-entmax); of sparsemax, Martins &
     Astudillo 2016, section 2.5.

@@ -31,7 +31,6 @@ class SeedTimes(NamedTuple):
     """The median seconds of a step of all seeds.
 
     Attributes:
-        name: the model and its batch.
         alone: if the seeds train one after the other.
         together: if they train together.
         times: how many times as fast they are together: the median over the turns.

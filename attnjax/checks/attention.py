@@ -56,9 +56,7 @@ def check_attention(attention: AttentionBase) -> list[Finding]:
       kernel, which may be 0, their context is not.
     - The masks in its fields are pytrees, so that a program can take them as arguments.
 
-    Args:
-        attention: an attention for queries, keys and values of width 4, such as
-            `Attention(score=MyScore())`.
+    The attention is for queries, keys and values of width 4, such as `Attention(score=MyScore())`.
     """
     inputs = tuple(jax.random.normal(key, (B, S, K)) for key in jax.random.split(_key(), 3))
     try:
@@ -154,11 +152,11 @@ def _stepped(
 
     state, context = None, []
     for word in zip(query, key, value, strict=True):
-        found = step(state, *word)
-        if found is None:
+        after = step(state, *word)
+        if after is None:
             return None
-        context.append(found[0])
-        state = found[1]
+        context.append(after[0])
+        state = after[1]
     return not_equal("the context by step", together, jnp.concatenate(context, axis=1))
 
 

@@ -13,7 +13,6 @@ class Finding(NamedTuple):
     """Whether a part has a property.
 
     Attributes:
-        property: the property, in words.
         problem: what is wrong; None: the part has the property.
         error: the error that the part raised; None: it raised none.
     """
@@ -33,9 +32,8 @@ def tried(name: str, problem: Callable[[], str | None]) -> Finding:
 
 def raised(name: str, error: Exception) -> Finding:
     """The finding for a part that raises an error."""
-    said = first_line(error)
     kind = "" if isinstance(error, UserError) else type(error).__name__
-    return Finding(name, ": ".join(filter(None, (kind, said))), error)
+    return Finding(name, ": ".join(filter(None, (kind, first_line(error)))), error)
 
 
 def not_zero(what: str, array: jax.Array) -> str | None:
@@ -46,9 +44,9 @@ def not_zero(what: str, array: jax.Array) -> str | None:
     return f"{what} is not 0 but up to {largest:.2g}" if largest else None
 
 
-def not_equal(what: str, one: jax.Array, other: jax.Array) -> str | None:
+def not_equal(what: str, first: jax.Array, second: jax.Array) -> str | None:
     """A sentence if two arrays differ by more than rounding; None: they do not."""
-    wide = [jnp.asarray(array, jnp.float32) for array in (one, other)]
+    wide = [jnp.asarray(array, jnp.float32) for array in (first, second)]
     if jnp.allclose(*wide, rtol=1e-4, atol=1e-4):
         return None
     return f"{what} differs by up to {float(jnp.abs(wide[0] - wide[1]).max()):.2g}"

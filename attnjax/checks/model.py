@@ -19,10 +19,7 @@ def check_model(model: SequenceModel, source: jax.Array, target: jax.Array) -> l
     - No logits change with a later word.
     - In bfloat16 the logits are finite.
 
-    Args:
-        model: with its vocabularies filled in.
-        source: [B, S] or [B, S, ...].
-        target: words [B, T].
+    The model has its vocabularies filled in; the target are words [B, T].
     """
     decoder_input = jnp.pad(target[:, :-1], ((0, 0), (1, 0)), constant_values=START)
     call: Any = jax.jit(partial(model.apply, deterministic=True))
@@ -57,12 +54,12 @@ def _steps(
 
     step: Any = jax.jit(partial(model.apply, method="step"))
     constants, cache, state = begin(variables, source)
-    found = []
+    stepped = []
     for place in range(length):
         word = decoder_input[:, place : place + 1]
         logits, cache, state = step(variables, constants, cache, state, word, jnp.int32(place))
-        found.append(logits)
-    return not_equal("a logit", jnp.concatenate(found, axis=1), parallel)
+        stepped.append(logits)
+    return not_equal("a logit", jnp.concatenate(stepped, axis=1), parallel)
 
 
 def _causal(

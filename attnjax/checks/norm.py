@@ -20,8 +20,7 @@ def check_norm(norm: Norm) -> list[Finding]:
     - Of vectors of variance 1 around 1,000 and 10,000 the result in float32 is that in float64.
     - Of vectors of variance 1 around 100 the result in bfloat16 is that in float32.
 
-    Args:
-        norm: a norm for vectors of width 64, as it is in training.
+    The norm is for vectors of width 64, as it is in training.
     """
     x = jax.random.normal(jax.random.key(0), (ROWS, WIDTH))
     counted = jnp.ones(ROWS, bool)

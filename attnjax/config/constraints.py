@@ -4,9 +4,10 @@ A constraint is part of a field's annotation, `steps: Annotated[int, Gt(0)]`, an
 the field. The library `annotated_types` has the constraints; the aliases below are common ones.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf, isnan
+from operator import ge, gt, le, lt
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -41,6 +42,26 @@ LARGEST = 2**31 - 1
 """The largest absolute value of a whole number in a field: arrays hold int32."""
 
 
+class ConstraintKind(NamedTuple):
+    """A kind of constraint: the name of its bound, whether a value holds it, and its words."""
+
+    bound: str
+    holds: Callable[[Any, Any], Any]
+    words: str
+
+
+KINDS = {
+    Gt: ConstraintKind("gt", gt, "above {}"),
+    Ge: ConstraintKind("ge", ge, "at least {}"),
+    Lt: ConstraintKind("lt", lt, "below {}"),
+    Le: ConstraintKind("le", le, "at most {}"),
+    MultipleOf: ConstraintKind("multiple_of", lambda x, n: x % n == 0, "a multiple of {}"),
+    MinLen: ConstraintKind("min_length", lambda x, n: len(x) >= n, "of at least {}"),
+    MaxLen: ConstraintKind("max_length", lambda x, n: len(x) <= n, "of at most {}"),
+    Predicate: ConstraintKind("func", lambda x, holds: holds(x), "for which {} is true"),
+}
+
+
 class Alternative(NamedTuple):
     """One of the types that an annotation allows, with its constraints."""
 
@@ -51,9 +72,7 @@ class Alternative(NamedTuple):
 def check_fields(part: Any, path: str = "") -> None:
     """Refuse a part if the value of a field, at any depth, does not fit the field's annotation.
 
-    Args:
-        part: the part.
-        path: the path of the part, for the error message; "": the name of its class.
+    `path` is that of the part, for the error message; "": the name of its class.
 
     Raises:
         UserError: the first such field, the wanted type and the value.
@@ -63,11 +82,7 @@ def check_fields(part: Any, path: str = "") -> None:
 
 
 def check_value(hint: Any, value: Any, path: str) -> None:
-    """Refuse a value that an annotation does not allow, at any depth.
-
-    Raises:
-        UserError: as `check_fields`, with the path of the value.
-    """
+    """Refuse a value that an annotation does not allow, at any depth."""
     allowed = next((choice for choice in alternatives(hint) if _allows(choice, value)), None)
     if allowed is None:
         raise UserError(f"{path}: wanted {describe(hint)}; got {shown(value)}")
@@ -115,7 +130,7 @@ def _flat(metadata: Any) -> Iterator[Any]:
 
 def _allows(choice: Alternative, value: Any) -> bool:
     """Whether a value has a type and fulfills its constraints; items inside it are not checked."""
-    return _is_of(choice.kind, value) and all(_holds(each, value) for each in choice.constraints)
+    return _is_of(choice.kind, value) and all(_fulfills(each, value) for each in choice.constraints)
 
 
 def _is_of(kind: Any, value: Any) -> bool:
@@ -136,11 +151,17 @@ def _is_of(kind: Any, value: Any) -> bool:
     return isinstance(value, origin or kind)
 
 
+def item_hints(kind: Any, count: int) -> tuple[Any, ...]:
+    """The annotation of each item of a tuple; of `tuple[X, ...]` with so many items."""
+    arguments = get_args(kind)
+    return arguments[:1] * count if arguments[1:] == (...,) else arguments
+
+
 def _items(kind: Any, value: Any) -> Iterator[tuple[str, Any, Any]]:
     """The items of a tuple or mapping: the path, annotation and value of each."""
     arguments = get_args(kind)
     if isinstance(value, tuple) and arguments:
-        hints = arguments[:1] * len(value) if arguments[1:] == (...,) else arguments
+        hints = item_hints(kind, len(value))
         for index, (hint, item) in enumerate(zip(hints, value, strict=True)):
             yield f"[{index}]", hint, item
     elif isinstance(value, Mapping) and arguments:
@@ -149,26 +170,10 @@ def _items(kind: Any, value: Any) -> Iterator[tuple[str, Any, Any]]:
             yield f"[{key!r}]", arguments[1], item
 
 
-def _holds(constraint: Any, value: Any) -> bool:
+def _fulfills(constraint: Any, value: Any) -> bool:
     """Whether a value of the right type fulfills a constraint; other metadata is ignored."""
-    match constraint:
-        case Gt(gt=bound):
-            return value > bound
-        case Ge(ge=bound):
-            return value >= bound
-        case Lt(lt=bound):
-            return value < bound
-        case Le(le=bound):
-            return value <= bound
-        case MultipleOf(multiple_of=divisor):
-            return value % divisor == 0
-        case MinLen(min_length=least):
-            return len(value) >= least
-        case MaxLen(max_length=most):
-            return len(value) <= most
-        case Predicate(func=holds):
-            return bool(holds(value))
-    return True
+    kind = KINDS.get(type(constraint))
+    return kind is None or bool(kind.holds(value, getattr(constraint, kind.bound)))
 
 
 def describe(hint: Any) -> str:
@@ -200,25 +205,12 @@ def _words(constraints: tuple[Any, ...]) -> str:
     """Constraints in words, with a leading space; "" without constraints."""
     words = []
     for constraint in constraints:
-        match constraint:
-            case Gt(gt=bound):
-                words.append(f"above {bound}")
-            case Ge(ge=bound):
-                words.append(f"at least {bound}")
-            case Lt(lt=bound):
-                words.append("finite" if bound == inf else f"below {bound}")
-            case Le(le=bound):
-                words.append(f"at most {bound}")
-            case MultipleOf(multiple_of=divisor):
-                words.append(f"a multiple of {divisor}")
-            case MinLen(min_length=least):
-                words.append(f"of at least {least}")
-            case MaxLen(max_length=most):
-                words.append(f"of at most {most}")
-            case SetByOwner():
-                words.append("(the part around it sets the value)")
-            case Predicate(func=holds):
-                words.append(f"for which {holds.__name__} is true")
+        if constraint == SetByOwner():
+            words.append("(the part around it sets the value)")
+        elif kind := KINDS.get(type(constraint)):
+            bound = getattr(constraint, kind.bound)
+            written = getattr(bound, "__name__", bound)
+            words.append("finite" if constraint == Lt(inf) else kind.words.format(written))
     return f" {' and '.join(words)}" if words else ""
 
 

@@ -64,11 +64,7 @@ class DraftPart:
         return draft
 
     def made(self, path: str = "") -> Any:
-        """The part, after the parts below it.
-
-        Raises:
-            Unfit: a part refuses its fields, or a chosen part lacks one.
-        """
+        """The part, after the parts below it."""
         values = {
             name: value.made(f"{path}.{name}" if path else name)
             if isinstance(value, DraftPart)
@@ -103,11 +99,7 @@ class Draft:
         return [*self._top.paths()]
 
     def holder(self, path: str) -> DraftPart:
-        """The draft of the part that has the field at a path.
-
-        Raises:
-            UserError: no field has that path; the nearest is named.
-        """
+        """The draft of the part that has the field at a path; an unknown path is refused."""
         part, (*above, last) = self._top, path.split(".")
         for name in above:
             self._check(part, path, name)
@@ -116,21 +108,13 @@ class Draft:
         return part
 
     def change(self, path: str, make: Callable[[Any, Any], Any]) -> None:
-        """Put make(annotation, old value) at a path; an old part may be a `DraftPart`.
-
-        Raises:
-            UserError: as `holder`, or `make` refuses.
-        """
+        """Put make(annotation, old value) at a path; an old part may be a `DraftPart`."""
         part, name = self.holder(path), path.split(".")[-1]
         part.fields[name] = make(field_types(part.kind)[name], part.fields.get(name))
         self._changed.append(path)
 
     def made(self) -> Any:
-        """The copy.
-
-        Raises:
-            Unfit: a part refuses its new fields.
-        """
+        """The copy; `Unfit` is raised where a part refuses its new fields."""
         try:
             return self._top.made()
         except Unfit as error:

@@ -32,10 +32,7 @@ def parts(hint: Any) -> dict[str, type | None]:
 def part(hint: Any, name: str, path: str) -> type | None:
     """The part of a name that an annotation allows.
 
-    Args:
-        hint: the annotation.
-        name: the part's name on the command line.
-        path: the field, for error messages.
+    `path` is the field's, for error messages.
 
     Raises:
         UserError: no part has this name (the nearest is named), or a part of attnjax and one of

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from math import isnan
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, get_origin
 from unicodedata import category
 
 from annotated_types import Predicate
 
-from attnjax.config.constraints import alternatives, check_value, describe, shown
+from attnjax.config.constraints import alternatives, check_value, describe, item_hints, shown
 from attnjax.config.walk import field_types
 from attnjax.errors import UserError, unknown
 
@@ -37,10 +37,7 @@ type FolderName = Annotated[str, Predicate(folder_name)]
 def read_record[T](content: Any, kind: type[T], where: object) -> T:
     """Make a dataclass of a JSON object; a list becomes a tuple where the field is one.
 
-    Args:
-        content: the object, whose keys are the dataclass's fields.
-        kind: the dataclass; a field with a default may be missing.
-        where: the file, for the error message.
+    `where` is the file, for the error message; a field with a default may be missing.
 
     Raises:
         UserError: the content is no object, lacks a key, or has an unknown key or a value that does
@@ -86,9 +83,7 @@ def _value(data: Any, hint: Any) -> Any:
         if is_dataclass(kind) and isinstance(data, Mapping):
             return make_record(data, kind)
         if get_origin(kind) is tuple and isinstance(data, list):
-            arguments = get_args(kind)
-            same = arguments[1:] == (...,)
-            items = arguments[:1] * len(data) if same else arguments
-            if len(items) == len(data):
-                return tuple(map(_value, data, items))
+            hints = item_hints(kind, len(data))
+            if len(hints) == len(data):
+                return tuple(map(_value, data, hints))
     return data

@@ -24,11 +24,9 @@ SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def to_json(value: Any, own: Mapping[str, type] | None = None) -> Any:
-    """A part as JSON data.
+    """A part, number, string, None or tuple of these as JSON data.
 
-    Args:
-        value: a part, a number, a string, None, or a tuple of these.
-        own: the dataclasses of the experiment file, by name.
+    `own` are the dataclasses of the experiment file, by name.
 
     Raises:
         UserError: the value is anything else, such as a part of another package.

@@ -53,10 +53,6 @@ def _checked(path: str, value: Any) -> Callable[[Any, Any], Any]:
 
 
 def field_at(base: Any, path: str) -> tuple[Any, Any]:
-    """The annotation and the value of the field at a path.
-
-    Raises:
-        UserError: no field has that path.
-    """
+    """The annotation and the value of the field at a path."""
     part, name = Draft(base).holder(path), path.split(".")[-1]
     return field_types(part.kind)[name], part.fields[name]

@@ -58,19 +58,10 @@ def generate(
     """The model's hypotheses for each source, at most `extra` words longer than its memory.
 
     They are shorter where the model says so, see `SequenceModel.max_words`. The hypotheses of a
-    source do not depend on what other sources are in the batch.
-
-    Args:
-        model: the model, with its vocabularies.
-        params: the model's parameters.
-        source: words, each row ended by END, PAD after it; or floats. Rows whose memory is all
-            padding are filler.
-        search: how hypotheses are chosen.
-        number: of each source, which decides what a search draws for it; None: 0, 1, ...
-        extra: how many words more than places in memory a hypothesis may have.
-
-    Returns:
-        NumPy arrays; L is places in memory + extra, or the model's limit if that is less.
+    source do not depend on what other sources are in the batch. A row of words is ended by END, PAD
+    after it; rows whose memory is all padding are filler. The number of each source, 0, 1, ... by
+    default, decides what a search draws for it. The hypotheses are NumPy arrays; L is places in
+    memory + extra, or the model's limit if that is less.
     """
     memory, mask = _encode(model, params, source)
     rows, places = mask.present.shape

@@ -30,7 +30,6 @@ class Sample(IndependentSearch):
             more alike.
         top_k: the number of words to draw from; 1 is greedy search; None: all words.
         top_p: the least sum of probabilities to draw from; near 0 is greedy search; 1: all words.
-        seed: the seed of the draws.
         size: K, how many hypotheses are drawn, independently.
 
     Source: Ackley et al. 1985 (temperature); Fan et al. 2018, section 5.1 (top-k); Holtzman et al.

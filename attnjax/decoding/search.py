@@ -47,11 +47,7 @@ class Search(ABC):
         return 1
 
     def check(self, model: SequenceModel) -> None:
-        """Refuse, before anything is trained, a model whose targets this search cannot find.
-
-        Raises:
-            UserError: the model gives a label, and the search finds sentences; or the reverse.
-        """
+        """Refuse, before anything is trained, a model whose targets this search cannot find."""
         if model.predicts_label:
             raise UserError(
                 f"a {type(model).__name__} gives one label, found by search:label; "
@@ -62,11 +58,10 @@ class Search(ABC):
     def init(self, limit: Int[Array, " B"], length: int, number: Int[Array, " B"]) -> Any:
         """The state before the first word.
 
-        Args:
-            limit: the most words a sentence's hypotheses may have, END counted. A row of limit 0
-                (filler) is finished from the beginning.
-            length: L, the greatest length of any hypothesis; limits beyond it are cut to it.
-            number: of each sentence, by which a search that draws tells sentences apart.
+        `limit` is the most words that a sentence's hypotheses may have, END counted; a row of limit
+        0 (filler) is finished from the beginning. L is the greatest length of any hypothesis, and
+        limits beyond it are cut to it. By its number a search that draws tells a sentence from
+        others.
         """
 
     @abstractmethod

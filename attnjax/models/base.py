@@ -77,19 +77,13 @@ class Model(nn.Module, ABC, kw_only=True):
     ) -> jax.Array:
         """Predictions [B, T, ...] from a source and the input of the decoder.
 
-        Args:
-            source: [B, S, ...].
-            decoder_input: [B, T, ...]; for words, the target moved one position to the right.
-            deterministic: whether to leave out dropout and everything else that is random.
+        The input of a decoder of words is the target moved one position to the right. A
+        deterministic call leaves out dropout and everything else that is random.
         """
 
     @nn.nowrap
     def with_vocabularies(self, source: int | None, target: int | None) -> Self:
-        """A copy of the model with the vocabulary sizes filled in; None: that side is not text.
-
-        Raises:
-            UserError: the data have other vocabularies, or a field already has another size.
-        """
+        """A copy of the model with the vocabulary sizes filled in; None: that side is not text."""
         sizes = dict(zip(FIELDS, (source, target), strict=True))
         sizes = {side: size for side, size in sizes.items() if size is not None}
         own = {side: name for side, name in FIELDS.items() if hasattr(self, name)}
@@ -113,11 +107,7 @@ class Model(nn.Module, ABC, kw_only=True):
 
     @nn.nowrap
     def check_vocabularies(self, vocabularies: Vocabularies) -> None:
-        """Refuse, before training, vocabularies that the model does not accept.
-
-        Raises:
-            UserError: the model wants one vocabulary of both sides, and they have one each.
-        """
+        """Refuse, before training, vocabularies that the model does not accept."""
         if self.one_vocabulary and vocabularies.source != vocabularies.target:
             raise UserError(
                 f"a {type(self).__name__} wants one vocabulary of both sides; the data have one "
@@ -137,13 +127,7 @@ class Model(nn.Module, ABC, kw_only=True):
     def check_lengths(self, lengths: Sequence[int] | np.ndarray, where: str, side: Side) -> None:
         """Refuse a sentence that is longer than the model allows.
 
-        Args:
-            lengths: the number of symbols of each sentence, END counted.
-            where: the sentences' origin in words, "of the test split".
-            side: whether they are sources or targets.
-
-        Raises:
-            UserError: a sentence is too long; the message has the number of the first one.
+        END counts as a symbol. `where` says whose sentences they are, "of the test split".
         """
         limit = self.max_length(side)
         if limit is None:
@@ -158,23 +142,13 @@ class Model(nn.Module, ABC, kw_only=True):
     def check_examples(self, examples: Examples, where: str) -> None:
         """Refuse examples whose target does not fit their source; by default none.
 
-        Args:
-            examples: of a split.
-            where: which they are, in words: "of the test split".
-
-        Raises:
-            UserError: the first such example, by its number.
+        `where` says which they are: "of the test split".
         """
         del examples, where
 
     @nn.nowrap
     def alignment(self, params: Any, source: jax.Array, decoder_input: jax.Array) -> jax.Array:
         """The weights [B, T, S] of the last attention to the source, the mean over its heads.
-
-        Args:
-            params: the model's parameters.
-            source: [B, S, ...].
-            decoder_input: [B, T, ...], under teacher forcing.
 
         Raises:
             UserError: no attention to the source shows its weights.
@@ -202,10 +176,7 @@ class Model(nn.Module, ABC, kw_only=True):
     ) -> Iterable[LayerAttention]:
         """The attentions that the model has sown, from below; by default none are known.
 
-        Args:
-            tree: the collection "attention" of a pass.
-            source: the source of that pass, [B, S, ...].
-            decoder_input: the input of its decoder, [B, T, ...].
+        The tree is the collection "attention" of a pass with this source and input of the decoder.
         """
         del tree, source, decoder_input
         return ()
@@ -234,11 +205,7 @@ class PackingModel(Model, kw_only=True):
     def check_packing(self, length: int) -> None:
         """Refuse, before training, packed rows that the model or one of its parts cannot read.
 
-        Args:
-            length: the places of a row on either side.
-
-        Raises:
-            UserError: a part mixes the sentences of a row, or has fewer positions than places.
+        `length` is the number of places of a row on either side.
         """
         for path, part in walk(self, "model"):
             if isinstance(part, Mixer) and not part.packs:
@@ -271,12 +238,8 @@ class SymbolModel(Model, kw_only=True):
     ) -> tuple[jax.Array, jax.Array]:
         """The hidden vectors [B, T, D] and the output embedding [V, D] whose product is the logits.
 
-        A `PackingModel` takes the `packing` of rows that hold several sentences, too.
-
-        Args:
-            source: [B, S, ...].
-            decoder_input: the target moved one position to the right, START first, [B, T].
-            deterministic: whether to leave out dropout and everything else that is random.
+        A `PackingModel` takes the `packing` of rows that hold several sentences, too. The input of
+        the decoder is the target moved one position to the right, START first.
         """
 
     def __call__(

@@ -98,8 +98,6 @@ class Captioner(SequenceModel):
     Attributes:
         width: W, of the LSTM's state.
         embedding: D, of E and of L_o.
-        encoder: from images to patches.
-        attention: from the state to the patches.
 
     Source: Xu et al. 2015, sections 3.1 and 4.2.1.
     """

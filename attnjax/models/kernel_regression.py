@@ -43,9 +43,6 @@ class KernelRegression(Model):
 
         The source are the known points. The last column of the queries is not used; when not
         deterministic they are the known points themselves.
-
-        Raises:
-            ValueError: queries that cannot be the points, when not deterministic.
         """
         if not deterministic and source.shape != decoder_input.shape:
             raise ValueError(

@@ -66,11 +66,9 @@ class LanguageModel(SequenceModel, PackingModel):
 
     Attributes:
         width: D, of embeddings and layers.
-        num_layers: the number of layers.
         layer: the template of one layer, without cross-attention.
         position: added to the embeddings.
         residual: where the norm stands.
-        dropout: the rate.
         input_scale: what embeddings are multiplied by in the input: 1 as in GPT, or sqrt(D) as in
             Vaswani et al. 2017, section 3.4.
 

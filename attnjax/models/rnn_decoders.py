@@ -51,13 +51,7 @@ class RNNDecoder(nn.Module, ABC):
     ) -> "tuple[DecoderSource, Any]":
         """The constants of each sentence, and the state before the first word.
 
-        Args:
-            encoded: of the source.
-            mask: of the source's words.
-            positions: of the source's words, [B, S]; None: 0, 1, ...
-
-        Raises:
-            UserError: as `first_state`.
+        Mask and positions are those of the source's words; None: 0, 1, ...
         """
         source = DecoderSource(self.prepare(encoded.states), mask, positions)
         return source, self.first_state(encoded.final)
@@ -137,7 +131,6 @@ class LuongDecoder(RNNDecoder):
             2014).
         cell: the template of every layer's cell.
         width: W, of its state.
-        layers: the number of layers.
         feeding: how much of the attentional vector goes into the next step.
         dropout: None means the model's.
 
@@ -221,7 +214,6 @@ class BahdanauDecoder(RNNDecoder):
 
     Attributes:
         attention: of s_(i-1) to the source's states; `LastState` gives RNNencdec.
-        cell: the template of the cell.
         width: of its state.
         maxout: the width of t_i.
         dropout: on t_i; None means the model's.

@@ -54,13 +54,8 @@ class RNNLayer(nn.Module):
     ) -> tuple[jax.Array, Carry]:
         """As `__call__`, for rows of several sentences: the carry begins anew with each of them.
 
-        Args:
-            x: [B, S, D].
-            present: booleans [B, S].
-            sentence: see `attnjax.data.packing.Packing`, [B, S].
-
-        Returns:
-            The states [B, S, W], and the carry after each word, with leaves [B, S, W].
+        The sentences are numbered as in `attnjax.data.packing.Packing`. Gives the states [B, S, W],
+        and the carry after each word, with leaves [B, S, W].
         """
         projected = self.unit.project(x)
         start = self.unit.initial(x.shape[0], projected.dtype)
@@ -122,7 +117,6 @@ class Encoder(TextEncoder):
     Attributes:
         cell: the template of every layer's cell.
         width: W, of one direction.
-        layers: the number of layers.
         direction: in which order the words are read.
         dropout: between layers; None means the model's.
 

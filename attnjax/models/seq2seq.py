@@ -144,10 +144,10 @@ class Seq2Seq(SequenceModel, PackingModel):
     ) -> tuple[jax.Array, tuple[()], Any]:
         del step  # the decoder's state counts the words
 
-        def one(writer: RNNDecoder, state: Any, projected: jax.Array) -> tuple[Any, Any]:
+        def next_word(writer: RNNDecoder, state: Any, projected: jax.Array) -> tuple[Any, Any]:
             return writer.step(constants, state, projected, deterministic=True)
 
         words = self.target_embedding[word]
-        state, outputs = vmap_beams(one)(self.writer, state, self.writer.project(words))
+        state, outputs = vmap_beams(next_word)(self.writer, state, self.writer.project(words))
         hidden = self.writer.output(words, outputs, deterministic=True)
         return logits(hidden, self.output_embedding), cache, state

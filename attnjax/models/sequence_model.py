@@ -57,10 +57,8 @@ class SequenceModel(SymbolModel, kw_only=True):
     def start(self, memory: Any, mask: Padding, *, length: int, beams: int) -> tuple[Any, Any, Any]:
         """The constants, the cache and the state before the first word of K = `beams` hypotheses.
 
-        `memory` and `mask` are those of `encode`; the cache has room for `length` words.
-
-        Raises:
-            UserError: `length` is more than the model's maximum sentence length.
+        `memory` and `mask` are those of `encode`; the cache has room for `length` words, at most
+        the model's maximum sentence length.
         """
 
     @abstractmethod
@@ -71,11 +69,7 @@ class SequenceModel(SymbolModel, kw_only=True):
         """
 
     def grow_cache(self, cache: Any, state: Any, *, length: int) -> tuple[Any, Any]:
-        """The cache and the state, enlarged for `length` words; by default there is no cache.
-
-        Raises:
-            UserError: `length` is more than the model's maximum sentence length.
-        """
+        """The cache and the state, enlarged for `length` words; by default there is no cache."""
         del length
         return cache, state
 
@@ -94,11 +88,7 @@ class LabelModel(SequenceModel, kw_only=True):
         """The hidden vector of a text, T = 1, and the labels' embedding."""
 
     def features(self, source: Source, decoder_input: Words, *, deterministic: bool) -> Features:
-        """As `label_features`; the decoder's input is START alone, and its value is not used.
-
-        Raises:
-            UserError: the target is not one symbol.
-        """
+        """As `label_features`; the decoder's input is START alone, and its value is not used."""
         if decoder_input.shape[1] != 1:
             raise UserError(
                 f"a {type(self).__name__} gives one label to a text, so that a target must have "

@@ -47,9 +47,6 @@ class Transformer(SequenceModel, PackingModel):
             "separate": three. The logits are the decoder's states times the output's table.
         width: D, of embeddings and layers.
         num_encoder_layers: the number of encoder layers; 0: the decoder attends to embeddings.
-        num_decoder_layers: the number of decoder layers.
-        encoder_layer: the template of one encoder layer.
-        decoder_layer: the template of one decoder layer.
         position: added to the embeddings.
         residual: where the norm stands, and which it is.
         dropout: the paper's P_drop.

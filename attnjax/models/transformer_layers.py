@@ -50,11 +50,7 @@ class Residual(nn.Module, ABC):
 
 
 class PostNorm(Residual):
-    """x -> norm(x + f(x)). Vaswani et al. 2017, section 3.1.
-
-    Attributes:
-        norm: what normalizes.
-    """
+    """x -> norm(x + f(x)). Vaswani et al. 2017, section 3.1."""
 
     norm: Norm = field(default_factory=LayerNorm)
 
@@ -63,11 +59,7 @@ class PostNorm(Residual):
 
 
 class PreNorm(Residual):
-    """x -> x + f(norm(x)), and one norm at the end. Xiong et al. 2020, Table 1.
-
-    Attributes:
-        norm: what normalizes.
-    """
+    """x -> x + f(norm(x)), and one norm at the end. Xiong et al. 2020, Table 1."""
 
     norm: Norm = field(default_factory=LayerNorm)
 
@@ -87,7 +79,6 @@ class EncoderLayer(nn.Module):
 
     Attributes:
         self_attention: over the source; or another mixer of its places, such as a convolution.
-        feed_forward: after it.
         residual: where the norm stands, and which it is; None: the model's.
         dropout: on what each sub-layer adds; None: the model's.
         remat: which arrays training keeps for the layer's gradient; None: all.
@@ -148,7 +139,6 @@ class DecoderLayer(nn.Module):
     Attributes:
         self_attention: over the words so far.
         cross_attention: over the source; None: a decoder without a source, as in GPT.
-        feed_forward: after them.
         residual: where the norm stands, and which it is; None: the model's.
         dropout: on what each sub-layer adds; None: the model's.
         remat: which arrays training keeps for the layer's gradient; None: all.
@@ -195,15 +185,10 @@ class DecoderLayer(nn.Module):
     ) -> jax.Array:
         """All words at once: [B, T, D] -> [B, T, D].
 
-        Args:
-            x: [B, T, D].
-            source: the states of the source, [B, S, D]; a layer without `cross_attention` does not
-                read it.
-            source_mask: the source's.
-            own_mask: joined to causality in the self-attention: `Segments` of packed rows.
-            positions: of the words and of the source; None means 0, 1, ...
-            counted: [B, T], as in `Residual`.
-            deterministic: whether to leave out dropout.
+        A layer without `cross_attention` does not read the states of the source, [B, S, D].
+        `own_mask` is joined to causality in the self-attention: `Segments` of packed rows.
+        Positions are those of the words and of the source, None 0, 1, ...; `counted`, [B, T], as in
+        `Residual`.
         """
         layer = partial(DecoderLayer._compute, deterministic=deterministic)
         layer = rematerialize(layer, self.remat)
@@ -243,11 +228,8 @@ class DecoderLayer(nn.Module):
     ) -> tuple[jax.Array, LayerMemory]:
         """A prompt, without cross-attention: [B, S, D] -> [B, S, D], and the past of K hypotheses.
 
-        Args:
-            x: [B, S, D].
-            present: the words that belong to the past, the first ones of each row, booleans [B, S].
-            length: see `beam_cache.empty_memory`.
-            beams: K.
+        The words that are `present`, booleans [B, S], belong to the past: the first ones of each
+        row. There is room for L = `length` words more.
         """
         seen = self.self_attention_residual.pre(x)
         change, past = attend_to_prompt(

@@ -21,9 +21,7 @@ from attnjax.nn.axes import DATA, inside
 def bits(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     """Random bits: uint32 of a shape.
 
-    Args:
-        key: a jax.random key.
-        shape: [B, ...]; the leading axis numbers the examples.
+    The leading axis of the shape, B, numbers the examples.
 
     Source: the hash is Wellons' lowbias32 (two multiply-xorshift rounds).
     """
@@ -35,12 +33,7 @@ def bits(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
 
 
 def uniform(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Uniform random numbers in (0, 1): float32, from 23 random bits each.
-
-    Args:
-        key: a jax.random key.
-        shape: as for `bits`.
-    """
+    """Uniform random numbers in (0, 1): float32, from 23 random bits each."""
     # An odd number of 24 bits is exact in float32, above 0 and below 2^24.
     odd = (bits(key, shape) >> 9) * np.uint32(2) + np.uint32(1)
     return odd.astype(jnp.float32) * np.float32(2**-24)
@@ -58,9 +51,7 @@ _part: ContextVar[_Part | None] = ContextVar("part", default=None)
 def part_of_batch(*, first: jax.Array, rows: int) -> Iterator[None]:
     """What is traced within computes a part of a device's rows; without it, it computes all.
 
-    Args:
-        first: the number of the part's first row among the device's rows, a scalar.
-        rows: the number of the device's rows.
+    `first` is the number of the part's first row among the device's rows, and `rows` their number.
     """
     token = _part.set(_Part(first.astype(jnp.uint32), rows))
     try:

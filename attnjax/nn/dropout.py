@@ -13,10 +13,7 @@ from attnjax.nn.counter_hash import bits
 def dropout(x: jax.Array, key: jax.Array, rate: float) -> jax.Array:
     """Dropout: x / (1 - rate) with probability 1 - rate, else 0, for each entry of x.
 
-    Args:
-        x: [B, ...]; the leading axis numbers the examples.
-        key: a jax.random key.
-        rate: in [0, 1).
+    The leading axis of x numbers the examples.
 
     Raises:
         UserError: the rate is outside [0, 1).
@@ -30,11 +27,7 @@ def dropout(x: jax.Array, key: jax.Array, rate: float) -> jax.Array:
 
 
 class Dropout(nn.Module):
-    """Dropout as a module, see `dropout`; its key comes from the random stream "dropout".
-
-    Attributes:
-        rate: in [0, 1).
-    """
+    """Dropout as a module, see `dropout`; its key comes from the random stream "dropout"."""
 
     rate: DropoutRate
 

@@ -30,10 +30,8 @@ class Initializer(ABC):
     def draw(self, key: jax.Array, name: str, default: jax.Array) -> jax.Array:
         """The initial value of one parameter.
 
-        Args:
-            key: the random key of this parameter alone.
-            name: the path of the parameter, with dots: "writer.unit_0.recurrent".
-            default: the value that the part itself has drawn, with the wanted shape and dtype.
+        The key is the parameter's own; its name is its path with dots, "writer.unit_0.recurrent".
+        `default` is what the part itself has drawn, with the wanted shape and dtype.
         """
 
     def fit(self, names: list[str]) -> "Initializer":
@@ -48,11 +46,7 @@ class Initializer(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class UniformInit(Initializer):
-    """U(-scale, scale). Sutskever et al. 2014, section 3.4: 0.08; Luong et al. 2015: 0.1.
-
-    Attributes:
-        scale: the largest value.
-    """
+    """U(-scale, scale). Sutskever et al. 2014, section 3.4: 0.08; Luong et al. 2015: 0.1."""
 
     scale: PositiveFloat = 0.1
 
@@ -62,11 +56,7 @@ class UniformInit(Initializer):
 
 @dataclass(frozen=True, kw_only=True)
 class NormalInit(Initializer):
-    """N(0, std^2). Bahdanau et al. 2015, appendix B.1: 0.01, and 0.001 in the alignment model.
-
-    Attributes:
-        std: the standard deviation.
-    """
+    """N(0, std^2). Bahdanau et al. 2015, appendix B.1: 0.01, and 0.001 in the alignment model."""
 
     std: PositiveFloat = 0.01
 
@@ -112,7 +102,6 @@ class GPTInit(Initializer):
     0 for biases, 1 for the scales of norms.
 
     Attributes:
-        std: the standard deviation.
         sublayers: N, counted in the model.
 
     Source: Radford et al. 2019, section 2.3; Radford et al. 2018, section 4.1: 0.02.
@@ -137,7 +126,6 @@ class InitRule:
 
     Attributes:
         parameters: a shell pattern for the whole name: "*.recurrent", "*bias".
-        initializer: the initializer of these parameters.
     """
 
     parameters: str
@@ -149,9 +137,6 @@ class InitByName(Initializer):
     """One initializer for each kind of parameter: the first rule that matches a name counts.
 
     A parameter that no rule matches keeps the value that its part draws.
-
-    Attributes:
-        rules: the rules in the order in which they are tried.
 
     Raises:
         UserError: a rule matches no parameter of the model.
@@ -182,9 +167,6 @@ def draw_parameters(initializer: Initializer, key: jax.Array, params: Any) -> An
     """Draw a model's parameters anew, each with a key of its own.
 
     Constants and running statistics keep the values that their parts have drawn.
-
-    Raises:
-        UserError: the initializer does not fit the model.
     """
     defaults = flat(params)
     initializer = initializer.fit([*defaults])

@@ -26,11 +26,7 @@ class LengthLimited(ABC):
 
 
 def smallest_limit(parts: Mapping[str, Any]) -> MaxLength | None:
-    """The smallest limit set by parts or by the parts in their fields; None: there is no limit.
-
-    Args:
-        parts: the parts by their paths.
-    """
+    """The smallest limit of parts, by their paths, and of the parts in their fields; or None."""
     limits = []
     for path, part in parts.items():
         for where, value in ((path, part), *walk(part, path)):

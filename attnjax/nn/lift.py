@@ -5,12 +5,12 @@ if the collection had not been requested. The lifts here therefore name all coll
 parameters, and all others as "not the parameters".
 """
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any, Literal
 
 from flax import linen as nn
 
+from attnjax.config.walk import field_names
 from attnjax.nn.axes import HEADS
 from attnjax.nn.paths import flat
 from attnjax.nn.remat import Remat
@@ -28,20 +28,12 @@ def clone_template[T](part: T, **changes: Any) -> T:
     """
     if not isinstance(part, nn.Module):
         return part
-    names = (
-        f.name for f in dataclasses.fields(part) if f.init and f.name not in ("parent", "name")
-    )
-    copied = {name: clone_template(getattr(part, name)) for name in names}
+    copied = {name: clone_template(getattr(part, name)) for name in field_names(type(part))}
     return type(part)(**{**copied, **changes}, parent=None)
 
 
 def inherit[T](part: T, **model_values: Any) -> T:
-    """An unbound copy of a part in which fields that are None take the model's values.
-
-    Args:
-        part: a template, such as a layer.
-        model_values: the model's value for each field that may be None.
-    """
+    """An unbound copy of a part, such as a layer; fields that are None take the model's values."""
     missing = {name: value for name, value in model_values.items() if getattr(part, name) is None}
     return clone_template(part, **{name: clone_template(value) for name, value in missing.items()})
 
@@ -70,10 +62,7 @@ def sow(module: nn.Module, collection: str, name: str, value: Any) -> None:
 def sown(variables: Any, collection: str, name: str) -> list[Any]:
     """The values sown to a collection under a name, the first of each module.
 
-    Args:
-        variables: the collections that a call with `mutable` returned.
-        collection: as in `sow`.
-        name: as in `sow`.
+    The variables are the collections that a call with `mutable` returned.
     """
     values = flat(variables.get(collection, {}))
     return [value[0] for path, value in values.items() if path.rpartition(".")[2] == name]
@@ -97,11 +86,9 @@ def vmap_heads(function: Callable, in_axes: Any, out_axes: Any) -> Callable:
 def vmap_beams(function: Callable) -> Callable:
     """`nn.vmap` over the K hypotheses of each sentence.
 
-    Arrays that the function closes over are shared by all hypotheses of a sentence.
-
-    Args:
-        function: the step of one hypothesis: module, inputs [B, ...] -> outputs [B, ...]. With the
-            lift, inputs and outputs are [B, K, ...].
+    Arrays that the function closes over are shared by all hypotheses of a sentence. The function is
+    the step of one hypothesis: module, inputs [B, ...] -> outputs [B, ...]; with the lift, inputs
+    and outputs are [B, K, ...].
     """
     return nn.vmap(
         function,
@@ -115,9 +102,7 @@ def vmap_beams(function: Callable) -> Callable:
 def rematerialize(function: Callable, remat: Remat | None) -> Callable:
     """`nn.remat`: of the function's arrays, only those that `remat` keeps wait for its gradient.
 
-    Args:
-        function: module, arrays -> arrays.
-        remat: see `attnjax.nn.remat`; None: the function itself, all of whose arrays are kept.
+    The function is of a module and arrays; None keeps all arrays.
     """
     return function if remat is None else nn.remat(function, policy=remat.policy)
 
@@ -131,9 +116,8 @@ def scan_time(
     key for all steps: an example is soft at every step or at none. Sown values are stacked along
     axis 1.
 
-    Args:
-        function: module, carry, inputs without axis 1 -> carry, outputs without axis 1.
-        direction: "backward" starts at the last position; outputs stay at their inputs' positions.
+    The function is module, carry, inputs without axis 1 -> carry, outputs without axis 1.
+    "backward" starts at the last position; outputs stay at their inputs' positions.
     """
     once = (PARAMETERS, "coin")
     return nn.scan(

@@ -32,20 +32,14 @@ class Norm(nn.Module, ABC):
     def __call__(
         self, x: Float[Array, "*B D"], counted: Bool[Array, "*B"] | None = None
     ) -> Float[Array, "*B D"]:
-        """The vectors, normalized.
+        """The vectors, normalized; in training those `counted` are not padding.
 
-        Args:
-            x: the vectors.
-            counted: in training, the vectors that are not padding. None: evaluation or search,
-                where a norm over a batch uses its running statistics.
+        None stands for evaluation or search, where a norm over a batch uses its running statistics.
         """
 
 
 class LayerNorm(Norm):
     """y = (x - mean(x)) / sqrt(var(x) + epsilon) * scale + bias, over the D features of a vector.
-
-    Attributes:
-        epsilon: added to the variance.
 
     Source: Ba et al. 2016, eq. 4.
     """
@@ -68,9 +62,6 @@ class RMSNorm(Norm):
     """y = x / sqrt(mean(x^2) + epsilon) * scale, over the D features of a vector.
 
     Nothing is subtracted and there is no bias.
-
-    Attributes:
-        epsilon: added to the mean square.
 
     Source: Zhang and Sennrich 2019, eq. 4.
     """
@@ -104,10 +95,6 @@ class BatchNorm(Norm):
     every update:
 
         running = momentum * running + (1 - momentum) * batch
-
-    Attributes:
-        momentum: of the running statistics.
-        epsilon: added to the variance.
 
     Source: Ioffe and Szegedy 2015, algorithm 1 and section 3.1; the variance is the batch's own,
         without the factor n / (n - 1).

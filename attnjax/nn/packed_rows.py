@@ -27,12 +27,7 @@ def positions_in(sentence: jax.Array) -> jax.Array:
 
 
 def words_before(sentence: jax.Array, present: jax.Array) -> jax.Array:
-    """How many words of a row belong to the sentences before each number 0, ..., T: [B, T + 1].
-
-    Args:
-        sentence: [B, T].
-        present: booleans [B, T], True = a word.
-    """
+    """How many words of a row are of the sentences before each number 0, ..., T: [B, T + 1]."""
     rows, places = sentence.shape
     count = jnp.zeros((rows, places + 1), jnp.int32)
     count = count.at[jnp.arange(rows)[:, None], sentence + 1].add(

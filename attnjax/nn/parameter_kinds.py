@@ -79,11 +79,8 @@ def trained_only(gradients: Any) -> Any:
 def keep_untrained(updated: Any, params: Any, gradients: Any) -> Any:
     """Updated parameters, but constants as they were, and running statistics one step further.
 
-    Args:
-        updated: the parameters after the optimizer's update.
-        params: the parameters before it.
-        gradients: of the loss with respect to `params`, summed up over devices; for a running
-            statistic, the step of its average.
+    `updated` are the parameters after the optimizer's update, `params` those before it. The
+    gradients are summed up over devices; that of a running statistic is the step of its average.
     """
 
     def after(kind: Kind, new: Any, old: Any, step: Any) -> Any:

@@ -13,10 +13,8 @@ from flax import linen as nn
 def watched_outputs(watch: Callable[[str, Sequence[jax.Array]], None]) -> Iterator[None]:
     """Call `watch` with each method of a module that ends, and the floating arrays of its result.
 
-    A module inside another ends before it. The arrays are traced if the model is.
-
-    Args:
-        watch: gets the module's path and class, "encoder.layers_0.norm (LayerNorm)", and arrays.
+    A module inside another ends before it. The arrays are traced if the model is. `watch` gets the
+    module's path and class, "encoder.layers_0.norm (LayerNorm)", and the arrays.
     """
 
     def intercept(

@@ -179,8 +179,6 @@ class Topology:
 
     Attributes:
         name: as in `--on`, "v5e:2x4".
-        chip: the kind.
-        count: the number of chips.
     """
 
     name: str

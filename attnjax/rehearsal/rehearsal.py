@@ -85,10 +85,7 @@ class Rehearsal:
 def rehearse(recipe: Recipe, batch: Batch | PackedBatch, on: Topology) -> Rehearsal:
     """Compile a training step for a slice, and read what it will do there.
 
-    Args:
-        recipe: of the training; the model's vocabularies are filled in.
-        batch: the shapes of the largest batch.
-        on: the slice.
+    The model's vocabularies are filled in; the batch has the shapes of the largest.
 
     Raises:
         UserError: the compiler is not installed, the chips do not divide the rows, or the step

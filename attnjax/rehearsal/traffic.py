@@ -44,11 +44,7 @@ class Collective:
 
 @dataclass(frozen=True)
 class Traffic:
-    """The bytes that the instructions of a program move.
-
-    Attributes:
-        program: what the compiler made.
-    """
+    """The bytes that the instructions of a program move."""
 
     program: CompiledProgram
 

@@ -29,7 +29,8 @@ from attnjax.experiment.ablation import Ablation
 from attnjax.experiment.design import design
 from attnjax.experiment.estimands import RunMetrics
 from attnjax.experiment.load import ExperimentFile
-from attnjax.runs.json_files import file_digest, read_sealed, write_sealed
+from attnjax.files import file_digest
+from attnjax.runs.json_files import read_sealed, write_sealed
 from attnjax.runs.manifest import CONFIG, Manifest, read
 from attnjax.runs.provenance import Code
 from attnjax.runs.result import RESULT, RunResult

@@ -13,14 +13,9 @@ FILE = "failed.json"
 
 
 def record(folder: Path, error: Exception) -> str:
-    """Write why a run or a tuning failed; return the reason in one line.
-
-    Args:
-        folder: the folder of the run, or of the variant.
-        error: the error that ended its training or measuring.
-    """
-    said = first_line(error)
-    reason = said if isinstance(error, UserError) else f"{type(error).__name__}: {said}"
+    """Write why a run or a tuning failed; return the reason in one line."""
+    line = first_line(error)
+    reason = line if isinstance(error, UserError) else f"{type(error).__name__}: {line}"
     content = {
         "reason": reason,
         "traceback": "".join(traceback.format_exception(error)),
@@ -33,8 +28,8 @@ def record(folder: Path, error: Exception) -> str:
 
 def recorded(folder: Path) -> dict[Path, int]:
     """When each failure was recorded, of what is in a folder: itself, variants, runs."""
-    found = [folder / FILE, *folder.glob(f"*/{FILE}"), *folder.glob(f"*/*/{FILE}")]
-    return {path.parent: path.stat().st_mtime_ns for path in found if path.exists()}
+    records = [folder / FILE, *folder.glob(f"*/{FILE}"), *folder.glob(f"*/*/{FILE}")]
+    return {path.parent: path.stat().st_mtime_ns for path in records if path.exists()}
 
 
 def reason(folder: Path) -> str | None:

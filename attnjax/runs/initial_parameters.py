@@ -27,14 +27,8 @@ from attnjax.training.train_setup import TrainSetup
 def source_of(experiment: Experiment, seed: int, above: Path) -> Path:
     """The folder of the run whose parameters the run of a seed begins with.
 
-    Args:
-        experiment: its `initial_parameters_from` is a run's folder, or a variant's, which stands
-            for the run with the same seed.
-        seed: the seed of the run that begins.
-        above: the folder of all runs.
-
-    Raises:
-        UserError: the path begins with the home of a user who has none.
+    `initial_parameters_from` is a run's folder, or a variant's, which stands for the run with the
+    same seed; `above` is the folder of all runs.
     """
     try:
         given = above / Path(experiment.initial_parameters_from or "").expanduser()
@@ -53,12 +47,7 @@ def check_initial_parameters(
 ) -> None:
     """Refuse, before anything is trained, runs that cannot begin with another run's parameters.
 
-    Args:
-        experiment: see `source_of`.
-        vocabularies: of the experiment's corpus.
-        seeds: of the runs that begin.
-        above: the folder of all runs.
-        coming: folders of runs that will be trained before.
+    `seeds` are those of the runs that begin, `coming` the folders of runs that are trained before.
 
     Raises:
         UserError: there is no such run, its training has not ended, or it has another vocabulary.
@@ -101,13 +90,6 @@ def with_initial_parameters(
     initial_parameters.json: the run that they come from, their digest, and which were taken. The
     setup is returned unchanged, with "", if the experiment draws all parameters.
 
-    Args:
-        setup: of all runs.
-        experiment: see `source_of`.
-        vocabularies: of the corpus.
-        runs: the runs to be trained.
-        above: the folder of all runs.
-
     Raises:
         UserError: as `check_initial_parameters`, no parameter is taken, or a run that goes on began
             with other parameters than the source has now.
@@ -116,7 +98,7 @@ def with_initial_parameters(
         return setup, ""
     shapes = flat(setup.state_shapes().params)
     initial: dict[int, dict[str, np.ndarray]] = {}
-    said = ""
+    sentence = ""
     for run in runs:
         source = source_of(experiment, run.seed, above)
         _check_source(source, vocabularies)
@@ -134,11 +116,11 @@ def with_initial_parameters(
             )
         _record(run.folder, source, params_digest(params), [*taken], drawn)
         initial[run.seed] = taken
-        said = said or (
+        sentence = sentence or (
             f"begins with {len(taken)} of {len(shapes)} parameters from {source}"
             + (f"; drawn: {named(sorted(drawn))}" if drawn else "")
         )
-    return replace(setup, initial=initial), said
+    return replace(setup, initial=initial), sentence
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,12 +44,6 @@ def read_sealed(path: Path) -> dict[str, Any]:
     return content
 
 
-def file_digest(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _digest(content: dict[str, Any]) -> str:
     plain = json.dumps(content, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(plain.encode()).hexdigest()

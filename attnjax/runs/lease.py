@@ -39,11 +39,8 @@ class Lease:
     """The content of a lease.
 
     Attributes:
-        host: the name of the machine.
         machine: tells machines of one name apart, and a machine from itself before a restart.
-        pid: the process.
         since: when the run was taken, in seconds since 1970.
-        locked: whether it holds the lock.
         released: whether the process has let the run go.
     """
 
@@ -64,7 +61,6 @@ class Holder:
     """The process that trains a run.
 
     Attributes:
-        lease: its lease.
         silence: the seconds since its last sign of life.
     """
 
@@ -103,11 +99,7 @@ class Leases:
         self._numbers = numbers
 
     def check(self) -> None:
-        """Refuse to go on with a run that this process has lost.
-
-        Raises:
-            Lost: another machine has taken a run over, because this process was silent so long.
-        """
+        """Refuse to go on with a run that this process has lost, because it was silent so long."""
         for folder, number in self._numbers.items():
             if _latest(folder) > number:
                 raise Lost(
@@ -170,9 +162,9 @@ def _take(folder: Path, held: ExitStack) -> int:
     locked = _lock(folder, held)
     (folder / LOCK).touch()
     # the time of the file system, because the clocks of machines differ
-    found = _holder(folder, locked=locked, now=(folder / LOCK).stat().st_mtime)
-    if found is not None:
-        raise Taken(folder, f"is being trained by another process ({found})")
+    other = _holder(folder, locked=locked, now=(folder / LOCK).stat().st_mtime)
+    if other is not None:
+        raise Taken(folder, f"is being trained by another process ({other})")
     path = _path(folder, before + 1)
     try:
         path.touch(exist_ok=False)
@@ -207,10 +199,7 @@ def _refuse_links(folder: Path) -> None:
 def _holder(folder: Path, *, locked: bool | None, now: float) -> Holder | None:
     """The holder of a run other than this process.
 
-    Args:
-        folder: the run's folder.
-        locked: whether this process got the lock; None: the file system has no locks.
-        now: the time, in seconds since 1970.
+    `locked` says whether this process got the lock; None: the file system has no locks.
     """
     path = _path(folder, _latest(folder))
     try:

@@ -28,8 +28,6 @@ class Manifest:
     Attributes:
         experiment: the name of the experiment file, without `.py`.
         setting: the name of the ablation's setting; None: the ablation itself.
-        variant: the name of the variant.
-        seed: the run's seed.
         settings: the record of the `Experiment`, every field of it.
         vocabulary: the digest of the run's vocabularies; None before the data is read.
         text: the digest of experiment.py.
@@ -108,76 +106,75 @@ def read(folder: Path) -> Manifest:
     """
     path = folder / CONFIG
     if not path.is_file():
-        below = sorted(found.parent for found in folder.glob(f"**/{CONFIG}"))[:1]
+        below = sorted(file.parent for file in folder.glob(f"**/{CONFIG}"))[:1]
         hint = f"; there is one at {below[0]}" if below else ""
         raise UserError(f"{folder} is not the folder of a run: it has no {CONFIG}{hint}")
-    found = read_record(read_sealed(path), Manifest, path)
+    manifest = read_record(read_sealed(path), Manifest, path)
     try:
-        own_names(found.settings)
+        own_names(manifest.settings)
     except RecursionError as error:
         raise UserError(f"{path} is damaged: it is nested too deeply") from error
-    training = found.settings.get("training")
+    training = manifest.settings.get("training")
     if not isinstance(training, Mapping):
         raise UserError(f"{path} is damaged: its settings have no training")
     for name in ("steps", "average", "result"):
-        check_value(field_types(Training)[name], found.training(name), f"{path}: training.{name}")
-    return found
+        check_value(
+            field_types(Training)[name], manifest.training(name), f"{path}: training.{name}"
+        )
+    return manifest
 
 
 def experiment_file(folder: Path, *, trust: bool) -> ExperimentFile:
     """Load the experiment file of a run: the user's own file as it is now, or the folder's copy.
 
-    Args:
-        folder: the run's folder.
-        trust: whether to execute a copy that the user has not run on this machine.
+    `trust` executes a copy that the user has not run on this machine.
 
     Raises:
         UserError: the copy is somebody else's and `trust` is False, or the copy is damaged.
     """
-    found = read(folder)
-    path = Path(found.path)
-    own = signed(found.signature, found.text, found.path)
+    manifest = read(folder)
+    path = Path(manifest.path)
+    own = signed(manifest.signature, manifest.text, manifest.path)
     if own and path.is_file():
-        return load(path).at(found.setting)
-    return load_copy(folder, found, trust=trust or own).at(found.setting)
+        return load(path).at(manifest.setting)
+    return load_copy(folder, manifest, trust=trust or own).at(manifest.setting)
 
 
-def load_copy(folder: Path, found: Manifest, *, trust: bool) -> ExperimentFile:
-    """Load the folder's copy of the experiment file, which executes it.
-
-    Raises:
-        UserError: as `experiment_file`.
-    """
+def load_copy(folder: Path, manifest: Manifest, *, trust: bool) -> ExperimentFile:
+    """Load the folder's copy of the experiment file, which executes it."""
     path = folder / EXPERIMENT
-    if damage := text_damage(folder, found):
+    if damage := text_damage(folder, manifest):
         raise UserError(damage)
     text = path.read_text(encoding="utf-8")
-    mine = signed(found.signature, found.text, found.path)
-    if not (mine or shipped(found.experiment, text) or trust):
+    mine = signed(manifest.signature, manifest.text, manifest.path)
+    if not (mine or shipped(manifest.experiment, text) or trust):
         raise UserError(
             f"{path} is a program that was not run by you on this machine: read it, and add "
             "--trust to run it"
         )
     # modules of a path that somebody else's record names are not imported
     loaded = load_text(
-        text, name=found.experiment, path=path, folder=Path(found.path).parent if mine else None
+        text,
+        name=manifest.experiment,
+        path=path,
+        folder=Path(manifest.path).parent if mine else None,
     )
-    check_imported(folder, found.imported, loaded.imported)
+    check_imported(folder, manifest.imported, loaded.imported)
     return loaded
 
 
-def warn_of_text(folder: Path, found: Manifest) -> None:
+def warn_of_text(folder: Path, manifest: Manifest) -> None:
     """Warn if the folder's copy of the experiment file was changed after the run was started."""
-    if damage := text_damage(folder, found):
-        warn(damage if own_names(found.settings) else f"{damage}; the run does not depend on it")
+    if damage := text_damage(folder, manifest):
+        warn(damage if own_names(manifest.settings) else f"{damage}; the run does not depend on it")
 
 
-def text_damage(folder: Path, found: Manifest) -> str | None:
+def text_damage(folder: Path, manifest: Manifest) -> str | None:
     """The damage to the folder's copy of the experiment file, as a clause; None: it is whole."""
     path = folder / EXPERIMENT
     if not path.is_file():
         return f"{path} is missing"
-    if sha256(path.read_bytes()).hexdigest() != found.text:
+    if sha256(path.read_bytes()).hexdigest() != manifest.text:
         return f"{path} was changed after the run was started"
     return None
 

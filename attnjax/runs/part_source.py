@@ -6,20 +6,15 @@ from collections.abc import Iterable
 from attnjax.experiment.own_modules import plain_source
 
 
-def changed_definitions(one: str, other: str, names: Iterable[str]) -> list[str]:
+def changed_definitions(ours: str, theirs: str, names: Iterable[str]) -> list[str]:
     """The names whose definitions differ between two texts of an experiment file.
 
     The given classes are compared, and everything in the file that they use: base classes,
     functions, constants, imports. Comments, docstrings, layout and the rest of the file (variants,
     claims, the note) are not compared.
-
-    Args:
-        one: a Python text.
-        other: another Python text.
-        names: the names of the classes.
     """
-    ours, theirs = (_used(text, names) for text in (one, other))
-    return sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name))
+    first, second = (_used(text, names) for text in (ours, theirs))
+    return sorted(name for name in {*first, *second} if first.get(name) != second.get(name))
 
 
 def _used(text: str, names: Iterable[str]) -> dict[str, list[str]]:
@@ -44,12 +39,12 @@ def _defined(statement: ast.stmt) -> list[str]:
     """The names that a statement of a module defines."""
     if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
         return [statement.name]
-    found = []
+    defined = []
     for node in ast.walk(statement):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.append(node.id)
+            defined.append(node.id)
         elif isinstance(node, ast.alias):
-            found.append((node.asname or node.name).partition(".")[0])
+            defined.append((node.asname or node.name).partition(".")[0])
         elif isinstance(node, ast.ClassDef | ast.FunctionDef):
-            found.append(node.name)
-    return found
+            defined.append(node.name)
+    return defined

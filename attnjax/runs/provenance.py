@@ -43,16 +43,9 @@ class Code:
 
 
 def check_imported(folder: Path, then: Mapping[str, str] | None, now: Mapping[str, str]) -> None:
-    """Refuse a run whose parts were made of other modules than there are now.
+    """Refuse a run whose parts were made of other modules than the experiment file imports now.
 
-    Args:
-        folder: the run's folder.
-        then: the digests of the modules that the run's experiment file imported; None: an earlier
-            version of attnjax did not record them.
-        now: the digests of those that the file imports now.
-
-    Raises:
-        UserError: a module was changed.
+    The modules are given by their digests; None: an earlier version of attnjax did not record them.
     """
     for file in changed_imports(then, now):
         raise UserError(
@@ -70,11 +63,7 @@ def changed_imports(then: Mapping[str, str] | None, now: Mapping[str, str]) -> l
 
 
 def code(experiment: Path) -> Code:
-    """The code of a run, for its result.
-
-    Args:
-        experiment: the path of the experiment file.
-    """
+    """The code of a run, from the path of its experiment file, for its result."""
     return Code(attnjax=sources(), experiment=commit(experiment.resolve()))
 
 
@@ -106,9 +95,7 @@ def commit(file: Path) -> Commit:
 def other_versions(made: Iterable[Code | None]) -> str | None:
     """The number of runs that another version of attnjax finished, in a sentence; None: no run.
 
-    Args:
-        made: the code of each run; None: an earlier version did not record it, so it is not
-            counted.
+    Code that an earlier version did not record, None, is not counted.
     """
     other = [each.attnjax for each in made if each and each.attnjax.digest != library_digest()]
     if not other:

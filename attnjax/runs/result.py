@@ -25,17 +25,10 @@ class RunResult:
     """The result of a run.
 
     Attributes:
-        variant: the name of the run's variant.
-        seed: the run's seed.
         metrics: the measured numbers.
-        seconds: the training time.
         date: the day on which the run was finished.
-        device: the device, in words.
-        versions: the version of each package.
-        step: the number of updates.
         averaged: the steps of the checkpoints whose mean are the run's parameters; (): an earlier
             version of attnjax did not write them.
-        epochs: the number of passes over the data.
         stopped: why training ended, "steps" or "patience".
         best_validation_loss: None: there were no validation examples, the training diverged, or a
             score decided.
@@ -97,7 +90,7 @@ class RunResult:
         """The content of result.json."""
         content = asdict(self)
         details = content.pop("details")
-        metrics = [Measurement.of(one).record() for one in self.metrics]
+        metrics = [Measurement.of(each).record() for each in self.metrics]
         return {**details, **content, "metrics": metrics}
 
 
@@ -119,11 +112,6 @@ def read_result(folder: Path) -> RunResult | None:
 
 def result_params(folder: Path, manifest: Manifest, result: RunResult | None) -> Any:
     """The parameters of a run: those of its result, or of its training so far.
-
-    Args:
-        folder: the run's folder.
-        manifest: the content of its config.json.
-        result: the content of its result.json; None: the run is not finished.
 
     Raises:
         UserError: a checkpoint of the result is missing or corrupt, or there is none yet.

@@ -24,8 +24,8 @@ from attnjax.data.vocabularies import Vocabularies, load_vocabularies
 from attnjax.errors import UserError
 from attnjax.evaluation.sentence_stats import FILE as SENTENCES
 from attnjax.experiment.load import ExperimentFile
-from attnjax.files import write_atomically
-from attnjax.runs.json_files import file_digest, write_sealed
+from attnjax.files import file_digest, write_atomically
+from attnjax.runs.json_files import write_sealed
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read, text_damage, warn_of_text
 from attnjax.runs.part_source import changed_definitions
 from attnjax.runs.provenance import check_imported
@@ -57,12 +57,8 @@ def check(
 
     Of the experiment file only the definitions of the run's own parts are compared.
 
-    Args:
-        folder: the run's folder.
-        wanted: the manifest of the run to be started.
-        loaded: the experiment file.
-        may_lengthen: whether the run to be started may have more steps.
-        open_fields: paths of fields that are not compared, because they are still to be tuned.
+    `wanted` is the manifest of the run to be started, which may have more steps if it
+    `may_lengthen`. Fields that are still to be tuned, `open_fields`, are not compared.
 
     Raises:
         UserError: the experiment, a setting or a part differs (the first difference is named with
@@ -76,17 +72,17 @@ def check(
             f"{folder} has a training's files but no {CONFIG}, which says of what: restore it from "
             "a copy, or choose another --runs"
         )
-    found = read(folder)
-    _check_settings(folder, found, wanted, may_lengthen=may_lengthen, open_fields=open_fields)
+    present = read(folder)
+    _check_settings(folder, present, wanted, may_lengthen=may_lengthen, open_fields=open_fields)
     if own_names(wanted.settings):
-        _check_own_parts(folder, found, wanted, loaded)
+        _check_own_parts(folder, present, wanted, loaded)
     else:
-        warn_of_text(folder, found)
+        warn_of_text(folder, present)
 
 
 def _check_settings(
     folder: Path,
-    found: Manifest,
+    present: Manifest,
     wanted: Manifest,
     *,
     may_lengthen: bool,
@@ -94,12 +90,12 @@ def _check_settings(
 ) -> None:
     """Refuse a run of another experiment, variant or seed, or with other settings."""
     for name in ("experiment", "setting", "variant", "seed"):
-        ours, theirs = getattr(wanted, name), getattr(found, name)
+        ours, theirs = getattr(wanted, name), getattr(present, name)
         if ours != theirs:
             raise UserError(
                 f"{folder} is a run of {name} {theirs}, not {ours}: choose another --runs"
             )
-    for path, theirs, ours in found.differences(wanted.settings):
+    for path, theirs, ours in present.differences(wanted.settings):
         lengthened = path == STEPS and may_lengthen and ours > theirs
         if lengthened or path in MACHINE or path in open_fields:
             continue
@@ -110,11 +106,11 @@ def _check_settings(
 
 
 def _check_own_parts(
-    folder: Path, found: Manifest, wanted: Manifest, loaded: ExperimentFile
+    folder: Path, present: Manifest, wanted: Manifest, loaded: ExperimentFile
 ) -> None:
     """Refuse a run whose parts of the user's own have another text, or cannot be compared."""
-    check_imported(folder, found.imported, wanted.imported or {})
-    damage = text_damage(folder, found)
+    check_imported(folder, present.imported, wanted.imported or {})
+    damage = text_damage(folder, present)
     try:
         text = (folder / EXPERIMENT).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -141,11 +137,6 @@ def has_progress(folder: Path) -> bool:
 
 def finished(folder: Path, wanted: Manifest, verified: Verified) -> RunResult | None:
     """The result of a run that is finished with as many steps as wanted; None: it is not.
-
-    Args:
-        folder: the run's folder.
-        wanted: the manifest of the run.
-        verified: as for `result`.
 
     Raises:
         UserError: a file of the finished run is missing or damaged.
@@ -219,11 +210,9 @@ def write_result(folder: Path, content: RunResult) -> None:
 
 
 def result(folder: Path, verified: Verified) -> RunResult | None:
-    """The result of a run; None: the run is not finished.
+    """The result of a run, which `verified` gets; None: the run is not finished.
 
-    Args:
-        folder: the run's folder.
-        verified: gets the result. The files of a result that it has are not hashed again.
+    The files of a result that is verified already are not hashed again.
 
     Raises:
         UserError: result.json, or a file that belongs to it, is missing or damaged.

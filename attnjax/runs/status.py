@@ -52,16 +52,7 @@ type RunStatus = Done | Running | Failed | Begun | Missing
 
 
 def status(folder: Path, wanted: Manifest, verified: Verified) -> RunStatus:
-    """The status of the run in a folder.
-
-    Args:
-        folder: the run's folder.
-        wanted: the manifest of the run; a finished run of fewer steps is not done.
-        verified: as for `finished`.
-
-    Raises:
-        UserError: as `finished`.
-    """
+    """The status of the run in a folder; a finished run of fewer steps is not done."""
     if (result := finished(folder, wanted, verified)) is not None:
         return Done(result)
     step = latest_step(folder)

@@ -30,11 +30,11 @@ def device() -> str:
     # imported here, so that `attnjax --version` does not wait for JAX
     import jax
 
-    found = jax.devices()
-    kind = found[0].device_kind
-    if found[0].platform == "cpu":
+    devices = jax.devices()
+    kind = devices[0].device_kind
+    if devices[0].platform == "cpu":
         return f"{os.cpu_count()} CPU cores"
-    return kind if len(found) == 1 else f"{len(found)} x {kind}"
+    return kind if len(devices) == 1 else f"{len(devices)} x {kind}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,6 @@ class Machine:
     Attributes:
         kind: machines of one kind round alike: "x86_64-avx512-2", or the kind of the accelerator.
         processor: the CPU's name; "": the system does not tell.
-        cores: the number of CPU cores.
         xla_flags: the options of XLA's compiler.
     """
 
@@ -64,8 +63,8 @@ def machine() -> Machine:
     import jax
 
     first, cores = jax.devices()[0], os.cpu_count() or 1
-    told, flags = Path("/proc/cpuinfo"), os.environ.get("XLA_FLAGS", "")
-    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
+    system, flags = Path("/proc/cpuinfo"), os.environ.get("XLA_FLAGS", "")
+    lines = system.read_text(encoding="utf-8").splitlines() if system.exists() else []
     about = dict(re.split(r"\s*:\s*", line, maxsplit=1) for line in lines if ":" in line)
     kind = f"{platform.machine()}-{_instructions(about.get('flags', ''), flags)}-{cores}"
     if first.platform != "cpu":

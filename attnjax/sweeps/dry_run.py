@@ -23,7 +23,6 @@ class PlannedVariant:
     """The runs of a variant that a call would make.
 
     Attributes:
-        name: the name of the variant.
         runs: the status of the run of each seed.
         points: the status of the run at each point of the grid; (): the variant is not tuned.
         failure: why the tuning of the variant failed the last time; None: it did not fail.
@@ -57,11 +56,7 @@ class PlannedVariant:
 
 
 def dry_run(plan: Sweep) -> list[PlannedVariant]:
-    """The variants that a call of `sweep` would run, with the state of each run.
-
-    Raises:
-        UserError: as `sweep`, before anything is trained.
-    """
+    """The variants that a call of `sweep` would run, with the state of each run."""
     chosen = plan.chosen()
     check_folders(plan, chosen)
     corpora = {variant.task: _corpus(variant.task) for variant in chosen.values()}

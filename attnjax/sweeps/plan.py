@@ -26,7 +26,6 @@ class Sweep:
     """The runs of an experiment file that a command asks for.
 
     Attributes:
-        loaded: the experiment file.
         variants: the names of the variants to run; (): all.
         seeds: the number of runs of each variant; None: as many as the file says.
         only: the seeds to run, out of these; (): all.
@@ -48,12 +47,7 @@ class Sweep:
     verified: Verified = field(default_factory=dict, compare=False)
 
     def chosen(self) -> dict[str, Experiment]:
-        """The variants to run, with the overrides applied.
-
-        Raises:
-            UserError: a variant or a seed does not exist, or an override undoes the change that
-                defines a variant.
-        """
+        """The variants to run, with the overrides applied."""
         ablation, seeds = self.loaded.ablation, self.all_seeds
         for seed in self.only:
             if seed not in seeds:
@@ -142,9 +136,7 @@ class Sweep:
 def check_corpus(tuner: Tuner, data: Corpus) -> None:
     """Refuse a corpus that does not fit a variant, at any point of its grid.
 
-    Raises:
-        UserError: the corpus cannot be used to tune, train or measure the variant, or a claim is
-            about a number that the variant does not measure.
+    A claim about a number that the variant does not measure is refused, too.
     """
     check_tuning(tuner, data)
     resolved = tuner.experiment.resolve(data)

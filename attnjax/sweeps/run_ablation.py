@@ -91,11 +91,7 @@ def sweep(plan: Sweep, console: Console) -> dict[str, str]:
 def _waiting(
     plan: Sweep, chosen: Mapping[str, Experiment], corpora: Corpora, console: Console
 ) -> list[Tuner]:
-    """The variants that are not finished.
-
-    Raises:
-        UserError: a variant cannot be run.
-    """
+    """The variants that are not finished; a variant that cannot be run is refused."""
     waiting, coming = list[Tuner](), set[Path]()
     for variant, experiment in chosen.items():
         tuner = plan.tuner(variant, experiment)

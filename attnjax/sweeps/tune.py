@@ -43,11 +43,8 @@ class Tuner:
     """The tuning of one variant.
 
     Attributes:
-        loaded: the experiment file.
-        variant: the variant's name.
         experiment: the variant, with the overrides of the command line.
         grid: the grid that the variant is tuned over; {}: the variant is not tuned.
-        folder: the folder of the variant.
         verified: the results of finished runs whose files were hashed, see `run_folder.result`.
     """
 
@@ -91,20 +88,12 @@ class Tuner:
         }
 
     def check(self, *, may_lengthen: bool) -> None:
-        """Refuse the folder of a point that has another run.
-
-        Raises:
-            UserError: as `run_folder.check`.
-        """
+        """Refuse the folder of a point that has another run."""
         for folder, wanted in self.manifests.items():
             check(folder, wanted, self.loaded, may_lengthen=may_lengthen)
 
     def tuned(self) -> Experiment | None:
-        """The variant with the chosen values; None: the tuning is not finished.
-
-        Raises:
-            UserError: a file of a finished run is missing or damaged.
-        """
+        """The variant with the chosen values; None: the tuning is not finished."""
         chosen = self.chosen() if self.grid else {}
         return None if chosen is None else vary(self.experiment, chosen)
 
@@ -112,9 +101,6 @@ class Tuner:
         """The point with the lowest mean validation loss, the first one if several have it.
 
         None: a point is not finished, or the training diverged at every point.
-
-        Raises:
-            UserError: a file of a finished run is missing or damaged.
         """
         grid = self.longer
         tried = [seeds for seeds in self._losses(grid) if seeds is not None]
@@ -194,12 +180,7 @@ class Tuner:
 
 
 def check_tuning(tuner: Tuner, corpus: Corpus) -> None:
-    """Refuse a corpus that the variant cannot be tuned on.
-
-    Raises:
-        UserError: there are no validation examples, the corpus does not fit the variant, or the
-            tuning has no run to take initial parameters from.
-    """
+    """Refuse a corpus that the variant cannot be tuned on."""
     if tuner.grid and not corpus.splits.get("valid"):
         raise UserError(
             f"{tuner.variant} cannot be tuned: tuning chooses by the validation loss, and the "

@@ -32,14 +32,9 @@ class VariantWork:
     """The work on one variant.
 
     Attributes:
-        plan: the sweep.
-        tuner: the tuning of the variant.
         title: the variant's name on the console.
         only: whether this is the only variant: the error of its only group is raised.
-        corpora: the data.
         failed: what has failed during the sweep.
-        console: shows the progress.
-        say: prints a sentence.
         together: the greatest number of new seeds that train together; None: not known yet.
     """
 

@@ -22,9 +22,9 @@ from attnjax.config.record import folder_name, read_record
 from attnjax.config.serialize import own_names
 from attnjax.data.vocabularies import load_vocabularies
 from attnjax.errors import UserError
-from attnjax.files import new_folder
+from attnjax.files import file_digest, new_folder
 from attnjax.nn.paths import flat, unflat
-from attnjax.runs.json_files import file_digest, read_sealed, write_sealed
+from attnjax.runs.json_files import read_sealed, write_sealed
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read
 from attnjax.runs.result import read_result, result_params
 from attnjax.runs.run_folder import VOCABULARY

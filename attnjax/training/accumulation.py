@@ -18,11 +18,8 @@ from attnjax.nn.counter_hash import part_of_batch
 def micro_batches(rows: int, longest: int, device_tokens: int | None) -> int:
     """The fewest micro-batches of equally many rows that have at most `device_tokens` tokens each.
 
-    Args:
-        rows: a device's rows of a batch.
-        longest: the length of a row, the longer of source and target.
-        device_tokens: see `attnjax.training.settings.Training`; a row is not cut, so a micro-batch
-            has at least one. None: one micro-batch, of all rows.
+    `rows` are a device's rows of a batch, `longest` is the length of a row. A row is not cut, so a
+    micro-batch has at least one; None: one micro-batch of all rows.
     """
     if device_tokens is None:
         return 1
@@ -34,11 +31,6 @@ def accumulate[T](sums: Callable[[Any], T], batch: Any, device_tokens: int | Non
 
     The micro-batches are computed one after the other, so that the arrays of one are in memory at
     a time. Rows of PAD (or NaN) fill the last one.
-
-    Args:
-        sums: a pytree of arrays that add up over rows.
-        batch: see `attnjax.data.batching`; a device's rows.
-        device_tokens: see `micro_batches`.
     """
     rows = len(batch.target)
     longest = max(batch.source.shape[1], batch.target.shape[1])
@@ -59,6 +51,6 @@ def accumulate[T](sums: Callable[[Any], T], batch: Any, device_tokens: int | Non
             return jax.tree.map(jnp.add, total, sums(batch)), None
 
     divided_batch = jax.tree.map(divided, batch)
-    one = jax.eval_shape(sums, jax.tree.map(lambda x: x[0], divided_batch))
-    zero = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), one)
+    shapes = jax.eval_shape(sums, jax.tree.map(lambda x: x[0], divided_batch))
+    zero = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
     return jax.lax.scan(add, zero, (jnp.arange(count), divided_batch))[0]

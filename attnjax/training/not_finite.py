@@ -11,10 +11,8 @@ def skip_unless_finite(before: Any, after: Any, metrics: Mapping[str, jax.Array]
     """The state after an update, but with the values before it if the update is to be skipped.
 
     An update is skipped if the loss or the norm of the gradient is not finite. Whole numbers are
-    always those after it: they are the counts that a schedule of the learning rate goes by.
-
-    Returns:
-        The state, and whether the update was skipped, 0.0 or 1.0.
+    always those after it: they are the counts that a schedule of the learning rate goes by. The
+    second result says whether the update was skipped, 0.0 or 1.0.
     """
     finite = jnp.isfinite(metrics["loss"]) & jnp.isfinite(metrics["gradient_norm"])
 

@@ -17,7 +17,6 @@ class Optimizer(ABC):
     """How gradients change parameters. A part: subclasses are chosen on the command line.
 
     Attributes:
-        schedule: the learning rate.
         clip: the largest global norm of a gradient (of the mean over tokens); a larger gradient is
             scaled down first (Pascanu et al. 2013, algorithm 1). None: gradients are not clipped.
     """
@@ -26,11 +25,7 @@ class Optimizer(ABC):
     clip: PositiveFloat | None = None
 
     def make(self, rate: jax.Array | None = None) -> optax.GradientTransformation:
-        """The optimizer as an optax transformation.
-
-        Args:
-            rate: the learning rate of this update; None: the rate of the schedule.
-        """
+        """The optimizer as an optax transformation; without a rate that of the schedule."""
         return optax.chain(
             optax.identity() if self.clip is None else optax.clip_by_global_norm(self.clip),
             self.scaling(),
@@ -50,8 +45,6 @@ class Adam(Optimizer):
     """Adam with the constants of Vaswani et al. 2017, section 5.3.
 
     Attributes:
-        b1: beta_1.
-        b2: beta_2.
         epsilon: added to the root of the second moment.
         weight_decay: lambda of AdamW: each update also takes rate * lambda * parameter away, from
             all weights, see `attnjax.nn.parameter_kinds`: biases and scales do not decay.

@@ -20,11 +20,7 @@ class Schedule(ABC):
 
     @abstractmethod
     def rate(self, step: Any) -> jax.Array:
-        """The learning rate of the step-th update; the first is step 1.
-
-        Args:
-            step: a number or an array of numbers; the rate has its shape.
-        """
+        """The learning rate of the step-th update, in the step's shape; the first is step 1."""
 
 
 @dataclass(frozen=True, kw_only=True)

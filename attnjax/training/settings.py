@@ -132,9 +132,6 @@ class Recipe:
 
     Attributes:
         model: see `attnjax.models`; its vocabularies are filled in.
-        objective: the loss that training minimizes.
-        optimizer: how gradients change the parameters.
-        training: how long training lasts, and on which batches.
     """
 
     model: Any

@@ -38,8 +38,6 @@ class State:
 
     Attributes:
         step: the number of updates so far, int32.
-        params: the model's parameters.
-        optimizer: optax's state.
         objective: the objective's state, see `Objective.initial`.
         key: the run's random key; the update after step n draws from fold_in(key, n).
     """

@@ -19,8 +19,6 @@ class TrainSetup:
     """A recipe and its data, cut into batches.
 
     Attributes:
-        recipe: model, objective, optimizer and training.
-        plan: the training batches.
         valid: the validation batches; (): there is no validation.
         own: the training and validation batches of each seed that has data of its own.
         initial: for a seed, parameters that its run begins with, by their paths; the others are
@@ -35,11 +33,7 @@ class TrainSetup:
 
     @classmethod
     def of(cls, recipe: Recipe, corpus: Corpus) -> "TrainSetup":
-        """Cut the split "train", and "valid" if there is one, into batches.
-
-        Raises:
-            UserError: as `Recipe.check`.
-        """
+        """Cut the split "train", and "valid" if there is one, into batches."""
         recipe.check(corpus)
         plan = recipe.training.batching.plan(corpus.splits["train"])
         return cls(recipe=recipe, plan=plan, valid=_in_order(_valid_plan(recipe, corpus)))
@@ -48,13 +42,7 @@ class TrainSetup:
         """The setup of runs that train together, with the data of each.
 
         Batches have the same shapes for all of the seeds, and as many examples as they have here.
-
-        Args:
-            corpus: the corpus of this setup.
-            seeds: of the runs.
-
-        Raises:
-            UserError: as `Recipe.check`, `BatchPlan.like`.
+        The corpus is that of this setup.
         """
         if corpus.drawn is None:
             return self

@@ -20,9 +20,10 @@ from attnjax.data.corpora.tfds import data_folder
 from attnjax.data.vocabulary import CharacterVocabulary
 from attnjax.errors import NoCorpus, UserError
 from attnjax.experiment.load import load, load_text
+from attnjax.files import file_digest
 from attnjax.runs import failures
 from attnjax.runs.initial_parameters import source_of
-from attnjax.runs.json_files import file_digest, read_sealed
+from attnjax.runs.json_files import read_sealed
 from attnjax.runs.lease import holder
 from attnjax.training.loop.finite_check import FOLDER as NOT_FINITE
 from tests.cli.saying import TINY, sentence

@@ -24,9 +24,7 @@ from attnjax.attention.position import AnyArray, Positions
 def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
     """Context [..., T, V] in the value's dtype; 0 where a query may attend to nothing.
 
-    Args:
-        inputs: any.
-        tile: the numbers of queries and of keys in a tile; None chooses them by the length.
+    A tile has so many queries and so many keys; None chooses the numbers by the length.
 
     Raises:
         UserError: a rule of the mask has no method `block`.

@@ -94,6 +94,8 @@ def fused(
     With layout "BTNH" it computes what `jax.nn.dot_product_attention` does, but for a row that may
     attend to nothing: it gives 0, where that function gives the mean of the values.
 
+    The context, [..., T, V], has the value's dtype.
+
     Args:
         query: [..., T, K].
         key: [..., S, K].
@@ -111,9 +113,6 @@ def fused(
         layout: BNTH: heads are a leading axis, [B, N, T, H]. BTNH: queries, keys, values and
             context are [B, T, N, H], as in JAX. Keys and values have N heads, or one that all
             queries share.
-
-    Returns:
-        [..., T, V] in the value's dtype; 0 where a query may attend to nothing.
 
     Raises:
         UserError: the kernel cannot compute the inputs, or needs a platform that JAX does not have
@@ -142,14 +141,8 @@ def choose(
     """The fused kernel for an attention; None: compute the weights.
 
     cudnn and splash are used in training only. Elsewhere auto replaces them, since they can compute
-    neither the masks of a search nor all dtypes.
-
-    Args:
-        implementation: what the user configured.
-        length: the smaller of T and S.
-        mask: None allows everything.
-        needed: what needs the weights, in words; None: nothing does.
-        training: whether the step is one of training.
+    neither the masks of a search nor all dtypes. `length` is the smaller of T and S; `needed` says
+    what needs the weights, in words, or None.
 
     Raises:
         UserError: a fused kernel was configured, and some part needs the weights.

@@ -27,15 +27,7 @@ def heads_first(x: jax.Array, layout: AxisLayout) -> jax.Array:
 
 
 def check_shapes(inputs: Inputs, layout: AxisLayout) -> None:
-    """Refuse arrays that do not fit each other, as those of the other layout rarely do.
-
-    Args:
-        inputs: with heads first.
-        layout: the layout that the caller named.
-
-    Raises:
-        UserError: queries, keys, values, mask and positions do not fit.
-    """
+    """Refuse arrays, heads first, that do not fit: those of the other layout rarely do."""
     query, key, value = (x.shape for x in (inputs.query, inputs.key, inputs.value))
     length = {"query": query[-2], "key": key[-2]}
     fit = query[-1] == key[-1] and key[-2] == value[-2]

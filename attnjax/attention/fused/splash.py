@@ -52,9 +52,8 @@ def splash(inputs: Inputs) -> jax.Array:
     Tiles that causality and windows empty are skipped; segments and padding are compared in every
     other tile.
 
-    Args:
-        inputs: what `splash_refuses` does not refuse: float32 or bfloat16, `Causal` and `Window` on
-            positions 0, 1, ..., `Padding`, and one `Segments`.
+    The inputs are what `splash_refuses` does not refuse: float32 or bfloat16, `Causal` and `Window`
+    on positions 0, 1, ..., `Padding`, and one `Segments`.
 
     Source: Dao et al. 2022, as `jax.experimental.pallas.ops.tpu.splash_attention`.
     """
@@ -88,13 +87,13 @@ def splash(inputs: Inputs) -> jax.Array:
     # an allowed key its weight is 0; in a row without one its weight is 1, so the context is 0.
     nobody = jnp.full((1,), FORBIDDEN / 2, jnp.float32)
 
-    def one(query: jax.Array, key: jax.Array, value: jax.Array, ids: Any) -> jax.Array:
+    def of_example(query: jax.Array, key: jax.Array, value: jax.Array, ids: Any) -> jax.Array:
         """The context of one example, [T, K], [S, K], [S, V] and its segments, as one head."""
         own = None if ids is None else kernels.SegmentIds(*ids)
         return attend(query[None], key[None], value[None], own, nobody)[0]
 
     # Mapped examples are one more axis of the kernel's grid.
-    context = jax.vmap(one)(padded_query, padded_key, padded_value, segments)
+    context = jax.vmap(of_example)(padded_query, padded_key, padded_value, segments)
     return context[:, :T].astype(value.dtype).reshape(*query.shape[:-1], -1)
 
 

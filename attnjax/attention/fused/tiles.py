@@ -86,10 +86,8 @@ def _more_examples(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function, for which `vmap` means more examples: N becomes M N, read in groups.
 
     JAX's own rule would read the tiles of all M side by side, too many for a cache. Heads that have
-    parameters or constants of their own come here by `vmap`.
-
-    Args:
-        function: of a plan, query, key, value, bias, where and other arrays; results lead with N.
+    parameters or constants of their own come here by `vmap`. The function is of a plan, query, key,
+    value, bias, where and other arrays; its results lead with N.
     """
 
     def run(plan: TilePlan, *arrays: Any) -> Any:

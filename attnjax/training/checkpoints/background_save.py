@@ -27,12 +27,10 @@ class Saves:
         before: Callable[[], None],
         after: Callable[[], None],
     ) -> None:
-        """Begin to count the time.
+        """Begin to count the time; an error of `before` is that of `begin`.
 
-        Args:
-            training: the settings that say what is kept.
-            before: is called before anything is saved; its error is that of `begin`.
-            after: is called when all runs are saved, before earlier checkpoints are deleted.
+        `before` is called before anything is saved, `after` when all runs are saved, before earlier
+        checkpoints are deleted.
         """
         self._training, self._last = training, time.monotonic()
         self._before, self._after = before, after

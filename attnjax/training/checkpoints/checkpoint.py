@@ -135,9 +135,7 @@ class Checkpoints:
     def restore(self, step: int, like: State) -> State:
         """The state that was saved at `step`.
 
-        Args:
-            step: one of `steps`.
-            like: a state of the same shapes; `jax.eval_shape` of the initial state will do.
+        `jax.eval_shape` of the initial state will do for `like`, whose shapes are wanted.
 
         Raises:
             UserError: the checkpoint is corrupt, or its arrays have other paths or shapes.
@@ -159,9 +157,8 @@ class Checkpoints:
     def ends(self, count: int, order: EpochOrder = "last") -> list[int]:
         """The steps of `count` ends of epochs; the end of the training counts as one.
 
-        Args:
-            count: the number of ends; if fewer are saved, all are taken.
-            order: which ends: the last ones, or those of the lowest validation loss.
+        If fewer are saved, all are taken. The order says which: the last ones, or those of the
+        lowest validation loss.
 
         Raises:
             UserError: no end of an epoch is saved, or a checkpoint is corrupt.
@@ -174,11 +171,7 @@ class Checkpoints:
         return steps
 
     def average(self, steps: Sequence[int]) -> Any:
-        """The arithmetic mean of the parameters at some steps, as NumPy arrays.
-
-        Raises:
-            UserError: a checkpoint is missing or corrupt.
-        """
+        """The arithmetic mean of the parameters at some steps, as NumPy arrays."""
         if missing := sorted({*steps} - {*self.steps}):
             raise UserError(
                 f"{self.folder} lacks the checkpoint of step {missing[0]}, which the run's "
@@ -191,11 +184,7 @@ class Checkpoints:
         )
 
     def progress(self, step: int) -> RunProgress:
-        """The progress that was saved at `step`.
-
-        Raises:
-            UserError: the checkpoint is corrupt, or another version of attnjax wrote it.
-        """
+        """The progress that was saved at `step`."""
         if step not in self._progress:
             with self._readable(step):
                 args = ocp.args.Composite(progress=ocp.args.JsonRestore())

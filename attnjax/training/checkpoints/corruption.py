@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from attnjax.errors import warn
-from attnjax.files import write_atomically
+from attnjax.files import file_digest, write_atomically
 
 DIGEST = "digest"
 """The name of the digest's file, in the checkpoint's folder."""
@@ -17,11 +17,7 @@ def write_digest(folder: Path) -> None:
 
 
 def corruption(folder: Path) -> str | None:
-    """The damage to a checkpoint's files, in words; None: they are as they were saved.
-
-    Raises:
-        FileNotFoundError: there is no such folder.
-    """
+    """The damage to a checkpoint's files, in words; None: they are as they were saved."""
     digest = folder / DIGEST
     if not folder.is_dir():
         raise FileNotFoundError(folder)
@@ -64,12 +60,8 @@ def _of_step(step: str, files: str) -> str:
 
 def _digest(folder: Path) -> str:
     """The SHA-256 of the names and contents of all files in a checkpoint's folder."""
-    found = (
-        path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(DIGEST)
-    )
     total = hashlib.sha256()
-    for path in sorted(found):
-        with path.open("rb") as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
-        total.update(f"{path.relative_to(folder)} {content}\n".encode())
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not path.name.startswith(DIGEST):
+            total.update(f"{path.relative_to(folder)} {file_digest(path)}\n".encode())
     return total.hexdigest()

@@ -18,9 +18,6 @@ def check_space(folder: Path, size: int) -> None:
     """Refuse to save `size` bytes unless these and some more are free.
 
     Orbax's threads would print their tracebacks if the disk became full while they save.
-
-    Raises:
-        MachineError: there is less.
     """
     free, wanted = shutil.disk_usage(folder).free, size + SPARE
     if free < wanted:

@@ -10,12 +10,9 @@ from attnjax.training.settings import EpochOrder, Training
 def epoch_ends(saved: Mapping[int, RunProgress], order: EpochOrder) -> list[int]:
     """The saved steps at ends of epochs and at the end of the training.
 
-    A checkpoint that an interruption left within an epoch is not one of them.
-
-    Args:
-        saved: the progress of each checkpoint, by its step.
-        order: "last", the latest first, or "best", the lowest validation loss first; of
-            equal losses, and without any, the earlier step comes first.
+    A checkpoint that an interruption left within an epoch is not one of them. "last": the latest
+    first; "best": the lowest validation loss first, of equal losses, and without any, the earlier
+    step.
     """
     last = max(saved, default=0)
     ends = [
@@ -41,10 +38,10 @@ def reasons(saved: Mapping[int, RunProgress], training: Training) -> dict[int, l
     here: the end of the training may be within an epoch, and is no end of one if the run is
     lengthened later.
     """
-    found: dict[int, list[str]] = {step: [] for step in sorted(saved)}
+    kept: dict[int, list[str]] = {step: [] for step in sorted(saved)}
     if not saved:
-        return found
-    *_, latest = found
+        return kept
+    *_, latest = kept
     whole = {step: progress for step, progress in saved.items() if progress.epoch_end}
     averaged = {training.result: training.average}
     last = max(training.keep_last, averaged.get("last", 0))
@@ -52,15 +49,15 @@ def reasons(saved: Mapping[int, RunProgress], training: Training) -> dict[int, l
 
     def keep(steps: list[int], reason: str) -> None:
         for step in steps:
-            found[step].append(reason)
+            kept[step].append(reason)
 
     keep([latest], "latest")
     if not saved[latest].stopped:
-        keep([*found][-2:-1], "in case the latest is damaged")
+        keep([*kept][-2:-1], "in case the latest is damaged")
     keep(epoch_ends(saved, "last")[:last], f"last {last}" if last > 1 else "last epoch")
     keep(epoch_ends(whole, "best")[:best], f"best {best}" if best > 1 else "best epoch")
     keep(result_steps(saved, training), "result")
-    return found
+    return kept
 
 
 def _loss(progress: RunProgress) -> float:

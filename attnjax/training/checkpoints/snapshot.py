@@ -24,10 +24,8 @@ class Snapshot:
     """A copy of a run at a step, on the host; training may go on and reuse the devices' memory.
 
     Attributes:
-        step: the number of updates so far.
         params: the parameters, or `NOTHING`.
         rest: everything else in the state.
-        progress: the progress at the step.
     """
 
     step: int
@@ -79,12 +77,7 @@ def something(params: Any) -> Any:
 
 
 def difference(saved: Any, wanted: Any) -> str | None:
-    """The parameters of other paths or shapes, in words; None: there are none.
-
-    Args:
-        saved: the parameters of a checkpoint, or anything that has their shapes.
-        wanted: those of the model.
-    """
+    """How saved parameters differ from those wanted, in paths or shapes; None: they do not."""
     ours, theirs = (
         {name: tuple(leaf.shape) for name, leaf in flat(params).items()}
         for params in (wanted, saved)

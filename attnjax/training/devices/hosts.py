@@ -119,8 +119,8 @@ def _end_with_the_others(ended: threading.Event) -> None:
     """End this process when another one has failed; it may be waiting for that one in a step."""
     while not ended.wait(1):
         with suppress(jax.errors.JaxRuntimeError):  # there is no such key as yet
-            said = _client().key_value_try_get(FAILED)
-            print(f"attnjax: {said}", file=sys.stderr, flush=True)
+            sentence = _client().key_value_try_get(FAILED)
+            print(f"attnjax: {sentence}", file=sys.stderr, flush=True)
             with suppress(jax.errors.JaxRuntimeError):
                 _client().wait_at_barrier(FAILED, SECONDS_TO_FAIL * 1000)
             _exit(2)
@@ -212,7 +212,7 @@ def _cluster(environment: Mapping[str, str]) -> bool:
     from jax._src.clusters import GceTpuCluster, GkeTpuCluster
 
     slices = (GkeTpuCluster, GceTpuCluster)
-    return any(found.is_env_present() and found.get_process_count() > 1 for found in slices)
+    return any(each.is_env_present() and each.get_process_count() > 1 for each in slices)
 
 
 def _devices(environment: Mapping[str, str]) -> list[int] | None:
@@ -226,11 +226,10 @@ def _devices(environment: Mapping[str, str]) -> list[int] | None:
 
 def _unreachable(where: str, count: int | None, index: int | None) -> None:
     """End the process: JAX cannot be called back from its wait."""
+    reason = f"the coordinator at {where} cannot be reached"
     if index == 0:
-        said = f"not all of the {count} processes came to {where}"
-    else:
-        said = f"the coordinator at {where} cannot be reached"
-    print(f"attnjax: {said}; waited {SECONDS_TO_JOIN} s", file=sys.stderr)
+        reason = f"not all of the {count} processes came to {where}"
+    print(f"attnjax: {reason}; waited {SECONDS_TO_JOIN} s", file=sys.stderr)
     _exit(2)
 
 
@@ -268,8 +267,8 @@ def begin_to_agree(value: int) -> Callable[[], int]:
     given = jax.make_array_from_process_local_data(
         NamedSharding(mesh, PartitionSpec("processes")), np.full(1, value, np.int32)
     )
-    found = greatest(given)
-    return lambda: int(found.addressable_data(0))
+    result = greatest(given)
+    return lambda: int(result.addressable_data(0))
 
 
 @cache
@@ -307,11 +306,7 @@ def all_failed() -> bool:
 
 
 def wait(name: str) -> None:
-    """Wait until every process is here.
-
-    Args:
-        name: what is waited for; it stands in the error of a process that waits in vain.
-    """
+    """Wait until every process is here; a process that waits in vain names what it waits for."""
     if count() > 1:
         _client().wait_at_barrier(f"{name} {next(_meetings)}", SECONDS_TO_WAIT * 1000)
 
@@ -319,9 +314,8 @@ def wait(name: str) -> None:
 def broadcast(tree: Any) -> Any:
     """The first process's arrays, bit for bit, as NumPy arrays in every process.
 
-    Args:
-        tree: arrays or random keys; of the other processes' only shapes and dtypes are read, so
-            that `jax.ShapeDtypeStruct` will do.
+    Of the other processes' arrays or random keys only shapes and dtypes are read, so that
+    `jax.ShapeDtypeStruct` will do.
     """
     return tree if count() == 1 else jax.tree.map(_broadcast, tree)
 

@@ -16,14 +16,13 @@ STATES, NUMBERS_AN_OUTPUT = 2, 4
 def peak_memory() -> dict[str, int]:
     """The highest memory so far, in bytes: of the process, and of the fullest of its devices.
 
-    Returns:
-        "host_memory", and "device_memory" where the devices tell it (GPUs and TPUs do).
+    "host_memory", and "device_memory" where the devices tell it (GPUs and TPUs do).
     """
     # in bytes on macOS, in KiB elsewhere
     unit = 1 if sys.platform == "darwin" else 1024
     peaks = {"host_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit}
-    told = [device.memory_stats() or {} for device in jax.local_devices()]
-    known = [one["peak_bytes_in_use"] for one in told if "peak_bytes_in_use" in one]
+    stats = [device.memory_stats() or {} for device in jax.local_devices()]
+    known = [each["peak_bytes_in_use"] for each in stats if "peak_bytes_in_use" in each]
     return peaks | ({"device_memory": max(known)} if known else {})
 
 
@@ -33,12 +32,12 @@ def free_memory() -> int | None:
     None: the platform does not tell.
     """
     stats = [device.memory_stats() or {} for device in jax.local_devices()]
-    if all("bytes_limit" in one for one in stats):
-        return min(one["bytes_limit"] - one.get("bytes_in_use", 0) for one in stats)
-    told = Path("/proc/meminfo")
-    if jax.default_backend() != "cpu" or not told.exists():
+    if all("bytes_limit" in each for each in stats):
+        return min(each["bytes_limit"] - each.get("bytes_in_use", 0) for each in stats)
+    system = Path("/proc/meminfo")
+    if jax.default_backend() != "cpu" or not system.exists():
         return None
-    lines = (line.split() for line in told.read_text().splitlines())
+    lines = (line.split() for line in system.read_text().splitlines())
     return next((int(words[1]) * 1024 for words in lines if words[0] == "MemAvailable:"), None)
 
 

@@ -38,14 +38,10 @@ class Step(Protocol):
 
 
 def devices(how: How, *, rows: int, seeds: bool) -> "Devices":
-    """The largest number of devices that divides the rows of every batch; other devices stay idle.
+    """The largest number of devices that divides `rows`, a divisor of the rows of every batch.
 
-    Every process has equally many of them.
-
-    Args:
-        how: "mesh", see `Meshed`; "pmap", see `Mapped`; or "fsdp", see `Divided`.
-        rows: a divisor of the number of rows of every batch.
-        seeds: whether all arrays have a leading axis of seeds, over which the step is mapped.
+    Other devices stay idle, and every process has equally many. With `seeds` all arrays have a
+    leading axis of seeds, over which the step is mapped.
 
     Raises:
         UserError: the number of processes does not divide the rows.
@@ -91,11 +87,7 @@ class Devices(ABC):
 
     @abstractmethod
     def shard(self, batch: Any) -> Any:
-        """Divide the rows of a batch of host arrays among the devices.
-
-        Raises:
-            UserError: the devices do not divide the rows.
-        """
+        """Divide the rows of a batch of host arrays among the devices."""
 
     @abstractmethod
     def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:

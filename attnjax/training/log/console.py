@@ -20,7 +20,7 @@ class Display:
     def __init__(self, console: Console, bar: Progress, title: str, steps: int) -> None:
         self._console, self._bar, self._title, self._steps = console, bar, title, steps
         self._task = bar.add_task(title, total=steps, loss="", valid="", speed="")
-        self._began = self._said = time.monotonic()
+        self._began = self._last = time.monotonic()
         self._first: int | None = None
 
     def step(self, step: int, losses: np.ndarray) -> None:
@@ -30,7 +30,7 @@ class Display:
         if self._first is None:
             # the first step is left out of the speed: it includes the compilation
             self._began, self._first = time.monotonic(), step
-        if time.monotonic() - self._said >= SECONDS_BETWEEN_LINES:
+        if time.monotonic() - self._last >= SECONDS_BETWEEN_LINES:
             self._say(f"step {step} of {self._steps}", f"loss {loss:.4g}", of, self._left(step))
 
     def speed(self, tokens_per_second: float) -> None:
@@ -43,12 +43,12 @@ class Display:
         """Show the end of an epoch: its training and validation metrics, a value for each run."""
         if valid:
             self._bar.update(self._task, valid=f"valid {valid['loss'].mean():.3f}")
-        said = [f"epoch {epoch}", f"step {step} of {self._steps}"]
-        said += [f"loss {train['loss'].mean():.4g}"] if train else []
-        said += [f"valid {name} {value.mean():.4g}" for name, value in valid.items()]
-        said += [_mean_of(train.get("loss", valid.get("loss", np.zeros(1))))]
-        said += [f"{train['tokens_per_second'].sum():,.0f} tokens/s"] if train else []
-        self._say(*said, self._left(step))
+        words = [f"epoch {epoch}", f"step {step} of {self._steps}"]
+        words += [f"loss {train['loss'].mean():.4g}"] if train else []
+        words += [f"valid {name} {value.mean():.4g}" for name, value in valid.items()]
+        words += [_mean_of(train.get("loss", valid.get("loss", np.zeros(1))))]
+        words += [f"{train['tokens_per_second'].sum():,.0f} tokens/s"] if train else []
+        self._say(*words, self._left(step))
 
     def _left(self, step: int) -> str:
         """The time left at the speed so far, in words; "" before the speed is known."""
@@ -63,7 +63,7 @@ class Display:
         if not self._console.is_terminal:
             line = "  ".join(filter(None, (self._title, *words)))
             print_line(self._console, line)
-        self._said = time.monotonic()
+        self._last = time.monotonic()
 
 
 def _mean_of(values: np.ndarray) -> str:

@@ -30,12 +30,7 @@ SECONDS_BETWEEN_FLUSHES = 10
 
 @dataclass(frozen=True, kw_only=True)
 class LogEnd:
-    """The size and the digest of metrics.jsonl when a checkpoint was saved.
-
-    Attributes:
-        size: the number of bytes.
-        digest: SHA-256 of these bytes, hexadecimal.
-    """
+    """The size and the digest of metrics.jsonl when a checkpoint was saved."""
 
     size: WholeNumber = 0
     digest: str = hashlib.sha256().hexdigest()

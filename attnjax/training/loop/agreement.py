@@ -35,9 +35,7 @@ class Requests:
     def compare(self, *, save: bool, wait: bool) -> None:
         """Compare this process's requests with the others'; all processes call it.
 
-        Args:
-            save: whether this process asks for a save.
-            wait: whether to wait for the result; otherwise it is that of the call before.
+        `save` asks for a save. Without `wait` the result is that of the call before.
         """
         asked = hosts.begin_to_agree(self._noticed.signal or (SAVE if save else NOTHING))
         if wait or hosts.count() == 1:

@@ -39,15 +39,9 @@ def after_epoch(
     """The progress of a run after an epoch that ended at `step`.
 
     If the last step cuts an epoch short, its loss does not count as one of the epochs': a run that
-    is lengthened later must go on as if it had been longer from the start.
-
-    Args:
-        progress: the progress before.
-        loss: what decides, the lower the better: the validation loss, or a score with its sign
-            turned; None: there are no validation examples.
-        step: the number of updates so far.
-        per_epoch: the number of updates of a whole epoch.
-        training: how long the training lasts.
+    is lengthened later must go on as if it had been longer from the start. The lower the loss, the
+    better: it is the validation loss, or a score with its sign turned; None: there are no
+    validation examples.
     """
     if loss is not None and not np.isfinite(loss):
         loss = np.inf

@@ -100,11 +100,7 @@ def keep_batch(folder: Path, step: int, batch: Batch | PackedBatch) -> None:
 
 
 def kept_batch(folder: Path, step: int) -> Batch | PackedBatch | None:
-    """The batch of an update that was kept; None: it was not.
-
-    Raises:
-        UserError: the file is damaged.
-    """
+    """The batch of an update that was kept; None: it was not."""
     path = folder / FOLDER / f"step-{step}.npz"
     if not path.exists():
         return None

@@ -32,9 +32,7 @@ class RunGroup:
     left, so that a resumed run compiles the same program. Outside of the group nothing knows of it.
 
     Attributes:
-        setup: the recipe and its batches.
         runs: the runs that have not stopped.
-        step: the number of updates so far.
         validated: the step after which the runs were validated last.
         waited: the seconds that updates have waited for their batches, in this process.
     """

@@ -27,7 +27,6 @@ class Run:
     Attributes:
         folder: the folder of all files of the run.
         seed: the seed of all random numbers of the run.
-        schedule: the schedule of the learning rate; None: the recipe's.
         may_diverge: True: a loss that is not finite is a result, an infinite loss; False: it is an
             error.
     """
@@ -44,11 +43,9 @@ class TrainResult:
 
     Attributes:
         params: the mean of the parameters at ends of epochs, see `Training.average`, in NumPy.
-        step: the number of updates.
         averaged: the steps of these ends of epochs.
         epochs: the number of passes over the data.
         seconds: the training time over all resumes; runs that train together share it equally.
-        stopped: why training ended, "steps" or "patience".
         best: the lowest `RunProgress.loss`, or infinity if the run diverged; None without
             validation examples.
     """

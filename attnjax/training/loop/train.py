@@ -52,17 +52,11 @@ def train(
 
     All processes call this, with the same runs; the first has their folders and the results.
 
-    Args:
-        runs: folders, seeds, and learning rates that differ from the recipe's.
-        setup: the recipe and its batches.
-        console: shows the progress.
-        title: the name of the training on the console; "": the name of the first run's folder.
-        stacked: whether arrays have an axis of runs, which runs that go on must have as before;
-            None: if there are several runs.
-        before_save: is called before anything is saved; its errors end the training.
-        after_save: is called when all runs are saved, before earlier checkpoints are deleted.
-        profiled_steps: the number of steps of which a trace is written.
-        score: the score of the validation split, if `Training.scoring` wants it.
+    `stacked` says whether arrays have an axis of runs, which runs that go on must have as before;
+    None: if there are several. `before_save` is called before anything is saved, and its errors end
+    the training; `after_save` when all runs are saved, before earlier checkpoints are deleted. A
+    trace is written of `profiled_steps` steps. The console shows the title, or the name of the
+    first run's folder.
 
     Raises:
         Diverged: a loss or a gradient is not finite. The other runs are trained to their ends.
@@ -95,7 +89,7 @@ def train(
             saving = Saving(together, requests, before_save, after_save)
             hooks = [profile, FiniteCheck(together), *_decided(together, score)]
             Trainer(together, requests, [*hooks, TrainLog(together, shown), saving]).fit()
-        if failed := {one.run.folder: one.failure for one in states if one.failure is not None}:
+        if failed := {run.run.folder: run.failure for run in states if run.failure is not None}:
             raise Diverged(failed)
         results = _results(states, setup) if hosts.is_first() else []
         requests.compare(save=False, wait=True)

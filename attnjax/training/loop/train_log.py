@@ -55,7 +55,7 @@ class TrainLog(Hook):
         means = self._row.means()
         recipe, runs = self._group.setup.recipe, self._group.runs
         schedules = (run.run.schedule or recipe.optimizer.schedule for run in runs)
-        means["learning_rate"] = np.array([float(one.rate(step)) for one in schedules])
+        means["learning_rate"] = np.array([float(each.rate(step)) for each in schedules])
         if "skipped" in metrics:
             means["skipped"] = self._skipped
         for name, value in (*peak_memory().items(), *self._of_data().items()):

@@ -24,22 +24,13 @@ class Objective(ABC):
     """The loss that training minimizes. A part: subclasses are chosen on the command line."""
 
     def check(self, model: Any) -> None:
-        """Refuse, before training, a model that this objective cannot train.
-
-        Raises:
-            UserError: the objective cannot compare the model's kind of predictions.
-        """
+        """Refuse, before training, a model that this objective cannot train."""
         del model
 
     def check_packing(self, model: Any, length: int) -> None:
         """Refuse, before training, packed rows that model or objective cannot read.
 
-        Args:
-            model: the model that is trained.
-            length: the places of a row on either side.
-
-        Raises:
-            UserError: the objective or the model reads one example a row.
+        `length` is the number of places of a row on either side.
         """
         del length
         raise UserError(
@@ -57,15 +48,8 @@ class Objective(ABC):
     ) -> Totals:
         """The sums and counts of a batch; they add up over devices and batches.
 
-        Args:
-            model: see `attnjax.models`.
-            params: the model's parameters.
-            state: the state that `initial` or `update_state` returned.
-            batch: see `attnjax.data.batching`.
-            key: the random key of dropout and sampling; None: neither happens.
-
-        Returns:
-            "loss", which is minimized, and any other metrics.
+        The state is what `initial` or `update_state` returned. Without a key there is neither
+        dropout nor sampling. "loss" is minimized; the other metrics are any.
         """
 
     def update_state(self, state: Any, totals: Totals) -> Any:
@@ -132,7 +116,7 @@ def features_of(
 def features(
     model: Any,
     params: Any,
-    source: jax.Array,
+    source: Any,
     decoder_input: jax.Array,
     rngs: dict[str, jax.Array],
     **options: Any,

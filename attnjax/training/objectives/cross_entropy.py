@@ -35,7 +35,6 @@ class Sums(NamedTuple):
         smoothed: label-smoothed negative log-likelihood in nats; only this sum has a gradient.
         nll: negative log-likelihood in nats.
         correct: the number of tokens whose logit is the largest.
-        tokens: the number of tokens.
     """
 
     smoothed: jax.Array
@@ -57,11 +56,8 @@ def cross_entropy(
     cotangent is one number, by which the backward pass multiplies them. Without differentiation no
     gradient is computed. There is no forward-mode derivative.
 
-    Args:
-        hidden: [B, T, D].
-        table: [V, D], a row for each word.
-        target: int [B, T]; PAD is not counted.
-        smoothing: the share of the target's probability that is spread over all words.
+    Hidden vectors [B, T, D] and the table [V, D] give the logits of the targets, integers [B, T];
+    PAD is not counted.
 
     Source: Szegedy et al. 2016, section 7, with a uniform u(k), which Vaswani et al. 2017, section
     5.4, cite. fairseq's label_smoothed_cross_entropy spreads the share over the V - 1 other words:

@@ -44,12 +44,6 @@ def mask_words(key: jax.Array, source: jax.Array, vocabulary: int, rate: float) 
     become MASK and 10 % a random word. What is drawn for a word depends on the key, the number of
     the example and the word's place, and on no shape.
 
-    Args:
-        key: a jax.random key.
-        source: [B, S].
-        vocabulary: V, the number of words.
-        rate: the share of words that are chosen.
-
     Source: Devlin et al. 2019, section 3.1, task 1 and appendix A.1; at least one word a row, as in
         the authors' program.
     """

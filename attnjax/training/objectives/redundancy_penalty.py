@@ -22,9 +22,6 @@ class RedundancyPenalty(CrossEntropy):
     A are a text's weights, a row a hop. The mean over texts of ||A A^T - I||_F^2, without the
     factor, is given beside as "redundancy".
 
-    Attributes:
-        penalty: the factor.
-
     Raises:
         UserError: no attention of the model sows its redundancy, as `SelfAttentive` does.
 

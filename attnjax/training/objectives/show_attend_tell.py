@@ -20,14 +20,8 @@ from attnjax.training.objectives.base import CrossEntropy, Totals, features_of, 
 def coverage(weights: jax.Array, present: jax.Array) -> jax.Array:
     """The squared distance of each key's total attention from 1: sum_i (1 - sum_t a[t, i])^2.
 
-    The keys are patches of an image, none of them padding: a key of padding would add 1.
-
-    Args:
-        weights: a, [B, T, S].
-        present: booleans [B, T], True = a word, False = padding.
-
-    Returns:
-        [B].
+    The keys are patches of an image, none of them padding: a key of padding would add 1. Weights a
+    [B, T, S] and booleans [B, T], False at padding, give [B].
 
     Source: Xu et al. 2015, eq. 14.
     """
@@ -36,13 +30,7 @@ def coverage(weights: jax.Array, present: jax.Array) -> jax.Array:
 
 
 def log_likelihood(hidden: jax.Array, table: jax.Array, target: jax.Array) -> jax.Array:
-    """The log-probability in nats of each target, [B], from all logits; PAD is not counted.
-
-    Args:
-        hidden: [B, T, D].
-        table: [V, D].
-        target: int [B, T].
-    """
+    """The log-probability in nats of each target [B, T], from all logits: [B]; without PAD."""
     logs = jax.nn.log_softmax(logits(hidden, table))
     gold = jnp.take_along_axis(logs, target[..., None], -1)[..., 0]
     return jnp.where(target != PAD, gold, 0).sum(-1)

@@ -16,16 +16,8 @@ def predicted_inputs(model: Any, params: Any, source: jax.Array, length: int) ->
     """The inputs of a decoder that is fed its own predictions: START, y_1, ..., y_(length - 1).
 
     y_t is the most probable word after START, y_1, ..., y_(t - 1), without dropout. It is never PAD
-    or START. END does not stop the prediction: the number of words is that of the target.
-
-    Args:
-        model: see `attnjax.models.sequence_model.SequenceModel`.
-        params: the model's parameters.
-        source: [B, S, ...].
-        length: T, at least 1.
-
-    Returns:
-        int32 [B, T].
+    or START. END does not stop the prediction: the number of words is that of the target. The
+    inputs are int32 [B, T], T = `length`.
     """
 
     def call(method: str, *arguments: Any, **options: Any) -> Any:
@@ -54,10 +46,6 @@ class TeacherForcing(CrossEntropy):
     words of the target, and otherwise its own predictions, see `predicted_inputs`. In both cases it
     must predict the target. Validation uses teacher forcing. With probability 1 the objective
     equals `CrossEntropy`.
-
-    Attributes:
-        smoothing: see `CrossEntropy`.
-        probability: the probability of teacher forcing.
 
     Source: Williams and Zipser 1989 name teacher forcing; Lake and Baroni 2018, section 3, use it
     in half of the trials.
