@@ -16,7 +16,7 @@ from attnjax.evaluation.bleu import Bleu
 from attnjax.experiment import Ablation, Experiment
 from attnjax.experiment.load import load
 from attnjax.nn.initializers import UniformInit
-from attnjax.training.objectives import TeacherForcing
+from attnjax.training import TeacherForcing
 from attnjax.training.optimizers import Adadelta
 from attnjax.training.schedules import Constant
 

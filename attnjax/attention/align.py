@@ -96,7 +96,6 @@ class Softmax(Align):
         return softmax(logits if self.temperature == 1 else logits / self.temperature, mask)
 
     def factor(self) -> float:
-        """1 / temperature."""
         return 1 / self.temperature
 
     def is_fusible(self) -> bool:
@@ -119,7 +118,6 @@ class LearnedScale(Align):
 
     @nn.compact
     def factor(self) -> jax.Array:
-        """The learned factor, a scalar."""
         return jnp.exp(self.param("log_scale", nn.initializers.zeros, ()))
 
     def is_fusible(self) -> bool:
@@ -133,7 +131,6 @@ class Normalize(Align):
     """
 
     def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
-        """Return [..., T, S]; the logits are the kernel's values, >= 0."""
         return normalize(logits, mask)
 
 

@@ -154,11 +154,9 @@ class Attention(AttentionBase):
     implementation: Implementation = "auto"
 
     def setup(self) -> None:
-        """Refuse parts that do not fit each other."""
         check_parts(self.score, self.align, self.mask)
 
     def prepare(self, key: Keys, value: Values) -> Memory:
-        """Prepare the keys for the score."""
         return Memory(self.score.prepare(key), value)
 
     def attend(

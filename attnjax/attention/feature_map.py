@@ -34,7 +34,6 @@ class EluPlusOne(FeatureMap):
     """
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        """Return log phi, [..., S, K]."""
         x = widen(x)
         return jnp.where(x > 0, jnp.log1p(jnp.maximum(x, 0)), x)
 
@@ -59,7 +58,6 @@ class PositiveRandomFeatures(FeatureMap):
 
     @nn.compact
     def __call__(self, x: jax.Array) -> jax.Array:
-        """Return log phi, [..., S, F]."""
         y = widen(x) / x.shape[-1] ** 0.25
         projection = self.param(
             "constant_projection", orthogonal_rows, (self.features, x.shape[-1])

@@ -37,7 +37,6 @@ class LastState(AttentionBase):
     readers: Literal["forward", "both"] = "forward"
 
     def prepare(self, key: Keys, value: Values) -> jax.Array:
-        """The values alone."""
         del key
         return value
 
@@ -51,7 +50,6 @@ class LastState(AttentionBase):
         positions: Positions = Positions(),
         deterministic: bool,
     ) -> Contexts:
-        """Queries [..., T, any], values [..., S, V] -> [..., T, V]."""
         del deterministic
         shape = (*query.shape[:-1], memory.shape[-2])
         allowed, mask = jnp.ones(shape, bool), as_mask(mask, query)

@@ -229,17 +229,14 @@ class LinearAttention(AttentionBase):
     feature_map: FeatureMap = field(default_factory=EluPlusOne)
 
     def prepare(self, key: Keys, value: Values) -> LinearMemory:
-        """Keys [..., S, K] and values [..., S, V] -> the keys' log features, and the values."""
         return LinearMemory(self.feature_map(key), value)
 
     def start(self, memory: LinearMemory) -> LinearState:
-        """S and z of no key."""
         return empty_state(memory)
 
     def step(
         self, query: Float[Array, "*#B 1 Q"], memory: LinearMemory, state: LinearState
     ) -> tuple[jax.Array, LinearState]:
-        """Add the word's key to the state, then read the state."""
         state = add_keys(state, memory)
         context = read_state(self.feature_map(query), state).context()
         return context.astype(memory.value.dtype), state

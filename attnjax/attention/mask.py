@@ -144,12 +144,10 @@ class And(Mask):
     conjuncts: tuple[Mask, ...] = ()
 
     def dense(self, positions: Positions) -> jax.Array:
-        """Allow what every conjunct allows."""
         rules = (rule.dense(positions) for rule in self.conjuncts)
         return reduce(and_, rules, jnp.ones((), bool))
 
     def rules(self) -> tuple[Mask, ...]:
-        """The single rules of every conjunct."""
         return tuple(single for rule in self.conjuncts for single in rule.rules())
 
 
@@ -279,7 +277,6 @@ class DenseMask(Mask):
     axes = {"allowed": ("query", "key")}  # noqa: RUF012
 
     def dense(self, positions: Positions) -> jax.Array:
-        """Return the array itself."""
         return jnp.asarray(self.allowed, bool)
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:

@@ -56,7 +56,6 @@ class MultiHead(AttentionBase):
     heads_out: tuple[NonNegativeInt, ...] = ()
 
     def setup(self) -> None:
-        """Refuse numbers of heads that do not fit each other."""
         if self.heads % (self.key_heads or 1):
             raise UserError(f"{self.heads} heads cannot share {self.key_heads} key_heads equally")
         if max(self.heads_out, default=0) >= self.heads:
@@ -64,21 +63,18 @@ class MultiHead(AttentionBase):
 
     @nn.compact
     def prepare(self, key: Keys, value: Values) -> Any:
-        """[..., S, D] twice -> the memory of all heads, with [..., G, S, any] leaves."""
         heads = self.key_heads or self.heads
         key = self._project(key, heads, self.key_width, "key")
         value = self._project(value, heads, self.value_width, "value")
         return prepare_heads(self.head, key, value, self._group)
 
     def start(self, memory: Any) -> Any | None:
-        """The state of all heads, with [..., H, any, any] leaves; None: the head has none."""
         return start_heads(self.head, memory, self._group)
 
     @nn.compact
     def step(
         self, query: Float[Array, "*#B 1 Q"], memory: Any, state: Any
     ) -> tuple[jax.Array, Any]:
-        """One more word, [..., 1, D] -> [..., 1, D], and the state of all heads after it."""
         projected = self._project(query, self.heads, self.key_width, "query")
         contexts, state = step_heads(self.head, projected, memory, state, self._group)
         return self._merge(contexts, query.shape[-1]), state

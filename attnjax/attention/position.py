@@ -100,7 +100,6 @@ class Sinusoidal(Position):
     """`sinusoidal` as a part: no parameters, and no maximum length."""
 
     def __call__(self, embedding: jax.Array, position: jax.Array) -> jax.Array:
-        """Add the sines and cosines."""
         waves = sinusoidal(position, embedding.shape[-1]).astype(embedding.dtype)
         return embedding + jnp.broadcast_to(waves, embedding.shape)
 
@@ -128,7 +127,6 @@ class Learned(Position, LengthLimited):
 
     @nn.compact
     def __call__(self, embedding: jax.Array, position: jax.Array) -> jax.Array:
-        """Add the vector of each position."""
         steps, width = embedding.shape[-2:]
         if steps > self.max_length:
             raise UserError(f"at most {self.max_length} positions are learned; got {steps}")
@@ -143,5 +141,4 @@ class NoPosition(Position):
     """No position: attention then sees a set of words without order."""
 
     def __call__(self, embedding: jax.Array, position: jax.Array) -> jax.Array:
-        """Return the embedding itself."""
         return embedding

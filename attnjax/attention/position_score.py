@@ -143,7 +143,6 @@ class Rotary(PositionScore):
         return self.score.same_in_every_head()
 
     def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
-        """The dot product of the turned queries and keys."""
         return self.score.as_dot_product(*self._turned(query, key, positions), positions)
 
     def _turned(
@@ -170,7 +169,6 @@ class Alibi(PositionScore):
     """
 
     def setup(self) -> None:
-        """Refuse kernels."""
         if isinstance(self.score, Kernel):
             raise UserError(
                 "Alibi adds to logits, and a kernel is none: it wants a score such as ScaledDot; "
@@ -185,7 +183,6 @@ class Alibi(PositionScore):
         return self.score.is_fusible()
 
     def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
-        """The score's dot product with one more bias."""
         product = self.score.as_dot_product(query, key, positions)
         return product.plus(Partial(_alibi_bias, _own_slope(query)))
 
@@ -235,7 +232,6 @@ class Relative(PositionScore):
         return True
 
     def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
-        """The score's dot product with one more bias."""
         product = self.score.as_dot_product(query, key, positions)
         return product.plus(Partial(_relative_bias, self._vectors(query)))
 

@@ -175,7 +175,6 @@ class Dot(Score):
         return True
 
     def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
-        """Return query and key, with scale 1."""
         return DotProduct(query, key, 1.0)
 
 
@@ -192,7 +191,6 @@ class ScaledDot(Score):
         return True
 
     def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
-        """Return query and key, with scale 1 / sqrt(K)."""
         return DotProduct(query, key, query.shape[-1] ** -0.5)
 
 
@@ -219,7 +217,6 @@ class Additive(Score):
 
     @nn.compact
     def prepare(self, key: Keys) -> Float[Array, "*#B S _"]:
-        """U h: [..., S, K] -> [..., S, W]."""
         return Dense((self.width or key.shape[-1],), bias=False, name="key")(key)
 
     @nn.compact

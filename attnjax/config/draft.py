@@ -21,7 +21,6 @@ class Unfit(UserError):
     """
 
     def __init__(self, message: str, path: str) -> None:
-        """Set the message and the path."""
         super().__init__(message)
         self.path = path
 
@@ -89,7 +88,6 @@ class Draft:
     """A copy of a part, made after all changes."""
 
     def __init__(self, base: Any) -> None:
-        """Begin without a change."""
         self._top = DraftPart.of(base)
         self._changed: list[str] = []
 

@@ -112,7 +112,6 @@ class BertPretraining(BertClassifier, MaskedWordModel):
     def __call__(
         self, source: Text, decoder_input: Words, *, deterministic: bool
     ) -> Float[Array, "B S V"]:
-        """The logits of the word at each place of the source."""
         del decoder_input
         places = jnp.broadcast_to(jnp.arange(source.shape[1])[None], source.shape)
         return logits(*self.predict(source, places, deterministic=deterministic).words)

@@ -114,7 +114,6 @@ class Captioner(SequenceModel):
 
     @nn.nowrap
     def attentions_in(self, tree: Any, source: Images, decoder_input: Words) -> Attentions:
-        """The attention to the patches."""
         present = _present(source)[:, None]
         mask = pairs(queries_of(decoder_input, present), present)
         return layer_attentions(
@@ -157,7 +156,6 @@ class Captioner(SequenceModel):
     def start(
         self, memory: Array, mask: Padding, *, length: int, beams: int
     ) -> tuple[Any, tuple[()], Any]:
-        """The constants, no cache, and the state; a recurrent state does not grow."""
         del length
         constants, state = self._begin(memory, mask)
         return constants, (), repeat_beams(state, beams)

@@ -67,7 +67,6 @@ class Classifier(LabelModel):
         self.output_embedding = self.param("label", glorot, (self.vocabulary, states))
 
     def label_features(self, source: Text, *, deterministic: bool) -> Features:
-        """The context and the embeddings of the labels."""
         present = source != PAD
         x = self.drop(lookup(self.embedding, source), deterministic=deterministic)
         states, context = self.read.read(x, present, deterministic=deterministic)

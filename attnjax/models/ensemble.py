@@ -44,7 +44,6 @@ class Ensemble(SequenceModel):
 
     @nn.nowrap
     def max_length(self, side: Side) -> MaxLength | None:
-        """The smallest limit of any member."""
         limits = [member.max_length(side) for member in self.members]
         return min((limit for limit in limits if limit is not None), default=None)
 
@@ -66,7 +65,6 @@ class Ensemble(SequenceModel):
 
     @nn.nowrap
     def alignment(self, params: Any, source: Source, decoder_input: Words) -> Array:
-        """The mean of the members' alignments."""
         alignments = [
             member.alignment(params[f"models_{number}"], source, decoder_input)
             for number, member in enumerate(self.members)

@@ -62,7 +62,6 @@ class KernelRegression(Model):
 
     @nn.nowrap
     def attentions_in(self, tree: Any, source: Points, decoder_input: Queries) -> Attentions:
-        """The attention of the queries to the points."""
         query, key = (~jnp.isnan(points).any(-1) for points in (decoder_input, source))
         mask, no_words = pairs(query, key), (None, None)
         return layer_attentions(tree, mask, "attention", words=no_words, to_source=True)

@@ -102,7 +102,6 @@ class InputFeeding(Feeding):
         return attentional
 
     def __call__(self, cell: Cell, projected: jax.Array, attentional: jax.Array) -> jax.Array:
-        """Add the vector's part of the product."""
         return projected + cell.feed(attentional)
 
 

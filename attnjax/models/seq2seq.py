@@ -51,7 +51,6 @@ class Seq2Seq(SequenceModel, PackingModel):
     def attentions_in(
         self, tree: Any, source: jax.Array, decoder_input: jax.Array
     ) -> Iterator[LayerAttention]:
-        """The decoder's attention to the source."""
         words = source != PAD
         mask = pairs(queries_of(decoder_input, words), words)
         return layer_attentions(
@@ -134,7 +133,6 @@ class Seq2Seq(SequenceModel, PackingModel):
     def start(
         self, memory: EncoderOutput, mask: Padding, *, length: int, beams: int
     ) -> tuple[Any, tuple[()], Any]:
-        """The constants, no cache, and the state; a recurrent state does not grow."""
         del length
         constants, state = self.writer.start(memory, mask)
         return constants, (), repeat_beams(state, beams)

@@ -107,7 +107,6 @@ class LabelModel(SequenceModel, kw_only=True):
         return memory, (), ()
 
     def step(self, constants: Array, cache: Any, state: Any, word: Words, step: Step) -> NextWord:
-        """The label's logits, whatever the word."""
         del step
         return jnp.broadcast_to(constants, (*word.shape, constants.shape[-1])), cache, state
 

@@ -134,7 +134,6 @@ class Transformer(SequenceModel, PackingModel):
         return self.drop(self.where(embedded, position), deterministic=deterministic)
 
     def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[jax.Array, Padding]:
-        """Source [B, S] -> its states [B, S, D], and the mask of its words."""
         states = self._encode(source, row_masks(source, None), deterministic=deterministic)
         return states, Padding(source != PAD)
 

@@ -38,17 +38,17 @@ class Norm(nn.Module, ABC):
         """
 
 
-class LayerNorm(Norm):
-    """y = (x - mean(x)) / sqrt(var(x) + epsilon) * scale + bias, over the D features of a vector.
-
-    Source: Ba et al. 2016, eq. 4.
-    """
+class VectorNorm(Norm):
+    """A norm of each vector by itself: one of Flax's, whose parameters are this part's own."""
 
     epsilon: PositiveFloat = 1e-6
 
+    @abstractmethod
+    def flax_norm(self) -> nn.Module:
+        """Flax's norm, unbound."""
+
     def setup(self) -> None:
-        """Take Flax's layer norm, whose parameters are this part's own."""
-        self.formula = nn.LayerNorm(epsilon=self.epsilon, use_fast_variance=False)
+        self.formula = self.flax_norm()
         nn.share_scope(self, self.formula)
 
     def __call__(
@@ -58,7 +58,17 @@ class LayerNorm(Norm):
         return self.formula(x)
 
 
-class RMSNorm(Norm):
+class LayerNorm(VectorNorm):
+    """y = (x - mean(x)) / sqrt(var(x) + epsilon) * scale + bias, over the D features of a vector.
+
+    Source: Ba et al. 2016, eq. 4.
+    """
+
+    def flax_norm(self) -> nn.Module:
+        return nn.LayerNorm(epsilon=self.epsilon, use_fast_variance=False)
+
+
+class RMSNorm(VectorNorm):
     """y = x / sqrt(mean(x^2) + epsilon) * scale, over the D features of a vector.
 
     Nothing is subtracted and there is no bias.
@@ -66,18 +76,8 @@ class RMSNorm(Norm):
     Source: Zhang and Sennrich 2019, eq. 4.
     """
 
-    epsilon: PositiveFloat = 1e-6
-
-    def setup(self) -> None:
-        """Take Flax's RMS norm, whose parameters are this part's own."""
-        self.formula = nn.RMSNorm(epsilon=self.epsilon)
-        nn.share_scope(self, self.formula)
-
-    def __call__(
-        self, x: Float[Array, "*B D"], counted: Bool[Array, "*B"] | None = None
-    ) -> Float[Array, "*B D"]:
-        del counted
-        return self.formula(x)
+    def flax_norm(self) -> nn.Module:
+        return nn.RMSNorm(epsilon=self.epsilon)
 
 
 class Moments(NamedTuple):

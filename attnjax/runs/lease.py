@@ -83,7 +83,6 @@ class Taken(MachineError):
     """
 
     def __init__(self, folder: Path, sentence: str) -> None:
-        """Set the run's folder, and what follows it in the message."""
         super().__init__(f"{folder} {sentence}")
         self.run = "/".join(folder.parts[-2:])
 

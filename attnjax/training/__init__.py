@@ -4,17 +4,21 @@ This package imports JAX, Flax and optax alone. The trainer, checkpoints and log
 their own modules: `from attnjax.training.loop.train import train`.
 """
 
-from attnjax.training.objectives import (
+from attnjax.training.objectives.base import (
     CrossEntropy as CrossEntropy,
-    DoublyStochastic as DoublyStochastic,
-    MaskedLanguageModel as MaskedLanguageModel,
     Objective as Objective,
-    RedundancyPenalty as RedundancyPenalty,
-    Reinforce as Reinforce,
-    SquaredError as SquaredError,
-    TeacherForcing as TeacherForcing,
     Totals as Totals,
 )
+from attnjax.training.objectives.masked_language_model import (
+    MaskedLanguageModel as MaskedLanguageModel,
+)
+from attnjax.training.objectives.redundancy_penalty import RedundancyPenalty as RedundancyPenalty
+from attnjax.training.objectives.show_attend_tell import (
+    DoublyStochastic as DoublyStochastic,
+    Reinforce as Reinforce,
+)
+from attnjax.training.objectives.squared_error import SquaredError as SquaredError
+from attnjax.training.objectives.teacher_forcing import TeacherForcing as TeacherForcing
 from attnjax.training.optimizers import (
     Adadelta as Adadelta,
     Adam as Adam,

@@ -30,7 +30,7 @@ from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.sequence_layers import Convolution, Recurrence
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, PreNorm
 from attnjax.nn.norm import BatchNorm
-from attnjax.training.objectives import CrossEntropy, RedundancyPenalty, TeacherForcing
+from attnjax.training import CrossEntropy, RedundancyPenalty, TeacherForcing
 from tests.models.small import small
 
 WORDS, WIDTH = 12, 8

@@ -15,7 +15,8 @@ from attnjax.experiment.load import load
 from attnjax.runs import failures, run_folder
 from attnjax.runs.lease import leased
 from attnjax.runs.status import Begun, Done, Failed, Missing, Running, status
-from attnjax.sweeps import Sweep, sweep
+from attnjax.sweeps.plan import Sweep
+from attnjax.sweeps.run_ablation import sweep
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 STEPS = ["--training.steps", "1"]

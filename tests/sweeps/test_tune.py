@@ -295,7 +295,7 @@ def test_points_are_scored_in_no_process(path, tmp_path, monkeypatch):
     """All processes wait for the first one's score: where it has none, no other may want one."""
     scores = []
 
-    def stop(experiment, corpus, *_):
+    def stop(experiment, corpus, *_, **__):
         scores.append(validation_score(experiment, corpus))
         raise UserError("stop")
 

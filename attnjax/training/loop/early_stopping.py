@@ -15,7 +15,6 @@ class EarlyStopping(Hook):
     """Marks the runs that stop after an epoch, by the validation loss or by a score."""
 
     def __init__(self, group: RunGroup, by: ValidationScore | None) -> None:
-        """Go by the loss, or by a score if there is one."""
         self._group, self._by = group, by
 
     def epoch(self, values: dict[str, np.ndarray]) -> None:
