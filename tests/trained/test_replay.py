@@ -28,9 +28,7 @@ ablation = Ablation(base=base, variants={"endless": endless}, seeds=1)
 
 @pytest.mark.long
 def test_the_step_that_stopped_a_run_and_one_before(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(
-        "attnjax.training.checkpoints.background_save.SECONDS_BETWEEN_CHECKPOINTS", 0
-    )
+    monkeypatch.setattr("attnjax.training.loop.saving.SECONDS_BETWEEN_CHECKPOINTS", 0)
     file = tmp_path / "endless.py"
     file.write_text(TINY.read_text() + ENDLESS)
     assert main(["run", str(file), "--runs", str(tmp_path)]) == 2

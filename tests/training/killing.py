@@ -25,8 +25,7 @@ def live(folder: Path, seeds: Sequence[int], born: Connection) -> None:
     import orbax.checkpoint as ocp
 
     from attnjax.data.batching import BatchPlan
-    from attnjax.training.checkpoints import background_save as saves
-    from attnjax.training.loop import train_log
+    from attnjax.training.loop import saving as saves, train_log
     from tests.training.looping import PER_EPOCH, go
 
     train_log.FEWEST_STEPS_A_ROW = train_log.MOST_STEPS_A_ROW = 1

@@ -19,9 +19,9 @@ import pytest
 
 from attnjax.data.batching import BatchPlan
 from attnjax.errors import Interrupted, UserError
-from attnjax.training.checkpoints import background_save as saves, checkpoint, corruption
+from attnjax.training.checkpoints import checkpoint, corruption
 from attnjax.training.log import console, metrics_log
-from attnjax.training.loop import group
+from attnjax.training.loop import group, saving as saves
 from attnjax.training.loop.run_state import RunState
 from attnjax.training.schedules import Schedule
 from tests.training.looping import PER_EPOCH, go, interrupt, same

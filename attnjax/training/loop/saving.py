@@ -1,13 +1,14 @@
-"""Saves of runs that train together: each asked for by one process, and made by all."""
+"""Saves of runs that train together: each asked for by one process, and written meanwhile."""
 
+import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from attnjax.errors import Interrupted
-from attnjax.training.checkpoints.background_save import Saves
 from attnjax.training.checkpoints.checkpoint import Checkpoints
 from attnjax.training.checkpoints.snapshot import Snapshot
 from attnjax.training.devices import hosts
@@ -16,9 +17,18 @@ from attnjax.training.loop.group import RunGroup
 from attnjax.training.loop.hook import Hook
 from attnjax.training.step import State
 
+SECONDS_BETWEEN_CHECKPOINTS, SECONDS_WITHIN_AN_EPOCH = 60, 600
+"""The shortest times between checkpoints at ends of epochs, and within an epoch.
+
+Every end of an epoch is saved if more than the last one is wanted, see `Training.keep_last`.
+"""
+
 
 class Saving(Hook):
     """Saves all runs where a save is due or a signal came; the last of the hooks.
+
+    Checkpoints are written while the training goes on, one save at a time. An error of a save is
+    raised after the next update, or where the next save begins.
 
     Raises:
         Interrupted: from `pause`, if a signal came and all runs are saved.
@@ -33,35 +43,61 @@ class Saving(Hook):
     ) -> None:
         """Save the runs of a group; the functions are those of `train`."""
         self._group, self._requests = group, requests
-        self._saves = Saves(group.setup.recipe.training, before_save, after_save)
+        self._before_save, self._after_save = before_save, after_save
+        self._training, self._last = group.setup.recipe.training, time.monotonic()
+        self._thread = ThreadPoolExecutor(max_workers=1)
+        self._written: Future[None] | None = None
 
     def dispatched(self, metrics: Any) -> None:
-        self._saves.check()
-        self._requests.compare(save=self._saves.due(epoch_ended=False), wait=False)
+        if self._written is not None and self._written.done():
+            self._wait()
+        within = time.monotonic() - self._last >= SECONDS_WITHIN_AN_EPOCH
+        self._requests.compare(save=within, wait=False)
 
     def epoch(self, values: dict[str, np.ndarray]) -> None:
         stopped = any(run.progress.stopped for run in self._group.runs)
-        self._requests.compare(save=stopped or self._saves.due(epoch_ended=True), wait=True)
+        due = time.monotonic() - self._last >= SECONDS_BETWEEN_CHECKPOINTS
+        save = stopped or due or self._training.needs_every_epoch
+        self._requests.compare(save=save, wait=True)
 
     def pause(self) -> None:
         group = self._group
         if self._requests.save:
             self._save()
         if self._requests.signal:
-            self._saves.wait()
+            self._wait()
             where = f"{group.runs[0].run.folder} is saved at step {group.step}"
             raise Interrupted(where, self._requests.signal)
         if all(run.progress.stopped or run.failure for run in group.runs):
-            self._saves.wait()
+            self._wait()
 
     def close(self) -> None:
-        self._saves.close()
+        """Wait for the save; if it fails, its error is lost."""
+        self._thread.shutdown()
+
+    def _wait(self) -> None:
+        """Wait until everything is saved."""
+        written, self._written = self._written, None
+        if written is not None:
+            written.result()
 
     def _save(self) -> None:
         """Begin to save all runs; the first process does, the others help to get the states."""
         states = self._group.states()
-        self._saves.begin(self._snapshots(states) if hosts.is_first() else [])
+        snapshots = self._snapshots(states) if hosts.is_first() else []
+        self._before_save()
+        self._wait()
+        self._last = time.monotonic()
+        self._written = self._thread.submit(self._write, snapshots)
         self._requests.saved()
+
+    def _write(self, snapshots: list[tuple[Checkpoints, Snapshot]]) -> None:
+        """Save all runs, and only then delete older checkpoints; see `open_runs`."""
+        for checkpoints, snapshot in snapshots:
+            checkpoints.save(snapshot)
+        self._after_save()
+        for checkpoints, _ in snapshots:
+            checkpoints.prune(self._training)
 
     def _snapshots(self, states: list[State]) -> list[tuple[Checkpoints, Snapshot]]:
         """What is to be saved of each run that has not diverged, and where."""
