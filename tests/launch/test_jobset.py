@@ -8,7 +8,7 @@ from attnjax.cli.main import parser
 from attnjax.cli.requeue import REQUEUE
 from attnjax.rehearsal import Topology
 from attnjax.runs.catalog import find
-from attnjax.training.devices import hosts
+from attnjax.training.devices import join
 
 ROOT = Path(__file__).parents[2]
 JOBSET = yaml.safe_load((ROOT / "launch" / "sites" / "jobset.yaml").read_text())
@@ -36,7 +36,7 @@ def test_the_pods_are_the_hosts_of_the_slice_and_find_each_other():
     environment = {each["name"]: each.get("value", "3") for each in CONTAINER["env"]}
     name = JOBSET["metadata"]["name"]
     address = f"{name}-{REPLICATED['name']}-0-0.{JOBSET['spec']['network']['subdomain']}:8476"
-    assert hosts._given(environment) == (address, pods, 3)
+    assert join._given(environment) == (address, pods, 3)
 
 
 def test_a_saved_run_goes_on():

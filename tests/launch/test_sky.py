@@ -10,7 +10,7 @@ import yaml
 
 from attnjax.cli.main import parser
 from attnjax.errors import UserError
-from attnjax.training.devices import hosts
+from attnjax.training.devices import join
 from launch import sky
 from launch.site import read_site
 from launch.sky import SkySite, job
@@ -174,14 +174,14 @@ def test_at_the_limit_the_run_saves_and_the_job_is_not_started_again(host, tmp_p
 def test_the_hosts_find_each_other_and_the_record_is_kept(host, tmp_path):
     for rank in (0, 1):
         _, environment = host(rendered(), rank, "")
-        assert hosts._given(environment) == ("10.0.0.4:8476", 2, rank)
+        assert join._given(environment) == ("10.0.0.4:8476", 2, rank)
         assert environment["ATTNJAX_DATA"] == "/data"
     assert (tmp_path / "runs" / "tiny" / "changes.patch").read_text() == "commit 1"
 
 
 def test_the_hosts_of_a_slice_are_left_to_jax(host):
     _, environment = host(rendered(SkySite(runs="gs://bucket", chips="v5e:4x4")), 1, "")
-    assert hosts.COUNT not in environment
+    assert join.COUNT not in environment
     assert environment["JAX_PLATFORMS"] == "tpu"
 
 

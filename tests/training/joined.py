@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from attnjax.training.devices import hosts
+from attnjax.training.devices import join
 
 
 def start(
@@ -33,9 +33,9 @@ def _environment(port: int, processes: int, index: int, devices: int) -> Mapping
     return {
         **os.environ,
         "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
-        hosts.COORDINATOR: f"127.0.0.1:{port}",
-        hosts.COUNT: str(processes),
-        hosts.INDEX: str(index),
+        join.COORDINATOR: f"127.0.0.1:{port}",
+        join.COUNT: str(processes),
+        join.INDEX: str(index),
     }
 
 

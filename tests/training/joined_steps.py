@@ -11,7 +11,7 @@ from pathlib import Path
 
 import jax
 
-from attnjax.training.devices import hosts, sharding
+from attnjax.training.devices import hosts, join, sharding
 from tests.training import test_sharding
 from tests.training.toy import Toy
 
@@ -21,7 +21,7 @@ MODELS = {"toy": (Toy(), (3, 5)), "transformer": (test_sharding.TRANSFORMER, (3,
 
 def main(model: str, steps: str, file: str) -> None:
     """Train in every way."""
-    hosts.join()
+    join.join()
     sharding.SMALL = 1  # so that fsdp divides small arrays, too
     module, seeds = MODELS[model]
     found = {}

@@ -13,7 +13,7 @@ import jax
 
 from attnjax.data.batching import Batching
 from attnjax.data.packed import Packed
-from attnjax.training.devices import hosts, sharding
+from attnjax.training.devices import hosts, join, sharding
 from attnjax.training.loop.read_ahead import ReadAhead
 from tests.training.toy import pairs
 
@@ -26,7 +26,7 @@ SEED = 3
 
 def main(batching: str, first: str, end: str, folder: str) -> None:
     """Write, for each step and side, the first row of each device and its rows."""
-    hosts.join()
+    join.join()
     plan = BATCHINGS[batching].plan(pairs(40))
     devices = sharding.devices("mesh", rows=4, seeds=False)
     ahead = ReadAhead(lambda step: devices.shard(plan.batch(step, SEED)), end=int(end))

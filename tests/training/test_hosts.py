@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from attnjax.errors import UserError
-from attnjax.training.devices import hosts
+from attnjax.training.devices import hosts, join
 from tests.training import joined, joined_steps, test_sharding
 
 SLURM = {"SLURM_JOB_ID": "7", "SLURM_STEP_NODELIST": "node[1-2]", "SLURM_NTASKS": "2"}
 TASK = {**SLURM, "SLURM_PROCID": "1", "SLURM_LOCALID": "0", "SLURM_STEP_NUM_TASKS": "2"}
-GIVEN = {hosts.COORDINATOR: "there:1234", hosts.COUNT: "4", hosts.INDEX: "3"}
+GIVEN = {join.COORDINATOR: "there:1234", join.COUNT: "4", join.INDEX: "3"}
 
 
 @pytest.fixture
@@ -36,13 +36,13 @@ def asked(monkeypatch):
         (TASK, (None, None, None, None)),
         ({**TASK, "SLURM_STEP_TASKS_PER_NODE": "1(x2)"}, (None, None, None, [])),
         ({**TASK, **GIVEN}, ("there:1234", 4, 3, None)),
-        ({**TASK, hosts.COORDINATOR: "there:1234"}, ("there:1234", None, None, None)),
+        ({**TASK, join.COORDINATOR: "there:1234"}, ("there:1234", None, None, None)),
         ({"JOB_COMPLETION_INDEX": "0"}, (None, None, None, None)),
     ],
     ids=["variables", "slurm", "one task a node", "both", "address", "kubernetes"],
 )
 def test_joins_where_the_environment_names_other_processes(asked, environment, expected):
-    hosts.join(environment)
+    join.join(environment)
     assert asked == [expected]
 
 
@@ -50,36 +50,36 @@ def test_joins_where_the_environment_names_other_processes(asked, environment, e
     "environment",
     [
         {},
-        {hosts.COORDINATOR: "there:1234"},
+        {join.COORDINATOR: "there:1234"},
         SLURM,
         {**TASK, "SLURM_STEP_NUM_TASKS": "1"},
-        {**TASK, hosts.COUNT: "1"},
+        {**TASK, join.COUNT: "1"},
         {"KUBERNETES_SERVICE_HOST": "10.0.0.1"},
-        {"JOB_COMPLETION_INDEX": "3", hosts.COUNT: "1"},
+        {"JOB_COMPLETION_INDEX": "3", join.COUNT: "1"},
         {"TPU_WORKER_HOSTNAMES": "localhost"},
     ],
 )
 def test_a_process_that_is_alone_joins_nobody(asked, environment):
-    hosts.join(environment)
+    join.join(environment)
     assert asked == []
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({hosts.COORDINATOR: "there"}, "must be HOST:PORT .* 4 processes; got 'there'"),
-        ({hosts.COUNT: "four"}, "JAX_NUM_PROCESSES must be a whole number; got 'four'"),
-        ({hosts.INDEX: "4"}, "JAX_PROCESS_ID must be less than .* 4; got 4"),
+        ({join.COORDINATOR: "there"}, "must be HOST:PORT .* 4 processes; got 'there'"),
+        ({join.COUNT: "four"}, "JAX_NUM_PROCESSES must be a whole number; got 'four'"),
+        ({join.INDEX: "4"}, "JAX_PROCESS_ID must be less than .* 4; got 4"),
     ],
 )
 def test_an_environment_that_contradicts_itself_is_refused(changed, message):
     with pytest.raises(UserError, match=message):
-        hosts.join({**GIVEN, **changed})
+        join.join({**GIVEN, **changed})
 
 
 def test_a_variable_that_is_missing_is_named():
     with pytest.raises(UserError, match="JAX_PROCESS_ID is not set"):
-        hosts.join({hosts.COORDINATOR: "there:1234", hosts.COUNT: "2"})
+        join.join({join.COORDINATOR: "there:1234", join.COUNT: "2"})
 
 
 def test_for_one_process_everything_is_trivial():
@@ -93,9 +93,9 @@ def test_for_one_process_everything_is_trivial():
 @pytest.mark.long
 def test_a_coordinator_that_cannot_be_reached_is_one_sentence():
     program = (
-        "from attnjax.training.devices import hosts\n"
-        "hosts.SECONDS_TO_JOIN = 1\n"
-        f"hosts.join({ {**GIVEN, hosts.COORDINATOR: '127.0.0.1:9'}!r})"
+        "from attnjax.training.devices import join\n"
+        "join.SECONDS_TO_JOIN = 1\n"
+        f"join.join({ {**GIVEN, join.COORDINATOR: '127.0.0.1:9'}!r})"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert ended.returncode == 2

@@ -5,14 +5,13 @@ is computed. `attnjax.training.devices.sharding` knows the devices of all of the
 """
 
 import atexit
-import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import count as numbers
-from typing import Any, NoReturn
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -21,10 +20,8 @@ from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from attnjax.errors import Interrupted, MachineError, UserError, exhausted, first_line
+from attnjax.training.devices.join import end_process, join
 from attnjax.training.devices.last_words import replaced_by
-
-SECONDS_TO_JOIN = 300
-"""How long a process waits for the coordinator and for the other processes."""
 
 SECONDS_TO_WAIT = 7 * 24 * 3600
 """How long a process waits for the first one, which may be decoding or measuring for hours.
@@ -34,9 +31,6 @@ A process that has died is noticed by JAX's own heartbeat, within two minutes.
 
 SECONDS_TO_FAIL = 20
 """How long a process that has failed waits for the others to notice, or to fail as it did."""
-
-COORDINATOR, COUNT, INDEX = "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
-"""Environment variables: the first process's HOST:PORT, the number of processes, and our number."""
 
 # what is said when another process was killed
 GONE = "another process has ended, or cannot be reached any more"
@@ -89,7 +83,8 @@ def _failing_with_the_others() -> Iterator[None]:
             _client().key_value_set(FAILED, f"process {index()} failed: {error}")
             _client().wait_at_barrier(FAILED, SECONDS_TO_FAIL * 1000)
         # JAX's own end would wait for the others, and abort when they do not come
-        atexit.register(_exit, 2 if isinstance(error, UserError | MemoryError | OSError) else 1)
+        code = 2 if isinstance(error, UserError | MemoryError | OSError) else 1
+        atexit.register(end_process, code)
         raise
 
 
@@ -123,114 +118,7 @@ def _end_with_the_others(ended: threading.Event) -> None:
             print(f"attnjax: {sentence}", file=sys.stderr, flush=True)
             with suppress(jax.errors.JaxRuntimeError):
                 _client().wait_at_barrier(FAILED, SECONDS_TO_FAIL * 1000)
-            _exit(2)
-
-
-def _exit(code: int) -> NoReturn:
-    """End the process at once."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
-
-
-def join(environment: Mapping[str, str] = os.environ) -> None:
-    """Join the other processes of this command, if the environment says that there are others.
-
-    The environment is that of SLURM, Open MPI, Kubernetes or a TPU slice, in which JAX finds the
-    other processes, or has the variables `COORDINATOR`, `COUNT` and `INDEX`. A count of 1 means
-    that the process is alone, in a cluster too. Call this before a device is used. On CPUs the
-    processes speak through gloo.
-
-    Raises:
-        UserError: the environment is incomplete or contradicts itself.
-        SystemExit: the other processes cannot be reached; the process ends at once.
-    """
-    given = _given(environment)
-    if environment.get(COUNT) == "1" or (given is None and not _cluster(environment)):
-        return
-    address, count, index = given or (environment.get(COORDINATOR), None, None)
-    where = address or "the address that the cluster gives"
-    giving_up = threading.Timer(SECONDS_TO_JOIN, _unreachable, (where, count, index))
-    giving_up.daemon = True
-    giving_up.start()
-    try:
-        jax.distributed.initialize(
-            address,
-            count,
-            index,
-            local_device_ids=_devices(environment),
-            # JAX aborts the process with a trace of C++ when its time is over: ours is over first
-            initialization_timeout=2 * SECONDS_TO_JOIN,
-        )
-    except (RuntimeError, ValueError, OSError) as error:
-        raise UserError(
-            f"cannot join the other processes at {where}: {first_line(error)}"
-        ) from error
-    finally:
-        giving_up.cancel()
-
-
-def _given(environment: Mapping[str, str]) -> tuple[str, int, int] | None:
-    """The coordinator, number of processes and our number, from JAX's variables; None: not set."""
-    missing = [name for name in (COUNT, INDEX) if name not in environment]
-    if len(missing) == 1 and environment.get(COUNT) != "1":
-        raise UserError(f"{COUNT} and {INDEX} belong together; {missing[0]} is not set")
-    if missing:
-        return None
-    count, index = (_number(name, environment[name]) for name in (COUNT, INDEX))
-    if not index < count:
-        raise UserError(f"{INDEX} must be less than {COUNT}, which is {count}; got {index}")
-    if count == 1:
-        return None
-    address = environment.get(COORDINATOR, "")
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdigit():
-        raise UserError(
-            f"{COORDINATOR} must be HOST:PORT of the first of the {count} processes; "
-            f"got {address!r}"
-        )
-    return address, count, index
-
-
-def _number(name: str, value: str) -> int:
-    if not (value.isascii() and value.isdigit()):
-        raise UserError(f"{name} must be a whole number; got {value!r}")
-    return int(value)
-
-
-def _cluster(environment: Mapping[str, str]) -> bool:
-    """Whether this is one of several processes that a cluster has started with one command.
-
-    An allocation of SLURM, a pod or a machine with a TPU may also hold a process that is alone: it
-    must not wait for others.
-    """
-    slurm = environment.get("SLURM_STEP_NUM_TASKS", "1")
-    mpi = environment.get("OMPI_COMM_WORLD_SIZE", "1")
-    if slurm != "1" or mpi != "1" or "JOB_COMPLETION_INDEX" in environment:
-        return True
-    # what JAX asks on a TPU's machine; elsewhere both say at once that there is none
-    from jax._src.clusters import GceTpuCluster, GkeTpuCluster
-
-    slices = (GkeTpuCluster, GceTpuCluster)
-    return any(each.is_env_present() and each.get_process_count() > 1 for each in slices)
-
-
-def _devices(environment: Mapping[str, str]) -> list[int] | None:
-    """The machine's devices that this process uses; []: all; None: one, as JAX has it.
-
-    SLURM's only process of a machine uses all devices, where JAX would leave it one.
-    """
-    alone = environment.get("SLURM_STEP_TASKS_PER_NODE", "").split("(")[0] == "1"
-    return [] if alone and "JAX_LOCAL_DEVICE_IDS" not in environment else None
-
-
-def _unreachable(where: str, count: int | None, index: int | None) -> None:
-    """End the process: JAX cannot be called back from its wait."""
-    reason = f"the coordinator at {where} cannot be reached"
-    if index == 0:
-        reason = f"not all of the {count} processes came to {where}"
-    print(f"attnjax: {reason}; waited {SECONDS_TO_JOIN} s", file=sys.stderr)
-    _exit(2)
+            end_process(2)
 
 
 def count() -> int:
