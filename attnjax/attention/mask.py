@@ -32,6 +32,10 @@ class BlockRange(NamedTuple):
         blocks = numbers.reshape(*numbers.shape[:-1], -1, size)
         return cls(blocks.min(-1), blocks.max(-1))
 
+    def like(self, numbers: AnyArray) -> "BlockRange":
+        """The ranges of other numbers, in as many blocks."""
+        return BlockRange.of(numbers, numbers.shape[-1] // self.lowest.shape[-1])
+
     def rows(self) -> "BlockRange":
         """The ranges as rows of a table of tiles: [..., blocks, 1]."""
         return BlockRange(*(x[..., :, None] for x in self))
@@ -168,9 +172,7 @@ class Padding(Mask):
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
         """A block of padding only is empty."""
-        present = BlockRange.of(
-            self.present, self.present.shape[-1] // key.lowest.shape[-1]
-        ).columns()
+        present = key.like(self.present).columns()
         return Tiles(present.highest, present.lowest)
 
 
@@ -262,8 +264,7 @@ class Segments(Mask):
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
         """A tile is empty if its segments do not overlap, whole if it lies in one segment."""
-        mine = BlockRange.of(self.query, self.query.shape[-1] // query.lowest.shape[-1]).rows()
-        theirs = BlockRange.of(self.key, self.key.shape[-1] // key.lowest.shape[-1]).columns()
+        mine, theirs = query.like(self.query).rows(), key.like(self.key).columns()
         some = (mine.lowest <= theirs.highest) & (theirs.lowest <= mine.highest)
         return Tiles(some, (mine.lowest == theirs.highest) & (mine.highest == theirs.lowest))
 

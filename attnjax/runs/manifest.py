@@ -83,7 +83,7 @@ def manifest(
     tuned: Sequence[str] = (),
 ) -> Manifest:
     """The manifest of a run before it is started."""
-    text, path = _text_digest(loaded.text), str(loaded.path.resolve())
+    text, path = sha256(loaded.text.encode()).hexdigest(), str(loaded.path.resolve())
     return Manifest(
         experiment=loaded.name,
         setting=loaded.setting,
@@ -177,7 +177,3 @@ def text_damage(folder: Path, manifest: Manifest) -> str | None:
     if sha256(path.read_bytes()).hexdigest() != manifest.text:
         return f"{path} was changed after the run was started"
     return None
-
-
-def _text_digest(text: str) -> str:
-    return sha256(text.encode("utf-8")).hexdigest()

@@ -1,14 +1,7 @@
 """A run's folder: who may write to it, whether the run is finished, whether its files are whole.
 
-config.json      the manifest: experiment, variant, seed, digest of the vocabulary, all settings
-experiment.py    a copy of the experiment file
-lease-1.json  lock         which process trains the run, see `attnjax.runs.lease`
-vocabulary/  checkpoints/  metrics.jsonl
-initial_parameters.json  the run whose parameters this run began with, if it did
-result.json      the metrics; the file exists if and only if the run is finished
-hypotheses.txt  sentences.json  attention.json
-
-config.json and result.json carry digests of themselves, and result.json those of the other files.
+docs/architecture.md lists the files. result.json exists if and only if the run is finished; it and
+config.json carry digests of themselves, and result.json those of the other files.
 """
 
 import json

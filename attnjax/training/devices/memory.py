@@ -48,15 +48,14 @@ def seed_memory(setup: TrainSetup) -> int:
     numbers of each output of each linear map at each position of the largest batch.
     """
     state = setup.state_shapes()
-    key_free = [leaf for leaf in jax.tree.leaves(state) if not _is_key(leaf)]
-    held = sum(leaf.size * leaf.dtype.itemsize for leaf in key_free)
+    held = sum(
+        leaf.size * leaf.dtype.itemsize
+        for leaf in jax.tree.leaves(state)
+        if not jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    )
     outputs = sum(leaf.shape[-1] for leaf in jax.tree.leaves(state.params) if leaf.ndim > 1)
     tokens = max(rows * max(lengths) for rows, *lengths in setup.plan.shapes)
     most = setup.recipe.training.device_tokens
     devices = 1 if jax.default_backend() == "cpu" else jax.device_count()
     of_device = tokens // devices if most is None else min(tokens // devices, most)
     return STATES * held + NUMBERS_AN_OUTPUT * 4 * outputs * of_device
-
-
-def _is_key(leaf: jax.ShapeDtypeStruct) -> bool:
-    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)

@@ -13,10 +13,7 @@ from attnjax.data.special_tokens import PAD, START
 from attnjax.errors import UserError
 from attnjax.models.base import PackingModel, SymbolModel
 from attnjax.nn.packed_rows import first_places
-from attnjax.training.objectives.cross_entropy import cross_entropy
-
-type Totals = dict[str, tuple[jax.Array, jax.Array]]
-"""The (sum, count) of each metric, float32 or wider; training minimizes sum / count of "loss"."""
+from attnjax.training.objectives.cross_entropy import Totals, cross_entropy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,12 +92,7 @@ class CrossEntropy(Objective):
 
     def totals(self, hidden: jax.Array, table: jax.Array, target: jax.Array) -> Totals:
         """The sums and counts, from hidden vectors [B, T, D] and the output embedding [V, D]."""
-        sums = cross_entropy(hidden, table, target, smoothing=self.smoothing)
-        return {
-            "loss": (sums.smoothed, sums.tokens),
-            "nll": (sums.nll, sums.tokens),
-            "accuracy": (sums.correct, sums.tokens),
-        }
+        return cross_entropy(hidden, table, target, smoothing=self.smoothing).totals()
 
 
 def features_of(

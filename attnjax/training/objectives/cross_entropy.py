@@ -28,6 +28,10 @@ of few tokens: there they are in memory in any case.
 """
 
 
+type Totals = dict[str, tuple[jax.Array, jax.Array]]
+"""The (sum, count) of each metric, float32 or wider; training minimizes sum / count of "loss"."""
+
+
 class Sums(NamedTuple):
     """Sums over the target tokens that are not PAD, scalars of float32 or wider.
 
@@ -41,6 +45,11 @@ class Sums(NamedTuple):
     nll: jax.Array
     correct: jax.Array
     tokens: jax.Array
+
+    def totals(self) -> Totals:
+        """The sum and the count of "loss" (smoothed), "nll" and "accuracy"."""
+        sums = {"loss": self.smoothed, "nll": self.nll, "accuracy": self.correct}
+        return {name: (total, self.tokens) for name, total in sums.items()}
 
 
 def cross_entropy(

@@ -114,11 +114,7 @@ class MaskedLanguageModel(Objective):
             method="predict",
         )
         words = cross_entropy(*predictions.words, masked.words, smoothing=0.0)
-        totals = {
-            "loss": (words.smoothed, words.tokens),
-            "nll": (words.nll, words.tokens),
-            "accuracy": (words.correct, words.tokens),
-        }
+        totals = words.totals()
         if not self.next_sentence or predictions.label is None:
             return totals
         label = cross_entropy(*predictions.label, batch.target, smoothing=0.0)
