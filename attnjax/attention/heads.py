@@ -21,10 +21,8 @@ from attnjax.nn.lift import PARAMETERS, vmap_heads
 def prepare_heads(head: AttentionBase, key: jax.Array, value: jax.Array, group: int) -> Any:
     """Keys and values [..., S, G, any] -> the memory, with [..., G, S, any] leaves.
 
-    `group` is H / G, the number of heads that share each key.
-
-    Raises:
-        UserError: heads share keys, and `head.prepare` has parameters, so each head's keys differ.
+    `group` is H / G, the number of heads that share each key. Heads whose `prepare` has parameters
+    cannot share keys, since each head's would differ.
     """
     if group == 1:
         lifted = vmap_heads(lambda head, key, value: head.prepare(key, value), (-2, -2), -3)

@@ -215,12 +215,6 @@ class LinearAttention(AttentionBase):
     of a query and a key, and T S products would have to be computed. `Causal` computes them itself,
     one query after the other, if positions are given or there are not as many queries as keys.
 
-    Attributes:
-        feature_map: phi.
-
-    Raises:
-        UserError: a mask is neither `Padding` nor `Causal`.
-
     Source: Katharopoulos et al. 2020, sections 3.2 to 3.4.
     """
 

@@ -199,9 +199,6 @@ class Window(Mask):
         before: how many positions back, at least 0.
         after: how many positions ahead, at least 0.
 
-    Raises:
-        UserError: a number is negative.
-
     Source: Vaswani et al. 2017, section 4 (restricted self-attention).
     """
 

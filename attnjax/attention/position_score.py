@@ -119,10 +119,6 @@ class Rotary(PositionScore):
 
     Attributes:
         score: a dot product of queries and keys, such as `Dot` or `ScaledDot`.
-        base: see `rotary`.
-
-    Raises:
-        UserError: the score is no dot product, or knows positions itself; the width is odd.
 
     Source: Su et al. 2021, section 3.2.
     """
@@ -159,11 +155,7 @@ class Alibi(PositionScore):
 
     The slope of a head is that of `alibi_slopes`; outside `MultiHead` there is one head.
 
-    Attributes:
-        score: any whose result is logits.
-
-    Raises:
-        UserError: the score is a kernel, whose values must not become negative.
+    The score is any whose result is logits: no kernel, whose values must not become negative.
 
     Source: Press et al. 2022, section 3.
     """
@@ -209,9 +201,6 @@ class Relative(PositionScore):
     Attributes:
         score: a dot product of queries and keys, such as `Dot` or `ScaledDot`.
         max_distance: k, from which on all distances have the same vector.
-
-    Raises:
-        UserError: the score is no dot product, or knows positions itself.
 
     Source: Shaw et al. 2018, eq. 4 and section 3.2.
     """

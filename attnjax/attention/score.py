@@ -154,10 +154,7 @@ class Score(Fusible):
     def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
         """The same logits as those of `__call__`, in the form that a fused kernel computes.
 
-        Arguments as of `__call__`.
-
-        Raises:
-            ValueError: the score is no dot product.
+        Arguments as of `__call__`. A score that is no dot product raises a ValueError.
         """
         raise ValueError(f"the score {type(self).__name__} is no dot product")
 

@@ -20,11 +20,7 @@ from attnjax.models.shapes import Embedded, Present
 
 
 class SequenceLayer(Mixer):
-    """A mixer of whole sequences that leaves out their padding, and honors no other mask.
-
-    Raises:
-        UserError: a mask is not `Padding`.
-    """
+    """A mixer of whole sequences that leaves out their padding, and refuses any other mask."""
 
     @abstractmethod
     def mix(self, x: Embedded, present: Present) -> Embedded:

@@ -37,8 +37,7 @@ class Initializer(ABC):
     def fit(self, names: list[str]) -> "Initializer":
         """The initializer for a model with parameters of these names; by default itself.
 
-        Raises:
-            UserError: the initializer names parameters that the model does not have.
+        Names that the model does not have are refused.
         """
         del names
         return self
@@ -67,9 +66,6 @@ class NormalInit(Initializer):
 @dataclass(frozen=True, kw_only=True)
 class OrthogonalInit(Initializer):
     """Random orthogonal matrices; a matrix [W, k W] is made of k of them, one for each gate.
-
-    Raises:
-        UserError: the parameter has another shape.
 
     Source: Saxe et al. 2014.
     """
@@ -136,10 +132,8 @@ class InitRule:
 class InitByName(Initializer):
     """One initializer for each kind of parameter: the first rule that matches a name counts.
 
-    A parameter that no rule matches keeps the value that its part draws.
-
-    Raises:
-        UserError: a rule matches no parameter of the model.
+    A parameter that no rule matches keeps the value that its part draws. A rule that matches no
+    parameter of the model is refused.
     """
 
     rules: tuple[InitRule, ...]

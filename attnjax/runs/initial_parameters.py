@@ -48,9 +48,6 @@ def check_initial_parameters(
     """Refuse, before anything is trained, runs that cannot begin with another run's parameters.
 
     `seeds` are those of the runs that begin, `coming` the folders of runs that are trained before.
-
-    Raises:
-        UserError: there is no such run, its training has not ended, or it has another vocabulary.
     """
     if experiment.initial_parameters_from is None:
         return

@@ -24,12 +24,7 @@ def write_sealed(path: Path, content: dict[str, Any]) -> None:
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
-    """The object that `write_sealed` wrote, without its digest.
-
-    Raises:
-        FileNotFoundError: there is no file.
-        UserError: the file is damaged, or has no digest.
-    """
+    """The object that `write_sealed` wrote, without its digest; a damaged file is refused."""
     try:
         content = parse_json(path.read_text(encoding="utf-8"))
     except ValueError as error:

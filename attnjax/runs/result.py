@@ -111,11 +111,7 @@ def read_result(folder: Path) -> RunResult | None:
 
 
 def result_params(folder: Path, manifest: Manifest, result: RunResult | None) -> Any:
-    """The parameters of a run: those of its result, or of its training so far.
-
-    Raises:
-        UserError: a checkpoint of the result is missing or corrupt, or there is none yet.
-    """
+    """The parameters of a run: those of its result, or of its training so far."""
     if result is not None and (result.averaged or latest_step(folder) < result.step):
         # an earlier version of attnjax named the last step alone
         return average_of(folder, result.averaged or [result.step])

@@ -129,11 +129,7 @@ def has_progress(folder: Path) -> bool:
 
 
 def finished(folder: Path, wanted: Manifest, verified: Verified) -> RunResult | None:
-    """The result of a run that is finished with as many steps as wanted; None: it is not.
-
-    Raises:
-        UserError: a file of the finished run is missing or damaged.
-    """
+    """The result of a run that is finished with as many steps as wanted; None: it is not."""
     if not (folder / RESULT).exists() or not (folder / CONFIG).exists():
         return None
     different = read(folder).differences(wanted.settings)
@@ -157,9 +153,6 @@ def claim_folder(
 
     A run that is already in the folder must be the same one; it may have fewer steps. The files of
     a finished run stay as they are, see `supersede`.
-
-    Raises:
-        UserError: the folder has another run (see `check`) or other vocabularies.
     """
     # check again: another process may have started a run here meanwhile
     check(folder, wanted, loaded, may_lengthen=True)
@@ -205,10 +198,8 @@ def write_result(folder: Path, content: RunResult) -> None:
 def result(folder: Path, verified: Verified) -> RunResult | None:
     """The result of a run, which `verified` gets; None: the run is not finished.
 
-    The files of a result that is verified already are not hashed again.
-
-    Raises:
-        UserError: result.json, or a file that belongs to it, is missing or damaged.
+    The files of a result that is verified already are not hashed again. A file that is missing or
+    damaged is refused.
     """
     content = read_result(folder)
     if content is None or verified.get(folder) == content:

@@ -89,12 +89,7 @@ class Training:
         return best or max(self.average, self.keep_last) > 1
 
     def check(self, corpus: Corpus) -> None:
-        """Refuse a corpus that cannot be trained on.
-
-        Raises:
-            UserError: there are no training examples, a setting has no validation examples that it
-                needs, an example is longer than `device_tokens`, or as `Batching.check`.
-        """
+        """Refuse a corpus that cannot be trained on: without examples, or with too long ones."""
         if not corpus.splits.get("train"):
             raise UserError("the corpus has no training examples")
         valid = corpus.splits.get("valid")
@@ -140,12 +135,7 @@ class Recipe:
     training: Training
 
     def check(self, corpus: Corpus) -> None:
-        """Refuse, before training, settings that do not combine, and a corpus that does not fit.
-
-        Raises:
-            UserError: a norm over the batch stands in the way of micro-batches, or as
-                `Training.check`.
-        """
+        """Refuse, before training, settings that do not combine, and a corpus that does not fit."""
         self.training.check(corpus)
         if isinstance(self.training.batching, Packed):
             self.objective.check_packing(self.model, self.training.batching.length)

@@ -14,11 +14,7 @@ type AxisLayout = Literal["BNTH", "BTNH"]
 
 
 def heads_first(x: jax.Array, layout: AxisLayout) -> jax.Array:
-    """The array [B, N, T, H] from one in this layout; in BNTH the leading axes may be any.
-
-    Raises:
-        UserError: the layout is none, or is BTNH and the array has not four axes.
-    """
+    """The array [B, N, T, H] from one in this layout; in BNTH the leading axes may be any."""
     if layout not in ("BNTH", "BTNH"):
         raise UserError(f"the layout of fused is BNTH or BTNH; got {layout}")
     if layout == "BTNH" and x.ndim != 4:

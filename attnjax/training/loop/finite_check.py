@@ -28,8 +28,7 @@ MOST_KEPT = 20
 class FiniteCheck(Hook):
     """Ends runs whose loss or gradient is not finite, and keeps their batches; the others go on.
 
-    Raises:
-        Diverged: from any method, if every run of the group has diverged.
+    `Diverged` is raised once every run of the group has diverged.
     """
 
     def __init__(self, group: RunGroup) -> None:
