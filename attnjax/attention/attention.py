@@ -77,7 +77,6 @@ class AttentionBase(Mixer):
         keeps the memory of all keys. Of the memory, of any keys, only shapes and dtypes count. The
         state has leaves [..., any, any].
         """
-        del memory
         return None
 
     def step(

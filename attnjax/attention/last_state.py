@@ -37,7 +37,6 @@ class LastState(AttentionBase):
     readers: Literal["forward", "both"] = "forward"
 
     def prepare(self, key: Keys, value: Values) -> jax.Array:
-        del key
         return value
 
     @nn.compact
@@ -50,7 +49,6 @@ class LastState(AttentionBase):
         positions: Positions = Positions(),
         deterministic: bool,
     ) -> Contexts:
-        del deterministic
         shape = (*query.shape[:-1], memory.shape[-2])
         allowed, mask = jnp.ones(shape, bool), as_mask(mask, query)
         if mask is not None:

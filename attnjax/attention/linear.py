@@ -244,7 +244,6 @@ class LinearAttention(AttentionBase):
         positions: Positions = Positions(),
         deterministic: bool,
     ) -> Contexts:
-        del deterministic
         dtype, features = memory.value.dtype, self.feature_map(query)
         present, causal = _rules(as_mask(mask, query))
         if present is not None:

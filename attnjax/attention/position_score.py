@@ -186,7 +186,6 @@ def _own_slope(query: jax.Array) -> jax.Array:
 
 
 def _alibi_bias(slope: jax.Array, query: jax.Array, positions: Positions) -> jax.Array:
-    del query
     # A constant: without this the backward pass would add up its gradient, tile by tile.
     return alibi(lax.stop_gradient(slope), positions)
 

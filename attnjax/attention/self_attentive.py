@@ -76,7 +76,6 @@ class SelfAttentive(AttentionBase):
         positions: Positions = Positions(),
         deterministic: bool,
     ) -> Contexts:
-        del deterministic
         (*leading, steps, width), places = query.shape, memory.value.shape[-2]
         shape = (*leading, self.hops, steps, places)
         logits = jnp.broadcast_to(jnp.swapaxes(memory.logits, -1, -2)[..., None, :], shape)

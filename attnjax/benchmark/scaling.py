@@ -75,7 +75,6 @@ def step_times(size: Size, *, turns: int = TURNS) -> dict[str, Any]:
     step = partial(train_step, recipe=recipe)
 
     def alone(held: Any, rows: Any, *, over_devices: Any) -> Any:
-        del over_devices
         return step(held, rows, over_devices=on_one_device)
 
     first = jax.jit(partial(initial_state, batch=given, recipe=recipe))

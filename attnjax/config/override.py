@@ -125,7 +125,6 @@ def _kept(before: DraftPart, kind: type) -> dict[str, Any]:
 
 def _value(wanted: Override) -> Callable[[Any, Any], Any]:
     def make(hint: Any, old: Any) -> Any:
-        del old
         kinds = [kind for kind, _ in alternatives(hint)]
         options = parts(hint)
         if options and not (wanted.text.lower() == "none" and NoneType in kinds):

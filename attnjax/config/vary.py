@@ -43,7 +43,6 @@ def _checked(path: str, value: Any) -> Callable[[Any, Any], Any]:
     """A function for `Draft.change`: the value, if the field's annotation allows it."""
 
     def checked(hint: Any, old: Any) -> Any:
-        del old
         check_value(hint, value, path)
         kinds = [kind for kind, _ in alternatives(hint)]
         whole = type(value) is int and int not in kinds

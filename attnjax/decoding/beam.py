@@ -97,7 +97,6 @@ class Beam(Search):
         return self.size
 
     def init(self, limit: Array, length: int, number: Array) -> _BeamState:
-        del number
         shape = len(limit), self.size
         longest = length if self.max_words is None else min(length, self.max_words + 1)
         empty = jnp.full((*shape, length), PAD, jnp.int32)

@@ -144,7 +144,6 @@ class Model(nn.Module, ABC, kw_only=True):
 
         `where` says which they are: "of the test split".
         """
-        del examples, where
 
     @nn.nowrap
     def alignment(self, params: Any, source: jax.Array, decoder_input: jax.Array) -> jax.Array:
@@ -178,7 +177,6 @@ class Model(nn.Module, ABC, kw_only=True):
 
         The tree is the collection "attention" of a pass with this source and input of the decoder.
         """
-        del tree, source, decoder_input
         return ()
 
     @nn.nowrap

@@ -122,7 +122,6 @@ class BertModel(SymbolModel):
     @nn.nowrap
     def attentions_in(self, tree: Any, source: Source, decoder_input: Words) -> Attentions:
         """The self-attention of every layer, from below; START is the first position."""
-        del decoder_input
         words = jnp.pad(source, ((0, 0), (1, 0)), constant_values=START)
         mask, label = pairs(words != PAD, words != PAD), isinstance(self, LabelModel)
         for number in range(self.bert.num_layers):

@@ -112,7 +112,6 @@ class BertPretraining(BertClassifier, MaskedWordModel):
     def __call__(
         self, source: Text, decoder_input: Words, *, deterministic: bool
     ) -> Float[Array, "B S V"]:
-        del decoder_input
         places = jnp.broadcast_to(jnp.arange(source.shape[1])[None], source.shape)
         return logits(*self.predict(source, places, deterministic=deterministic).words)
 
@@ -154,7 +153,6 @@ class BertTagger(BertModel, SequenceModel):
 
     def start(self, memory: Array, mask: Padding, *, length: int, beams: int) -> Any:
         """The logits of all tags, [B, S, V]; no cache and no state."""
-        del mask, length, beams
         return logits(*self.tag(memory)), (), ()
 
     def step(self, constants: Array, cache: Any, state: Any, word: Words, step: Step) -> NextWord:

@@ -156,7 +156,6 @@ class Captioner(SequenceModel):
     def start(
         self, memory: Array, mask: Padding, *, length: int, beams: int
     ) -> tuple[Any, tuple[()], Any]:
-        del length
         constants, state = self._begin(memory, mask)
         return constants, (), repeat_beams(state, beams)
 

@@ -95,7 +95,6 @@ class Ensemble(SequenceModel):
         return logits, jnp.eye(logits.shape[-1], dtype=logits.dtype)
 
     def start(self, memory: tuple[Any, ...], mask: Padding, *, length: int, beams: int) -> Any:
-        del mask
         started = [
             model.start(*encoded, length=length, beams=beams)
             for model, encoded in zip(self.models, memory, strict=True)

@@ -28,7 +28,7 @@ from attnjax.models.beam_cache import (
     layer_memories,
 )
 from attnjax.models.feed_forward import FeedForward
-from attnjax.models.packed_rows import row_masks
+from attnjax.models.packed_rows import first_places, row_masks, words_before
 from attnjax.models.sequence_model import SequenceModel
 from attnjax.models.sown_attention import LayerAttention, layer_attentions
 from attnjax.models.transformer_layers import DecoderLayer, PreNorm, Residual
@@ -37,7 +37,6 @@ from attnjax.nn.embedding import lookup
 from attnjax.nn.initializers import GPTInit, Initializer
 from attnjax.nn.length_limit import MaxLength
 from attnjax.nn.lift import clone_template, inherit
-from attnjax.nn.packed_rows import first_places, words_before
 
 
 def gpt_layer() -> DecoderLayer:
@@ -183,7 +182,6 @@ class LanguageModel(SequenceModel, PackingModel):
 
     def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[jax.Array, Padding]:
         """The source itself, and the mask of its words: `start` reads it."""
-        del deterministic
         return source, Padding(source != PAD)
 
     def start(

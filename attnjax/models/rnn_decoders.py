@@ -109,11 +109,9 @@ class NoInputFeeding(Feeding):
     """The cell's input is the word alone. Luong et al. 2015, Figure 2."""
 
     def width(self, attentional: int) -> int:
-        del attentional
         return 0
 
     def __call__(self, cell: Cell, projected: jax.Array, attentional: jax.Array) -> jax.Array:
-        del cell, attentional
         return projected
 
 
@@ -200,7 +198,6 @@ class LuongDecoder(RNNDecoder):
         return (tuple(new_carries), hidden, position + 1), hidden
 
     def output(self, words: jax.Array, outputs: Any, *, deterministic: bool) -> jax.Array:
-        del words
         return self.drop(outputs, deterministic=deterministic)
 
 

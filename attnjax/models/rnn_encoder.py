@@ -8,11 +8,11 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.config.constraints import PositiveInt
+from attnjax.models.packed_rows import first_places, last_places
 from attnjax.models.rnn_cells import LSTM, Carry, Cell
 from attnjax.models.text_encoder import EncodedText, TextEncoder
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.lift import clone_template, inherited, scan_time
-from attnjax.nn.packed_rows import first_places, last_places
 
 
 class RNNLayer(nn.Module):
@@ -175,7 +175,6 @@ class Encoder(TextEncoder):
 
     @nn.nowrap
     def state_width(self, width: int) -> int:
-        del width
         return self.width * (2 if self.direction == "both" else 1)
 
     def read(self, x: jax.Array, present: jax.Array, *, deterministic: bool) -> EncodedText:

@@ -13,6 +13,7 @@ from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.data.packing import Packing
 from attnjax.data.special_tokens import PAD
 from attnjax.models.base import PackingModel, logits
+from attnjax.models.packed_rows import first_places, positions_in
 from attnjax.models.rnn_decoders import DecoderSource, LuongDecoder, RNNDecoder
 from attnjax.models.rnn_encoder import Encoder, EncoderOutput
 from attnjax.models.sequence_model import SequenceModel, repeat_beams
@@ -20,7 +21,6 @@ from attnjax.models.sown_attention import LayerAttention, layer_attentions, pair
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.embedding import lookup
 from attnjax.nn.lift import inherit, scan_time, vmap_beams
-from attnjax.nn.packed_rows import first_places, positions_in
 
 
 class Seq2Seq(SequenceModel, PackingModel):
@@ -133,7 +133,6 @@ class Seq2Seq(SequenceModel, PackingModel):
     def start(
         self, memory: EncoderOutput, mask: Padding, *, length: int, beams: int
     ) -> tuple[Any, tuple[()], Any]:
-        del length
         constants, state = self.writer.start(memory, mask)
         return constants, (), repeat_beams(state, beams)
 

@@ -29,7 +29,6 @@ class SequenceLayer(Mixer):
     def __call__(
         self, query: Embedded, /, *, mask: MaskLike = None, deterministic: bool
     ) -> Embedded:
-        del deterministic
         present = jnp.ones(query.shape[:-1], bool)
         mask = as_mask(mask, query)
         for rule in () if mask is None else mask.rules():

@@ -45,7 +45,6 @@ class SequenceModel(SymbolModel, kw_only=True):
         `places` is how many places of the source the memory has: an int or, of each sentence, an
         array [B]; the limit is of the same kind.
         """
-        del places
         limit = self.max_length("target")
         return None if limit is None else limit.words
 
@@ -70,7 +69,6 @@ class SequenceModel(SymbolModel, kw_only=True):
 
     def grow_cache(self, cache: Any, state: Any, *, length: int) -> tuple[Any, Any]:
         """The cache and the state, enlarged for `length` words; by default there is no cache."""
-        del length
         return cache, state
 
 
@@ -103,11 +101,9 @@ class LabelModel(SequenceModel, kw_only=True):
 
     def start(self, memory: Array, mask: Padding, *, length: int, beams: int) -> Any:
         """The label's logits; no cache and no state, for there is one step."""
-        del mask, length, beams
         return memory, (), ()
 
     def step(self, constants: Array, cache: Any, state: Any, word: Words, step: Step) -> NextWord:
-        del step
         return jnp.broadcast_to(constants, (*word.shape, constants.shape[-1])), cache, state
 
 

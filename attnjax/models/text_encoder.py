@@ -38,5 +38,4 @@ class TextEncoder(nn.Module, ABC):
     @nn.nowrap
     def attentions_in(self, tree: Any, source: Text) -> Attentions:
         """The encoder's own attentions in the model's collection "attention"; by default none."""
-        del tree, source
         return ()

@@ -36,7 +36,6 @@ class Residual(nn.Module, ABC):
 
     def pre(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
         """The input of the sub-layer; by default x itself."""
-        del counted
         return x
 
     @abstractmethod
@@ -45,7 +44,6 @@ class Residual(nn.Module, ABC):
 
     def final(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
         """The output of the whole stack of layers; by default x itself."""
-        del counted
         return x
 
 
@@ -67,7 +65,6 @@ class PreNorm(Residual):
         return self.norm(x, counted)
 
     def post(self, x: jax.Array, change: jax.Array, counted: jax.Array | None = None) -> jax.Array:
-        del counted
         return x + change
 
     def final(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:

@@ -39,7 +39,6 @@ class Initializer(ABC):
 
         Names that the model does not have are refused.
         """
-        del names
         return self
 
 

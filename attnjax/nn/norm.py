@@ -54,7 +54,6 @@ class VectorNorm(Norm):
     def __call__(
         self, x: Float[Array, "*B D"], counted: Bool[Array, "*B"] | None = None
     ) -> Float[Array, "*B D"]:
-        del counted
         return self.formula(x)
 
 
@@ -153,12 +152,10 @@ def _observed(rate: float, batch: Moments, running: Moments) -> Moments:
 
     Summed up over the devices that gradient is rate * (running - batch).
     """
-    del rate, running
     return batch
 
 
 def _observe(rate: float, batch: Moments, running: Moments) -> tuple[Moments, Any]:
-    del rate
     return batch, (batch, running)
 
 
@@ -178,5 +175,4 @@ class NoNorm(Norm):
     def __call__(
         self, x: Float[Array, "*B D"], counted: Bool[Array, "*B"] | None = None
     ) -> Float[Array, "*B D"]:
-        del counted
         return x

@@ -165,7 +165,6 @@ class Meshed(Devices):
 
     def _place(self, shape: tuple[int, ...]) -> NamedSharding:
         """How an array of a state or of a result is divided among the devices: not at all."""
-        del shape
         return self._sharding()
 
     def _rows_axes(self) -> PartitionSpec:

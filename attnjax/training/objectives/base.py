@@ -12,7 +12,7 @@ from attnjax.data.packing import PackedBatch
 from attnjax.data.special_tokens import PAD, START
 from attnjax.errors import UserError
 from attnjax.models.base import PackingModel, SymbolModel
-from attnjax.nn.packed_rows import first_places
+from attnjax.models.packed_rows import first_places
 from attnjax.training.objectives.cross_entropy import Totals, cross_entropy
 
 
@@ -29,7 +29,6 @@ class Objective(ABC):
 
         `length` is the number of places of a row on either side.
         """
-        del length
         raise UserError(
             f"{type(self).__name__} reads one example a row, and training.batching packs several: "
             "--training.batching:batching"
@@ -51,7 +50,6 @@ class Objective(ABC):
 
     def update_state(self, state: Any, totals: Totals) -> Any:
         """The state after an update; `totals` are summed over all devices."""
-        del totals
         return state
 
 
@@ -76,7 +74,6 @@ class CrossEntropy(Objective):
     def __call__(
         self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
     ) -> Totals:
-        del state
         hidden, table = features_of(model, params, batch, streams(key))
         return self.totals(hidden, table, batch.target)
 

@@ -102,7 +102,6 @@ class MaskedLanguageModel(Objective):
     def __call__(
         self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
     ) -> Totals:
-        del state
         drawn = jax.random.key(0) if key is None else jax.random.fold_in(key, 4)
         masked = mask_words(drawn, batch.source, model.source_vocabulary, self.rate)
         predictions: Predictions = model.apply(

@@ -34,7 +34,6 @@ class RedundancyPenalty(CrossEntropy):
     def __call__(
         self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
     ) -> Totals:
-        del state
         (hidden, table), seen = features_of(
             model, params, batch, streams(key), mutable=["objective"]
         )

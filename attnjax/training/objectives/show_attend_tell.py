@@ -58,7 +58,6 @@ class DoublyStochastic(CrossEntropy):
     def __call__(
         self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
     ) -> Totals:
-        del state
         (hidden, table), seen = features_of(
             model, params, batch, streams(key), mutable=["attention"]
         )

@@ -42,7 +42,6 @@ class SquaredError(Objective):
     def __call__(
         self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
     ) -> Totals:
-        del state
         predicted = model.apply(
             {"params": params},
             batch.source,

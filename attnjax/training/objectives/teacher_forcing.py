@@ -57,7 +57,6 @@ class TeacherForcing(CrossEntropy):
     def __call__(
         self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
     ) -> Totals:
-        del state
         decoder_input = shifted(batch.target)
         if key is not None:
             own = predicted_inputs(
