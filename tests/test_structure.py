@@ -50,7 +50,7 @@ CORE = (
     "attnjax.training.optimizers",
 )
 # Names that say nothing of what they name.
-NO_NAMES = {"found", "one", "said", "there", "told"}
+NO_NAMES = {"found", "one", "said", "told"}
 NOT_CORE = (
     "babel",
     "grain",
