@@ -4,7 +4,9 @@
 RNNsearch, whose decoder attends to the source, does not. BLEU on newstest2014: 13.93 and 17.82
 without attention, trained on sentences of up to 30 and of up to 50 words, 21.50 and 26.75 with it.
 
-Here sequences of 2 to 16 symbols are reversed.
+Here sequences of 2 to 10 symbols are reversed: of 16 the vector keeps nothing, so that the gain by
+length was what the ends 0 and 1 left of it. It is judged if the vector keeps half of the shortest
+quarter. Translation, trained on short pairs and tested on long ones, would take two hours.
 
 The paper's settings have the paper's model, initial values, vocabularies, lengths, batches of 80
 sentences, Adadelta, and for each network its updates of Table 2. What differs: 12 million pairs,
@@ -27,10 +29,13 @@ from attnjax.evaluation import Alignment, ByLength
 from attnjax.experiment import (
     Ablation,
     Claim,
+    Condition,
     Difference,
     Experiment,
     LengthGain,
+    MetricKey,
     Setting,
+    Value,
     figures,
     vary,
 )
@@ -39,7 +44,7 @@ from attnjax.nn import InitByName, InitRule, NormalInit, OrthogonalInit, ZerosIn
 from attnjax.training import Adadelta, Adam, Constant, CrossEntropy, Training
 
 base = Experiment(
-    task=Reverse(symbols=20, shortest=2, longest=16),
+    task=Reverse(symbols=20, shortest=2, longest=10),
     model=Seq2Seq(
         width=32,
         encoder=Encoder(cell=GRUResetBefore(), width=48),
@@ -98,7 +103,7 @@ def trained(words: int, *, search: int, encdec: int) -> dict[str, Any]:
     return {"changes": changes, "variants": networks}
 
 
-def claims(metric: str, low: float) -> tuple[Claim, ...]:
+def claims(metric: str, low: float, kept: Condition | None = None) -> tuple[Claim, ...]:
     """The statements of section 5.1, by the metric of a task."""
     more = Difference(metric, better="search", worse="encdec")
     longer = LengthGain(metric=metric, better="search", worse="encdec")
@@ -106,7 +111,13 @@ def claims(metric: str, low: float) -> tuple[Claim, ...]:
     drops = 'section 5.1: "dramatically drops as the length of the sentences increases"'
     return (
         Claim(text="attention beats the vector", estimand=more, low=low, source=beats),
-        Claim(text="and by more on long sentences", estimand=longer, low=low, source=drops),
+        Claim(
+            text="and by more on long sentences",
+            estimand=longer,
+            low=low,
+            given=kept,
+            source=drops,
+        ),
     )
 
 
@@ -115,12 +126,16 @@ table_1 = partial(figures, "Bahdanau et al. 2015", "Table 1", "bleu")
 ablation = Ablation(
     base=base,
     variants=variants,
-    seeds=3,
-    claims=claims("exact_match", low=0.02),
-    published=table_1({"search": 26.75, "encdec": 17.82}),
+    seeds=5,
+    first_seed=10,
+    claims=claims(
+        "exact_match", 0.02, Value(MetricKey("exact_match", part=(1, 4)), "encdec") >= 0.5
+    ),
     settings={
         "paper": Setting(
-            **trained(50, search=288_000, encdec=600_000), claims=claims("bleu", low=0.5)
+            **trained(50, search=288_000, encdec=600_000),
+            claims=claims("bleu", low=0.5),
+            published=table_1({"search": 26.75, "encdec": 17.82}),
         ),
         "paper_30": Setting(
             **trained(30, search=471_000, encdec=846_000),

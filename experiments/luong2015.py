@@ -5,7 +5,9 @@ reversing the source (12.6), dropout (14.0), attention by location (16.8), input
 local attention (19.0) and copied unknown words (20.9); Table 4 crosses scores and alignments.
 
 Here dates as people write them in two languages become yyyy-mm-dd, character by character. The
-variant `forward` is the paper's "Base".
+variant `forward` is the paper's "Base". After 300 updates reversing and dropout had made it worse,
+the latter since nothing was learnt; so there are 1,000, and a step is judged if its better network
+has learnt a tenth of the dates.
 
 The paper's setting has the paper's model, initial values, vocabularies, sentences of at most 50
 words, batches of 128 sentences, epochs and learning rates. What differs: newstest2014 has 3,003
@@ -20,7 +22,17 @@ are 30 times larger and smaller for means over words.
 from attnjax.attention import Additive, Dot, LocalMonotonic, LocalPredictive, Location
 from attnjax.data import Batching, Dates, MosesWords, Translation
 from attnjax.evaluation import CopyUnknown
-from attnjax.experiment import Ablation, Claim, Experiment, Setting, figures, gains, vary
+from attnjax.experiment import (
+    Ablation,
+    Claim,
+    Difference,
+    Experiment,
+    Setting,
+    Value,
+    figures,
+    gains,
+    vary,
+)
 from attnjax.models import Encoder, LuongDecoder, NoInputFeeding, Seq2Seq
 from attnjax.nn import UniformInit
 from attnjax.training import Adam, Constant, GradientDescent, Halving, Training
@@ -34,7 +46,7 @@ general = Experiment(
         dropout=0.2,
     ),
     optimizer=Adam(schedule=Constant(value=5e-3), clip=5.0),
-    training=Training(steps=300, batching=Batching(max_tokens=1_024, shapes=2)),
+    training=Training(steps=1_000, batching=Batching(max_tokens=1_024, shapes=2)),
 )
 paper = {
     "task": Translation(
@@ -82,6 +94,17 @@ def steps(metric: str, baseline: str, low: float) -> tuple[Claim, ...]:
     )
 
 
+first_steps = tuple(
+    Claim(
+        text=f"{better} helps",
+        estimand=Difference("exact_match", better, worse),
+        low=0.02,
+        given=Value("exact_match", better) >= 0.1,
+        source=f"Table 1: {bleu} BLEU",
+    )
+    for better, worse, bleu in (("reverse", "forward", "+1.3"), ("dropout", "reverse", "+1.4"))
+)
+
 table_1 = {"forward": 11.3, "reverse": 12.6, "dropout": 14.0, "no_feeding": 16.8}
 table_4 = {"location": 18.1, "dot": 18.6, "general": 17.3, "local_m_general": 18.6}
 table_4 |= {"local_p_dot": 18.0, "local_p_general": 19.0}
@@ -105,9 +128,12 @@ ablation = Ablation(
         "concat": vary(general, {score: Additive()}),
         "local_p_concat": vary(general, {score: Additive(), align: local_p}),
     },
-    seeds=3,
-    claims=steps("exact_match", "forward", low=0.02),
-    published=published,
+    seeds=5,
+    first_seed=10,
+    claims=(
+        *first_steps,
+        *steps("exact_match", "forward", low=0.02),
+    ),
     settings={
         "paper": Setting(
             changes=paper,

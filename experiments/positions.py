@@ -11,13 +11,11 @@ into six parts by length, so that parts 4 to 6 are past training. A score around
 every attention, that from target to source too, where copying looks at distance 0. The learned
 positions have 64 rows; those past 17 are never trained. Sorting needs no positions.
 
-Came out, in 36 minutes of one core, and tuned, with five times the updates, in 50: rotary and
-relative positions copy at every length; sinusoids and learned rows nearly nothing past training;
-ALiBi half of those just past it. All claims on copying are undecided, five since every seed
-gave 0 or 1. Sorting needs no positions; sinusoids and learned rows break it past training.
+A claim that something breaks is judged if the network copies what is as long as in training. Press
+et al.'s own numbers, of language models, were not tried.
 
     attnjax run positions
-    attnjax run positions --setting tuned --seeds 6 --seed 3 --seed 4 --seed 5
+    attnjax run positions --setting tuned
 """
 
 from functools import partial
@@ -138,7 +136,8 @@ ablation = Ablation(
         for task, experiment in (("copy", copy), ("sort", sort))
         for scheme, changes in schemes.items()
     },
-    seeds=3,
+    seeds=6,
+    first_seed=10,
     claims=claims,
     settings={
         "tuned": Setting(

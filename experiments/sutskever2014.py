@@ -7,6 +7,8 @@ of 12 rose from 26.17 to 30.59 (Table 1).
 
 Here sequences of 4 to 12 symbols are copied, and the reversed variant is an encoder that reads
 backward, the end symbol first. In the paper the end stays last: its setting reverses the source.
+The claim is about 1,000 updates: how far both would come was not tried, since copying ends at all
+right or at none. The perplexity at the plateau, on Multi30k, would take more than an hour.
 
 The paper's setting has the paper's model, initial values, vocabularies, beam, batches of 128
 sentences and learning rates. What differs: 12 million pairs are drawn by chance, not selected;
@@ -67,16 +69,17 @@ text = 'section 3.3: "the test BLEU scores of its decoded translations increased
 ablation = Ablation(
     base=base,
     variants={"forward": base, "reversed": vary(base, {"model.encoder.direction": "backward"})},
-    seeds=3,
+    seeds=5,
+    first_seed=10,
     claims=gains("exact_match", helps, low=0.02, source=text),
-    published=figures(
-        "Sutskever et al. 2014", "Table 1", "bleu", {"forward": 26.17, "reversed": 30.59}
-    ),
     settings={
         "paper": Setting(
             changes=paper,
             variants={"reversed": vary(base, paper | reversed_source)},
             claims=gains("bleu", helps, low=0.5, source=text),
+            published=figures(
+                "Sutskever et al. 2014", "Table 1", "bleu", {"forward": 26.17, "reversed": 30.59}
+            ),
         )
     },
 )

@@ -4,10 +4,10 @@ WMT 2014, newstest2014: the base model reaches 27.3 BLEU into German and 38.1 in
 one 28.4 and 41.8 (section 6.1 prints 41.0), more than any recurrent or convolutional model then.
 
 Here Multi30k English-German, split by a joint BPE of 10,000 merges: a base of 2 layers, width 64
-and feed-forward width 256, and a big one with twice of each width and twice the heads. Both have as
-many updates: 500 of up to 4,096 tokens, a little more than 4 epochs.
-
-Came out, in 40 minutes of one core: the base model 23.6 BLEU, the big one 27.4, reproduced.
+and feed-forward width 256, and a big one with twice of each width and twice the heads. Of 29,000
+pairs a bigger network translates worse in the end: Wu et al. 2021, Table 1, have 41.02 BLEU for
+Transformer-Tiny and less for larger ones. After 500 updates the big model had been ahead, since it
+learns faster; so both train until the validation loss has not fallen for 5 epochs.
 
 The paper's settings have its models, schedule, batches of 25,000 source and target tokens, updates,
 beam 4, length penalty 0.6 and byte-pair pieces (37,000 into German; 32,000 into French, where the
@@ -46,7 +46,7 @@ base = Experiment(
     ),
     objective=CrossEntropy(smoothing=0.1),
     optimizer=Adam(schedule=Noam(width=64, warmup=200, factor=0.5)),
-    training=Training(steps=500, batching=Batching(max_tokens=4_096)),
+    training=Training(steps=12_000, patience=5, batching=Batching(max_tokens=4_096)),
     search=Beam(size=4, length_penalty=GNMT(alpha=0.6)),
 )
 
@@ -79,16 +79,29 @@ def paper(name: str, pieces: int, average: int, dropout: float, bleu: dict[str, 
     return Setting(
         changes=changes,
         variants={"big": vary(base, changes | large)},
-        published=figures("Vaswani et al. 2017", "Table 2", "bleu", bleu),
+        claims=gains(
+            "bleu", {"big beats base": ("big", "base")}, low=0.5, source="section 6.1 and Table 2"
+        ),
+        published=figures(
+            "Vaswani et al. 2017",
+            "Table 2",
+            "bleu",
+            bleu,
+            why_not="theirs is of tokens with compounds split, ours of whole words",
+        ),
     )
 
 
 ablation = Ablation(
     base=base,
     variants={"base": base, "big": vary(base, big(64, 4))},
-    seeds=3,
+    seeds=5,
+    first_seed=10,
     claims=gains(
-        "bleu", {"big beats base": ("big", "base")}, low=0.5, source="section 6.1 and Table 2"
+        "bleu",
+        {"of 29,000 pairs the smaller network learns to translate better": ("base", "big")},
+        low=0.0,
+        source="Wu et al. 2021, Table 1, of other sizes",
     ),
     settings={
         "paper": paper("wmt14_translate/de-en", 37_000, 2, 0.3, {"base": 27.3, "big": 28.4}),

@@ -82,7 +82,8 @@ ablation = Ablation(
         "hard": hard,
         "straight_through": vary(base, {align: StraightThrough()}),
     },
-    seeds=3,
+    seeds=5,
+    first_seed=10,
     claims=(
         Claim(
             text="hard looks at what it says: 3 times chance",
@@ -90,16 +91,26 @@ ablation = Ablation(
             low=3 / 9,
             source="section 5.4, in our words: the model looks where a person would",
         ),
-        Claim(text="hard looks as well as soft", estimand=looks("hard", "soft"), low=-0.15),
-    ),
-    published=figures(
-        "Xu et al. 2015", "Table 1, COCO", "bleu", {"doubly_stochastic": 24.3, "hard": 25.0}
+        Claim(text="hard looks as well as soft", estimand=looks("hard", "soft"), low=-0.05),
+        Claim(
+            text="the doubly stochastic penalty helps soft to look",
+            estimand=looks("doubly_stochastic", "soft"),
+            low=0.05,
+            source="section 4.2.1, of BLEU and of richer captions; where it looks, in our words",
+        ),
     ),
     settings={
         "paper": Setting(
             changes=paper,
             variants=papers_weights,
             claims=gains("bleu", hard_helps, low=0.2, source=table_1),
+            published=figures(
+                "Xu et al. 2015",
+                "Table 1, COCO",
+                "bleu",
+                {"doubly_stochastic": 24.3, "hard": 25.0},
+                why_not="theirs has five references and VGG's features",
+            ),
         )
     },
 )

@@ -22,6 +22,7 @@ from attnjax.evaluation.measures import (
     Regions as Regions,
     RegressionError as RegressionError,
     Saturation as Saturation,
+    Support as Support,
 )
 from attnjax.evaluation.metric import (
     Accuracy as Accuracy,
