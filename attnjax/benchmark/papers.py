@@ -101,6 +101,7 @@ def write(folder: Path, name: str, pairs: int) -> float:
 def measure(chosen: PaperSetting, folder: Path, updates: int) -> dict[str, Any]:
     """Prepare the corpus of a setting and take its first updates, in this process."""
     from attnjax.data.loaded import Corpora
+    from attnjax.data.preparation import prepare
     from attnjax.evaluation.flops import product_flops
     from attnjax.experiment.load import load
     from attnjax.runs.catalog import find
@@ -118,8 +119,9 @@ def measure(chosen: PaperSetting, folder: Path, updates: int) -> dict[str, Any]:
         training=replace(experiment.training, steps=updates, device_tokens=DEVICE_TOKENS),
     )
     began = time.perf_counter()
-    corpus = Corpora(console.print).of(experiment.task)
+    prepare(experiment.task)
     prepared = time.perf_counter() - began
+    corpus = Corpora(console.print).of(experiment.task)
     experiment = experiment.resolve(corpus)
     setup = TrainSetup.of(experiment.recipe, corpus)
     planned = time.perf_counter() - began - prepared

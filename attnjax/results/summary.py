@@ -7,7 +7,7 @@ type is `attnjax.reporting.summary.Summary`.
 import json
 import shlex
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from attnjax.results.variant_runs import VariantRuns, variant_runs
 from attnjax.runs.json_files import write_json
 from attnjax.runs.manifest import experiment_file, read, warn_of_text
 from attnjax.runs.provenance import other_versions
+from attnjax.runs.result import RunResult
 from attnjax.runs.run_folder import RESULT
 
 FILE = "summary.json"
@@ -184,7 +185,7 @@ def _remarks(variants: Mapping[str, VariantRuns]) -> tuple[str, ...]:
     """What a reader must know of the runs: notes on their data, and other code than this one."""
     alike: dict[str, list[str]] = defaultdict(list)
     for name, runs in variants.items():
-        notes = [note for run in runs.results.values() for note in run.notes]
+        notes = [note for run in runs.results.values() for note in (*_splits(run), *run.notes)]
         for note in dict.fromkeys(notes):
             alike[note].append(name)
     data = [
@@ -193,6 +194,17 @@ def _remarks(variants: Mapping[str, VariantRuns]) -> tuple[str, ...]:
     ]
     other = other_versions(run.code for runs in variants.values() for run in runs.results.values())
     return (*data, other) if other else tuple(data)
+
+
+def _splits(run: RunResult) -> Iterator[str]:
+    """A sentence on the splits that come from a corpus."""
+    named = [
+        f"{split} is {name}"
+        for split, name in run.splits.items()
+        if not name.startswith(f"{split}:")
+    ]
+    if named:
+        yield "; ".join(named)
 
 
 def _shown(value: Any) -> str:

@@ -35,6 +35,7 @@ class RunResult:
         parameters: the number of parameters; None: the run is a point of a tuning.
         test_set: the digest of the test split; None: there was none.
         data: the digests of all splits; {}: an earlier version of attnjax did not record them.
+        splits: of each split its name where it comes from and its number of examples; {}: likewise.
         machine: None: an earlier version of attnjax did not record it.
         decoding_seconds: the time of decoding and measuring; None: likewise.
         notes: what a reader must know of the data.
@@ -59,6 +60,7 @@ class RunResult:
     parameters: WholeNumber | None = None
     test_set: str | None = None
     data: Mapping[FolderName, str] = field(default_factory=dict)
+    splits: Mapping[FolderName, str] = field(default_factory=dict)
     machine: Machine | None = None
     decoding_seconds: float | None = None
     notes: tuple[str, ...] = ()

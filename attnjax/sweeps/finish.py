@@ -62,6 +62,10 @@ def finish(
         notes=corpus.notes,
         test_set=corpus.digest(SPLIT),
         data={split: corpus.digest(split) for split in corpus.splits},
+        splits={
+            split: f"{experiment.task.split_name(split)}: {len(examples):,} examples"
+            for split, examples in corpus.splits.items()
+        },
         decoding_seconds=time.perf_counter() - begun,
         parameters=number_trained(outcome.params),
         best_validation_loss=None if score else result.best_validation_loss,

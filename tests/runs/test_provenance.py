@@ -48,6 +48,15 @@ def test_runs_of_other_sources_are_counted(runs, monkeypatch):
     assert remarks(runs)[0].startswith("2 runs are of another version")
 
 
+def test_splits_are_named_by_their_origin(runs):
+    path = runs / "scaled" / "seed-0" / RESULT
+    content = read_sealed(path)
+    assert content["splits"]["test"] == "test: 8 examples"
+    news = "wmt14_translate/de-en test (newstest2014): 3,003 examples"
+    write_sealed(path, content | {"splits": {"train": "train: 48 examples", "test": news}})
+    assert remarks(runs) == (f"data of scaled: test is {news}",)
+
+
 def test_the_code_is_that_of_the_beginning(tmp_path, monkeypatch):
     """Who edits the library while a run trains has not changed the run."""
     digests, train = ["a" * 64], train_group.train

@@ -46,6 +46,10 @@ class LabeledTfds(Labeled):
     test: str = "validation"
     folder: str | None = None
 
+    def split_name(self, split: str) -> str:
+        # validation examples are held out of the training split
+        return f"{self.name} {self.test if split == 'test' else self.train}"
+
     def read(self) -> tuple[list[Example], list[Example]]:
         builder = open_with(self.name, self.folder, text=self.text, label=self.label)
         train, test = (list(self._examples(builder, split)) for split in (self.train, self.test))
