@@ -41,6 +41,8 @@ lint: $(READY)
 docs: $(READY)
 	$(BIN)/python docs/programs/equations.py > docs/equations.md.tmp
 	mv docs/equations.md.tmp docs/equations.md
+	$(BIN)/python docs/programs/measures.py > docs/measures.md.tmp
+	mv docs/measures.md.tmp docs/measures.md
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # On a machine with a GPU; PYTHON may be any that has JAX for it, PEER one that has PyTorch.

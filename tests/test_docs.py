@@ -55,10 +55,11 @@ def test_every_section_that_a_page_names_is_there(page: Path):
         assert anchor in slugs
 
 
-def test_the_equations_are_those_of_the_docstrings():
-    program = ROOT / "docs" / "programs" / "equations.py"
+@pytest.mark.parametrize("page", ["equations", "measures"])
+def test_a_page_that_is_made_of_docstrings_has_them(page: str):
+    program = ROOT / "docs" / "programs" / f"{page}.py"
     result = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True)
-    assert (ROOT / "docs" / "equations.md").read_text() == result.stdout, "run `make docs`"
+    assert (ROOT / "docs" / f"{page}.md").read_text() == result.stdout, "run `make docs`"
 
 
 @pytest.mark.long

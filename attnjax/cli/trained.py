@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 TRAINED = Overrides(
     of="RUN [RUN ...]",
     epilog="""\
-overrides change the search for answers, or take heads out:
+overrides change the search for answers, take heads out, or take measures:
   search:sample --search.temperature 0.7    sample the words, at this temperature
   --model.encoder_layer.self_attention.heads_out 0,3    without heads 0 and 3 of every layer
+  measures:heads                            take this measure, too (evaluate)
 several runs act as one: each word by the mean of their probabilities.""",
 )
 """The help of overrides that change how a trained run answers."""

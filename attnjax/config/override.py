@@ -1,4 +1,7 @@
-"""Changes from the command line: `search:greedy` is a part, `--training.steps 100` a value."""
+"""Changes from the command line: `search:greedy` is a part, `--training.steps 100` a value.
+
+Where a field holds several parts, `measures:heads` adds one, and `measures:none` leaves none.
+"""
 
 import re
 from collections.abc import Callable, Sequence
@@ -96,6 +99,8 @@ def apply_possible[T](base: T, overrides: Sequence[Override]) -> tuple[T, list[U
 
 def _choice(wanted: Override) -> Callable[[Any, Any], Any]:
     def make(hint: Any, old: Any) -> Any:
+        if get_origin(hint) is tuple and parts(get_args(hint)[0]):
+            return _added(get_args(hint)[0], old, wanted)
         if not parts(hint):
             # options without a dot belong to the command
             how = f"give --{wanted.path} VALUE" if "." in wanted.path else "write it in the file"
@@ -109,6 +114,14 @@ def _choice(wanted: Override) -> Callable[[Any, Any], Any]:
         return DraftPart(kind, defaults(kind) | _kept(before, kind))
 
     return make
+
+
+def _added(hint: Any, old: tuple[Any, ...], wanted: Override) -> tuple[Any, ...]:
+    """The parts with one more, of its defaults, unless there is one of its kind; "none": none."""
+    if wanted.text == "none":
+        return ()
+    kind = part(hint, wanted.text, wanted.path)
+    return old if kind is None or any(type(each) is kind for each in old) else (*old, kind())
 
 
 def _kept(before: DraftPart, kind: type) -> dict[str, Any]:

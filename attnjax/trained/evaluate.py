@@ -33,7 +33,7 @@ from attnjax.errors import UserError, unknown
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs
 from attnjax.evaluation.metric import Metric
-from attnjax.evaluation.sentence_stats import sentences
+from attnjax.evaluation.sentence_stats import Sentences, sentences
 from attnjax.models.sequence_model import SequenceModel
 from attnjax.trained.trained_run import Trained
 
@@ -51,21 +51,26 @@ class Evaluation:
         sentences: the number of answers.
         metrics: the scores by the names of their metrics.
         details: details of the scores, such as BLEU's signature.
+        answers: the answer to each source; (): nothing is decoded.
     """
 
     on: str
     sentences: int
     metrics: dict[str, float]
-    details: Mapping[str, str]
+    details: Mapping[str, Any]
+    answers: Sequence[str] = ()
 
 
-def evaluate(trained: Trained, *, split: str = "test", beam: int | None = None) -> Evaluation:
+def evaluate(
+    trained: Trained, *, split: str = "test", beam: int | None = None, measured: bool = False
+) -> Evaluation:
     """Score a run's answers to a split of its task; if nothing is decoded, take its measures there.
 
     Args:
         trained: the run.
         split: "train", "valid" or "test".
         beam: the number of hypotheses, 1 is greedy; None: the run's own search.
+        measured: whether to take the measures in any case.
 
     Raises:
         UserError: the task has no such split, its data are missing, or the run has neither a metric
@@ -78,13 +83,20 @@ def evaluate(trained: Trained, *, split: str = "test", beam: int | None = None) 
     if not corpus.splits.get(split):
         raise unknown("split", split, corpus.splits)
     if experiment.metric is None:
-        return _measured(trained, split, corpus)
+        return _measured(trained, split, corpus, None)
     sources = [example.source for example in corpus.splits[split]]
     if trained.vocabularies.source is not None:
         lengths = corpus.splits[split].source.lengths
         trained.experiment.model.check_lengths(lengths, f"of the {split} split", "source")
-    written = corpus.sources.get(split, [])
-    return _scored(trained, split, written, sources, corpus.references[split], beam)
+    written, references = corpus.sources.get(split, []), corpus.references[split]
+    scored = _scored(trained, split, written, sources, references, beam)
+    if not measured:
+        return scored
+    lengths = None if trained.vocabularies.source is None else [len(each) - 1 for each in sources]
+    kept = sentences(experiment.metric, scored.answers, references, lengths)
+    more = _measured(trained, split, corpus, kept)
+    metrics, details = scored.metrics | more.metrics, {**scored.details, **more.details}
+    return replace(scored, metrics=metrics, details=details)
 
 
 def evaluate_files(
@@ -163,13 +175,16 @@ def n_best(
     max_symbols: int = MAX_SYMBOLS,
     extra: int = EXTRA,
     origin: str = "the input",
+    first: int = 1,
 ) -> list[list[Answer]]:
     """The `most` best answers to each line, the best first; an empty line has none.
+
+    `first` is the number of the first line, for error messages.
 
     Raises:
         UserError: as `predict`; or the search has fewer hypotheses.
     """
-    asked = [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+    asked = [(number, line) for number, line in enumerate(lines, start=first) if line.strip()]
     written = [line for _, line in asked]
     sources = encoded(trained, asked, origin, max_symbols)
     answers = iter(_answers(trained, written, sources, beam, most=most, extra=extra))
@@ -286,12 +301,13 @@ def _scored(
         sentences=len(answers),
         metrics={metric.name: metric.value(totals)},
         details=metric.details(totals),
+        answers=answers,
     )
 
 
-def _measured(trained: Trained, split: str, corpus: Corpus) -> Evaluation:
+def _measured(trained: Trained, split: str, corpus: Corpus, kept: Sentences | None) -> Evaluation:
     """The measures of a run on a split, as those of its result are on the test split."""
-    experiment, metrics = trained.experiment, {}
+    experiment, metrics, details = trained.experiment, {}, {}
     parts = (corpus.splits, corpus.sources, corpus.references)
     splits, sources, references = ({SPLIT: part[split]} if split in part else {} for part in parts)
     corpus = replace(corpus, splits=splits, sources=sources, references=references)
@@ -300,6 +316,7 @@ def _measured(trained: Trained, split: str, corpus: Corpus) -> Evaluation:
         trained.params,
         corpus,
         experiment.training.batching,
+        kept,
         seed=trained.manifest.seed,
     )
     for measure in experiment.measures:
@@ -307,7 +324,8 @@ def _measured(trained: Trained, split: str, corpus: Corpus) -> Evaluation:
         for measurement in measure.after_training(inputs):
             whole = measurement.key == MetricKey(measurement.key.name)
             metrics[measurement.key.name if whole else str(measurement.key)] = measurement.value
-    return Evaluation(on=split, sentences=len(splits[SPLIT]), metrics=metrics, details={})
+        details |= measure.details(inputs)
+    return Evaluation(on=split, sentences=len(splits[SPLIT]), metrics=metrics, details=details)
 
 
 def _answers(

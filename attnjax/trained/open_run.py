@@ -153,7 +153,7 @@ def open(*runs: str | Path, trust: bool = False, overrides: Sequence[Override] =
     Args:
         runs: the runs' folders, at least one.
         trust: whether to execute an experiment.py that the user has not run on this machine.
-        overrides: of the search, and of the heads that are taken out.
+        overrides: of the search and the measures, and of the heads that are taken out.
 
     Raises:
         UserError: as `open_trained`, `ensemble` and `with_overrides`.
@@ -161,17 +161,18 @@ def open(*runs: str | Path, trust: bool = False, overrides: Sequence[Override] =
     if not runs:
         raise UserError("give the folder of at least one run")
     heads = [each for each in overrides if each.path.split(".")[-1] == "heads_out"]
-    search = [each for each in overrides if each not in heads]
-    for each in search:
-        if each.path.split(".")[0] != "search":
+    others = [each for each in overrides if each not in heads]
+    for each in others:
+        if each.path.split(".")[0] not in ("search", "measures"):
             raise UserError(
-                f"a trained run takes overrides of its search and of heads_out alone; got {each}"
+                "a trained run takes overrides of its search, its measures and of heads_out alone; "
+                f"got {each}"
             )
     members = [with_overrides(open_trained(Path(run), trust=trust), heads) for run in runs]
     for run in members:
         if not run.finished:
             warn(f"the training of {run.folder} is not finished; these are its results so far:")
-    return OpenRun(**vars(with_overrides(ensemble(members), search)))
+    return OpenRun(**vars(with_overrides(ensemble(members), others)))
 
 
 @partial(jax.jit, static_argnames="model")

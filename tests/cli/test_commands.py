@@ -236,3 +236,23 @@ def test_one_seed_has_no_spread(run, tmp_path):
     (row,) = summary["rows"]
     assert row["seeds"] == [0]
     assert {column["deviation"] for column in row["columns"]} == {None}
+
+
+def test_lines_are_answered_as_they_come(capsys, monkeypatch, run):
+    """Whatever the pieces in which they come, with a number, a score and an answer each."""
+    lines = b"\xef\xbb\xbf1 2\r\n\n3"
+    assert predicted(monkeypatch, lines, run) == 0
+    answers = capsys.readouterr().out.split("\n")
+    assert len(answers) == 4
+    assert answers[1] == ""
+    monkeypatch.setattr("attnjax.cli.commands.predict.AT_ONCE", 2)
+    assert predicted(monkeypatch, lines, run) == 0
+    assert capsys.readouterr().out.split("\n") == answers
+    assert predicted(monkeypatch, lines, run, "--n-best", "2", "--beam", "2") == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [row[0] for row in rows] == ["1", "1", "3", "3"]
+    assert float(rows[0][1]) >= float(rows[1][1])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"1\n\xff\n")))
+    assert "line 2 of standard input is not UTF-8: it has the byte 0xff" in sentence(
+        capsys, "predict", str(run)
+    )

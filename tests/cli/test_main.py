@@ -74,7 +74,7 @@ HEADS = "model.encoder_layer.self_attention.heads"
         ("report nowhere", "the folder nowhere does not exist"),
         ("report tests", "tests holds no finished runs"),
         ("evaluate nowhere --source a", "--source and --reference go together"),
-        ("evaluate nowhere --model.width 3", "search and of heads_out alone; got --model.width 3"),
+        ("evaluate nowhere --model.width 3", "and of heads_out alone; got --model.width 3"),
     ],
 )
 def test_a_mistake_is_one_sentence(capsys, tmp_path, command, expected):
@@ -190,11 +190,18 @@ def test_nobody_reads_to_the_end():
 def test_parts_lists_what_can_be_chosen(capsys):
     score = "model.encoder_layer.self_attention.head.score"
     assert main(["parts", score]) == 0
-    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    printed = capsys.readouterr().out
+    lines = {line.split()[0]: line for line in printed.splitlines() if line[0] != " "}
     assert {"dot", "scaled-dot", "additive"} <= lines.keys()
     assert "score" not in lines, "it is abstract"
     assert lines["scaled-dot"].endswith("now")
     assert len(lines["additive"].split()) > 2, "the first line of its docstring"
+    assert "logits[t, s] = query[t] . key[s] / sqrt(K)" in printed
+    assert main(["parts", score.replace("score", "align")]) == 0
+    printed = capsys.readouterr().out
+    assert "temperature = 1.0" in printed, "a field and its default"
+    assert main(["parts", "measures"]) == 0
+    assert "examples = 64" in capsys.readouterr().out
     assert main(["parts", score, TINY]) == 0
     assert "A newcomer's own: logits[t, s] = sharpness cos" in capsys.readouterr().out
     assert main(["parts", "model.width"]) == 0

@@ -1,11 +1,14 @@
 """`attnjax evaluate`."""
 
 import json as json_format
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
+from rich.table import Table
+
 from attnjax.cli.command import option
-from attnjax.cli.output import keep_compiled, say
+from attnjax.cli.output import keep_compiled, out, say
 from attnjax.cli.trained import TrainedRuns
 from attnjax.errors import UserError
 
@@ -18,6 +21,10 @@ def evaluate(
     reference: Annotated[
         Path | None, option("a file of references, one line for each source", "F")
     ] = None,
+    answers: Annotated[Path | None, option("a file for the answers, a line each", "F")] = None,
+    protocols: Annotated[
+        bool, option("score translations by sacreBLEU, multi-bleu, chrF and others, side by side")
+    ] = False,
     json: Annotated[bool, option("print one JSON object")] = False,
 ) -> None:
     """Score trained runs."""
@@ -29,17 +36,44 @@ def evaluate(
     from attnjax.reporting.number import number
     from attnjax.trained import evaluate as calls
 
+    if protocols:
+        if source is not None:
+            raise UserError("--protocols scores a split: leave --source and --reference out")
+        _protocols(chosen, "test" if split is None else split, json=json)
+        return
     trained, beam = chosen.open(), chosen.beam
     if source is not None and reference is not None:
         scores = calls.evaluate_files(
             trained, source, reference, beam=beam, max_symbols=chosen.max_symbols
         )
     else:
-        scores = calls.evaluate(trained, split="test" if split is None else split, beam=beam)
+        measured = any(each.path == "measures" for each in chosen.overrides)
+        chosen_split = "test" if split is None else split
+        scores = calls.evaluate(trained, split=chosen_split, beam=beam, measured=measured)
+    if answers is not None:
+        answers.write_text("".join(f"{line}\n" for line in scores.answers), encoding="utf-8")
     content = {"run": " ".join(map(str, chosen.runs)), "on": scores.on}
     content |= {"sentences": scores.sentences, **scores.metrics, **scores.details}
     if json:
         print(json_format.dumps(content, ensure_ascii=False))
         return
     for name, value in content.items():
-        say(f"{name}: {number(value) if isinstance(value, float) else value}")
+        if not isinstance(value, dict):  # the table of all heads
+            say(f"{name}: {number(value) if isinstance(value, float) else value}")
+
+
+def _protocols(chosen: TrainedRuns, split: str, *, json: bool) -> None:
+    """Print the scores of every protocol."""
+    from attnjax.reporting.number import number
+    from attnjax.trained.protocols import protocols
+
+    scored = protocols(chosen.open(), split=split, beam=chosen.beam)
+    if json:
+        print(json_format.dumps(asdict(scored), ensure_ascii=False))
+        return
+    known = f"the {scored.known:,} without unknown words"
+    drawn = Table("protocol", f"{scored.sentences:,} sentences", known, box=None, pad_edge=False)
+    for name, score in scored.scores.items():
+        drawn.add_row(name, number(score), number(scored.known_scores.get(name)))
+    out().print(drawn)
+    say(f"sacreBLEU: {scored.signature}")

@@ -1,8 +1,10 @@
 """`attnjax parts`."""
 
-from typing import Annotated
+import inspect
+import re
+import sys
+from typing import Annotated, Any, get_args, get_origin
 
-from rich.table import Table
 from rich.text import Text
 
 from attnjax.cli.chosen import NAME
@@ -19,7 +21,7 @@ def parts(
         str | None, positional("EXPERIMENT", f"{NAME}; default: a Transformer that copies")
     ] = None,
 ) -> None:
-    """Print the parts that can be chosen for a field, or its values."""
+    """Print the parts that a field can hold, with equations, fields and defaults; or its values."""
     from attnjax.config.constraints import describe, shown
     from attnjax.config.parts import first_line, parts as choices
     from attnjax.config.vary import field_at
@@ -32,12 +34,41 @@ def parts(
     else:
         base = load(find(experiment)).ablation.base
     hint, now = field_at(base, path)
-    options = choices(hint)
+    several = get_origin(hint) is tuple
+    options = choices(get_args(hint)[0] if several else hint)
     if not options:
         out().print(f"{path} is a value: {describe(hint)}; now {shown(now)}", highlight=False)
         return
-    drawn = Table("part", "what it is", "", box=None, pad_edge=False)
+    chosen = [type(each) for each in now] if several else [type(now)]
     for name, kind in options.items():
-        chosen = kind is (None if now is None else type(now))
-        drawn.add_row(name, Text(first_line(kind)), "now" if chosen else "")
-    out().print(drawn)
+        held = "  now" if kind in chosen or (kind is None and now is None) else ""
+        out().print(Text.assemble((name, "bold"), f"  {first_line(kind)}{held}"))
+        for line in _below(kind):
+            out().print(Text(f"    {line}"))
+
+
+def _below(kind: type | None) -> list[str]:
+    """The equations of a part, and its fields with their defaults."""
+    from attnjax.config.parts import first_line
+    from attnjax.config.walk import defaults, field_names
+
+    if kind is None:
+        return []
+    equations = _equations(vars(kind).get("__doc__") or "")
+    if function := re.match(r"`(\w+)`", first_line(kind)):  # "`softmax` as a part"
+        named = getattr(sys.modules[kind.__module__], function[1], None)
+        text = inspect.cleandoc(getattr(named, "__doc__", None) or "")
+        equations = [" ".join(text.split("\n\n")[0].split()), *_equations(text), *equations]
+    usual: dict[str, Any] = defaults(kind)
+    fields = [
+        f"{name} = {usual[name]!r}" if name in usual else f"{name} (must be given)"
+        for name in field_names(kind)
+    ]
+    return [*equations, *fields]
+
+
+def _equations(docstring: str) -> list[str]:
+    """The indented lines between the first paragraph and the sections of a docstring."""
+    text = inspect.cleandoc(docstring).partition("\n\n")[2]
+    before = re.split(r"^(?:Args|Attributes|Raises|Source):", text, maxsplit=1, flags=re.MULTILINE)
+    return [line.strip() for line in before[0].split("\n") if line.startswith("    ")]

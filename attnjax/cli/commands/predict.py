@@ -2,13 +2,16 @@
 
 import codecs
 import sys
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Iterator, Sequence
+from typing import Annotated, BinaryIO
 
 from attnjax.cli.command import option, whole_number
 from attnjax.cli.output import keep_compiled
 from attnjax.cli.trained import TrainedRuns
 from attnjax.errors import UserError
+
+AT_ONCE = 1 << 20
+"""The most bytes that are read before their lines are answered."""
 
 
 def predict(
@@ -22,36 +25,64 @@ def predict(
             read=whole_number(10**6),
         ),
     ] = 50,
+    n_best: Annotated[
+        int | None,
+        option(
+            "print the N best answers of a line, each with the line's number and a score: a "
+            "log-probability over its length penalty, the probability of a label",
+            "N",
+            read=whole_number(10_000),
+        ),
+    ] = None,
 ) -> None:
-    """Answer the lines of standard input; a language model goes on with each."""
+    """Answer the lines of standard input as they come; a language model goes on with each."""
     keep_compiled()
     if sys.stdin is None:
         raise UserError("predict reads standard input, but standard input is closed")
     from attnjax.trained import evaluate as calls
 
-    trained, lines = chosen.open(), _lines(sys.stdin.buffer.read())
-    answers = calls.predict(
-        trained,
-        lines,
-        beam=chosen.beam,
-        max_symbols=chosen.max_symbols,
-        extra=extra,
-        origin="standard input",
-    )
-    for answer in answers:
-        print(answer)
+    trained = chosen.open()
+    for first, lines in _lines(sys.stdin.buffer):
+        answers = calls.n_best(
+            trained,
+            lines,
+            n_best or 1,
+            beam=chosen.beam,
+            max_symbols=chosen.max_symbols,
+            extra=extra,
+            origin="standard input",
+            first=first,
+        )
+        for number, best in enumerate(answers, start=first):
+            if n_best is None:
+                print(best[0].text if best else "")
+            for answer in best if n_best else ():
+                print(number, f"{answer.score:.4f}", answer.text, sep="\t")
+        sys.stdout.flush()
 
 
-def _lines(content: bytes) -> Sequence[str]:
-    """The lines of UTF-8 text, without a byte order mark."""
-    lines = []
-    content = content.removeprefix(codecs.BOM_UTF8)
-    for number, line in enumerate(content.removesuffix(b"\n").split(b"\n"), start=1):
+def _lines(stream: BinaryIO) -> Iterator[tuple[int, Sequence[str]]]:
+    """The lines that have come, as soon as they have, with the number of the first of them."""
+    rest, first = b"", 1
+    while content := stream.read1(AT_ONCE):  # pyright: ignore[reportAttributeAccessIssue]
+        *lines, rest = (rest + content).split(b"\n")
+        if lines:
+            yield first, _text(lines, first)
+            first += len(lines)
+    if rest:
+        yield first, _text([rest], first)
+
+
+def _text(lines: Sequence[bytes], first: int) -> Sequence[str]:
+    """Lines of UTF-8, the first of all without a byte order mark."""
+    texts = []
+    for number, line in enumerate(lines, start=first):
         try:
-            lines.append(line.decode("utf-8").removesuffix("\r"))
+            written = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+            texts.append(written.decode("utf-8").removesuffix("\r"))
         except UnicodeDecodeError as error:
             raise UserError(
                 f"line {number} of standard input is not UTF-8: it has the byte "
-                f"0x{line[error.start]:02x} ({error.reason})"
+                f"0x{error.object[error.start]:02x} ({error.reason})"
             ) from error
-    return lines if content else []
+    return texts

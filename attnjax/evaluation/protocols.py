@@ -1,0 +1,62 @@
+"""One set of answers under the protocols of machine translation's papers, side by side.
+
+sacremoses is imported when something is tokenized: importing this module costs nothing.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from attnjax.evaluation.bleu import Bleu
+from attnjax.evaluation.metric import ChrF, ExactMatch, Metric
+
+type Texts = Sequence[str]
+
+MULTI_BLEU = Bleu(tokenize="none", smooth="none")
+COMPOUND = re.compile(r"(\S)-(\S)")
+
+
+def protocol_scores(
+    answers: Texts, references: Texts, *, tokenized: bool, language: str
+) -> Mapping[str, float]:
+    """The score of each protocol by its name.
+
+        sacreBLEU           of detokenized text, with 13a's tokens, case counts (Post 2018)
+        mteval-v13a         the same without case, as NIST's script by default
+        multi-bleu          of the Moses tokens, not smoothed
+        multi-bleu, compounds   hyphens between letters are tokens, as Vaswani et al. 2017 scored
+        chrF, exact match   of detokenized text
+
+    Args:
+        answers: one for each reference.
+        references: the right answers.
+        tokenized: whether the texts are split into Moses tokens already.
+        language: of the texts, two letters, for the rules of Moses.
+    """
+    pairs = answers, references
+    tokens = pairs if tokenized else tuple(_tokens(side, language) for side in pairs)
+    plain = tuple(_detokenized(side, language) for side in pairs) if tokenized else pairs
+    lower = tuple([text.lower() for text in side] for side in plain)
+    split = tuple([COMPOUND.sub(r"\1 ##AT##-##AT## \2", text) for text in side] for side in tokens)
+    scores: dict[str, tuple[Metric, Sequence[Texts]]] = {
+        "sacreBLEU": (Bleu(), plain),
+        "mteval-v13a": (Bleu(), lower),
+        "multi-bleu": (MULTI_BLEU, tokens),
+        "multi-bleu, compounds": (MULTI_BLEU, split),
+        "chrF": (ChrF(), plain),
+        "exact match": (ExactMatch(), plain),
+    }
+    return {name: metric.score(*texts) for name, (metric, texts) in scores.items()}
+
+
+def _tokens(texts: Texts, language: str) -> Texts:
+    from sacremoses import MosesTokenizer
+
+    moses = MosesTokenizer(lang=language)
+    return [" ".join(moses.tokenize(text, escape=False)) for text in texts]
+
+
+def _detokenized(texts: Texts, language: str) -> Texts:
+    from sacremoses import MosesDetokenizer
+
+    moses = MosesDetokenizer(lang=language)
+    return [moses.detokenize(text.split()) for text in texts]
