@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import time
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from tensorboardX.proto.event_pb2 import Event, SessionLog  # pyright: ignore
 from tensorboardX.proto.summary_pb2 import Summary  # pyright: ignore
 
 from attnjax.config.record import WholeNumber, count
-from attnjax.errors import warn
+from attnjax.errors import first_line, warn
 from attnjax.files import write_atomically
 
 FILE = "metrics.jsonl"
@@ -26,6 +27,31 @@ FILE = "metrics.jsonl"
 
 SECONDS_BETWEEN_FLUSHES = 10
 """The longest delay of TensorBoard's files; metrics.jsonl has no delay."""
+
+type Watcher = Callable[[Path, Mapping[str, Any]], object]
+"""A function of a run's folder and a row of its log."""
+
+_watchers: dict[str, Watcher] = {}
+
+
+def watch(call: Watcher) -> Watcher:
+    """Call a function with every row that is written from now on, as a program of tracking wants.
+
+    A decorator, for an experiment file. A function of the same name is replaced. An error of the
+    function ends no training: a warning says it, and the function is called no more.
+    """
+    _watchers[getattr(call, "__name__", type(call).__name__)] = call
+    return call
+
+
+def _tell(folder: Path, row: Mapping[str, Any]) -> None:
+    for name, call in [*_watchers.items()]:
+        try:
+            call(folder, row)
+        except Exception as error:
+            del _watchers[name]
+            reason = f"{type(error).__name__}: {first_line(error)}"
+            warn(f"{name} watched the log, failed ({reason}), and is called no more")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +72,7 @@ class MetricsLog:
         the damaged file is kept aside, and the rows that can still be read are kept.
         """
         folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
         path = folder / FILE
         content = path.read_bytes() if path.exists() else b""
         kept = content[: end.size]
@@ -76,7 +103,8 @@ class MetricsLog:
 
     def write(self, *, step: int, epoch: int, split: str, **values: float) -> None:
         """Add a row."""
-        line = _line({"step": step, "epoch": epoch, "split": split, **values}).encode()
+        row = {"step": step, "epoch": epoch, "split": split, **values}
+        line = _line(row).encode()
         if self._file.write(line) < len(line):  # so a disk that becomes full says it
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._size += len(line)
@@ -91,6 +119,7 @@ class MetricsLog:
         if time.monotonic() - self._flushed > SECONDS_BETWEEN_FLUSHES:
             self._board.flush()
             self._flushed = time.monotonic()
+        _tell(self._folder, row)
 
     def close(self) -> None:
         with closing(self._file), closing(self._board):
