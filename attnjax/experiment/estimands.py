@@ -8,7 +8,7 @@ sentences, which also holds for other test sentences.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, NamedTuple
@@ -37,10 +37,12 @@ class RunMetrics(NamedTuple):
     Attributes:
         metrics: the value of each metric.
         sentences: the statistics of the answers to the test split; None: nothing was decoded.
+        test_set: the digest of the test split; None: unknown.
     """
 
     metrics: Mapping[MetricKey, float]
     sentences: Sentences | None = None
+    test_set: str | None = None
 
 
 SEEDS = 3
@@ -244,10 +246,16 @@ class Difference(PerSeed):
             shares = [*zip(*columns, strict=True)]
             if not all(map(in_the_middle, shares)):
                 return Spread("seeds", partial(share_difference_interval, *shares, answers))
-        pairs = self.pairs(results)
-        if pairs.keys() != self.measured(results).keys():
-            return super().spread(results)
-        return over_sentences([*pairs.values()], self.groups, sum) or super().spread(results)
+        alike = self.pairs(results).keys() == self.measured(results).keys()
+        over_both = self.over_sentences(results, sum) if alike else None
+        return over_both or super().spread(results)
+
+    def over_sentences(self, results: Results, of: Callable[[list[float]], float]) -> Spread | None:
+        """The spread over seeds and sentences; None: seeds have sentences of their own."""
+        for variant in self.variants:
+            if len({run.test_set for run in results.get(variant, {}).values()}) > 1:
+                return None
+        return over_sentences([*self.pairs(results).values()], self.groups, of)
 
     def groups(self, sentences: Sentences) -> list[np.ndarray]:
         """The indices of the sentences that are resampled together, one array per group."""
@@ -261,7 +269,7 @@ class Difference(PerSeed):
         better, worse = (
             {
                 seed: sentences
-                for seed, (_, sentences) in results.get(variant, {}).items()
+                for seed, (_, sentences, _) in results.get(variant, {}).items()
                 if sentences is not None
                 and self.key.moment is None
                 and sentences.metric.name == self.key.name

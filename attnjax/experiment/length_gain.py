@@ -9,7 +9,7 @@ from attnjax.errors import UserError
 from attnjax.evaluation.measures.by_length import Parts, by_length
 from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.experiment.estimands import Difference, Estimand, Results
-from attnjax.experiment.spread import Spread, over_sentences
+from attnjax.experiment.spread import Spread
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,9 +56,9 @@ class LengthGain(Difference):
         }
 
     def spread(self, results: Results) -> Spread | None:
-        self.values(results)  # refuses what cannot be compared
-        pairs = [*self.pairs(results).values()]
-        return over_sentences(pairs, self.groups, _longer) or Estimand.spread(self, results)
+        if not self.values(results):
+            return None
+        return self.over_sentences(results, _longer) or Estimand.spread(self, results)
 
 
 def _longer(differences: list[float]) -> float:

@@ -160,7 +160,8 @@ class Record:
     def measured(self, own: Mapping[str, type]) -> RunMetrics:
         """The numbers of the run, in the form that claims are judged by."""
         metrics = {(number := Measurement.of(each)).key: number.value for each in self.metrics}
-        return RunMetrics(metrics, None if self.answers is None else self.answers.sentences(own))
+        sentences = None if self.answers is None else self.answers.sentences(own)
+        return RunMetrics(metrics, sentences, self.data.get("test"))
 
 
 def settings_digest(settings: Mapping[str, Any], tuned: tuple[str, ...]) -> str:

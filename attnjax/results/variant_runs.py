@@ -40,7 +40,11 @@ class VariantRuns:
     def metrics(self) -> dict[int, RunMetrics]:
         """The numbers of each run, in the form that claims are judged by."""
         return {
-            seed: RunMetrics({item.key: item.value for item in items}, self.sentences.get(seed))
+            seed: RunMetrics(
+                {item.key: item.value for item in items},
+                self.sentences.get(seed),
+                self.results[seed].test_set,
+            )
             for seed, items in self.measurements.items()
         }
 

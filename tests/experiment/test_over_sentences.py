@@ -147,6 +147,11 @@ def test_a_difference_holds_for_other_sentences_by_default():
         }
     )
     assert (seeds_alone.basis, seeds_alone.estimate) == ("seeds", judged.estimate)
+    own = {
+        name: {seed: run._replace(test_set=str(seed)) for seed, run in runs.items()}
+        for name, runs in results.items()
+    }
+    assert claim.judge(own).basis == "seeds"
     # near 1 the answers of a seed count as alike, whatever the sentences
     sure = answered(a=[exact(np.ones(200, np.int64))] * 4, b=column(0.0))
     assert claim.judge(sure).basis == "seeds"
