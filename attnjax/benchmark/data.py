@@ -1,41 +1,34 @@
 """Batches as a training takes them: padding, speed, memory, and how long steps wait for them.
 
-Corpora are Multi30k, where `ATTNJAX_DATA` has it, and synthetic pairs whose lengths are drawn from
-a log-normal law (about 24 words a sentence, at most 100). The ids of synthetic pairs are mapped
-from a file; each of their sizes is measured in a process of its own.
+Corpora are Multi30k, where `ATTNJAX_DATA` has it, and the synthetic pairs of
+`attnjax.benchmark.prepared`. All are prepared, and read from the mapped files.
 """
 
-import json
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.table import Table
 
+from attnjax.benchmark.prepared import measure as measure_pairs, tokens_per_second
 from attnjax.data.batching import Batching, BatchPlan
 from attnjax.data.corpora.parallel_text import ParallelText
-from attnjax.data.examples import Examples, Rows
 from attnjax.data.packed import Packed, PackedPlan
-from attnjax.data.special_tokens import PAD
+from attnjax.data.preparation import prepared
 from attnjax.data.vocabulary import SplitWords
 from attnjax.errors import UserError
 
 PAIRS = (30_000, 450_000, 4_500_000)
 """The numbers of synthetic pairs; the last is WMT 2014 English-German's."""
 
-VOCABULARY = 37_000
-TOKENS, LENGTH, WMT_TOKENS, WMT_LENGTH = 8_192, 96, 25_000, 128
-BUCKETED = Batching(max_tokens=TOKENS, shapes=16)
-PACKED = Packed(max_tokens=TOKENS, length=LENGTH)
-BATCHES = 300
-"""The batches whose making is timed."""
+WAYS = {
+    "bucketed": Batching(max_tokens=8_192, shapes=16),
+    "packed": Packed(max_tokens=8_192, length=96),
+}
 
 TURNS, STEPS = 5, 12
 """Turns of the trainings that are compared, and the steps of a turn."""
@@ -55,68 +48,20 @@ def measure() -> dict[str, Any]:
     """All figures: rows of batches, and of trainings."""
     rows = []
     for pairs in PAIRS:
-        command = [sys.executable, "-m", "attnjax.benchmark.data", str(pairs)]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        rows.append(json.loads(done.stdout))
+        print(f"{pairs:,} synthetic pairs", file=sys.stderr)
+        rows.append({"batches": "packed", **measure_pairs(pairs)})
     try:
-        corpus = MULTI30K.load()
+        corpus = prepared(MULTI30K)
     except UserError:
         return {"batches": rows, "trainings": []}
-    examples = corpus.splits["train"]
-    for name, batching in (("bucketed", BUCKETED), ("packed", PACKED)):
+    for name, batching in WAYS.items():
         began = time.perf_counter()
-        plan = batching.plan(examples)
-        seconds = time.perf_counter() - began
-        rows.append({"corpus": "Multi30k", "batches": name, **_of_plan(plan, seconds)})
+        plan = batching.plan(corpus.splits["train"])
+        plan.batch(0, 0)
+        row = {"first_batch_seconds": time.perf_counter() - began, "padding": plan.padding}
+        row["tokens_per_second"] = tokens_per_second(plan)
+        rows.append({"corpus": "Multi30k", "batches": name, **row})
     return {"batches": rows, "trainings": _trainings(corpus)}
-
-
-def synthetic(pairs: int, folder: Path) -> dict[str, Any]:
-    """Synthetic pairs, packed: figures, and the process's own memory."""
-    source, target = (_mapped(lengths, folder / name) for name, lengths in _lengths(pairs).items())
-    before = own_memory()
-    began = time.perf_counter()
-    plan = Packed(max_tokens=WMT_TOKENS, length=WMT_LENGTH).plan(Examples(source, target))
-    seconds = time.perf_counter() - began
-    row = _of_plan(plan, seconds)
-    memory = {"megabytes": own_memory(), "added_megabytes": own_memory() - before}
-    return {"corpus": f"{pairs:,} synthetic pairs", "batches": "packed", **row, **memory}
-
-
-def own_memory() -> float:
-    """The megabytes that this process alone holds: pages of mapped files are left out."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1e3 for line in lines if line.startswith("RssAnon"))
-
-
-def _of_plan(plan: BatchPlan, seconds: float) -> dict[str, Any]:
-    """Padding, and the target tokens a second of batches made one after the other."""
-    plan.batch(0, 0)  # draws the order of the epoch
-    began = time.perf_counter()
-    made = [plan.batch(step, 0) for step in range(min(BATCHES, plan.per_epoch))]
-    speed = time.perf_counter() - began
-    tokens = sum(int((batch.target != PAD).sum()) for batch in made)
-    return {"padding": plan.padding, "plan_seconds": seconds, "tokens_per_second": tokens / speed}
-
-
-def _lengths(pairs: int) -> dict[str, np.ndarray]:
-    """Lengths of synthetic sources and targets, [N] each."""
-    draw = np.random.default_rng(0)
-    source = draw.lognormal(3.0, 0.6, pairs)
-    target = source * draw.lognormal(0, 0.2, pairs)
-    sides = {"source": source, "target": target}
-    return {name: np.clip(side, 1, 99).astype(np.int32) + 1 for name, side in sides.items()}
-
-
-def _mapped(lengths: np.ndarray, path: Path) -> Rows:
-    """Random ids of sentences of these lengths, written a part at a time and mapped."""
-    starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-    draw = np.random.default_rng(1)
-    with path.open("wb") as file:
-        for begin in range(0, int(starts[-1]), 1 << 22):
-            count = min(1 << 22, int(starts[-1]) - begin)
-            file.write(draw.integers(4, VOCABULARY, count, dtype=np.int32).tobytes())
-    return Rows.cut(np.memmap(path, np.int32, "r"), starts)
 
 
 def _trainings(corpus: Any) -> list[dict[str, Any]]:
@@ -139,7 +84,7 @@ def _trainings(corpus: Any) -> list[dict[str, Any]]:
     )
     ways = {
         name: _Updates(replace(recipe, training=Training(batching=batching)), corpus)
-        for name, batching in (("bucketed", BUCKETED), ("packed", PACKED))
+        for name, batching in WAYS.items()
     }
     for _ in range(TURNS):
         for way in ways.values():
@@ -210,21 +155,25 @@ def _of_each_shape(plan: BatchPlan) -> Iterator[Any]:
         yield bucket.batch(0, np.arange(len(bucket.indices)))[1]
 
 
+COLUMNS: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "prepare_seconds": ("prepared in", lambda value: f"{value / 60:.1f} min"),
+    "prepared_megabytes": ("on disk", lambda value: f"{value:,.0f} MB"),
+    "first_batch_seconds": ("first batch after", lambda value: f"{value:.1f} s"),
+    "padding": ("padding", lambda value: f"{value:.1%}"),
+    "tokens_per_second": ("target tokens/s", lambda value: f"{value:,.0f}"),
+    "megabytes": ("own memory", lambda value: f"{value:,.0f} MB"),
+}
+"""The figures of a corpus: title, and how a value is written."""
+
+
 def tables(content: dict[str, Any]) -> Sequence[Table]:
     """The figures as tables."""
-    batches = Table("corpus", box=None, pad_edge=False)
-    for column in ("batches", "padding", "planned in", "target tokens/s", "own memory"):
-        batches.add_column(column, justify="right")
+    batches = Table("corpus", "batches", box=None, pad_edge=False)
+    for title, _ in COLUMNS.values():
+        batches.add_column(title, justify="right")
     for row in content["batches"]:
-        memory = f"{row['megabytes']:,.0f} MB" if "megabytes" in row else ""
-        batches.add_row(
-            row["corpus"],
-            row["batches"],
-            f"{row['padding']:.1%}",
-            f"{row['plan_seconds']:.1f} s",
-            f"{row['tokens_per_second']:,.0f}",
-            memory,
-        )
+        cells = (shown(row[key]) if key in row else "" for key, (_, shown) in COLUMNS.items())
+        batches.add_row(row["corpus"], row["batches"], *cells)
     trainings = Table("tiny Transformer on Multi30k", box=None, pad_edge=False)
     for column in ("target tokens/s", "turns", "waits for data"):
         trainings.add_column(column, justify="right")
@@ -236,8 +185,3 @@ def tables(content: dict[str, Any]) -> Sequence[Table]:
             f"{row['waiting']:.2%}",
         )
     return [batches, *([trainings] if content["trainings"] else [])]
-
-
-if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
-        print(json.dumps(synthetic(int(sys.argv[1]), Path(folder))))

@@ -70,8 +70,8 @@ class Rows:
 
     @property
     def lengths(self) -> np.ndarray:
-        """[N], the length of each row."""
-        return self.stops - self.starts
+        """[N], the length of each row, int32: there may be millions."""
+        return (self.stops - self.starts).astype(np.int32)
 
     def select(self, chosen: slice | np.ndarray) -> "Rows":
         """Some of the rows; the values are shared."""

@@ -15,8 +15,10 @@ import pytest
 
 from attnjax.cli.main import main
 from attnjax.data import preparation, tokenizing
+from attnjax.data.batching import Batching
 from attnjax.data.corpora.parallel_text import ParallelText, Reversed, TabSeparated
 from attnjax.data.loaded import Corpora
+from attnjax.data.packed import Packed
 from attnjax.data.prepared import MANIFEST, PROGRESS, VARIABLE, place
 from attnjax.data.row_files import Texts
 from attnjax.data.sentencepiece import SentencePiece
@@ -97,6 +99,10 @@ def test_the_same_corpus(task, changes, capsys):
     prepared = preparation.prepared(task)
     assert same(prepared, loaded)
     assert "prepares" in capsys.readouterr().err
+    for batching in (Batching(max_tokens=400), Packed(max_tokens=512, length=64)):
+        plans = [batching.plan(each.splits["train"]) for each in (prepared, loaded)]
+        for step in range(2 * plans[0].per_epoch):
+            assert all(map(np.array_equal, *(plan.batch(step, 3) for plan in plans)))
     # a second time nothing is prepared; with the run's vocabularies neither
     assert same(preparation.prepared(task), loaded)
     assert same(preparation.prepared(task, loaded.vocabularies), loaded)

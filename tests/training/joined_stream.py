@@ -1,18 +1,23 @@
 """Puts batches on the devices of several processes; each writes the rows that it holds.
 
-    python -m tests.training.joined_stream BATCHING FIRST END FOLDER
+    python -m tests.training.joined_stream CORPUS BATCHING FIRST END FOLDER
 
+CORPUS is memory, or a folder of parallel text, which is prepared by the process that comes first;
 BATCHING is packed or bucketed; FIRST and END are steps.
 """
 
 import pickle
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import jax
 
 from attnjax.data.batching import Batching
+from attnjax.data.corpora.parallel_text import ParallelText
+from attnjax.data.examples import Encoded
 from attnjax.data.packed import Packed
+from attnjax.data.preparation import prepared
 from attnjax.training.devices import hosts, join, sharding
 from attnjax.training.loop.read_ahead import ReadAhead
 from tests.training.toy import pairs
@@ -24,10 +29,17 @@ BATCHINGS = {
 SEED = 3
 
 
-def main(batching: str, first: str, end: str, folder: str) -> None:
+def examples(corpus: str) -> Sequence[Encoded]:
+    """The training examples of a corpus."""
+    if corpus == "memory":
+        return pairs(40)
+    return prepared(ParallelText(folder=corpus, valid=None, test=None)).splits["train"]
+
+
+def main(corpus: str, batching: str, first: str, end: str, folder: str) -> None:
     """Write, for each step and side, the first row of each device and its rows."""
     join.join()
-    plan = BATCHINGS[batching].plan(pairs(40))
+    plan = BATCHINGS[batching].plan(examples(corpus))
     devices = sharding.devices("mesh", rows=4, seeds=False)
     ahead = ReadAhead(lambda step: devices.shard(plan.batch(step, SEED)), end=int(end))
     held = {}

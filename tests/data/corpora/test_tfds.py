@@ -19,6 +19,8 @@ from attnjax.data.corpora.tfds_texts import LabeledTfds, RawTfds
 from attnjax.data.corpus import Corpus
 from attnjax.data.files import read_lines
 from attnjax.data.generated.sequences import Copy
+from attnjax.data.preparation import prepared as prepare_corpus
+from attnjax.data.prepared import VARIABLE
 from attnjax.data.sentencepiece import SentencePiece
 from attnjax.data.shuffled import Shuffled
 from attnjax.data.vocabulary import SplitWords
@@ -85,6 +87,13 @@ def test_pairs_come_as_text(task):
         }
         assert pairs == {(english, german) for german, english in PAIRS[name]}
     assert "tensorflow" not in sys.modules
+
+
+def test_prepared_it_is_the_same(task, monkeypatch, tmp_path):
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    loaded, mapped = task.load(), prepare_corpus(task)
+    assert mapped.splits == loaded.splits
+    assert [*mapped.references["train"]] == loaded.references["train"]
 
 
 def test_a_part_of_a_split_and_the_folder_of_the_environment(task, prepared, monkeypatch):

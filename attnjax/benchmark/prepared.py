@@ -1,0 +1,169 @@
+"""Synthetic pairs of any number: written as text, prepared, and read as a training reads them.
+
+Lengths are drawn from a log-normal law, about 22 words a sentence and at most 60; words from a Zipf
+law over random syllables. Preparing and reading are processes of their own, whose memory is that of
+the work alone.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnjax.data.batching import Batching, BatchPlan, in_order
+from attnjax.data.corpora.parallel_text import ParallelText
+from attnjax.data.loaded import Corpora
+from attnjax.data.packed import Packed
+from attnjax.data.preparation import prepared
+from attnjax.data.prepared import VARIABLE, place
+from attnjax.data.sentencepiece import SentencePiece
+from attnjax.data.special_tokens import PAD
+
+TOKENS, LENGTH, LONGEST = 25_000, 128, 60
+BUCKETED, PACKED = Batching(max_tokens=TOKENS), Packed(max_tokens=TOKENS, length=LENGTH)
+
+WORDS, PIECES, SAMPLE = 50_000, 16_000, 1_000_000
+BLOCK = 50_000
+"""The pairs that are drawn at once."""
+
+HELD_OUT = 3_000
+"""The pairs of the validation split, and of the test split."""
+
+BATCHES = 300
+"""The batches whose making is timed."""
+
+
+def task(folder: Path) -> ParallelText:
+    """The task of the pairs in a folder."""
+    vocabulary = SentencePiece(size=PIECES, algorithm="bpe", sample=SAMPLE)
+    return ParallelText(folder=str(folder), vocabulary=vocabulary)
+
+
+def write_pairs(folder: Path, pairs: int) -> None:
+    """Write the files of a training split of so many pairs, of validation and of test."""
+    draw = np.random.default_rng(0)
+    syllables = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
+    spelled = draw.choice(syllables, (WORDS, 4))
+    words = np.array(["".join(row[: 1 + n % 4]) for n, row in enumerate(spelled)], object)
+    weights = 1 / np.arange(1, WORDS + 1)
+    shares = np.cumsum(weights / weights.sum())
+    for split, count in (("train", pairs), ("valid", HELD_OUT), ("test", HELD_OUT)):
+        files = [(folder / f"{split}.{side}").open("w") for side in ("en", "de")]
+        with files[0] as source, files[1] as target:
+            for begin in range(0, count, BLOCK):
+                lengths = draw.lognormal(3.0, 0.6, min(BLOCK, count - begin))
+                others = lengths * draw.lognormal(0, 0.2, len(lengths))
+                for file, side in ((source, lengths), (target, others)):
+                    stops = np.cumsum(np.clip(side, 1, LONGEST).astype(int))
+                    drawn = words[np.searchsorted(shares, draw.random(stops[-1]))].tolist()
+                    starts = [0, *stops.tolist()]
+                    file.writelines(
+                        " ".join(drawn[start:stop]) + "\n" for start, stop in pairwise(starts)
+                    )
+
+
+def prepare(folder: Path) -> dict[str, float]:
+    """Prepare the pairs in a folder: seconds, and megabytes of what is prepared."""
+    began = time.perf_counter()
+    prepared(task(folder))
+    files = place(task(folder)).rglob("*")
+    size = sum(path.stat().st_size for path in files)
+    return {"prepare_seconds": time.perf_counter() - began, "prepared_megabytes": size / 1e6}
+
+
+def read(folder: Path) -> dict[str, float]:
+    """Read prepared pairs as a run does, to its digests: speed, padding, and the most memory."""
+    with most_memory() as memory:
+        began = time.perf_counter()
+        corpus = Corpora().of(task(folder))
+        examples, way = corpus.splits["train"], PACKED
+        way.check(examples)
+        plan = way.plan(examples)
+        plan.batch(0, 0)
+        first = time.perf_counter() - began
+        speed = tokens_per_second(plan)
+        padding = plan.padding
+        for split in ("valid", "test"):
+            for _ in in_order(corpus.splits[split], way):
+                pass
+            list(corpus.references[split])
+        for split in corpus.splits:
+            corpus.digest(split)
+        del plan
+        BUCKETED.plan(examples).batch(0, 0)
+    return {
+        "first_batch_seconds": first,
+        "tokens_per_second": speed,
+        "padding": padding,
+        "megabytes": max(memory),
+    }
+
+
+def tokens_per_second(plan: BatchPlan) -> float:
+    """The target tokens a second of batches that are made one after the other."""
+    plan.batch(0, 0)  # draws the order of the epoch
+    began = time.perf_counter()
+    made = [plan.batch(step, 0) for step in range(min(BATCHES, plan.per_epoch))]
+    seconds = time.perf_counter() - began
+    return sum(int((batch.target != PAD).sum()) for batch in made) / seconds
+
+
+@contextmanager
+def most_memory() -> Iterator[list[float]]:
+    """The megabytes that this process alone holds, every few hundredths of a second.
+
+    Pages of mapped files are left out.
+    """
+    seen, ended = [own_memory()], threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(0.02):
+            seen.append(own_memory())
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield seen
+    finally:
+        ended.set()
+        thread.join()
+
+
+def own_memory() -> float:
+    """The megabytes that this process alone holds: pages of mapped files are left out."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1e3 for line in lines if line.startswith("RssAnon"))
+
+
+STAGES = {"prepare": prepare, "read": read}
+
+
+def measure(pairs: int) -> dict[str, Any]:
+    """Write, prepare and read pairs in a folder of their own: all figures."""
+    row: dict[str, Any] = {"corpus": f"{pairs:,} synthetic pairs", "pairs": pairs}
+    with tempfile.TemporaryDirectory() as folder:
+        write_pairs(Path(folder), pairs)
+        for stage in STAGES:
+            done = subprocess.run(
+                [sys.executable, "-m", "attnjax.benchmark.prepared", stage, folder],
+                env=os.environ | {VARIABLE: f"{folder}/prepared"},
+                check=True,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            row |= json.loads(done.stdout)
+    return row
+
+
+if __name__ == "__main__":
+    print(json.dumps(STAGES[sys.argv[1]](Path(sys.argv[2]))))
