@@ -12,6 +12,7 @@ from attnjax.data.prepared import VARIABLE, place
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(prepared, "PIECES", 300)
     monkeypatch.setattr(prepared, "HELD_OUT", 20)
+    monkeypatch.setattr(prepared, "LONGEST", 20)
     monkeypatch.setenv(VARIABLE, str(tmp_path / "prepared"))
     return tmp_path
 

@@ -10,12 +10,12 @@ import pickle
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import jax
 
 from attnjax.data.batching import Batching
 from attnjax.data.corpora.parallel_text import ParallelText
-from attnjax.data.examples import Encoded
 from attnjax.data.packed import Packed
 from attnjax.data.preparation import prepared
 from attnjax.training.devices import hosts, join, sharding
@@ -29,7 +29,7 @@ BATCHINGS = {
 SEED = 3
 
 
-def examples(corpus: str) -> Sequence[Encoded]:
+def examples(corpus: str) -> Sequence[Any]:
     """The training examples of a corpus."""
     if corpus == "memory":
         return pairs(40)
