@@ -1,6 +1,6 @@
 # `make ablation` and `make test` are the two to know; each sets the project up if it has to.
 
-.PHONY: setup ablation test test-all test-slurm test-sky lint docs bench-gpu constraints
+.PHONY: setup ablation test test-all test-slurm test-sky test-page lint docs bench-gpu constraints
 
 BIN := .venv/bin
 # `make setup EXTRA=cuda` installs JAX for GPUs, EXTRA=tpu for TPUs; later calls stay with it.
@@ -32,10 +32,19 @@ test-slurm: $(READY)
 test-sky: $(READY)
 	$(BIN)/pytest -q -m '' -rs tests/launch/test_skypilot.py
 
+# The page in a browser; root on Debian gets chromium installed first.
+test-page: $(READY)
+	sh tests/reporting/install_chromium.sh
+	$(BIN)/pytest -q -m '' tests/reporting/test_browser.py
+
 lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pyright
+
+# The top of the report of `make ablation`, by chromium.
+docs/report.png: runs/scaling_and_heads/report.html
+	chromium --headless --no-sandbox --hide-scrollbars --window-size=1100,1250 --screenshot=$@ $<
 
 # The site of docs/, in site/; a dead link fails.
 docs: $(READY)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import cache
 from threading import Timer
 from typing import Any
 
@@ -22,7 +23,9 @@ PROGRAM = """
 import json, sys, vl_convert
 for line in sys.stdin:
     try:
-        answer = {"svg": vl_convert.vegalite_to_svg(json.loads(line))}
+        chart = json.loads(line)
+        bundle = not chart and vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed")
+        answer = {"text": bundle or vl_convert.vegalite_to_svg(chart)}
     except Exception as error:
         answer = {"error": str(error)}
     print(json.dumps(answer), flush=True)
@@ -39,7 +42,18 @@ def svg(chart: dict[str, Any]) -> str:
         ValueError: the chart cannot be drawn, or the process has ended. A warning says so once.
     """
     with in_one_process():
-        return _drawers[-1].svg(chart)
+        return _drawers[-1].text(chart)
+
+
+@cache
+def runtime() -> str:
+    """The program, in JavaScript, that draws a chart in a browser: `vegaEmbed`.
+
+    Raises:
+        ValueError: as `svg`.
+    """
+    with in_one_process():
+        return _drawers[-1].text({})
 
 
 @contextmanager
@@ -68,7 +82,8 @@ class _Drawer:
             self._process.kill()
             self._process.communicate()
 
-    def svg(self, chart: dict[str, Any]) -> str:
+    def text(self, chart: dict[str, Any]) -> str:
+        """The SVG of a chart; the runtime, if the chart is empty."""
         if self._ended:
             raise ValueError(self._ended)
         try:
@@ -77,9 +92,9 @@ class _Drawer:
             self._ended = f"the process that draws ended ({self._reason(error)})"
             warn(f"{self._ended}, so the report lacks figures; a limit of memory may be too low")
             raise ValueError(self._ended) from error
-        if "svg" not in answer:
+        if "text" not in answer:
             raise ValueError(answer["error"])
-        return answer["svg"]
+        return answer["text"]
 
     def _answer(self, line: str) -> dict[str, str]:
         if self._process is None:

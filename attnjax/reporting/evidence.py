@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.statistics import LEAST_P, seeds_interval
 from attnjax.reporting.number import MISSING, estimate, interval, number
-from attnjax.reporting.summary import Change, ClaimRow, PublishedRow, Row, Summary, TuningRow
+from attnjax.reporting.summary import (
+    Change,
+    ClaimRow,
+    PublishedRow,
+    Row,
+    Summary,
+    TunedPoint,
+    TuningRow,
+)
 
 ARROWS = {"higher": "↑", "lower": "↓"}
 MARKS = {
@@ -49,9 +57,11 @@ def best(summary: Summary, key: MetricKey) -> set[str]:
 
 
 def verdict(claim: ClaimRow) -> str:
-    """The verdict with its mark, and the word "exploratory" if the claim is."""
-    mark = f"{MARKS.get(claim.verdict, '')} {claim.verdict}".strip()
-    return f"{mark}, exploratory" if claim.exploratory else mark
+    """The verdict with its mark; whether the claim is exploratory, or younger than the runs."""
+    words = [f"{MARKS.get(claim.verdict, '')} {claim.verdict}".strip()]
+    words += ["exploratory"] if claim.exploratory else []
+    words += ["added after the runs"] if claim.added else []
+    return ", ".join(words)
 
 
 def evidence(claim: ClaimRow) -> str:
@@ -134,14 +144,24 @@ def tuned(tunings: Sequence[TuningRow]) -> str:
     return f"{', '.join(fields)}: tuned by {mean} {', '.join(seeds)}"
 
 
+def grid(tunings: Sequence[TuningRow]) -> list[tuple[float, ...]]:
+    """The points that some variant was tuned over, in their order."""
+    return sorted({point.values for tuning in tunings for point in tuning.points})
+
+
+def loss_at(tuning: TuningRow, values: tuple[float, ...]) -> str:
+    """The validation loss at a point of the grid, in words; "": the point was not tried."""
+    return ", ".join(_loss(point) for point in tuning.points if point.values == values)
+
+
 def losses(tuning: TuningRow) -> str:
     """The validation loss at each point of the grid, in words."""
+    return ", ".join(f"{values(point.values)}: {_loss(point)}" for point in tuning.points)
+
+
+def _loss(point: TunedPoint) -> str:
     state = {None: "not finished", math.inf: "diverged"}
-    return ", ".join(
-        f"{values(point.values)}: {state.get(point.loss) or number(point.loss)}"
-        f"{' (tied)' if point.tied else ''}"
-        for point in tuning.points
-    )
+    return f"{state.get(point.loss) or number(point.loss)}{' (tied)' if point.tied else ''}"
 
 
 def chosen(tuning: TuningRow) -> str:

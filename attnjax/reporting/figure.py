@@ -62,10 +62,15 @@ def forest(claim: ClaimRow) -> Markup | None:
     return draw(
         "forest",
         f"Interval of: {claim.text}",
+        title=f"difference of {claim.metric}" if claim.difference else _axis(claim),
         interval=interval | {"estimate": claim.estimate},
         domain=[least, greatest],
         seeds=[{"value": value} for value in values],
     )
+
+
+def _axis(claim: ClaimRow) -> str:
+    return f"{claim.metric}: exponent of {claim.slope.axis}" if claim.slope else str(claim.metric)
 
 
 def seeds(metric: str, values: Mapping[str, Sequence[float | None]]) -> Markup | None:
@@ -80,6 +85,7 @@ def seeds(metric: str, values: Mapping[str, Sequence[float | None]]) -> Markup |
     return draw(
         "seeds",
         f"{metric} by variant and seed",
+        title=metric,
         points=points,
         means=[{"variant": k, "value": sum(v) / len(v)} for k, v in columns.items() if v],
         variants=list(values),
@@ -153,6 +159,11 @@ def attention(variant: str, picture: Picture) -> Markup:
     )
 
 
+def interactive(figure: str) -> dict[str, Any]:
+    """A figure that the page's script draws."""
+    return _specification(figure) | {"config": _specification("config")}
+
+
 def lines(panel: Panel) -> Markup:
     """A panel: a line through the means, a dot for each seed, the claimed slope dotted."""
     points, means, claimed = [], [], []
@@ -177,6 +188,7 @@ def lines(panel: Panel) -> Markup:
         "lines",
         f"{panel.title} by {panel.axis}",
         title=panel.axis,
+        value=panel.title,
         across={"zero": False} | across,
         up={"zero": False, "padding": 8} | up,
         places={"grid": False} | places,

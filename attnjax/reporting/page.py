@@ -1,12 +1,14 @@
 """The report of an experiment: a single HTML file, for screen and paper.
 
-The page is the template report.html.jinja over a `Summary`, the learning curves (metrics.jsonl) and
-the attention pictures (attention.json) of the runs. A section without content is left out; in the
-place of a figure that cannot be drawn stands the reason.
+The page is the template report.html.jinja over a `Summary`, and over the learning curves, the
+attention and the answers of the runs. A section without content is left out; in the place of a
+figure that cannot be drawn stands the reason. What needs no script is drawn without: the script
+puts figures that a reader works in into the place of still ones.
 """
 
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,17 +16,20 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from attnjax.errors import first_line
+from attnjax.errors import UserError, first_line
+from attnjax.evaluation.attention_record import SENTENCES
 from attnjax.files import write_atomically
-from attnjax.reporting import drawing, evidence, figure
+from attnjax.reporting import drawing, embedded, evidence, figure
+from attnjax.reporting.costs import COLUMNS, costs
 from attnjax.reporting.number import measured, number
-from attnjax.reporting.runs import curve, folders, picture
+from attnjax.reporting.runs import attention, folders, head_picture, losses
 from attnjax.reporting.series import Panel, by_length, mechanism
 from attnjax.reporting.summary import ClaimRow, Summary
 from attnjax.reporting.table import COSTS
 
 FILE = "report.html"
 TEMPLATE = "report.html.jinja"
+SCRIPTS = ("report.js", "attention.js", "curves.js", "answers.js", "refresh.js")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,19 +42,18 @@ class Figure:
 
 
 @drawing.in_one_process()
-def write(folder: Path, summary: Summary) -> Path:
-    """Write the report of the experiment with its runs in `folder`; return the report's path."""
-    here = Path(__file__).parent
-    environment = Environment(
-        loader=FileSystemLoader(here),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
-    environment.filters |= {"minus": _minus}
+def write(folder: Path, summary: Summary, sentences: int = SENTENCES) -> Path:
+    """Write the report of the experiment with its runs in `folder`; return the report's path.
+
+    Args:
+        folder: the experiment's folder.
+        summary: its summary.
+        sentences: the largest number of sentences of each run whose attention the page has.
+    """
     runs = {row.variant: folders(folder, row) for row in summary.rows}
-    text = environment.get_template(TEMPLATE).render(
+    data, runtime = _embedded(folder, runs, sentences)
+    content = render(
+        TEMPLATE,
         summary=summary,
         say=evidence,
         number=number,
@@ -59,16 +63,65 @@ def write(folder: Path, summary: Summary) -> Path:
         note=_prose(summary.note),
         forest=_forest,
         costs=COSTS,
+        cost_columns=COLUMNS,
+        spent=[*costs(summary, runs)],
         seeds=_seeds(summary),
         by_length=_panels(by_length(summary)),
         mechanism=_panels(mechanism(summary)),
         learning=_learning(runs),
         attention=_attention(runs),
-        style=Markup((here / "style.css").read_text(encoding="utf-8")),
+        data=data,
+        json=Markup(embedded.as_json(data)),
+        runtime=runtime,
+        script=text(*SCRIPTS),
     )
     path = folder / FILE
-    write_atomically(path, text)
+    write_atomically(path, content)
     return path
+
+
+def render(template: str, **values: Any) -> str:
+    """A template beside this file with its values, and the style of all pages."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters |= {"minus": _minus}
+    return environment.get_template(template).render(style=text("style.css"), **values)
+
+
+def text(*names: str) -> Markup:
+    """The content of files beside this one."""
+    here = Path(__file__).parent
+    return Markup("\n".join((here / name).read_text(encoding="utf-8") for name in names))
+
+
+def _embedded(
+    folder: Path, runs: Mapping[str, Sequence[Path]], sentences: int
+) -> tuple[dict[str, Any], Markup]:
+    """The script's data, and the program that draws curves; what is damaged is left out."""
+    data: dict[str, Any] = {}
+    runtime = Markup("")
+    with suppress(UserError):
+        data["attention"] = embedded.attentions(runs, sentences)
+    data["answers"] = embedded.answers(runs)
+    if curves := embedded.curves(_logged(folder, runs)):
+        with suppress(ValueError):  # the warning of `drawing` says it
+            runtime, data["curves"] = Markup(drawing.runtime()), curves
+    return {name: part for name, part in data.items() if part}, runtime
+
+
+def _logged(folder: Path, runs: Mapping[str, Sequence[Path]]) -> dict[str, list[Path]]:
+    """The runs of each variant, and those that are still being trained."""
+    logged = {name: [*own] for name, own in runs.items()}
+    for path in sorted(folder.glob("*/seed-*/metrics.jsonl")):
+        own = logged.setdefault(path.parents[1].name, [])
+        if path.parent not in own:
+            own.append(path.parent)
+    return logged
 
 
 def _prose(note: str) -> list[tuple[str, str]]:
@@ -115,18 +168,29 @@ def _panels(panels: Sequence[Panel]) -> list[Figure]:
 
 
 def _learning(runs: Mapping[str, Sequence[Path]]) -> list[Figure]:
-    train = {name: points for name, own in runs.items() if (points := curve(own, "train"))}
-    valid = {name: points for name, own in runs.items() if (points := curve(own, "valid"))}
+    train = {name: points for name, own in runs.items() if (points := losses(own, "train"))}
+    valid = {name: points for name, own in runs.items() if (points := losses(own, "valid"))}
     names = [name for name in runs if name in train or name in valid]
     return [_drawn(name, figure.learning, name, train, valid) for name in names]
 
 
 def _attention(runs: Mapping[str, Sequence[Path]]) -> list[Figure]:
-    def draw(name: str) -> Markup | None:
-        weights = picture(runs[name])
-        return None if weights is None else figure.attention(name, weights)
+    return _shown(figure for name, own in runs.items() for figure in _still(name, own))
 
-    return _shown(_drawn(name, draw, name) for name in runs)
+
+def _still(variant: str, runs: Sequence[Path]) -> list[Figure]:
+    """The first head of the last attention to the source, of the first seed and sentence."""
+    try:
+        kept = ((run, sentences[0]) for run in runs if (sentences := attention(run)))
+        for run, sentence in kept:
+            layers = sentence.layers
+            to_source = [layer for layer in layers if layer.columns == "source" != layer.rows]
+            layer = (to_source or layers)[-1]
+            title = f"{variant}, {run.name}: {layer.name}, head 1 of {layer.shape[0]}"
+            return [_drawn(title, figure.attention, title, head_picture(sentence, layer, 0))]
+        return []
+    except UserError as error:
+        return [Figure(title=variant, chart=None, problem=first_line(error))]
 
 
 def _minus(text: str) -> str:

@@ -1,17 +1,21 @@
-"""Learning curves and attention pictures, read from the runs' folders for the page."""
+"""Learning curves, attention and references, read from the runs' folders for the page."""
 
 import math
 import statistics
+import sys
 import unicodedata
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from attnjax.config.serialize import from_json, parse_json
-from attnjax.data.special_tokens import END
+from attnjax.data.special_tokens import END, START
 from attnjax.data.vocabulary import SPECIAL
 from attnjax.errors import UserError
+from attnjax.evaluation.attention_record import LayerWeights, SentenceAttention
 from attnjax.evaluation.measures.base import Picture
 from attnjax.reporting.summary import Row
 from attnjax.training.log.metrics_log import read
@@ -34,41 +38,88 @@ def folders(folder: Path, row: Row) -> list[Path]:
     return [folder / name for name in row.runs if (folder / name).is_dir()]
 
 
-def curve(runs: Sequence[Path], split: Literal["train", "valid"]) -> list[CurvePoint]:
+def losses(runs: Sequence[Path], split: Literal["train", "valid"]) -> list[CurvePoint]:
     """The loss of one variant on a split, over its seeds."""
-    losses: dict[int, list[float]] = defaultdict(list)
+    values: dict[int, list[float]] = defaultdict(list)
     for run in runs:
-        for row in read(run):
-            loss = row.get("loss")
-            if row["split"] == split and loss is not None and math.isfinite(loss):
-                losses[row["step"]].append(loss)
+        for step, loss in curve(run).get(f"{split} loss", ()):
+            values[step].append(loss)
     points = [
-        CurvePoint(step, statistics.fmean(values), min(values), max(values))
-        for step, values in sorted(losses.items())
+        CurvePoint(step, statistics.fmean(each), min(each), max(each))
+        for step, each in sorted(values.items())
     ]
-    stride = max(1, -(-len(points) // _POINTS))
+    return _thinned(points, _POINTS)
+
+
+def curve(run: Path, most: int = sys.maxsize) -> dict[str, list[tuple[int, float]]]:
+    """Every number of a run's log: (step, value), at most so many, by "train loss" and the like."""
+    points: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    for row in read(run):
+        for name, value in row.items():
+            if name not in ("step", "epoch", "split") and math.isfinite(value):
+                points[f"{row['split']} {name.replace('_', ' ')}"].append((row["step"], value))
+    return {name: _thinned(each, most) for name, each in points.items()}
+
+
+def _thinned[T](points: list[T], most: int) -> list[T]:
+    """Every n-th of the points, the last included."""
+    stride = max(1, -(-len(points) // most))
     return points[::-1][::stride][::-1]
 
 
-def picture(runs: Sequence[Path]) -> Picture | None:
-    """The attention picture of the first sentence, from the first seed that has one."""
-    for run in runs:
-        path = run / "attention.json"
-        if path.exists():
-            try:
-                pictures = from_json(parse_json(path.read_text(encoding="utf-8")))
-            except ValueError as error:
-                raise UserError(f"{path} is damaged: {error}") from error
-            drawn = [item for item in pictures if isinstance(item, Picture)]
-            if drawn:
-                return drawn[0]
-    return None
+def attention(run: Path) -> tuple[SentenceAttention, ...]:
+    """The kept attention of a run; (): it has none."""
+    path = run / "attention.json"
+    if not path.exists():
+        return ()
+    try:
+        kept = from_json(parse_json(path.read_text(encoding="utf-8")))
+        return tuple(
+            _converted(number, item) if isinstance(item, Picture) else item
+            for number, item in enumerate(kept)
+        )
+    except (UserError, ValueError) as error:
+        raise UserError(f"{path} is damaged: {error}") from error
+
+
+def _converted(number: int, old: Picture) -> SentenceAttention:
+    """A picture of an earlier version of attnjax: the mean over the heads of one attention."""
+    name, weights = "the last attention to the source, mean over its heads", np.asarray(old.weights)
+    layer = LayerWeights.of(name, "target", "source", weights[None])
+    return SentenceAttention(
+        number=number, source=old.source, target=old.target, gold=old.gold, layers=(layer,)
+    )
+
+
+def head_picture(sentence: SentenceAttention, layer: LayerWeights, head: int) -> Picture:
+    """The weights of one head as a picture."""
+    of_words = (layer.rows, layer.columns) == ("target", "source")
+    return Picture(
+        source=sentence.words(layer.columns),
+        target=sentence.words(layer.rows),
+        weights=tuple(map(tuple, layer.array()[head].tolist())),
+        gold=sentence.gold if of_words else (),
+    )
+
+
+def references(run: Path) -> list[tuple[str, str]] | None:
+    """Source and reference of each test sentence; None: the run kept none."""
+    path = run / "references.json"
+    if not path.exists():
+        return None
+    return [tuple(pair) for pair in parse_json(path.read_text(encoding="utf-8"))]
+
+
+def hypotheses(run: Path) -> list[str]:
+    """A run's answer to each test sentence."""
+    return (run / "hypotheses.txt").read_text(encoding="utf-8").split("\n")[:-1]
 
 
 def visible(token: str) -> str:
     """A token with blanks, marks and invisible characters made visible."""
-    if not token or token == SPECIAL[END]:
-        return "∎" if token else "∅"
+    known = {"": "∅", SPECIAL[START]: "⊢", SPECIAL[END]: "∎"}
+    if token in known:
+        return known[token]
     shown = "".join(
         "␣" if category == "Zs" else "▫" if category in ("Cc", "Cf", "Zl", "Zp") else character
         for character, category in ((c, unicodedata.category(c)) for c in token)

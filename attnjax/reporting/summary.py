@@ -38,6 +38,8 @@ class Row:
         seconds: the training time of all seeds together.
         test_set: a digest of the test splits of all seeds; None: unknown. Scores compare only where
             it is equal.
+        cost: what a step of a run costs, and the sizes of its data; None: an earlier version of
+            attnjax did not record it.
         runs: the runs' folders, relative to the experiment's, in the order of the seeds.
     """
 
@@ -47,6 +49,7 @@ class Row:
     parameters: int
     seconds: float
     test_set: str | None = None
+    cost: "CostRow | None" = None
     runs: tuple[str, ...] = ()
 
     def column(self, key: MetricKey) -> Column | None:
@@ -56,6 +59,38 @@ class Row:
     def has(self, keys: Sequence[MetricKey]) -> bool:
         """Whether at least one of these metrics was measured."""
         return any(column.key in keys for column in self.columns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostRow:
+    """The sizes of a run's data and batches, and the cost of a step.
+
+    Attributes:
+        steps: the number of updates.
+        flops: the FLOPs of a training step on the largest batch, in matrix products.
+        shape: B, S and T of that batch.
+        tokens: the mean number of target symbols of a step.
+        examples: pairs of a split and its number of examples.
+    """
+
+    steps: int
+    flops: int
+    shape: tuple[int, ...]
+    tokens: float
+    examples: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FieldRow:
+    """Fields in which variants differ.
+
+    Attributes:
+        paths: fields that have the same values in every variant.
+        values: the value of the file's base, and that of each variant.
+    """
+
+    paths: tuple[str, ...]
+    values: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +170,7 @@ class ClaimRow:
         more_seeds: how many more seeds would decide at the spread seen; None: unknown.
         more_minutes: how long they would take.
         region: the least and the greatest value that the statement allows.
+        added: whether the claim was added to the file, or changed, after a run was started.
         verdict: "reproduced", "not reproduced", "undecided", "not trained" or "not judged yet".
         reason: why the claim cannot be decided or judged; "": it can.
         seeds: pairs of a seed and its value.
@@ -146,6 +182,7 @@ class ClaimRow:
     text: str
     source: str | None = None
     exploratory: bool = False
+    added: bool = False
     metric: MetricKey
     basis: str = "seeds"
     estimate: float
@@ -228,6 +265,10 @@ class Summary:
         changes: the fields in which runs differ from the file.
         remarks: sentences about data and runs that a reader must know.
         rows: the variants that have finished runs.
+        fields: the fields in which the variants differ.
+        meanings: pairs of a metric and what it means.
+        environment: pairs of a name and its value, of the latest run.
+        paper: the command of the paper's own setting; "": these runs are of it, or there is none.
         claims: the claims that were judged.
         device: the device of the latest run.
         versions: the packages and their versions in the latest run.
@@ -241,6 +282,10 @@ class Summary:
     changes: tuple[Change, ...] = ()
     remarks: tuple[str, ...] = ()
     rows: tuple[Row, ...]
+    fields: tuple[FieldRow, ...] = ()
+    meanings: tuple[tuple[str, str], ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    paper: str = ""
     tunings: tuple[TuningRow, ...] = ()
     claims: tuple[ClaimRow, ...] = ()
     published: tuple[PublishedRow, ...] = ()

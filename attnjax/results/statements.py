@@ -1,15 +1,18 @@
 """Claims and published figures of an experiment file, beside the runs that they are about."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from attnjax.experiment.ablation import Published
 from attnjax.experiment.claims import Claim, Verdict, changes_meaning
+from attnjax.experiment.design import claim_digest
 from attnjax.experiment.estimands import Difference, Slope
 from attnjax.experiment.load import ExperimentFile
 from attnjax.reporting.summary import ClaimRow, LeftOut, PublishedRow, Row, SlopeLine
 from attnjax.results.variant_runs import VariantRuns
 from attnjax.runs import failures
+from attnjax.runs.run_folder import STEPS
 
 
 def statements(
@@ -26,7 +29,9 @@ def statements(
         reason = _another(claim.variants, variants)
         verdict = None if reason else loaded.ablation.judge(claim, results)
         if verdict is not None:
-            claims.append(claim_row(claim, verdict, minutes))
+            row = claim_row(claim, _of_planned_steps(claim, verdict, variants), minutes)
+            added = _added(claim_digest(claim, loaded.own), claim, variants)
+            claims.append(replace(row, added=added))
         else:
             reason = reason or _missing(folder, claim, variants)
             left_out.append(LeftOut(text=claim.text, reason=reason))
@@ -38,6 +43,24 @@ def statements(
         else:
             published.append(_published(figure, rows))
     return tuple(claims), tuple(published), tuple(left_out)
+
+
+def _of_planned_steps(
+    claim: Claim, verdict: Verdict, variants: Mapping[str, VariantRuns]
+) -> Verdict:
+    """The verdict; "not trained" if runs were trained for fewer steps than the file plans."""
+    for name in claim.variants:
+        planned, run = variants[name].changes.get(STEPS, (0, 0))
+        if run < planned and verdict.verdict != "not judged yet":
+            reason = f"{name} was trained for {run:,} of {planned:,} planned steps"
+            return replace(verdict, verdict="not trained", reason=reason, more_seeds=None)
+    return verdict
+
+
+def _added(digest: str, claim: Claim, variants: Mapping[str, VariantRuns]) -> bool:
+    """Whether a run was started when the file did not have the claim, or had it otherwise."""
+    manifests = [run for name in claim.variants for run in variants[name].manifests.values()]
+    return any(run.claims is not None and digest not in run.claims for run in manifests)
 
 
 def _another(names: Sequence[str], variants: Mapping[str, VariantRuns]) -> str:

@@ -4,13 +4,12 @@ Everything is read from the folders of the runs, so the summary can be made agai
 type is `attnjax.reporting.summary.Summary`.
 """
 
-import json
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,8 @@ from attnjax.evaluation.measurement import Better, MetricKey
 from attnjax.evaluation.measures.by_length import by_length
 from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.experiment.load import ExperimentFile
-from attnjax.reporting.summary import Change, Column, Row, Summary
+from attnjax.reporting.summary import Change, Column, CostRow, Row, Summary
+from attnjax.results.description import differing, environment, meanings, shown
 from attnjax.results.statements import statements
 from attnjax.results.variant_runs import VariantRuns, variant_runs
 from attnjax.runs.json_files import write_json
@@ -90,7 +90,8 @@ def summarize(
     rows = tuple(_row(name, runs) for name, runs in variants.items())
     finished = [run for runs in variants.values() for run in runs.results.values()]
     latest = max(finished, key=lambda run: run.date)
-    before = _before(folder)
+    earlier = before(folder)
+    has_paper = "paper" in ablation.settings
     claims, published, left_out = statements(folder, loaded, variants, rows)
     summary = Summary(
         experiment=loaded.folder,
@@ -99,6 +100,10 @@ def summarize(
         changes=_changes(variants),
         remarks=_remarks(variants),
         rows=rows,
+        fields=differing(loaded, variants),
+        meanings=meanings(loaded, variants),
+        environment=environment(latest),
+        paper=f"attnjax run {loaded.name} --setting paper" if has_paper else "",
         tunings=tuple(runs.tuning for runs in variants.values() if runs.tuning is not None),
         claims=claims,
         published=published,
@@ -106,27 +111,29 @@ def summarize(
         device=latest.device,
         versions=tuple(latest.versions.items()),
         date=latest.date,
-        command=_command(command, loaded, rows) if command else _command_before(before, loaded),
+        command=_command(command, loaded, rows) if command else _command_before(earlier, loaded),
     )
     write_json(folder / FILE, to_json(summary))
     return summary
 
 
-def _before(folder: Path) -> Summary | None:
+def before(folder: Path) -> Summary | None:
     """The summary in the folder; None: there is none, or another version of attnjax wrote it."""
     try:
-        before = from_json(parse_json((folder / FILE).read_text(encoding="utf-8")))
+        kept = from_json(parse_json((folder / FILE).read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return None
-    return before if isinstance(before, Summary) and isinstance(before.command, str) else None
+    return kept if isinstance(kept, Summary) and isinstance(kept.command, str) else None
 
 
 def _row(name: str, runs: VariantRuns) -> Row:
     directions: dict[MetricKey, Better | None] = {
         item.key: item.better for measured in runs.measurements.values() for item in measured
     }
+    cost = next(iter(runs.results.values())).cost
     return Row(
         variant=name,
+        cost=None if cost is None else CostRow(**asdict(cost)),
         seeds=tuple(runs.results),
         columns=tuple(_column(runs, key, better) for key, better in directions.items()),
         parameters=next(iter(runs.results.values())).parameters or 0,
@@ -174,7 +181,7 @@ def _changes(variants: Mapping[str, VariantRuns]) -> tuple[Change, ...]:
     alike: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for name, runs in variants.items():
         for path, (ours, theirs) in runs.changes.items():
-            alike[path, _shown(ours), _shown(theirs)].append(name)
+            alike[path, shown(ours), shown(theirs)].append(name)
     return tuple(
         Change(path=path, file=ours, run=theirs, variants=tuple(names))
         for (path, ours, theirs), names in alike.items()
@@ -207,10 +214,6 @@ def _splits(run: RunResult) -> Iterator[str]:
         yield "; ".join(named)
 
 
-def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
 def _command(command: Sequence[str], loaded: ExperimentFile, rows: Sequence[Row]) -> str:
     """The command that makes these rows: only their variants, and as many seeds."""
     words = [*command]
@@ -222,8 +225,8 @@ def _command(command: Sequence[str], loaded: ExperimentFile, rows: Sequence[Row]
     return shlex.join(words)
 
 
-def _command_before(before: Summary | None, loaded: ExperimentFile) -> str:
-    if before is not None:
-        return before.command
+def _command_before(earlier: Summary | None, loaded: ExperimentFile) -> str:
+    if earlier is not None:
+        return earlier.command
     setting = "" if loaded.setting is None else f" --setting {loaded.setting}"
     return f"attnjax run {loaded.name}{setting}"

@@ -26,12 +26,14 @@ class VariantRuns:
     """The finished runs of a variant, by seed.
 
     Attributes:
+        manifests: of each run.
         sentences: the answers' statistics of each run that decoded answers.
         changes: each path where a run differs from the file: the file's value and the run's.
         tuning: how the variant was tuned; None: it was not.
     """
 
     results: Mapping[int, RunResult]
+    manifests: Mapping[int, Manifest]
     sentences: Mapping[int, Sentences]
     changes: Mapping[str, tuple[Any, Any]]
     tuning: TuningRow | None
@@ -80,14 +82,15 @@ def variant_runs(folder: Path, loaded: ExperimentFile, name: str) -> VariantRuns
         folders[content.seed], results[content.seed] = run, content
     changes: dict[str, tuple[Any, Any]] = {}
     sentences, tuning = {}, None
-    for seed, run in sorted(folders.items()):
-        manifest = read(run)
+    manifests = {seed: read(run) for seed, run in sorted(folders.items())}
+    for seed, manifest in manifests.items():
         changes |= _differences(loaded, name, manifest)
         tuning = tuning or _tuning(folder / name, loaded, manifest)
-        if (kept := sentence_stats.read(run, loaded.own)) is not None:
+        if (kept := sentence_stats.read(folders[seed], loaded.own)) is not None:
             sentences[seed] = kept
     return VariantRuns(
         results=dict(sorted(results.items())),
+        manifests=manifests,
         sentences=sentences,
         changes=changes,
         tuning=tuning,

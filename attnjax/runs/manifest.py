@@ -12,6 +12,7 @@ from attnjax.config.serialize import own_names, record_differences, to_json
 from attnjax.config.walk import field_types
 from attnjax.errors import UserError, warn
 from attnjax.experiment import Experiment
+from attnjax.experiment.design import claim_digest
 from attnjax.experiment.load import ExperimentFile, load, load_text
 from attnjax.runs.json_files import read_sealed
 from attnjax.runs.provenance import check_imported
@@ -35,6 +36,8 @@ class Manifest:
         signature: the user's signature of `text` and `path`, see `attnjax.runs.trust`.
         tuned: the paths of the fields whose values were chosen by tuning.
         together: the names of the folders of the runs that are trained together, its own included.
+        claims: the digests of the file's claims when the run was started; None: an earlier version
+            of attnjax made the run.
         imported: the digests of the modules of one's own that the experiment file imports, by file;
             None: an earlier version of attnjax made the run.
     """
@@ -50,6 +53,7 @@ class Manifest:
     signature: str = ""
     tuned: tuple[str, ...] = ()
     together: tuple[FolderName, ...] = ()
+    claims: tuple[str, ...] | None = None
     imported: Mapping[str, str] | None = None
 
     @property
@@ -94,6 +98,7 @@ def manifest(
         path=path,
         signature=sign(text, path),
         tuned=tuple(tuned),
+        claims=tuple(claim_digest(claim, loaded.own) for claim in loaded.ablation.claims),
         imported=dict(loaded.imported),
     )
 

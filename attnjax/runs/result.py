@@ -21,6 +21,17 @@ RESULT = "result.json"
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunCost:
+    """The sizes of a run's data and batches, and the cost of a step: see `CostRow`."""
+
+    steps: NonNegativeInt
+    flops: WholeNumber
+    shape: tuple[NonNegativeInt, ...]
+    tokens: Number
+    examples: tuple[tuple[str, WholeNumber], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunResult:
     """The result of a run.
 
@@ -36,6 +47,7 @@ class RunResult:
         test_set: the digest of the test split; None: there was none.
         data: the digests of all splits; {}: an earlier version of attnjax did not record them.
         splits: of each split its name where it comes from and its number of examples; {}: likewise.
+        cost: None: an earlier version of attnjax did not record it.
         machine: None: an earlier version of attnjax did not record it.
         decoding_seconds: the time of decoding and measuring; None: likewise.
         notes: what a reader must know of the data.
@@ -61,6 +73,7 @@ class RunResult:
     test_set: str | None = None
     data: Mapping[FolderName, str] = field(default_factory=dict)
     splits: Mapping[FolderName, str] = field(default_factory=dict)
+    cost: "RunCost | None" = None
     machine: Machine | None = None
     decoding_seconds: float | None = None
     notes: tuple[str, ...] = ()

@@ -26,7 +26,8 @@ from attnjax.runs.result import RESULT, RunResult, read_result
 from attnjax.training.checkpoints.checkpoint import has_checkpoints
 from attnjax.training.log.metrics_log import FILE as METRICS
 
-HYPOTHESES, ATTENTION, VOCABULARY = "hypotheses.txt", "attention.json", "vocabulary"
+HYPOTHESES, REFERENCES, ATTENTION = "hypotheses.txt", "references.json", "attention.json"
+VOCABULARY = "vocabulary"
 INITIAL = "initial_parameters.json"
 type Verified = dict[Path, RunResult]
 """Results whose files were hashed and are whole, by the runs' folders."""
@@ -190,7 +191,7 @@ def _write_manifest(
 
 def write_result(folder: Path, content: RunResult) -> None:
     """Write result.json, with the digests of the files that belong to the result."""
-    names = (INITIAL, METRICS, HYPOTHESES, SENTENCES, ATTENTION)
+    names = (INITIAL, METRICS, HYPOTHESES, REFERENCES, SENTENCES, ATTENTION)
     files = {name: file_digest(folder / name) for name in names if (folder / name).exists()}
     write_sealed(folder / RESULT, replace(content, files=files).record())
 

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from attnjax.config.record import WholeNumber
+
 PACKAGES = ("attnjax", "jax", "jaxlib", "flax", "optax")
 
 
@@ -21,8 +23,10 @@ def installed(package: str) -> str:
 
 
 def versions() -> dict[str, str]:
-    """The versions of the packages that numbers depend on."""
-    return {package: installed(package) for package in PACKAGES}
+    """The versions of Python and of the packages that numbers depend on."""
+    return {"python": platform.python_version()} | {
+        package: installed(package) for package in PACKAGES
+    }
 
 
 def device() -> str:
@@ -45,12 +49,15 @@ class Machine:
         kind: machines of one kind round alike: "x86_64-avx512-2", or the kind of the accelerator.
         processor: the CPU's name; "": the system does not tell.
         xla_flags: the options of XLA's compiler.
+        memory: the bytes of the machine; 0: the system does not tell, or an earlier version of
+            attnjax did not record it.
     """
 
     kind: str
     processor: str
     cores: int
     xla_flags: str
+    memory: WholeNumber = 0
 
 
 INSTRUCTIONS = {"avx512f": "avx512", "avx2": "avx2", "sse4_2": "sse4_2"}
@@ -69,7 +76,11 @@ def machine() -> Machine:
     kind = f"{platform.machine()}-{_instructions(about.get('flags', ''), flags)}-{cores}"
     if first.platform != "cpu":
         kind = f"{first.device_kind}-{jax.device_count()}".replace(" ", "-").lower()
-    return Machine(kind=kind, processor=about.get("model name", ""), cores=cores, xla_flags=flags)
+    names = getattr(os, "sysconf_names", {})
+    pages = "SC_PAGE_SIZE" in names and "SC_PHYS_PAGES" in names
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if pages else 0
+    processor = about.get("model name", "")
+    return Machine(kind=kind, processor=processor, cores=cores, xla_flags=flags, memory=memory)
 
 
 def _instructions(processor: str, xla_flags: str) -> str:

@@ -12,6 +12,7 @@ from attnjax.data.packing import PackedBatch
 from attnjax.evaluation.flops import product_flops
 from attnjax.experiment import Experiment
 from attnjax.nn.parameter_kinds import number_trained
+from attnjax.runs.result import RunCost
 from attnjax.training.step import initial_state, on_one_device, train_step
 
 
@@ -46,6 +47,19 @@ def costs(experiment: Experiment, corpus: Corpus) -> Costs:
         flops=product_flops(step, state, batch),
         shape=shape,
         tokens=symbols / plan.per_epoch,
+    )
+
+
+def run_cost(experiment: Experiment, corpus: Corpus) -> RunCost:
+    """The costs of a resolved experiment, for the results of its runs."""
+    cost = costs(experiment, corpus)
+    sizes = tuple((split, len(examples)) for split, examples in corpus.splits.items())
+    return RunCost(
+        steps=experiment.training.steps,
+        flops=cost.flops,
+        shape=cost.shape,
+        tokens=cost.tokens,
+        examples=sizes,
     )
 
 

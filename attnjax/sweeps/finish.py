@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from attnjax.config.serialize import to_json
 from attnjax.data.corpus import Corpus
+from attnjax.evaluation.attention_record import attention_record
 from attnjax.evaluation.measurement import Measurement, MeasurementRecord
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs
 from attnjax.evaluation.sentence_stats import Sentences, sentences
@@ -16,7 +17,7 @@ from attnjax.experiment import Experiment
 from attnjax.nn.parameter_kinds import number_trained
 from attnjax.runs.json_files import write_json
 from attnjax.runs.result import RunResult
-from attnjax.runs.run_folder import ATTENTION, HYPOTHESES
+from attnjax.runs.run_folder import ATTENTION, HYPOTHESES, REFERENCES
 from attnjax.training.loop.run_state import TrainResult
 from attnjax.training.loop.validation_score import ValidationScore
 
@@ -33,14 +34,13 @@ def finish(
 ) -> RunResult:
     """Decode, score and measure a trained run of a resolved experiment.
 
-    The run's folder gets the answers, their statistics, and pictures. The `initial` parameters are
+    The run's folder gets the answers, their statistics, and weights. The `initial` parameters are
     needed only if the experiment has measures.
     """
     begun = time.perf_counter()
     answered = _answer(folder, experiment, corpus, outcome.params)
     measurements, details = _score(experiment, answered)
     kept = None if answered is None else answered.sentences
-    pictures: list[Any] = []
     more: dict[str, Any] = {}
 
     def inputs(params: Any) -> EvalInputs:
@@ -51,9 +51,8 @@ def finish(
         measurements += measure.at_init(inputs(initial))
         measurements += measure.after_training(inputs(outcome.params))
         more |= measure.details(inputs(outcome.params))
-        pictures += measure.pictures(inputs(outcome.params))
-    if pictures:
-        write_json(folder / ATTENTION, to_json(tuple(pictures)))
+    if recorded := attention_record(inputs(outcome.params)):
+        write_json(folder / ATTENTION, to_json(recorded))
     result = RunResult.of(outcome, variant=variant, seed=seed)
     score = best_score(experiment, outcome.best)
     return replace(
@@ -122,6 +121,8 @@ def _answer(folder: Path, experiment: Experiment, corpus: Corpus, params: Any) -
     kept = sentences(metric, texts, references, lengths)
     own = {type(metric).__name__: type(metric)}
     kept.write(folder, own)
+    pairs = zip(written or [""] * len(texts), references, strict=True)
+    write_json(folder / REFERENCES, [*pairs])
     if experiment.unknown is None:
         return _Answered(kept, None)
     plain = [target.decode(answer) for answer in answers]

@@ -14,6 +14,7 @@ from attnjax.runs.lease import Leases
 from attnjax.runs.provenance import code
 from attnjax.runs.result import RunResult
 from attnjax.runs.run_folder import write_result
+from attnjax.sweeps.costs import run_cost
 from attnjax.sweeps.finish import finish
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.seed_groups import Group
@@ -57,6 +58,7 @@ def run_group(
         stacked=len(first.together or group) > 1,
         profiled_steps=plan.profiled_steps,
     )
+    cost = run_cost(experiment, data)
     for (folder, wanted), outcome in zip(group.items(), outcomes, strict=True):
         initial = setup.initial_state(wanted.seed).params if experiment.measures else None
         with console.status(f"{variant}: decoding and measuring seed {wanted.seed}"):
@@ -70,7 +72,7 @@ def run_group(
                 seed=wanted.seed,
             )
         leases.check()
-        write_result(folder, replace(result, code=made_by))
+        write_result(folder, replace(result, code=made_by, cost=replace(cost, steps=result.step)))
         failures.forget(folder)
         say(f"{variant}, seed {wanted.seed}: {_shown(result)}")
 

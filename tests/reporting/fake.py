@@ -7,9 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from attnjax.config.serialize import to_json
+from attnjax.evaluation.attention_record import LayerWeights, SentenceAttention
 from attnjax.evaluation.measurement import Better, MetricKey
-from attnjax.evaluation.measures.base import Picture
+from attnjax.evaluation.metric import ExactMatch
+from attnjax.evaluation.sentence_stats import sentences
 from attnjax.reporting.summary import (
     ClaimRow,
     Column,
@@ -19,6 +23,7 @@ from attnjax.reporting.summary import (
     Summary,
 )
 
+ENDS_SCRIPT = "</script><script>alert(1)</script><!--"
 WIDTHS = (16, 64)
 EXACT, ERROR = MetricKey("exact_match"), MetricKey("alignment_error")
 INITIAL, TRAINED = (
@@ -89,13 +94,13 @@ def summary(seeds: int = 3) -> Summary:
 
 
 def write_runs(folder: Path, fake: Summary) -> Summary:
-    """metrics.jsonl and attention.json for every run, whose folders the summary then names.
+    """The log, the attention and the answers of every run, whose folders the summary then names.
 
     The last line of each metrics.jsonl is cut off.
     """
     rows = []
     for number, one in enumerate(fake.rows):
-        names = tuple(f"{seed}-{number}" for seed in one.seeds)
+        names = tuple(f"{number}/seed-{seed}" for seed in one.seeds)
         for seed, name in enumerate(names):
             run = folder / name
             run.mkdir(parents=True)
@@ -105,17 +110,32 @@ def write_runs(folder: Path, fake: Summary) -> Summary:
                 for split in ("train", "valid")
             ]
             (run / "metrics.jsonl").write_text("\n".join([*lines, '{"step": 40, "spl']))
-            text = json.dumps(to_json((picture(),)))
+            text = json.dumps(to_json((sentence(), sentence("a", ENDS_SCRIPT))))
             (run / "attention.json").write_text(text, encoding="utf-8")
+            pairs = [(ENDS_SCRIPT, "right"), ("easy", "right")]
+            (run / "references.json").write_text(json.dumps(pairs))
+            texts = [ENDS_SCRIPT if number else "right", "right"]
+            (run / "hypotheses.txt").write_text("".join(f"{text}\n" for text in texts))
+            sentences(ExactMatch(), texts, ["right"] * 2, None).write(run)
         rows.append(replace(one, runs=names))
     return replace(fake, rows=tuple(rows))
 
 
-def picture(*words: str) -> Picture:
+def sentence(*words: str) -> SentenceAttention:
+    """A sentence of a model with two layers, the upper one with two heads."""
     source = words or ("<b>", "я", " ", "ا", "日", "ั", "\u200f", '"', "<end>")
     size = len(source)
-    weights = ((1.0 / size,) * size, (0.0,) * (size - 1) + (1.0,))
-    return Picture(source=source, target=("&", "<end>"), weights=weights, gold=((1, 2), ()))
+    weights = np.asarray([[1.0 / size] * size, [0.0] * (size - 1) + [1.0]])
+    return SentenceAttention(
+        number=0,
+        source=source,
+        target=("&", "<end>"),
+        gold=((1, 2), ()),
+        layers=(
+            LayerWeights.of("encoder", "source", "source", np.eye(size)[None]),
+            LayerWeights.of("cross", "target", "source", np.stack([weights, weights[::-1]])),
+        ),
+    )
 
 
 def column(key: MetricKey, values: Sequence[float], better: Better | None = None) -> Column:

@@ -15,6 +15,7 @@ from attnjax.config.serialize import from_json
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.experiment import Claim, Difference, Published, Value
 from attnjax.experiment.load import ExperimentFile, load
+from attnjax.reporting.evidence import verdict
 from attnjax.reporting.summary import Summary
 from attnjax.reporting.table import plain
 from attnjax.results.summary import summarize
@@ -118,11 +119,42 @@ def test_statements_keep_their_meaning_when_the_training_is_shorter(finished):
     claim = Claim(text="It learns.", estimand=Value("exact_match", "scaled"), low=0.0)
     other = replace(figure, why_not="another corpus")
     summary = summarize(folder, with_statements(loaded, claim, published=(figure, other)))
-    assert [one.text for one in summary.claims] == ["It learns."]
+    (judged,) = summary.claims
+    assert judged.text == "It learns."
+    assert judged.verdict == "not trained"
+    assert judged.reason == "scaled was trained for 1 of 6 planned steps"
     shown, alone = summary.published
     assert (alone.ours, alone.difference, alone.why_not) == (None, None, "another corpus")
     assert shown.ours == summary.rows[0].column(EXACT).mean
     assert [one.path for one in summary.changes] == ["training.steps"]
+
+
+def test_a_claim_that_is_younger_than_the_runs_is_marked(finished):
+    folder, loaded = finished
+    first, *_ = loaded.ablation.claims
+    reworded = replace(first, text="In other words.")
+    assert [one.added for one in summarize(folder, with_statements(loaded, reworded)).claims] == [
+        False
+    ]
+    moved = replace(first, low=0.1)
+    (row,) = summarize(folder, with_statements(loaded, moved)).claims
+    assert row.added
+    assert verdict(row).endswith("added after the runs")
+
+
+def test_a_run_says_what_it_is_of(finished):
+    folder, loaded = finished
+    summary = summarize(folder, loaded)
+    (row,) = summary.rows
+    assert row.cost is not None
+    assert dict(row.cost.examples) == {"train": 48, "valid": 8, "test": 8}
+    assert (row.cost.steps, row.cost.flops > 0) == (1, True)
+    (field,) = summary.fields
+    assert (field.paths, field.values) == (("training.steps",), ("6", "1"))
+    meanings = dict(summary.meanings)
+    assert meanings["exact match"] == "The share of answers that equal their reference, in [0, 1]."
+    assert "alignment error" in meanings
+    assert {"python", "jax", "sources", "date"} <= dict(summary.environment).keys()
 
 
 @pytest.mark.long

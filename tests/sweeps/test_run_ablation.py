@@ -7,6 +7,7 @@ import signal
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -14,9 +15,8 @@ from attnjax.cli.main import main
 from attnjax.config.override import split
 from attnjax.config.serialize import from_json
 from attnjax.errors import UserError
+from attnjax.evaluation.attention_record import SENTENCES
 from attnjax.evaluation.measurement import Measurement, MetricKey
-from attnjax.evaluation.measures.alignment import PICTURES
-from attnjax.evaluation.measures.base import Picture
 from attnjax.experiment.load import load
 from attnjax.reporting.summary import LeftOut, Summary
 from attnjax.runs.json_files import write_sealed
@@ -108,17 +108,14 @@ def test_seeds_differ_and_start_differently(tiny_runs):
     assert zero[initial] != zero[trained]
 
 
-def test_pictures_are_weights(tiny_runs):
-    pictures = from_json(content(tiny_runs / "tiny" / "scaled" / "seed-0" / "attention.json"))
-    assert len(pictures) == PICTURES
-    for picture in pictures:
-        assert isinstance(picture, Picture)
-        assert len(picture.weights) == len(picture.target) == len(picture.gold)
-        assert picture.source == picture.target, "a copy's symbols, the end among them"
-        assert picture.gold == (*((place,) for place in range(len(picture.source) - 1)), ())
-        for row in picture.weights:
-            assert len(row) == len(picture.source)
-            assert sum(row) == pytest.approx(1, abs=1e-3)
+def test_every_run_keeps_the_attention_of_a_few_sentences(tiny_runs):
+    kept = from_json(content(tiny_runs / "tiny" / "scaled" / "seed-0" / "attention.json"))
+    assert len(kept) == SENTENCES
+    for sentence in kept:
+        assert sentence.source == sentence.target, "a copy's symbols, the end among them"
+        assert sentence.gold == (*((place,) for place in range(len(sentence.source) - 1)), ())
+        for layer in sentence.layers:
+            np.testing.assert_allclose(layer.array().sum(-1), 1, atol=0.02)
 
 
 def test_an_override_may_be_of_a_part_that_only_the_variant_has(tmp_path):

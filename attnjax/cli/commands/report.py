@@ -1,11 +1,14 @@
 """`attnjax report`."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from attnjax.cli.command import Trust, positional
-from attnjax.cli.output import out, say
+from attnjax.cli.command import Trust, option, positional, whole_number
+from attnjax.cli.output import keep_compiled, out, say
+from attnjax.errors import UserError
 
 if TYPE_CHECKING:
     from attnjax.experiment.load import ExperimentFile
@@ -16,23 +19,77 @@ def report(
         Path, positional("RUNS", "an experiment's folder, or the one that --runs named")
     ],
     *,
+    sentences: Annotated[
+        int | None,
+        option(
+            "how many test sentences of each run the page shows the attention of; default: 4",
+            "N",
+            read=whole_number(1_000),
+        ),
+    ] = None,
+    serve: Annotated[
+        int | None,
+        option(
+            "serve the pages to this machine, and follow runs that go on; default: port 8000",
+            "PORT",
+            read=whole_number(65_535, least=0),
+            bare=8000,
+        ),
+    ] = None,
     trust: Trust = False,
 ) -> None:
-    """Make the table and report.html of finished runs again."""
+    """Make the table and report.html of finished runs again, and index.html over all of them."""
+    from attnjax.cli import serve as server
+    from attnjax.results.index import write_index
     from attnjax.results.summary import experiments, reload
+    from attnjax.runs.run_folder import RESULT
 
-    for folder in experiments(runs):
-        summarized(folder, reload(folder, trust=trust), None)
+    if serve is not None:
+        server.serve(runs, partial(_follow, runs, sentences, trust=trust), serve, say)
+        return
+    folders = experiments(runs)
+    for folder in folders:
+        loaded = reload(folder, trust=trust)
+        if sentences is not None:
+            keep_compiled()
+            from attnjax.trained.attention import keep_attention
+
+            for result in folder.glob(f"*/seed-*/{RESULT}"):
+                keep_attention(result.parent, sentences, trust=trust)
+        summarized(folder, loaded, None, sentences)
+    if runs not in folders:
+        say(f"index: {write_index(runs)}")
 
 
-def summarized(folder: Path, loaded: "ExperimentFile", command: Sequence[str] | None) -> None:
+def _follow(runs: Path, sentences: int | None, *, trust: bool) -> None:
+    """Make all pages of a folder whose runs may still go on."""
+    from attnjax.evaluation.attention_record import SENTENCES
+    from attnjax.reporting.page import write
+    from attnjax.results.index import write_index
+    from attnjax.results.summary import experiments, reload, summarize
+
+    with suppress(UserError):  # no run is finished yet
+        for folder in experiments(runs):
+            write(folder, summarize(folder, reload(folder, trust=trust)), sentences or SENTENCES)
+    write_index(runs)
+
+
+def summarized(
+    folder: Path,
+    loaded: "ExperimentFile",
+    command: Sequence[str] | None,
+    sentences: int | None = None,
+) -> None:
     """Write summary.json into an experiment's folder, print the table, and write report.html.
 
     Args:
         folder: the experiment's folder.
         loaded: the experiment file.
         command: see `attnjax.results.summary.summarize`.
+        sentences: how many sentences of each run the page shows the attention of; None: as many as
+            a run keeps by itself.
     """
+    from attnjax.evaluation.attention_record import SENTENCES
     from attnjax.reporting.page import write
     from attnjax.reporting.table import table
     from attnjax.results.summary import summarize
@@ -45,7 +102,7 @@ def summarized(folder: Path, loaded: "ExperimentFile", command: Sequence[str] | 
         if not printed:  # whatever may happen to the page
             out().print(table(summary))
             printed = True
-        page = write(folder, summary)
+        page = write(folder, summary, sentences or SENTENCES)
         # another process may have finished a run meanwhile, and written its summary before this one
         if results == set(folder.glob(f"*/seed-*/{RESULT}")):
             break

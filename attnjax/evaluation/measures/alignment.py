@@ -1,4 +1,4 @@
-"""Attention over the source: its pictures, and its error against gold alignments."""
+"""Attention over the source, and its error against gold alignments."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,24 +11,17 @@ import numpy as np
 
 from attnjax.data.batching import Batch, Batching, in_order
 from attnjax.data.corpus import Corpus, Encoded
-from attnjax.data.vocabulary import Vocabulary
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement, MetricKey
-from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, Picture
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure
 from attnjax.evaluation.metric import Metric
 from attnjax.models.base import Model
 from attnjax.training.objectives.base import shifted
 
-PICTURES = 3
-"""The number of test sentences that are pictured."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Heatmaps(Measure):
-    """Pictures of the weights behind the words of the first test sentences; no numbers.
-
-    The decoder is given the reference, not its own answer.
-    """
+    """No numbers: refuses, before training, a model whose attention to the source is not shown."""
 
     def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
         return ()
@@ -36,20 +29,6 @@ class Heatmaps(Measure):
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
         check_shown(model, corpus.splits[SPLIT][0])
-
-    def pictures(self, inputs: EvalInputs) -> Sequence[Picture]:
-        source_vocabulary, target_vocabulary = inputs.corpus.vocabularies
-        examples = inputs.corpus.splits[SPLIT][:PICTURES]
-        drawn: dict[int, Picture] = {}
-        for index, weights in attention_of(inputs, examples):
-            source, target, alignment = examples[index]
-            drawn[index] = Picture(
-                source=_labels(source_vocabulary, source, weights.shape[1]),
-                target=_labels(target_vocabulary, target, weights.shape[0]),
-                weights=tuple(tuple(row) for row in weights.astype(float).round(4).tolist()),
-                gold=tuple(tuple(sorted(places)) for places in alignment or ()),
-            )
-        return [drawn[index] for index in sorted(drawn)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,11 +65,6 @@ def attention_of(
     # the forward pass alone is cheap; compiling it for each shape is not
     batching = inputs.batching.with_room(examples, shapes=1)
     return alignments(inputs.model, inputs.params, examples, batching)
-
-
-def _labels(vocabulary: Vocabulary | None, symbols: Any, count: int) -> tuple[str, ...]:
-    """The symbol at each place; its number, where there is no text."""
-    return (*map(str, range(count)),) if vocabulary is None else (*vocabulary.tokens(symbols),)
 
 
 def alignments(

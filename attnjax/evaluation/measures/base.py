@@ -43,7 +43,7 @@ class EvalInputs(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """The attention weights of one example, in [0, 1], as the report draws them.
+    """The attention weights of one head for one example, in [0, 1], as they are drawn.
 
     `source` has the labels of the columns, `target` those of the rows, and `gold` for each row the
     columns of the gold alignment; (): unknown.
@@ -57,17 +57,17 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True)
 class Measure(ABC):
-    """Numbers or pictures of a run on the test split, beside the metric of its answers.
+    """Numbers of a run on the test split, beside the metric of its answers.
 
     A measure computes outside training and never changes a run. It overrides at least one of
-    `at_init`, `after_training` and `pictures`.
+    `at_init` and `after_training`.
     """
 
     @abstractmethod
     def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
         """The keys of the measurements of a run whose answers have this metric; None: no answers.
 
-        A claim about any other key is refused before training. () is for pictures alone.
+        A claim about any other key is refused before training.
         """
 
     def check(self, model: Model, corpus: Corpus) -> None:
@@ -94,8 +94,3 @@ class Measure(ABC):
         """More numbers of the trained parameters as JSON, for result.json; no claim names any."""
         del inputs
         return {}
-
-    def pictures(self, inputs: EvalInputs) -> Sequence[Picture]:
-        """Pictures of attention weights, for the report."""
-        del inputs
-        return ()

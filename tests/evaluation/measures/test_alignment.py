@@ -58,9 +58,6 @@ def test_the_alignment_is_the_last_layers_over_all_heads(inputs):
     error = corpus_alignment_error(pairs)
     assert measured == Measurement(MetricKey("alignment_error"), error, "lower")
     assert 0 < error < 1
-    for picture, (weights, gold) in zip(Alignment().pictures(inputs), pairs, strict=False):
-        np.testing.assert_allclose(picture.weights, weights, atol=1e-4)
-        assert picture.gold == tuple(tuple(sorted(places)) for places in gold)
 
 
 def test_a_sentence_too_long_to_be_trained_on_is_looked_at(inputs):

@@ -67,13 +67,6 @@ def test_a_word_is_right_where_its_strongest_weight_is_in_its_region():
     assert [one.value for one in measured] == pytest.approx([0.5, 6 / 20])
 
 
-def test_pictures_name_patches_by_number():
-    (picture,) = Regions().pictures(inputs(example([1, 2, 0], (SOMEWHERE, NOWHERE))))
-    assert picture.source == ("0", "1", "2", "3", "4")
-    assert picture.target == ("word", "<end>")
-    assert picture.gold == ((0, 1), ())
-
-
 def test_what_cannot_be_measured_is_refused():
     nothing = inputs(Encoded(np.zeros((3, 5), np.float32), [4, END]))
     with pytest.raises(UserError, match="words with a known region; the corpus has none"):

@@ -1,13 +1,10 @@
 """The error on the test split against NumPy, and the picture of the weights."""
 
-import math
-
 import numpy as np
 import pytest
 
 from attnjax.attention.align import Uniform
 from attnjax.attention.attention import Attention
-from attnjax.attention.kernel_score import Gaussian
 from attnjax.data.batching import Batching
 from attnjax.data.generated.regression import NoisyFunction
 from attnjax.data.generated.sequences import Copy
@@ -51,26 +48,6 @@ def test_a_run_with_an_example_of_its_own_is_tested_on_it():
     found = regression.RegressionError().after_training(given._replace(seed=3))
     expected = np.mean((mean - example.target[:, -1]) ** 2)
     assert [one.value for one in found] == [pytest.approx(expected, rel=1e-5)]
-
-
-def test_a_picture_has_neighbors_put_together():
-    (picture,) = regression.RegressionError().pictures(
-        inputs(Attention(score=Gaussian(bandwidth=0.3)))
-    )
-    example = TASK.load().splits["test"][0]
-    keys, queries = np.array_split(np.arange(25), 10), np.array_split(np.arange(23), 10)
-    shares = np.zeros((10, 10))
-    for t, row in enumerate(queries):
-        for query in example.target[row, 0]:
-            kernel = np.exp(-((example.source[:, 0].astype(float) - query) ** 2) / (2 * 0.3**2))
-            shares[t] += [kernel[column].sum() / kernel.sum() / len(row) for column in keys]
-    np.testing.assert_allclose(picture.weights, shares, atol=1e-4)
-    np.testing.assert_allclose(np.sum(picture.weights, 1), 1, atol=1e-3)
-    for side, points in (("source", example.source), ("target", example.target)):
-        labels = [*map(float, getattr(picture, side))]
-        assert len(labels) == 10
-        assert math.isclose(labels[0], points[:3, 0].mean(), abs_tol=0.06)
-        assert labels == sorted(labels)
 
 
 def test_what_cannot_be_measured_is_refused_early():

@@ -1,0 +1,201 @@
+"""The attention weights of a few test sentences, in every layer and head: what a report shows.
+
+The decoder is given the reference, not its own answer. A weight is one byte, so that a translator's
+48 heads take some ten kilobytes a sentence.
+"""
+
+import base64
+import io
+import zlib
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attnjax.data.batching import Batch, in_order
+from attnjax.data.corpus import Encoded
+from attnjax.data.special_tokens import START
+from attnjax.data.vocabulary import SPECIAL, Vocabulary
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs
+from attnjax.models.base import Model
+from attnjax.models.sown_attention import LayerAttention
+from attnjax.training.objectives.base import shifted
+
+SENTENCES = 4
+"""The number of test sentences whose weights every run keeps."""
+
+PLACES = 64
+"""The most rows and columns that are kept; of more points every n-th, of a text the first."""
+
+
+type Words = Literal["target", "inputs", "source", "read"]
+"""What rows or columns are: the target's words, each where it is predicted, the decoder's inputs,
+the source's words, or `SentenceAttention.read`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerWeights:
+    """The weights of one attention for one sentence.
+
+    Attributes:
+        name: the attention's path in the model.
+        rows, columns: the words that its queries and its keys are, see `SentenceAttention.words`.
+        shape: heads, queries and keys.
+        scale: the greatest weight.
+        weights: a byte for each weight, 255 for `scale`: deflated, in base64.
+    """
+
+    name: str
+    rows: Words
+    columns: Words
+    shape: tuple[int, int, int]
+    scale: float
+    weights: str
+
+    @classmethod
+    def of(cls, name: str, rows: Any, columns: Any, weights: np.ndarray) -> Self:
+        """The record of weights [H, T, S]; what is not finite, or below 0, becomes 0."""
+        weights = np.nan_to_num(weights.astype(np.float32)).clip(0)
+        scale = float(weights.max(initial=0)) or 1.0
+        content = zlib.compress(np.rint(weights * (255 / scale)).astype(np.uint8).tobytes(), 9)
+        return cls(
+            name=name,
+            rows=rows,
+            columns=columns,
+            shape=weights.shape,
+            scale=round(scale, 4),
+            weights=base64.b64encode(content).decode(),
+        )
+
+    def array(self) -> np.ndarray:
+        """The weights, [H, T, S]."""
+        content = zlib.decompress(base64.b64decode(self.weights))
+        return np.frombuffer(content, np.uint8).reshape(self.shape) * (self.scale / 255)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceAttention:
+    """The attention of a model to one test sentence.
+
+    Attributes:
+        number: the sentence's index in the test split.
+        source: the label of each place of the source: words, patches or points.
+        target: the words of the reference, a label, or points.
+        read: the words of the text that the model reads, where it is neither of these: behind a
+            mark, or source and target in one.
+        gold: for each word of the target the places of the source it comes from; (): unknown.
+        image: the source as PNG in base64; "": the source is no image.
+        grid: rows and columns of the image's patches; (0, 0): the source is no image.
+    """
+
+    number: int
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    read: tuple[str, ...] = ()
+    gold: tuple[tuple[int, ...], ...] = ()
+    image: str = ""
+    grid: tuple[int, int] = (0, 0)
+    layers: tuple[LayerWeights, ...]
+
+    def words(self, kind: str) -> tuple[str, ...]:
+        """The labels of rows or columns: a kind of `Words`."""
+        inputs = (SPECIAL[START], *self.target[:-1])
+        words = {"target": self.target, "inputs": inputs, "source": self.source, "read": self.read}
+        return words[kind][:PLACES]
+
+
+def attention_record(inputs: EvalInputs, count: int = SENTENCES) -> tuple[SentenceAttention, ...]:
+    """The attention to the first `count` test sentences; (): the model shows no weights."""
+    split = inputs.corpus.splits.get(SPLIT, ())
+    examples = inputs.batching.examples_of_seed(split, inputs.seed)[:count]
+    if not len(examples):
+        return ()
+    kept: dict[int, SentenceAttention] = {}
+    for indices, batch in in_order(examples, inputs.batching.with_room(examples, shapes=1)):
+        attentions = jax.device_get(_attentions(inputs.model, inputs.params, batch))
+        for row, index in enumerate(indices if attentions else ()):
+            if index >= 0:
+                kept[int(index)] = _sentence(inputs, int(index), examples[index], attentions, row)
+    return tuple(kept[index] for index in sorted(kept))
+
+
+type _Attentions = dict[tuple[int, str, Any, Any], tuple[Any, Any, Any]]
+"""Weights, mask and the keys' words by number, name, rows and columns of the attention."""
+
+
+@partial(jax.jit, static_argnames=("model",))
+def _attentions(model: Model, params: Any, batch: Batch) -> _Attentions:
+    source, target = jnp.asarray(batch.source), jnp.asarray(batch.target)
+    decoder_input = shifted(target) if target.ndim == 2 else target  # points predict nothing
+
+    def kinds(attention: LayerAttention) -> tuple[str, str]:
+        queries, keys = attention.words
+        known = {id(decoder_input): "inputs", id(source): "source", id(None): "source"}
+        rows, columns = known.get(id(queries), "read"), known.get(id(keys), "read")
+        predicted = queries is None or (attention.to_source and rows == "inputs")
+        return "target" if predicted else rows, columns
+
+    return {
+        (number, of.name, *kinds(of)): (of.weights, of.mask, of.words[1])
+        for number, of in enumerate(model.attentions(params, source, decoder_input))
+    }
+
+
+def _sentence(
+    inputs: EvalInputs, number: int, example: Encoded, attentions: _Attentions, row: int
+) -> SentenceAttention:
+    source, target = inputs.corpus.vocabularies
+    layers, read = [], ()
+    for (_, name, rows, columns), (weights, mask, keys) in attentions.items():
+        allowed = np.broadcast_to(mask, weights.shape)[row, 0]
+        chosen = weights[row]
+        for axis, side, kind in ((1, example.target, rows), (2, example.source, columns)):
+            count = int(allowed.any(2 - axis).sum())
+            chosen = chosen.take(_places(count, side, kind), axis)
+        if columns == "read":
+            read = _labels(source or target, keys[row][: chosen.shape[2]].tolist(), 0)
+        layers.append(LayerWeights.of(name, rows, columns, chosen))
+    image, grid = "", (0, 0)
+    if isinstance(example.source, np.ndarray) and example.source.ndim == 3:
+        image, patches = _png(example.source), layers[-1].shape[2]
+        side = (example.source.shape[0] * example.source.shape[1] / patches) ** 0.5
+        grid = tuple(round(length / side) for length in example.source.shape[:2])
+    return SentenceAttention(
+        number=number,
+        source=_labels(source, example.source, max(layer.shape[2] for layer in layers)),
+        target=_labels(target, example.target, 0),
+        read=read,
+        gold=tuple(tuple(sorted(places)) for places in example.alignment or ()),
+        image=image,
+        grid=grid,
+        layers=tuple(layers),
+    )
+
+
+def _places(count: int, side: Any, kind: str) -> np.ndarray:
+    """The rows or columns that are kept, of `count`."""
+    if kind in ("source", "target") and getattr(side, "ndim", 1) == 2:
+        return np.linspace(0, count - 1, min(count, PLACES)).astype(int)
+    return np.arange(min(count, PLACES))
+
+
+def _labels(vocabulary: Vocabulary | None, side: Any, patches: int) -> tuple[str, ...]:
+    """The symbol at each place; a point's first coordinate, or a patch's number."""
+    if vocabulary is not None:
+        return tuple(vocabulary.tokens(side))
+    if side.ndim == 2:
+        return tuple(f"{side[place, 0]:.2f}" for place in _places(len(side), side, "source"))
+    return tuple(map(str, range(patches)))
+
+
+def _png(image: np.ndarray) -> str:
+    """An image in [0, 1], [height, width, channels], as PNG in base64."""
+    from PIL import Image  # imported here, because only images need it
+
+    file = io.BytesIO()
+    pixels = np.rint(image.clip(0, 1) * 255).astype(np.uint8)
+    Image.fromarray(pixels.squeeze()).save(file, "PNG")
+    return base64.b64encode(file.getvalue()).decode()

@@ -1,0 +1,80 @@
+"""The page over all experiments of a folder: questions, verdicts, and the runs under way."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from attnjax.files import write_atomically
+from attnjax.reporting.evidence import MARKS
+from attnjax.reporting.page import FILE as REPORT, render, text
+from attnjax.results.summary import before
+from attnjax.runs import failures
+from attnjax.runs.manifest import CONFIG, read
+from attnjax.runs.result import RESULT
+from attnjax.runs.run_folder import STEPS
+from attnjax.training.log import metrics_log
+
+FILE = "index.html"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """An experiment of the page.
+
+    Attributes:
+        name: the name of its folder.
+        title: the experiment file's first line; "": no summary was made yet.
+        verdicts: how many claims have each verdict, in words.
+        finished: the number of finished runs.
+        running: each run that is under way, in words.
+        report: the address of its report; "": it has none.
+    """
+
+    name: str
+    title: str
+    verdicts: tuple[str, ...]
+    finished: int
+    running: tuple[str, ...]
+    report: str
+
+
+def write_index(folder: Path) -> Path:
+    """Write the page over the experiments in a folder, or over the folder's own runs."""
+    runs = [path.parent for path in folder.glob(f"**/seed-*/{CONFIG}")]
+    experiments: dict[Path, list[Path]] = {}
+    for run in sorted(runs):
+        if "tune" not in run.relative_to(folder).parts:
+            experiments.setdefault(run.parents[1], []).append(run)
+    entries = [_entry(folder, *experiment) for experiment in experiments.items()]
+    page = render("index.html.jinja", entries=entries, script=text("refresh.js"))
+    write_atomically(folder / FILE, page)
+    return folder / FILE
+
+
+def _entry(folder: Path, experiment: Path, runs: list[Path]) -> Entry:
+    summary = before(experiment)
+    verdicts = Counter(claim.verdict for claim in summary.claims) if summary else Counter()
+    report = experiment / REPORT
+    return Entry(
+        name=experiment.resolve().name,
+        title=summary.title if summary else "",
+        verdicts=tuple(
+            f"{mark} {verdict}: {verdicts[verdict]}"
+            for verdict, mark in MARKS.items()
+            if verdicts[verdict]
+        ),
+        finished=sum((run / RESULT).exists() for run in runs),
+        running=tuple(_under_way(run) for run in runs if _is_under_way(run)),
+        report=quote(report.relative_to(folder).as_posix()) if report.exists() else "",
+    )
+
+
+def _is_under_way(run: Path) -> bool:
+    return not (run / RESULT).exists() and failures.reason(run) is None
+
+
+def _under_way(run: Path) -> str:
+    step = max((row["step"] for row in metrics_log.read(run)), default=0)
+    planned = read(run).training(STEPS.rpartition(".")[2])
+    return f"{run.parent.name}/{run.name}: step {step:,} of {planned:,}"

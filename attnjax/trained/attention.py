@@ -1,0 +1,30 @@
+"""The attention of a finished run to more test sentences than it has kept."""
+
+from pathlib import Path
+
+from attnjax.config.serialize import parse_json, to_json
+from attnjax.evaluation.attention_record import attention_record
+from attnjax.evaluation.measures.base import EvalInputs
+from attnjax.runs.json_files import write_json
+from attnjax.runs.run_folder import ATTENTION, result, write_result
+from attnjax.trained.trained_run import open_trained
+
+
+def keep_attention(folder: Path, count: int, *, trust: bool = False) -> None:
+    """Let a finished run's attention.json have `count` sentences at the least, if there are.
+
+    Raises:
+        UserError: as `open_trained`, or the data are missing.
+    """
+    path, kept = folder / ATTENTION, result(folder, {})
+    has = len(parse_json(path.read_text(encoding="utf-8"))) if path.exists() else 0
+    if kept is None or has >= count:
+        return
+    trained = open_trained(folder, trust=trust)
+    experiment = trained.experiment
+    corpus = experiment.task.load(trained.vocabularies)
+    batching, seed = experiment.training.batching, trained.manifest.seed
+    inputs = EvalInputs(experiment.model, trained.params, corpus, batching, seed=seed)
+    if recorded := attention_record(inputs, count):
+        write_json(path, to_json(recorded))
+        write_result(folder, kept)

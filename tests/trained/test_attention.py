@@ -1,0 +1,22 @@
+"""A finished run keeps the attention of more sentences when it is asked to."""
+
+import shutil
+
+from attnjax.config.serialize import from_json, parse_json
+from attnjax.runs.result import read_result
+from attnjax.runs.run_folder import damaged_files
+from attnjax.trained.attention import keep_attention
+
+
+def test_more_sentences_begin_with_those_that_were_kept(tiny_runs, tmp_path):
+    run = tmp_path / "tiny" / "scaled" / "seed-1"
+    shutil.copytree(tiny_runs / "tiny" / "scaled" / "seed-1", run)
+    path = run / "attention.json"
+    before, bytes_before = from_json(parse_json(path.read_text())), path.read_bytes()
+    keep_attention(run, len(before))
+    assert path.read_bytes() == bytes_before
+    keep_attention(run, 7)
+    after = from_json(parse_json(path.read_text()))
+    assert len(after) == 7
+    assert after[: len(before)] == before
+    assert damaged_files(run, read_result(run)) == []
