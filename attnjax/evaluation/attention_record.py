@@ -87,6 +87,7 @@ class SentenceAttention:
         read: the words of the text that the model reads, where it is neither of these: behind a
             mark, or source and target in one.
         gold: for each word of the target the places of the source it comes from; (): unknown.
+        points: whether source and target are points.
         image: the source as PNG in base64; "": the source is no image.
         grid: rows and columns of the image's patches; (0, 0): the source is no image.
     """
@@ -96,6 +97,7 @@ class SentenceAttention:
     target: tuple[str, ...]
     read: tuple[str, ...] = ()
     gold: tuple[tuple[int, ...], ...] = ()
+    points: bool = False
     image: str = ""
     grid: tuple[int, int] = (0, 0)
     layers: tuple[LayerWeights, ...]
@@ -169,6 +171,7 @@ def _sentence(
         target=_labels(target, example.target, 0),
         read=read,
         gold=tuple(tuple(sorted(places)) for places in example.alignment or ()),
+        points=getattr(example.source, "ndim", 1) == 2,
         image=image,
         grid=grid,
         layers=tuple(layers),

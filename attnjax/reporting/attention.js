@@ -47,7 +47,9 @@ function heatMap(view, { weights, rows, columns, gold }, point) {
     width: left + width + beyond, height: top + height + 2, role: "img", class: "map",
     "aria-label": "attention weights, a row for each query and a column for each key",
   });
+  const every = Math.ceil(14 / cell);  // labels side by side would touch
   columns.forEach((word, place) => {
+    if (place % every) return;
     const [x, y] = [left + (place + 0.5) * cell, top - 5];
     const turned = longest > 2 ? { transform: `rotate(-55 ${x} ${y})` } : { "text-anchor": "middle" };
     svg(drawing, "text", { x, y, ...turned }, short(word));
@@ -79,7 +81,7 @@ function heatMap(view, { weights, rows, columns, gold }, point) {
 }
 
 // Words of both sides with lines between them; `show(row)` leaves those of one row.
-function wordLines(view, { weights, rows, columns }, point) {
+function wordLines(view, { weights, rows, columns, scale }, point) {
   const step = 18, left = 115, right = 215, middle = 14;
   const height = Math.max(rows.length, columns.length) * step + 2 * middle;
   const drawing = svg(view, "svg", {
@@ -87,7 +89,7 @@ function wordLines(view, { weights, rows, columns }, point) {
   });
   const lines = weights.map((weight, place) => weight < 0.04 ? null : svg(drawing, "line", {
     x1: left, y1: middle + Math.floor(place / columns.length) * step,
-    x2: right, y2: middle + (place % columns.length) * step, "stroke-opacity": weight,
+    x2: right, y2: middle + (place % columns.length) * step, "stroke-opacity": weight * scale,
   }));
   const words = rows.map((word, row) => {
     const text = svg(drawing, "text", {
@@ -100,8 +102,11 @@ function wordLines(view, { weights, rows, columns }, point) {
   columns.forEach((word, column) =>
     svg(drawing, "text", { x: right + 6, y: middle + column * step + 4 }, short(word)));
   return (row) => {
-    lines.forEach((line, place) => line?.classList.toggle(
-      "away", row !== null && Math.floor(place / columns.length) !== row));
+    lines.forEach((line, place) => {
+      const own = Math.floor(place / columns.length) === row;
+      line?.classList.toggle("away", row !== null && !own);
+      line?.setAttribute("stroke-opacity", weights[place] * (own ? 1 : scale));
+    });
     words.forEach((word, place) => word.classList.toggle("chosen", place === row));
   };
 }
@@ -128,6 +133,7 @@ function overImage(view, { weights, rows, columns }, sentence) {
   });
 }
 
+const POINTS = { target: "the queries’ first coordinates", source: "the points’ first coordinates" };
 const WHOSE = {
   target: "words of the reference (which the decoder is given; not its own answer), each as it is predicted",
   inputs: "the decoder’s inputs: the reference one word late, behind ⊢",
@@ -161,11 +167,12 @@ function attention(room, all) {
     const [rows, columns] = [sentence.words[layer.rows], sentence.words[layer.columns]];
     const isImage = Boolean(sentence.image) && layer.columns === "source";
     const ofWords = layer.rows === "target" && layer.columns === "source";
-    const shown = { weights: every[now.head], rows, columns, gold: ofWords ? sentence.gold : [] };
+    const shown = { weights: every[now.head], rows, columns, scale: layer.scale, gold: ofWords ? sentence.gold : [] };
+    const whose = sentence.points ? POINTS : WHOSE;
     for (const view of [map, lines, heads, patches]) view.replaceChildren();
     caption.textContent = `${layer.name}, head ${+now.head + 1} of ${layer.shape[0]}, ${now.variant}, ` +
-      `seed ${now.seed}, test sentence ${sentence.number + 1}. Rows: ${WHOSE[layer.rows]}. ` +
-      `Columns: ${isImage ? "patches of the picture, bright where the word looks" : WHOSE[layer.columns]}. ` +
+      `seed ${now.seed}, test sentence ${sentence.number + 1}. Rows: ${whose[layer.rows]}. ` +
+      `Columns: ${isImage ? "patches of the picture, bright where the word looks" : whose[layer.columns]}. ` +
       `The ${isImage ? "brightest" : "strongest color"} is ${layer.scale}, the layer’s greatest weight` +
       (shown.gold.length && !isImage ? "; outlined: the gold alignment." : ".");
     reading.textContent = "";

@@ -15,7 +15,7 @@ from attnjax.evaluation.bleu import Bleu
 from attnjax.reporting import figure
 from attnjax.reporting.runs import attention, curve, hypotheses, references, visible
 
-_POINTS = 80
+_POINTS = 60
 """The largest number of points of a seed's curve."""
 
 _APART = 8
@@ -43,7 +43,13 @@ def _sentence(sentence: SentenceAttention) -> dict[str, Any]:
 def curves(runs: Mapping[str, Sequence[Path]]) -> dict[str, Any] | None:
     """Every number of the logs by step, variant and seed, and the figure to draw them."""
     rows = [
-        {"variant": variant, "seed": _seed(run), "of": of, "step": step, "value": value}
+        {
+            "variant": variant,
+            "seed": _seed(run),
+            "of": of,
+            "step": step,
+            "value": float(f"{value:.4g}"),
+        }
         for variant, own in runs.items()
         for run in own
         for of, points in curve(run, _POINTS).items()
