@@ -11,9 +11,7 @@ from attnjax.reporting.summary import Summary
 
 COLUMNS = (
     "parameters",
-    "training examples",
-    "validation",
-    "test",
+    "examples train / valid / test",
     "largest batch B × S × T",
     "tokens a step",
     "FLOPs a step",
@@ -40,7 +38,7 @@ def costs(
             row.variant,
             [
                 count(row.parameters),
-                *(count(sizes.get(split)) for split in ("train", "valid", "test")),
+                " / ".join(count(sizes.get(split)) for split in ("train", "valid", "test")),
                 *step,
                 count(row.seconds / len(row.seeds)),
                 count(statistics.median(speeds) if speeds else None),
