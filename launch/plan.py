@@ -58,9 +58,6 @@ class LaunchedRun:
     """A job: a run, or all the runs of a variant that is tuned first.
 
     Attributes:
-        variant: the name of the variant.
-        seeds: the seeds of its runs.
-        folders: the folder of each run.
         needs: the folder of the run that this run begins with; None: it draws its parameters.
     """
 

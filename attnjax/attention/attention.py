@@ -130,9 +130,6 @@ class Attention(AttentionBase):
     platform-dependent length; results are the same.
 
     Attributes:
-        score: from query and key to logits.
-        align: from logits and mask to weights.
-        pool: from weights and values to the context.
         mask: joined to the mask of every call: a rule without arrays, such as `Window`.
         dropout: the rate of weights set to 0 while training, after they are sown.
         implementation: see `attnjax.attention.fused.dispatch`. cudnn and splash are for training;

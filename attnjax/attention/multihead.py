@@ -29,7 +29,6 @@ class MultiHead(AttentionBase):
     weights are [B, H, T, S]; a mask given as an array is [B, T, S].
 
     Attributes:
-        head: the attention of one head.
         heads: H.
         key_heads: G, the number of heads of keys and values, each shared by H / G neighboring heads
             of queries; None means H, 1 is multi-query attention.

@@ -94,9 +94,6 @@ class DotProduct(NamedTuple):
     """Logits in the form that a fused kernel computes: scale query[t] . key[s] + bias[t, s].
 
     Attributes:
-        query: [..., T, K].
-        key: [..., S, K].
-        scale: of the dot products.
         bias: a function of (scale query, positions); see `attnjax.attention.fused.Inputs`.
     """
 

@@ -30,7 +30,6 @@ class DraftPart:
     """A part that is not made yet.
 
     Attributes:
-        kind: the class of the part.
         fields: a value for each field, which may be a `DraftPart`; a field may be missing.
         old: the value that is changed; NEW: there is none.
     """

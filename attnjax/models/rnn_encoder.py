@@ -22,7 +22,6 @@ class RNNLayer(nn.Module):
     last word that is not padding.
 
     Attributes:
-        cell: the template of the cell.
         width: W, of its state.
         direction: "forward" reads from the first word on, "backward" from the last word on; either
             way a state stands at the position of its word.
@@ -115,7 +114,6 @@ class Encoder(TextEncoder):
     the layer below. Dropout falls between layers and on nothing else.
 
     Attributes:
-        cell: the template of every layer's cell.
         width: W, of one direction.
         direction: in which order the words are read.
         dropout: between layers; None means the model's.

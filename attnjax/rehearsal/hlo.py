@@ -21,7 +21,6 @@ class Array:
 
     Attributes:
         dtype: XLA's name, such as bf16.
-        shape: its axes.
         layout: the axes from the fastest to the slowest, then tiles and memory: "1,0:T(8,128)S(1)".
     """
 
@@ -64,7 +63,6 @@ class Instruction:
         opcode: XLA's name of the operation.
         arrays: the result; several if it is a tuple.
         operands: the names of the instructions whose results it reads.
-        text: the whole line.
         root: whether it gives the result of its computation.
     """
 

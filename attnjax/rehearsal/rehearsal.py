@@ -32,15 +32,12 @@ class Rehearsal:
     """What a training step does on a chip of a slice; all figures are of one chip.
 
     Attributes:
-        on: the slice.
-        precision: of the model's computation.
         batch: the shapes of the whole batch.
         arguments: bytes of the state and of the chip's rows of the batch.
         temporaries: bytes beside them while the step runs.
         flops: operations of the step's matrix products.
         traffic: bytes between memory and chip.
         collectives: the exchanges with other chips.
-        compile_seconds: the time of the compilation.
         kernels: sentences about attentions that do not use the platform's kernel.
     """
 

@@ -41,8 +41,6 @@ class FusedKernel(NamedTuple):
     """A way to compute softmax attention without its weights.
 
     Attributes:
-        name: its `Implementation`.
-        run: from the inputs to the context.
         platform: the only platform of the kernel; None: any.
         refuses: the part of the inputs that the kernel cannot compute, in words; None: all is well.
     """

@@ -36,7 +36,6 @@ class TilePlan(NamedTuple):
         columns: keys in a tile.
         whole: tiles (i, j) without a forbidden pair.
         partial: the other tiles that may hold an allowed pair.
-        scale: of the dot products.
     """
 
     rows: int

@@ -22,7 +22,8 @@ def epoch_ends(saved: Mapping[int, RunProgress], order: EpochOrder) -> list[int]
     ]
     if order == "last":
         return sorted(ends, reverse=True)
-    return sorted(ends, key=lambda step: (_loss(saved[step]), step))
+    losses = {step: inf if saved[step].loss is None else saved[step].loss for step in ends}
+    return sorted(ends, key=lambda step: (losses[step], step))
 
 
 def result_steps(saved: Mapping[int, RunProgress], training: Training) -> list[int]:
@@ -58,7 +59,3 @@ def reasons(saved: Mapping[int, RunProgress], training: Training) -> dict[int, l
     keep(epoch_ends(whole, "best")[:best], f"best {best}" if best > 1 else "best epoch")
     keep(result_steps(saved, training), "result")
     return kept
-
-
-def _loss(progress: RunProgress) -> float:
-    return inf if progress.loss is None else progress.loss

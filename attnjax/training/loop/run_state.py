@@ -26,7 +26,6 @@ class Run:
 
     Attributes:
         folder: the folder of all files of the run.
-        seed: the seed of all random numbers of the run.
         may_diverge: True: a loss that is not finite is a result, an infinite loss; False: it is an
             error.
     """

@@ -91,7 +91,8 @@ def train(
             Trainer(together, requests, [*hooks, TrainLog(together, shown), saving]).fit()
         if failed := {run.run.folder: run.failure for run in states if run.failure is not None}:
             raise Diverged(failed)
-        results = _results(states, setup) if hosts.is_first() else []
+        finished = states if hosts.is_first() else []
+        results = [run.result(training, setup.plan.per_epoch) for run in finished]
         requests.compare(save=False, wait=True)
         if requests.signal:
             raise Interrupted(f"{runs[0].folder} is trained", requests.signal)
@@ -118,11 +119,6 @@ def _decided(group: RunGroup, score: ValidationScore | None) -> Iterator[Hook]:
         yield ScoreValidation(group, scoring, score)
     scores_decide = scoring is not None and scoring.decides == "score"
     yield EarlyStopping(group, score if scores_decide else None)
-
-
-def _results(states: Sequence[RunState], setup: TrainSetup) -> list[TrainResult]:
-    training, per_epoch = setup.recipe.training, setup.plan.per_epoch
-    return [state.result(training, per_epoch) for state in states]
 
 
 def _remarks(devices: sharding.Devices, setup: TrainSetup) -> Iterator[str]:
