@@ -1,15 +1,15 @@
 """Raw text, cut into windows: the task of a language model."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
 from annotated_types import Ge, Lt
 
 from attnjax.config.constraints import PositiveInt, check_fields
 from attnjax.data.corpus import Corpus, Task
-from attnjax.data.examples import Encoded, Examples
+from attnjax.data.examples import Examples, Rows
 from attnjax.data.files import find_file, read_text
 from attnjax.data.special_tokens import START, UNKNOWN
 from attnjax.data.vocabularies import Vocabularies, joint
@@ -78,11 +78,11 @@ class TextStream(Task):
         vocabulary = vocabularies.target
         if vocabulary is None:
             raise ValueError("text has a vocabulary; got None")
-        symbols, splits, notes = [START], {}, []
-        for split, text in texts.items():
-            begin = len(symbols)
-            symbols += vocabulary.encode(text)
-            count, unknown = len(symbols) - begin, symbols[begin:].count(UNKNOWN)
+        ids = {split: np.array(vocabulary.encode(text), np.int32) for split, text in texts.items()}
+        symbols = np.concatenate([[START], *ids.values()], dtype=np.int32)
+        splits, notes, begin = {}, [], 1
+        for split, own in ids.items():
+            count, unknown = len(own), int((own == UNKNOWN).sum())
             if not count:
                 raise UserError(f"the {split} split has no symbols")
             if unknown:
@@ -90,12 +90,13 @@ class TextStream(Task):
                     f"{unknown:,} of {count:,} {split} symbols are UNKNOWN: they are not in the "
                     "vocabulary, which is learned from the training split"
                 )
-            if split == "train":
-                stride = self.train_stride or self.length
-                splits[split] = Examples.of(overlapping(symbols, begin, self.length, stride))
-            else:
-                stride = self.stride or self.length
-                splits[split] = Examples.of(windows(symbols, begin, self.length, stride))
+            length, stride, context = self.length, self.train_stride or self.length, 1
+            if split != "train":
+                length = stride = self.stride or self.length
+                context = self.length - stride + 1
+            text = symbols[: begin + count]
+            splits[split] = windows(text, begin, length=length, stride=stride, context=context)
+            begin += count
         return Corpus(
             vocabularies=vocabularies,
             splits=splits,
@@ -142,32 +143,18 @@ class RawText(TextStream):
         return {name: part for name, part in parts.items() if part}
 
 
-def windows(symbols: Sequence[int], begin: int, length: int, stride: int) -> Iterator[Encoded]:
-    """Cut symbols from index `begin` on into targets of `stride` symbols, the last one shorter.
-
-    A target's source are the length - stride + 1 symbols before it, fewer at the beginning.
+def windows(symbols: np.ndarray, begin: int, *, length: int, stride: int, context: int) -> Examples:
+    """Windows of a text from index `begin` on; they share its symbols.
 
     Args:
-        symbols: START and a text.
+        symbols: START and a text, [V].
         begin: the first index that is predicted, at least 1.
-        length: of source and target together, less 1: the last symbol is not read.
-        stride: at most `length`.
+        length: of a target; those that reach the end are shorter.
+        stride: the distance of two targets' beginnings.
+        context: the length of a source, the symbols before its target; fewer at the beginning.
     """
-    for start in range(begin, len(symbols), stride):
-        context = max(0, start - (length - stride + 1))
-        yield Encoded([*symbols[context:start]], [*symbols[start : start + stride]])
-
-
-def overlapping(symbols: Sequence[int], begin: int, length: int, stride: int) -> Iterator[Encoded]:
-    """Cut symbols from index `begin` on into targets of `length` symbols, `stride` apart.
-
-    A target's source is the one symbol before it. The targets that reach the end are shorter.
-
-    Args:
-        symbols: START and a text.
-        begin: the first index that is predicted, at least 1.
-        length: of a target.
-        stride: at most `length`.
-    """
-    for start in range(begin, len(symbols), stride):
-        yield Encoded([symbols[start - 1]], [*symbols[start : start + length]])
+    starts = np.arange(begin, len(symbols), stride)
+    return Examples(
+        Rows(symbols, np.maximum(starts - context, 0), starts),
+        Rows(symbols, starts, np.minimum(starts + length, len(symbols))),
+    )

@@ -1,9 +1,10 @@
 """Raw text in windows: every symbol is a target once, and its source is what stands before it."""
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from attnjax.data.corpora.raw_text import RawText, overlapping, windows
+from attnjax.data.corpora.raw_text import RawText, windows
 from attnjax.data.sentencepiece import SentencePiece
 from attnjax.data.special_tokens import END, START, UNKNOWN
 from attnjax.data.vocabulary import SplitWords
@@ -24,7 +25,8 @@ def test_windows_are_the_text_in_pieces(count, length, data):
     stride = data.draw(st.integers(1, length))
     begin = data.draw(st.integers(1, count))
     symbols = [START, *range(100, 100 + count)]
-    cut = [*windows(symbols, begin, length, stride)]
+    sizes = {"length": stride, "stride": stride, "context": length - stride + 1}
+    cut = [*windows(np.array(symbols), begin, **sizes)]
     assert [symbol for window in cut for symbol in window.target] == symbols[begin:]
     place = begin
     for window in cut:
@@ -40,14 +42,12 @@ def test_windows_are_the_text_in_pieces(count, length, data):
 def test_windows_overlap_where_they_begin_closer_than_they_are_long(count, length, data):
     stride = data.draw(st.integers(1, length))
     symbols = [START, *range(100, 100 + count)]
-    cut = [*overlapping(symbols, 1, length, stride)]
+    cut = [*windows(np.array(symbols), 1, length=length, stride=stride, context=1)]
     assert [window.target[0] for window in cut] == symbols[1::stride]
     for window in cut:
         place = symbols.index(window.target[0])
         assert [*window.source, *window.target] == symbols[place - 1 : place + length]
     assert cut[-1].target[-1] == symbols[-1]
-    if stride == length:
-        assert cut == [*windows(symbols, 1, length, length)]
 
 
 def test_training_windows_alone_overlap(file, load):
