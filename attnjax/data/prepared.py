@@ -19,7 +19,7 @@ from attnjax.config.serialize import parse_json, to_json
 from attnjax.config.walk import is_part, walk
 from attnjax.data.corpus import Corpus
 from attnjax.data.examples import Examples
-from attnjax.data.row_files import Texts, mapped_rows
+from attnjax.data.row_files import MappedTexts, mapped_rows
 from attnjax.data.source_files import SourceFile, source_files
 from attnjax.data.text_task import TextTask
 from attnjax.data.tokenizing import Columns
@@ -157,8 +157,8 @@ def mapped_corpus(task: TextTask, folder: Path, manifest: PreparedManifest) -> C
     return Corpus(
         vocabularies=vocabularies,
         splits={name: Examples(each.source, each.target) for name, each in columns.items()},
-        sources={name: Texts(each.sources) for name, each in columns.items()},
-        references={name: Texts(each.references) for name, each in columns.items()},
+        sources={name: MappedTexts(each.sources) for name, each in columns.items()},
+        references={name: MappedTexts(each.references) for name, each in columns.items()},
         notes=task.notes(train.kept, train.count),
         text_notes=manifest.text_notes,
     )

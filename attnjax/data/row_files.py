@@ -101,7 +101,7 @@ def _named(path: Path) -> Iterator[None]:
 
 
 @dataclass(frozen=True, eq=False)
-class Texts(Sequence[str]):
+class MappedTexts(Sequence[str]):
     """Texts whose UTF-8 lies in a mapped file; a text is made when it is read.
 
     Attributes:

@@ -16,7 +16,7 @@ import numpy as np
 
 from attnjax.data.corpus import Example, build
 from attnjax.data.examples import Rows
-from attnjax.data.row_files import Texts
+from attnjax.data.row_files import MappedTexts
 from attnjax.data.text_task import TextTask
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.errors import MachineError
@@ -80,7 +80,7 @@ def encode(
         Rows(side.values.astype(kind), side.starts, side.stops)
         for side, kind in zip(sides, types, strict=False)
     )
-    texts = (Texts.rows_of(each["part"]) for each in (part.sources, part.references))
+    texts = (MappedTexts.rows_of(each["part"]) for each in (part.sources, part.references))
     return Chunk(len(examples), Columns(*ids, *texts))
 
 

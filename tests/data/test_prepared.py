@@ -20,7 +20,7 @@ from attnjax.data.corpora.parallel_text import ParallelText, Reversed, TabSepara
 from attnjax.data.loaded import Corpora
 from attnjax.data.packed import Packed
 from attnjax.data.prepared import MANIFEST, PROGRESS, VARIABLE, place
-from attnjax.data.row_files import Texts
+from attnjax.data.row_files import MappedTexts
 from attnjax.data.sentencepiece import SentencePiece
 from attnjax.data.text_notes import text_notes
 from attnjax.data.vocabulary import Characters, SplitWords
@@ -127,7 +127,7 @@ def test_a_large_corpus_is_prepared_at_its_first_use(task, monkeypatch, capsys):
     assert not place(task).exists()
     monkeypatch.setattr(preparation, "LARGE", 1_000)
     corpus = Corpora(said.append).of(task)
-    assert isinstance(corpus.sources["train"], Texts)
+    assert isinstance(corpus.sources["train"], MappedTexts)
     assert same(corpus, loaded) or corpus.notes != loaded.notes
     assert f"once, in {place(task)}" in capsys.readouterr().err
     assert any("test sources are in the training split" in sentence for sentence in said)
