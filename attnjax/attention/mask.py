@@ -119,20 +119,20 @@ type MaskLike = Mask | jax.Array | None
 def as_mask(mask: MaskLike, query: jax.Array) -> Mask | None:
     """The mask that a caller gave; an array of booleans [..., T, S] becomes a `DenseMask`.
 
-    The query is [..., T, any].
+    The query is [..., T, any]; an array with fewer axes, such as [T, S], is broadcast as in JAX.
 
     Raises:
-        UserError: the array has another dtype, or not one axis for each of the query's.
+        UserError: the array has another dtype, fewer than two axes, or more than the query.
     """
     if mask is None or isinstance(mask, Mask):
         return mask
     array = jnp.asarray(mask)
-    if array.dtype != bool or array.ndim != query.ndim:
+    if array.dtype != bool or not 2 <= array.ndim <= query.ndim:
         raise UserError(
-            f"a mask given as an array wants booleans with {query.ndim} axes, [..., T, S], for "
-            f"queries {list(query.shape)}; got {array.dtype} {list(array.shape)}"
+            f"a mask given as an array wants booleans with 2 to {query.ndim} axes, [..., T, S], "
+            f"for queries {list(query.shape)}; got {array.dtype} {list(array.shape)}"
         )
-    return DenseMask(array)
+    return DenseMask(jnp.expand_dims(array, range(query.ndim - array.ndim)))
 
 
 def join(*masks: Mask | None) -> Mask | None:

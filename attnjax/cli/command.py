@@ -8,7 +8,7 @@ A parameter of a dataclass stands for the fields of the dataclass.
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from inspect import Parameter, getdoc, signature
 from pathlib import Path
 from types import UnionType
@@ -33,11 +33,40 @@ class Program:
         name: the word that starts it.
         description: a sentence.
         commands: the function of every command by the command's word, in the order of `--help`.
+        groups: the commands' words under a title each, as `--help` shows them; {}: one list.
     """
 
     name: str
     description: str
     commands: Mapping[str, Callable[..., int | None]]
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+class TopParser(Parser):
+    """The parser of a whole program, whose help has the commands in groups."""
+
+    def __init__(self, program: Program) -> None:
+        """Begin without commands."""
+        super().__init__(prog=program.name, description=program.description)
+        self._groups = program.groups
+
+    def format_help(self) -> str:
+        """The help, each group of commands under its title."""
+        if not self._groups:
+            return super().format_help()
+        written = self._get_formatter()
+        written.add_usage(f"{self.prog} COMMAND ...", self._actions, [])
+        written.add_text(self.description)
+        (listed,) = (each for each in self._actions if each.dest == "command")
+        assert isinstance(listed, argparse._SubParsersAction)
+        helps = {each.dest: each for each in listed._get_subactions()}
+        options = [each for each in self._actions if each.option_strings]
+        groups = {title: [helps[word] for word in words] for title, words in self._groups.items()}
+        for title, actions in (*groups.items(), ("options", options)):
+            written.start_section(title)
+            written.add_arguments(actions)
+            written.end_section()
+        return written.format_help()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,9 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from attnjax.cli.command import Parser, Program, add_arguments, overrides, run, sentence
-from attnjax.cli.commands import COMMANDS
+from attnjax.cli.command import Parser, Program, TopParser, add_arguments, overrides, run, sentence
+from attnjax.cli.commands import COMMANDS, GROUPS
+from attnjax.cli.completion import SHELLS, Completion
 from attnjax.cli.requeue import REQUEUE
 from attnjax.errors import Interrupted, UserError, exhausted, first_line, message, one_line, unknown
 from attnjax.runs.versions import installed
@@ -45,17 +46,30 @@ class Version(argparse.Action):
 
 
 ATTNJAX = Program(
-    name="attnjax", description="Attention, its ablations, and their verdicts.", commands=COMMANDS
+    name="attnjax",
+    description="Attention, its ablations, and their verdicts.",
+    commands=COMMANDS,
+    groups=GROUPS,
 )
 
 
 def parser(program: Program = ATTNJAX) -> tuple[Parser, dict[str, Parser]]:
     """The parser of the whole command line, and that of each command."""
-    top = Parser(prog=program.name, description=program.description)
+    top = TopParser(program)
     top.add_argument(
         "--version", action=Version, nargs=0, default=argparse.SUPPRESS, help="print it and exit"
     )
-    added = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    if program is ATTNJAX:
+        top.add_argument(
+            "--completion",
+            action=Completion,
+            choices=SHELLS,
+            default=argparse.SUPPRESS,
+            help="print the program by which a shell completes words, and exit",
+        )
+    added = top.add_subparsers(
+        dest="command", metavar="COMMAND", required=True, parser_class=Parser
+    )
     for name, call in program.commands.items():
         changed = overrides(call)
         made = added.add_parser(

@@ -9,14 +9,12 @@ from collections.abc import Mapping, Sequence
 from attnjax.evaluation.bleu import Bleu
 from attnjax.evaluation.metric import ChrF, ExactMatch, Metric
 
-type Texts = Sequence[str]
-
 MULTI_BLEU = Bleu(tokenize="none", smooth="none")
 COMPOUND = re.compile(r"(\S)-(\S)")
 
 
 def protocol_scores(
-    answers: Texts, references: Texts, *, tokenized: bool, language: str
+    answers: Sequence[str], references: Sequence[str], *, tokenized: bool, language: str
 ) -> Mapping[str, float]:
     """The score of each protocol by its name.
 
@@ -37,7 +35,7 @@ def protocol_scores(
     plain = tuple(_detokenized(side, language) for side in pairs) if tokenized else pairs
     lower = tuple([text.lower() for text in side] for side in plain)
     split = tuple([COMPOUND.sub(r"\1 ##AT##-##AT## \2", text) for text in side] for side in tokens)
-    scores: dict[str, tuple[Metric, Sequence[Texts]]] = {
+    scores: dict[str, tuple[Metric, Sequence[Sequence[str]]]] = {
         "sacreBLEU": (Bleu(), plain),
         "mteval-v13a": (Bleu(), lower),
         "multi-bleu": (MULTI_BLEU, tokens),
@@ -48,14 +46,14 @@ def protocol_scores(
     return {name: metric.score(*texts) for name, (metric, texts) in scores.items()}
 
 
-def _tokens(texts: Texts, language: str) -> Texts:
+def _tokens(texts: Sequence[str], language: str) -> Sequence[str]:
     from sacremoses import MosesTokenizer
 
     moses = MosesTokenizer(lang=language)
     return [" ".join(moses.tokenize(text, escape=False)) for text in texts]
 
 
-def _detokenized(texts: Texts, language: str) -> Texts:
+def _detokenized(texts: Sequence[str], language: str) -> Sequence[str]:
     from sacremoses import MosesDetokenizer
 
     moses = MosesDetokenizer(lang=language)

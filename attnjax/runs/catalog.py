@@ -4,6 +4,7 @@ Nothing here imports JAX, so that `attnjax list` is quick.
 """
 
 import ast
+import json
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,11 +13,20 @@ from attnjax.runs.trust import shipped_folder
 
 
 class CatalogEntry(NamedTuple):
-    """A shipped experiment, as `attnjax list` shows it."""
+    """A shipped experiment, as `attnjax list` shows it.
+
+    `minutes` is the time of all its recorded runs, one after the other; None: there are none.
+    """
 
     name: str
     question: str
     paper: str
+    minutes: float | None
+
+
+def names() -> list[str]:
+    """The names of the shipped experiments, sorted."""
+    return sorted(path.stem for path in shipped_folder().glob("*.py"))
 
 
 def catalog() -> list[CatalogEntry]:
@@ -25,8 +35,20 @@ def catalog() -> list[CatalogEntry]:
     for path in sorted(shipped_folder().glob("*.py")):
         note = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
         question, _, paper = note.partition("\n")[0].partition("  ")
-        entries.append(CatalogEntry(path.stem, question.strip(), paper.strip()))
+        minutes = _minutes(shipped_folder().parent / "records" / path.stem)
+        entries.append(CatalogEntry(path.stem, question.strip(), paper.strip(), minutes))
     return entries
+
+
+def _minutes(records: Path) -> float | None:
+    """The minutes of the recorded runs of an experiment, each run once; tuning is a variant's."""
+    runs, tuning = dict[tuple[str, str], float](), dict[str, float]()
+    for path in sorted(records.glob("*/*.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        minutes, variant = record["minutes"], path.parent.name
+        runs[variant, record["seed"]] = minutes["train"] + (minutes["decode"] or 0)
+        tuning[variant] = minutes["tune"]
+    return sum(runs.values()) + sum(tuning.values()) if runs else None
 
 
 def find(experiment: str) -> Path:
@@ -39,7 +61,7 @@ def find(experiment: str) -> Path:
         return by_name
     path = Path(experiment)
     if path.suffix != ".py" and "/" not in experiment:
-        raise unknown("experiment", experiment, [entry.name for entry in catalog()])
+        raise unknown("experiment", experiment, names())
     if not path.is_file():
         raise UserError(f"the experiment file {experiment} does not exist")
     return path

@@ -164,15 +164,19 @@ def test_weights_are_shown_only_when_asked_and_before_dropout():
 def test_booleans_are_a_dense_mask():
     inputs, allowed, _ = arrays()
     given = (inputs["query"], inputs["key"], inputs["value"])
-    for attention in (Attention(), Attention(implementation="blockwise"), LastState()):
+    for attention in (LastState(), Attention(implementation="blockwise"), Attention()):
         expected = attention.apply({}, *given, DenseMask(allowed), deterministic=True)
         for mask in (allowed, np.asarray(allowed)):
             found = attention.apply({}, *given, mask, deterministic=True)
             np.testing.assert_array_equal(found, expected)
     expected = fused(*given, DenseMask(allowed))
     np.testing.assert_array_equal(fused(*given, allowed), expected)
-    for wrong in (allowed.astype(jnp.float32), allowed[0]):
-        with pytest.raises(UserError, match=r"wants booleans with 3 axes, \[..., T, S\]"):
+    shared = jnp.broadcast_to(allowed[:1], allowed.shape)
+    everywhere = attention.apply({}, *given, shared, deterministic=True)
+    found = attention.apply({}, *given, allowed[0], deterministic=True)
+    np.testing.assert_array_equal(found, everywhere)
+    for wrong in (allowed.astype(jnp.float32), allowed[0, 0], allowed[None]):
+        with pytest.raises(UserError, match=r"wants booleans with 2 to 3 axes, \[..., T, S\]"):
             Attention().apply({}, *given, wrong, deterministic=True)
 
 

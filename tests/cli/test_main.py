@@ -1,11 +1,13 @@
 import errno
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from attnjax.cli.commands import COMMANDS, GROUPS
 from attnjax.cli.main import main
 from attnjax.errors import UserError
 from attnjax.runs.catalog import catalog, find
@@ -218,3 +220,26 @@ def test_no_file_of_the_current_folder_hides_a_shipped_experiment(tmp_path, monk
     assert find("./other") == Path("other")
     with pytest.raises(UserError, match="unknown experiment 'other'"):
         find("other")
+
+
+def test_help_has_every_command_once_in_a_group(capsys):
+    assert sorted(word for words in GROUPS.values() for word in words) == sorted(COMMANDS)
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    printed = capsys.readouterr().out
+    assert printed.index("run experiments:") < printed.index("  run ") < printed.index("options:")
+    assert all(printed.count(f"\n  {word} ") == 1 for word in COMMANDS)
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_bash_completes_commands_and_experiments(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "attnjax", "--completion", "bash"], capture_output=True, text=True
+    )
+    script = tmp_path / "completion"
+    script.write_text(done.stdout)
+    words = 'COMP_WORDS=({}); COMP_CWORD={}; COMPREPLY=(); _shtab_attnjax; echo "${{COMPREPLY[@]}}"'
+    lines = [words.format("attnjax comp", 1), words.format("attnjax run luo", 2)]
+    program = "\n".join([f"source {script}", *lines])
+    printed = subprocess.run(["bash", "-c", program], capture_output=True, text=True, cwd=tmp_path)
+    assert printed.stdout.splitlines() == ["compare", "luong2015"], printed.stderr

@@ -42,3 +42,13 @@ COMMANDS = {
     "bench": bench.bench,
 }
 """Every command by its word, in the order of `attnjax --help`."""
+
+GROUPS = {
+    "run experiments": ("list", "show", "run", "report"),
+    "use trained runs": ("predict", "evaluate", "compare"),
+    "change an experiment, write parts": ("parts", "check"),
+    "bring data": ("data inspect", "data prepare"),
+    "keep and share runs": ("checkpoints", "import", "record", "results"),
+    "look deeper": ("replay", "rehearse", "bench"),
+}
+"""The commands by what one does with them, the first week's first."""

@@ -3,7 +3,7 @@
 import json as json_format
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from rich.table import Table
 
@@ -11,6 +11,9 @@ from attnjax.cli.command import option
 from attnjax.cli.output import keep_compiled, out, say
 from attnjax.cli.trained import TrainedRuns
 from attnjax.errors import UserError
+
+if TYPE_CHECKING:
+    from attnjax.trained.evaluate import Evaluation
 
 
 def evaluate(
@@ -30,26 +33,15 @@ def evaluate(
     """Score trained runs."""
     if (source is None) != (reference is None):
         raise UserError("--source and --reference go together")
-    if source is not None and split is not None:
-        raise UserError("--split and --source exclude each other")
+    if source is not None and (protocols or split is not None):
+        raise UserError("--split and --protocols exclude --source")
     keep_compiled()
     from attnjax.reporting.number import number
-    from attnjax.trained import evaluate as calls
 
     if protocols:
-        if source is not None:
-            raise UserError("--protocols scores a split: leave --source and --reference out")
-        _protocols(chosen, "test" if split is None else split, json=json)
+        _protocols(chosen, split, json=json)
         return
-    trained, beam = chosen.open(), chosen.beam
-    if source is not None and reference is not None:
-        scores = calls.evaluate_files(
-            trained, source, reference, beam=beam, max_symbols=chosen.max_symbols
-        )
-    else:
-        measured = any(each.path == "measures" for each in chosen.overrides)
-        chosen_split = "test" if split is None else split
-        scores = calls.evaluate(trained, split=chosen_split, beam=beam, measured=measured)
+    scores = _scores(chosen, split, source, reference)
     if answers is not None:
         answers.write_text("".join(f"{line}\n" for line in scores.answers), encoding="utf-8")
     content = {"run": " ".join(map(str, chosen.runs)), "on": scores.on}
@@ -62,12 +54,27 @@ def evaluate(
             say(f"{name}: {number(value) if isinstance(value, float) else value}")
 
 
-def _protocols(chosen: TrainedRuns, split: str, *, json: bool) -> None:
+def _scores(
+    chosen: TrainedRuns, split: str | None, source: Path | None, reference: Path | None
+) -> "Evaluation":
+    from attnjax.trained.evaluate import evaluate, evaluate_files
+
+    trained, beam = chosen.open(), chosen.beam
+    if source is not None and reference is not None:
+        symbols = chosen.max_symbols
+        return evaluate_files(trained, source, reference, beam=beam, max_symbols=symbols)
+    measured = any(each.path == "measures" for each in chosen.overrides)
+    chosen_split = "test" if split is None else split
+    return evaluate(trained, split=chosen_split, beam=beam, measured=measured)
+
+
+def _protocols(chosen: TrainedRuns, split: str | None, *, json: bool) -> None:
     """Print the scores of every protocol."""
     from attnjax.reporting.number import number
     from attnjax.trained.protocols import protocols
 
-    scored = protocols(chosen.open(), split=split, beam=chosen.beam)
+    chosen_split = "test" if split is None else split
+    scored = protocols(chosen.open(), split=chosen_split, beam=chosen.beam)
     if json:
         print(json_format.dumps(asdict(scored), ensure_ascii=False))
         return
