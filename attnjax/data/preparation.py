@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attnjax.data.corpus import Corpus, Example
+from attnjax.data.corpus import Corpus, Example, Task
 from attnjax.data.prepared import (
     MANIFEST,
     PROGRESS,
@@ -66,11 +66,9 @@ def prepared(task: TextTask, vocabularies: Vocabularies | None = None) -> Corpus
     return mapped_corpus(task, *prepare(task, vocabularies))
 
 
-def prepare(
-    task: TextTask, vocabularies: Vocabularies | None = None
-) -> tuple[Path, PreparedManifest]:
+def prepare(task: Task, vocabularies: Vocabularies | None = None) -> tuple[Path, PreparedManifest]:
     """The folder of a prepared corpus, and what it holds; see `prepared`."""
-    if not source_files(task):
+    if not isinstance(task, TextTask) or not source_files(task):
         raise UserError(f"{type(task).__name__} names no files, by which texts are prepared")
     folder = place(task)
     manifest = PreparedManifest.read(folder)

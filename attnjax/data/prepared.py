@@ -117,12 +117,7 @@ def prepared_folder() -> Path:
 
 
 def place(task: TextTask, vocabularies: Vocabularies | None = None) -> Path:
-    """The folder of a prepared corpus, whether it is prepared or not.
-
-    Args:
-        task: the task.
-        vocabularies: those that were given; None: they are learned.
-    """
+    """The folder of a corpus, prepared or not; without vocabularies they are learned."""
     given = "" if vocabularies is None else vocabularies.digest
     key = digest(task, [str(path) for path in source_files(task)], given)
     return prepared_folder() / f"{type(task).__name__}-{key}"

@@ -17,12 +17,7 @@ OFFSETS = ".offsets"
 
 
 def keep_rows(path: Path, count: int, dtype: np.dtype) -> None:
-    """Cut a file after its first rows; what a killed process left behind them is gone.
-
-    Args:
-        path: of the values; without rows the files are made.
-        count: the number of rows that stay.
-        dtype: of the values.
+    """Cut a file of values after its first rows: what a killed process left behind them is gone.
 
     Raises:
         UserError: the file has fewer rows.
@@ -42,12 +37,7 @@ def keep_rows(path: Path, count: int, dtype: np.dtype) -> None:
 
 
 def append_rows(path: Path, rows: Rows) -> None:
-    """Write rows behind those of a file.
-
-    Args:
-        path: of the values, which `keep_rows` made.
-        rows: of the file's type, which lie one behind the other and begin at 0.
-    """
+    """Write rows, which lie one behind the other from 0 on, at the end of a file of their type."""
     with (
         _named(path),
         path.open("ab") as values,

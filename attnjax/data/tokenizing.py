@@ -26,14 +26,7 @@ CHUNK = 10_000
 
 
 class Columns(NamedTuple):
-    """Encoded examples, as their files hold them: ids of as few bytes as the vocabulary allows.
-
-    Attributes:
-        source: ids.
-        target: ids.
-        sources: the texts of the sources, see `Corpus`.
-        references: the texts that are scored against.
-    """
+    """Encoded examples as files hold them: ids in as few bytes as the vocabulary allows, texts."""
 
     source: Rows
     target: Rows
@@ -50,12 +43,7 @@ TEXT = np.dtype(np.uint8)
 
 
 class Chunk(NamedTuple):
-    """What became of a chunk of examples.
-
-    Attributes:
-        read: the number of examples that were read; fewer may be kept.
-        columns: the examples that are kept.
-    """
+    """The number of examples that were read, and the columns of those that are kept."""
 
     read: int
     columns: Columns
@@ -64,14 +52,7 @@ class Chunk(NamedTuple):
 def encode(
     task: TextTask, vocabularies: Vocabularies, train: bool, examples: tuple[Example, ...]
 ) -> Chunk:
-    """Encode examples of a split as `Task.load` does.
-
-    Args:
-        task: says which training examples are kept, and encodes sources.
-        vocabularies: of source and target.
-        train: whether the split is the training split.
-        examples: of the split.
-    """
+    """Encode examples of a split as `Task.load` does; of the training split those that are kept."""
     kept = [example for example in examples if not train or task.keeps(example)]
     part = build({"part": kept}, vocabularies, task.ids)
     types = Columns.dtypes(vocabularies)
@@ -98,7 +79,7 @@ def encode_all(
         task: as in `encode`.
         vocabularies: as in `encode`.
         train: as in `encode`.
-        examples: of the split, read one by one.
+        examples: read one by one.
         processes: the number of processes that encode; 0: this one does.
 
     Raises:
