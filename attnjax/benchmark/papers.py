@@ -100,6 +100,7 @@ def write(folder: Path, name: str, pairs: int) -> float:
 
 def measure(chosen: PaperSetting, folder: Path, updates: int) -> dict[str, Any]:
     """Prepare the corpus of a setting and take its first updates, in this process."""
+    from attnjax.benchmark.prepared import own_memory
     from attnjax.data.loaded import Corpora
     from attnjax.data.preparation import prepare
     from attnjax.evaluation.flops import product_flops
@@ -125,7 +126,7 @@ def measure(chosen: PaperSetting, folder: Path, updates: int) -> dict[str, Any]:
     experiment = experiment.resolve(corpus)
     setup = TrainSetup.of(experiment.recipe, corpus)
     planned = time.perf_counter() - began - prepared
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    memory = own_memory()
     run = Run(folder=folder / "runs" / "-".join(chosen[:3]), seed=0)
     (outcome,) = train([run], setup, console=console)
     update = partial(train_step, recipe=experiment.recipe, over_devices=on_one_device)
@@ -134,7 +135,7 @@ def measure(chosen: PaperSetting, folder: Path, updates: int) -> dict[str, Any]:
         "prepared": prepared,
         "planned": planned,
         "training": outcome.seconds,
-        "memory_before": memory / 1e6,
+        "memory_before": memory / 1e3,
         "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
         "flops": flops * whole,
     }

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -123,10 +124,10 @@ def find_prepared(name: str, folder: str | None) -> Path:
     above = data_folder(folder)
     versions = [path.parent for path in (above / name).glob("*.*.*/dataset_info.json")]
     if not versions:
-        here = sorted(
-            str(path.parents[1].relative_to(above)) for path in above.glob("**/dataset_info.json")
-        )
-        held = f", which has {', '.join(dict.fromkeys(here))}" if here else ""
+        # NAME/VERSION or NAME/CONFIGURATION/VERSION; not **, which would walk through downloads
+        found = (above.glob(f"{levels}/*.*.*/dataset_info.json") for levels in ("*", "*/*"))
+        here = sorted({str(path.parents[1].relative_to(above)) for path in chain(*found)})
+        held = f", which has {', '.join(here)}" if here else ""
         raise NoCorpus(f"the corpus {name} is not in {above}{held}. {prepare(name, folder)}")
     return max(versions, key=lambda path: [int(number) for number in path.name.split(".")])
 
