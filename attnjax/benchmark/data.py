@@ -27,7 +27,8 @@ PAIRS = (30_000, 450_000, 4_500_000)
 
 WAYS = {
     "bucketed": Batching(max_tokens=8_192, shapes=16),
-    "packed": Packed(max_tokens=8_192, length=96),
+    # the longest sentence has 52 symbols; attention over longer rows computes more than is padded
+    "packed": Packed(max_tokens=8_192, length=60),
 }
 
 TURNS, STEPS = 5, 12
@@ -101,19 +102,26 @@ class _Updates:
     def __init__(self, recipe: Any, corpus: Any) -> None:
         import jax
 
+        from attnjax.evaluation.flops import product_flops
         from attnjax.training.devices import sharding
         from attnjax.training.loop.read_ahead import ReadAhead
-        from attnjax.training.step import train_step
+        from attnjax.training.step import on_one_device, train_step
         from attnjax.training.train_setup import TrainSetup
 
         plan = recipe.training.batching.plan(corpus.splits["train"])
         setup = TrainSetup(recipe=recipe, plan=plan, valid=())
         devices = sharding.devices("mesh", rows=8, seeds=False)
         self._step = devices.compile(partial(train_step, recipe=recipe), donate=True)
+        step = partial(train_step, recipe=recipe, over_devices=on_one_device)
+        flops = sum(
+            count * product_flops(step, setup.state_shapes(), batch)
+            for batch, count in _of_each_shape(plan)
+        )
+        self.flops = flops / int(corpus.splits["train"].target.lengths.sum())
         self._state, self._wait = devices.replicate(setup.initial_state(0)), jax.block_until_ready
         self.ahead = ReadAhead(lambda step: devices.shard(plan.batch(step, 0)), end=10**9)
         self._number, self.tokens, self.seconds, self.waited = 0, [], [], []
-        for batch in _of_each_shape(plan):
+        for batch, _ in _of_each_shape(plan):
             self._state, metrics = self._step(self._state, devices.shard(batch))
             jax.block_until_ready(metrics)
 
@@ -143,16 +151,17 @@ class _Updates:
             "tokens_per_second": sum(self.tokens) / sum(self.seconds),
             "samples": samples,
             "waiting": sum(self.waited) / sum(self.seconds),
+            "flops_per_token": self.flops,
         }
 
 
-def _of_each_shape(plan: BatchPlan) -> Iterator[Any]:
-    """The first batch of each shape."""
+def _of_each_shape(plan: BatchPlan) -> Iterator[tuple[Any, int]]:
+    """The first batch of each shape, and how many an epoch has."""
     if isinstance(plan, PackedPlan):
-        yield plan.batch(0, 0)
+        yield plan.batch(0, 0), plan.per_epoch
         return
     for bucket in plan.buckets:
-        yield bucket.batch(0, np.arange(len(bucket.indices)))[1]
+        yield bucket.batch(0, np.arange(len(bucket.indices)))[1], bucket.batches
 
 
 COLUMNS: dict[str, tuple[str, Callable[[Any], str]]] = {
@@ -175,7 +184,7 @@ def tables(content: dict[str, Any]) -> Sequence[Table]:
         cells = (shown(row[key]) if key in row else "" for key, (_, shown) in COLUMNS.items())
         batches.add_row(row["corpus"], row["batches"], *cells)
     trainings = Table("tiny Transformer on Multi30k", box=None, pad_edge=False)
-    for column in ("target tokens/s", "turns", "waits for data"):
+    for column in ("target tokens/s", "turns", "waits for data", "FLOPs a target token"):
         trainings.add_column(column, justify="right")
     for row in content["trainings"]:
         trainings.add_row(
@@ -183,5 +192,6 @@ def tables(content: dict[str, Any]) -> Sequence[Table]:
             f"{row['tokens_per_second']:,.0f}",
             f"{min(row['samples']):,.0f} to {max(row['samples']):,.0f}",
             f"{row['waiting']:.2%}",
+            f"{row['flops_per_token'] / 1e6:.2f} million",
         )
     return [batches, *([trainings] if content["trainings"] else [])]
