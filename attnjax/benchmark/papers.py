@@ -15,7 +15,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -101,6 +100,7 @@ def write(folder: Path, name: str, pairs: int) -> float:
 def measure(chosen: PaperSetting, folder: Path, updates: int) -> dict[str, Any]:
     """Prepare the corpus of a setting and take its first updates, in this process."""
     from attnjax.benchmark.prepared import own_memory
+    from attnjax.config.vary import vary
     from attnjax.data.loaded import Corpora
     from attnjax.data.preparation import prepare
     from attnjax.evaluation.flops import product_flops
@@ -114,15 +114,18 @@ def measure(chosen: PaperSetting, folder: Path, updates: int) -> dict[str, Any]:
     console = Console(stderr=True)
     experiment = load(find(chosen.experiment)).at(chosen.setting).ablation.variant(chosen.variant)
     whole = experiment.training.steps
-    experiment = replace(
-        experiment,
-        task=replace(experiment.task, folder=str(folder), train="train"),
-        training=replace(experiment.training, steps=updates, device_tokens=DEVICE_TOKENS),
-    )
+    changes = {
+        "task.folder": str(folder),
+        "task.train": "train",
+        "training.steps": updates,
+        "training.device_tokens": DEVICE_TOKENS,
+    }
+    experiment = vary(experiment, changes)
+    task: Any = experiment.task
     began = time.perf_counter()
-    prepare(experiment.task)
+    prepare(task)
     prepared = time.perf_counter() - began
-    corpus = Corpora(console.print).of(experiment.task)
+    corpus = Corpora(console.print).of(task)
     experiment = experiment.resolve(corpus)
     setup = TrainSetup.of(experiment.recipe, corpus)
     planned = time.perf_counter() - began - prepared
