@@ -125,8 +125,8 @@ def find_prepared(name: str, folder: str | None) -> Path:
     versions = [path.parent for path in (above / name).glob("*.*.*/dataset_info.json")]
     if not versions:
         # NAME/VERSION or NAME/CONFIGURATION/VERSION; not **, which would walk through downloads
-        found = (above.glob(f"{levels}/*.*.*/dataset_info.json") for levels in ("*", "*/*"))
-        here = sorted({str(path.parents[1].relative_to(above)) for path in chain(*found)})
+        infos = (above.glob(f"{levels}/*.*.*/dataset_info.json") for levels in ("*", "*/*"))
+        here = sorted({str(path.parents[1].relative_to(above)) for path in chain(*infos)})
         held = f", which has {', '.join(here)}" if here else ""
         raise NoCorpus(f"the corpus {name} is not in {above}{held}. {prepare(name, folder)}")
     return max(versions, key=lambda path: [int(number) for number in path.name.split(".")])
