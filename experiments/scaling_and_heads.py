@@ -11,12 +11,13 @@ look-ups at once, and their mean does not tell which symbol stood in which list:
 four at equal cost. Each variant is tuned over three learning rates, by three seeds of their own.
 
 Trained to a plateau, as was tried on other seeds (200 to 211, 220 to 225): with 800 and with 1,000
-updates narrow keys copied 0.99 to 1 right; with 1,600 and with 2,400 four heads zipped all lists of
+updates narrow keys copied 0.99 to 1 right; with 2,000 and with 2,400 four heads zipped all lists of
 six seeds right, and with 800 and 2,000 one head less than 0.02. Unscaled wide keys are still
 learning. A few seeds never begin to copy or zip: a claim is judged if about five of six do. Seeds
-30 to 45 were of longer trainings, which had the same verdicts but for four heads with too few
-updates (seeds 30 to 35). Whether the variance grows as d_k once trained is not asked: the learning
-rate decides it. Initial numbers are means over 16 draws of the parameters a seed.
+30 to 55 were of wider grids, which had the same verdicts but for four heads: with 1,500 and 1,600
+updates two seeds of six did not zip yet. Whether the variance grows as d_k once trained is not
+asked: the learning rate decides it. Initial numbers are means over 16 draws of the parameters a
+seed.
 
     attnjax run scaling_and_heads
 """
@@ -62,8 +63,8 @@ zipped = vary(
     base,
     {
         "task": Zip(lists=3, symbols=3, shortest=4, longest=4),
-        "training.steps": 1_600,
-        "optimizer.schedule.decay": 1_550,
+        "training.steps": 2_000,
+        "optimizer.schedule.decay": 1_950,
     },
 )
 
@@ -88,8 +89,8 @@ ablation = Ablation(
         "four_heads": vary(zipped, {"model.**.heads": 4}),
     },
     seeds=6,
-    first_seed=50,
-    tune={"optimizer.schedule.peak": (0.002, 0.006, 0.018)},
+    first_seed=60,
+    tune={"optimizer.schedule.peak": (0.003, 0.006, 0.012)},
     claims=(
         Claim(
             text="wide keys: scaled beats unscaled",
