@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -15,6 +15,7 @@ from attnjax.attention.pool import Pool
 from attnjax.attention.score import Score
 from attnjax.checks import Finding, check_attention, check_model, check_norm
 from attnjax.checks.finding import raised
+from attnjax.cli.check_parts import Checked, check_parts, where
 from attnjax.config.walk import walk
 from attnjax.data.batching import in_order
 from attnjax.experiment import Experiment
@@ -26,19 +27,13 @@ EXAMPLES = 4
 """The number of training examples that a model is checked with."""
 
 
-class Checked(NamedTuple):
-    """The name of a checked part, and the findings; []: the part cannot be checked."""
-
-    what: str
-    findings: list[Finding]
-
-
 def check_file(loaded: ExperimentFile) -> Iterator[Checked]:
     """Check each part that the file defines, as it is in a variant, or else with its defaults.
 
     A score, an align, a pool or a mask is checked in the attention that holds it, a norm by itself.
     A model that is, or holds, such a part is checked on examples of its task. Equal parts are
-    checked once. Parts that cannot be checked, such as metrics, come last.
+    checked once, tasks, metrics, objectives and schedules too. Parts that cannot be checked, such
+    as measures, come last.
     """
     own = {
         kind
@@ -55,7 +50,7 @@ def check_file(loaded: ExperimentFile) -> Iterator[Checked]:
                 alone.append(mine)
                 tried |= {*map(type, mine)}
                 findings = check_norm(part) if isinstance(part, Norm) else check_attention(part)
-                yield Checked(_where(mine, name, path), findings)
+                yield Checked(where(mine, name, path), findings)
         mine = _unique(
             part
             for part in (experiment.model, *(part for _, part in walk(experiment.model)))
@@ -65,14 +60,10 @@ def check_file(loaded: ExperimentFile) -> Iterator[Checked]:
             in_model.append(mine)
             if findings := _check_model(experiment):
                 tried |= {*map(type, mine)}
-                yield Checked(_where(mine, name, "model"), findings)
+                yield Checked(where(mine, name, "model"), findings)
+    yield from check_parts(loaded.ablation.variants, own, tried)
     for kind in sorted(own - tried, key=lambda kind: kind.__name__):
         yield Checked(kind.__name__, _check_alone(kind))
-
-
-def _where(mine: list[Any], variant: str, path: str) -> str:
-    kinds = dict.fromkeys(type(part).__name__ for part in mine)
-    return f"{', '.join(kinds)} (variant {variant}, {path})"
 
 
 def _held(outer: AttentionBase | Norm, own: set[type]) -> list[Any]:

@@ -128,3 +128,64 @@ def test_an_own_norm_and_an_own_mask_are_tried(capsys, tmp_path):
     norm = "Cancelling (variant own, model.residual.norm): an offset costs no accuracy: the result"
     assert norm in said
     assert "Back: masks are pytrees: the mask Back is no pytree: decorate it with jax." in said
+
+
+OWN_RECIPE = """
+
+import jax.numpy as jnp
+import numpy as np
+from dataclasses import dataclass, replace
+
+from attnjax.evaluation import Metric
+from attnjax.training import CrossEntropy, Schedule
+
+
+@dataclass(frozen=True, kw_only=True)
+class Falling(Schedule):
+    def rate(self, step):
+        return 0.1 - 0.05 * jnp.asarray(step)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Length(Metric):
+    name = "length"
+
+    def statistics(self, hypotheses, references):
+        return np.asarray([[len(hypotheses), len(text)] for text in hypotheses], float)
+
+    def value(self, totals):
+        return float(totals[1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mean(CrossEntropy):
+    def __call__(self, model, params, state, batch, *, key):
+        totals = super().__call__(model, params, state, batch, key=key)
+        total, count = totals["loss"]
+        return {**totals, "loss": (total / count, jnp.ones_like(count))}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Same(Copy):
+    pass
+
+
+own = vary(base, {"optimizer.schedule": Falling(), "objective": Mean()})
+own = replace(own, metric=Length(), task=Same(symbols=6, longest=4, train=48, valid=8, test=8))
+ablation = Ablation(base=base, variants={"own": own})
+"""
+
+
+def test_tasks_metrics_objectives_and_schedules_are_tried(capsys, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(Path(TINY).read_text() + OWN_RECIPE)
+    assert main(["check", str(path)]) == 1
+    said = capsys.readouterr().out
+    assert "Same (variant own, task): gives the same data each time: ok" in said
+    assert "Length (variant own, metric): scores right and empty answers: ok" in said
+    assert (
+        "Length (variant own, metric): sentences are counted apart: a sentence's row diff" in said
+    )
+    assert "Mean (variant own, objective): loss and gradient are finite: ok" in said
+    assert "Mean (variant own, objective): the sums of examples add up: the loss differs" in said
+    assert "Falling (variant own, optimizer.schedule): rates are finite: of 6 steps not all" in said

@@ -4,6 +4,8 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from rich.console import Console
+
 from attnjax.cli.command import positional
 from attnjax.cli.output import keep_compiled, say
 from attnjax.errors import UserError
@@ -25,20 +27,21 @@ def check(experiment: Annotated[str, positional("FILE", "an experiment file")]) 
 
     loaded = load(find(experiment))
     failed, tried, not_tried = 0, 0, []
-    for what, findings in check_file(loaded):
-        if not findings:
-            not_tried.append(what)
-        for finding in findings:
-            say(f"{what}: {finding.property}: {_result(finding, loaded.path)}")
-            tried += 1
-            failed += finding.problem is not None
+    with Console(stderr=True).status("the parts are checked"):
+        for what, findings in check_file(loaded):
+            if not findings:
+                not_tried.append(what)
+            for finding in findings:
+                say(f"{what}: {finding.property}: {_result(finding, loaded.path)}")
+                tried += 1
+                failed += finding.problem is not None
     if not_tried:
-        can = "scores, aligns, masks, attentions, norms and models of sequences can be"
+        can = "parts of attentions and models, tasks, metrics, objectives and schedules can be"
         say(f"not tried: {', '.join(not_tried)} ({can})")
     if not tried:
         raise UserError(
-            f"{experiment} defines no score, align, mask, attention, norm or part of a model to be "
-            "checked"
+            f"{experiment} defines no score, align, mask, attention, norm or part of a model, and "
+            "uses no task, metric, objective or schedule of its own, to be checked"
         )
     return int(failed > 0)
 

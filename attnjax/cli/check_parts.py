@@ -1,0 +1,142 @@
+"""What `attnjax check` tries on tasks, metrics, objectives and schedules of one's own."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attnjax.checks import Finding
+from attnjax.checks.finding import not_equal, not_finite, raised, tried
+from attnjax.config.walk import walk
+from attnjax.data.batching import Batch, in_order
+from attnjax.data.corpus import Task
+from attnjax.evaluation.metric import Metric, check_metric
+from attnjax.experiment import Experiment
+from attnjax.training.objectives.base import Objective
+from attnjax.training.schedules import Schedule
+
+EXAMPLES = 4
+"""The number of examples that an objective is tried on."""
+
+REFERENCES = "a b c", "a b d e"
+
+
+class Checked(NamedTuple):
+    """The name of a checked part, and the findings; []: the part cannot be checked."""
+
+    what: str
+    findings: list[Finding]
+
+
+def where(mine: list[Any], variant: str, path: str) -> str:
+    """The kinds of parts, with the variant and the path where they stand."""
+    kinds = dict.fromkeys(type(part).__name__ for part in mine)
+    return f"{', '.join(kinds)} (variant {variant}, {path})"
+
+
+def check_parts(
+    variants: Mapping[str, Experiment], own: set[type], tried_kinds: set[type]
+) -> Iterator[Checked]:
+    """Check the own parts that are none of a model; equal ones once. Adds their kinds to a set.
+
+    - A task gives the same data each time, and some to train on.
+    - A metric scores right and empty answers; statistics of sentences do not depend on others.
+    - An objective's loss and gradient are finite; the sums of a batch are those of its examples.
+    - A schedule's rates are finite and not negative; a rate depends on its step alone.
+    """
+    parts: list[Any] = []
+    for name, experiment in variants.items():
+        for path, part in walk(experiment):
+            if (
+                type(part) in own
+                and part not in parts
+                and (problems := _properties(part, experiment))
+            ):
+                parts.append(part)
+                tried_kinds.add(type(part))
+                findings = [tried(what, problem) for what, problem in problems.items()]
+                yield Checked(where([part], name, path), findings)
+
+
+def _properties(part: Any, experiment: Experiment) -> dict[str, Callable[[], str | None]]:
+    """What is tried on a part, by name; {}: nothing is."""
+    match part:
+        case Task():
+            return {"gives the same data each time": partial(_same_data, part)}
+        case Metric():
+            return {
+                "scores right and empty answers": partial(check_metric, part, REFERENCES[0]),
+                "sentences are counted apart": partial(_apart, part),
+            }
+        case Schedule():
+            return {"rates are finite": partial(_rates, part, experiment.training.steps)}
+        case Objective():
+            return _of_objective(part, experiment)
+        case _:
+            return {}
+
+
+def _same_data(task: Task) -> str | None:
+    first, second = task.load(), task.load()
+    if not first.splits.get("train"):
+        return "it has nothing to train on"
+    different = [name for name in first.splits if first.digest(name) != second.digest(name)]
+    return f"{', '.join(different)} differ when loaded again" if different else None
+
+
+def _apart(metric: Metric) -> str | None:
+    answers = ["a b c", "a d"]
+    both = metric.statistics(answers, REFERENCES)
+    pairs = zip(answers, REFERENCES, strict=True)
+    alone = [metric.statistics([answer], [wanted])[0] for answer, wanted in pairs]
+    return not_equal("a sentence's row", jnp.asarray(both), jnp.asarray(np.stack(alone)))
+
+
+def _rates(schedule: Schedule, steps: int) -> str | None:
+    every = np.asarray(schedule.rate(np.arange(1, steps + 1)), float)
+    if every.shape != (steps,) or not np.isfinite(every).all() or (every < 0).any():
+        return f"of {steps:,} steps not all have a rate that is finite and not negative"
+    return not_equal(
+        "the last rate alone", jnp.asarray(schedule.rate(steps)), jnp.asarray(every[-1])
+    )
+
+
+def _of_objective(
+    objective: Objective, experiment: Experiment
+) -> dict[str, Callable[[], str | None]]:
+    """The properties of an objective, on a few training examples of its experiment."""
+    try:
+        corpus = experiment.task.load()
+        model = experiment.resolve(corpus).model
+        examples = corpus.splits["train"][:EXAMPLES]
+        ((_, batch), *_) = in_order(examples, experiment.training.batching)
+        arrays = map(jnp.asarray, batch)
+        variables = model.init(jax.random.key(0), *arrays, deterministic=True)
+    except Exception as error:
+        problem = raised("", error).problem
+        return {"fits its task": lambda: problem}
+    params, state = variables["params"], objective.initial()
+
+    def totals(params: Any, batch: Batch) -> Any:
+        return objective(model, params, state, batch, key=None)
+
+    def loss(params: Any) -> jax.Array:
+        total, count = totals(params, batch)["loss"]
+        return total / count
+
+    def finite() -> str | None:
+        value, gradient = jax.value_and_grad(loss)(params)
+        return not_finite("the loss", value) or not_finite("the gradient", gradient)
+
+    def add_up() -> str | None:
+        whole = totals(params, batch)["loss"]
+        rows = [
+            jnp.stack(totals(params, Batch(*(side[row : row + 1] for side in batch)))["loss"])
+            for row in range(len(examples))
+        ]
+        return not_equal("the loss", jnp.stack(whole), jnp.stack(rows).sum(0))
+
+    return {"loss and gradient are finite": finite, "the sums of examples add up": add_up}
