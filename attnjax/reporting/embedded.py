@@ -1,7 +1,7 @@
 """The data that the page's script works with: attention, learning curves and answers, as JSON."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ import numpy as np
 
 from attnjax.errors import UserError
 from attnjax.evaluation import sentence_stats
-from attnjax.evaluation.attention_record import SentenceAttention
+from attnjax.evaluation.attention_record import SENTENCES, SentenceAttention
 from attnjax.evaluation.bleu import Bleu
 from attnjax.reporting import figure
 from attnjax.reporting.runs import attention, curve, hypotheses, references, visible
@@ -18,18 +18,38 @@ from attnjax.reporting.runs import attention, curve, hypotheses, references, vis
 _POINTS = 60
 """The largest number of points of a seed's curve."""
 
-_APART = 8
-"""How many sentences are kept of each pair of variants."""
+_APART, _SENTENCES = 8, 240
+"""How many sentences are kept of each pair of variants, and about how many of all pairs."""
+
+_BYTES = 6_000_000
+"""The weights of a page are at most so many, unless the reader asks for more."""
 
 
-def attentions(runs: Mapping[str, Sequence[Path]], count: int) -> dict[str, dict[str, Any]]:
-    """Sentences with the weights of all layers and heads, by variant and seed."""
-    of: dict[str, dict[str, Any]] = {}
-    for variant, own in runs.items():
-        for run in own:
-            if sentences := attention(run)[:count]:
-                of.setdefault(variant, {})[_seed(run)] = [*map(_sentence, sentences)]
-    return of
+def attentions(
+    runs: Mapping[str, Sequence[Path]], count: int | None
+) -> dict[str, dict[str, list[Any]]]:
+    """Sentences with the weights of all layers and heads, by variant and seed.
+
+    Args:
+        runs: the runs' folders by variant.
+        count: the most sentences of a run; None: as many as every run keeps by itself, or fewer if
+            the page would be large.
+    """
+    kept = {run: attention(run) for own in runs.values() for run in own}
+    most = SENTENCES if count is None else count
+    while count is None and most > 1 and _size(kept.values(), most) > _BYTES:
+        most -= 1
+    return {
+        name: {_seed(run): [*map(_sentence, kept[run][:most])] for run in own if kept[run]}
+        for name, own in runs.items()
+        if any(kept[run] for run in own)
+    }
+
+
+def _size(kept: Iterable[Sequence[SentenceAttention]], most: int) -> int:
+    """The bytes of the weights of the first sentences of all runs."""
+    layers = (layer for each in kept for sentence in each[:most] for layer in sentence.layers)
+    return sum(len(layer.weights) for layer in layers)
 
 
 def _sentence(sentence: SentenceAttention) -> dict[str, Any]:
@@ -101,10 +121,11 @@ def _apart(scores: Mapping[str, Sequence[float]]) -> list[int]:
     """The sentences on which some pair of variants differs most."""
     columns = [np.asarray(column) for column in scores.values()]
     chosen: set[int] = set()
+    most = max(1, min(_APART, 2 * _SENTENCES // max(1, len(columns) * (len(columns) - 1))))
     for number, first in enumerate(columns):
         for second in columns[:number]:
             difference = abs(first - second)
-            order = np.argsort(-difference, kind="stable")[:_APART]
+            order = np.argsort(-difference, kind="stable")[:most]
             chosen |= {int(place) for place in order if difference[place] > 0}
     return sorted(chosen)
 

@@ -17,7 +17,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from attnjax.errors import UserError, first_line
-from attnjax.evaluation.attention_record import SENTENCES
 from attnjax.files import write_atomically
 from attnjax.reporting import drawing, embedded, evidence, figure
 from attnjax.reporting.costs import COLUMNS, costs
@@ -42,13 +41,13 @@ class Figure:
 
 
 @drawing.in_one_process()
-def write(folder: Path, summary: Summary, sentences: int = SENTENCES) -> Path:
+def write(folder: Path, summary: Summary, sentences: int | None = None) -> Path:
     """Write the report of the experiment with its runs in `folder`; return the report's path.
 
     Args:
         folder: the experiment's folder.
         summary: its summary.
-        sentences: the largest number of sentences of each run whose attention the page has.
+        sentences: see `embedded.attentions`.
     """
     runs = {row.variant: folders(folder, row) for row in summary.rows}
     data, runtime = _embedded(folder, runs, sentences)
@@ -100,7 +99,7 @@ def text(*names: str) -> Markup:
 
 
 def _embedded(
-    folder: Path, runs: Mapping[str, Sequence[Path]], sentences: int
+    folder: Path, runs: Mapping[str, Sequence[Path]], sentences: int | None
 ) -> tuple[dict[str, Any], Markup]:
     """The script's data, and the program that draws curves; what is damaged is left out."""
     data: dict[str, Any] = {}

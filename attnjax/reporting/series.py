@@ -52,17 +52,21 @@ class Panel:
 
 
 def by_length(summary: Summary) -> list[Panel]:
-    """One panel for each metric that was measured by length, with a line for each variant.
+    """One panel for each metric by length, with a line for each variant.
 
     A variant that kept no lengths of its sources has no line.
     """
     drawn = []
-    names = {(key.name, key.part[1]) for key in summary.keys(judged=True) if key.part}
+    by_key = [
+        {column.key: column for column in (*row.columns, *row.by_length) if column.key.part}
+        for row in summary.rows
+    ]
+    names = {(key.name, key.part[1]) for columns in by_key for key in columns if key.part}
     for name, parts in sorted(names):
         keys = [MetricKey(name, part=(number, parts)) for number in range(1, parts + 1)]
         series = []
-        for row in summary.rows:
-            columns = [column for column in map(row.column, keys) if column is not None]
+        for row, parts_of_row in zip(summary.rows, by_key, strict=True):
+            columns = [parts_of_row[key] for key in keys if key in parts_of_row]
             lengths = [column.length for column in columns if column.length is not None]
             if columns and len(lengths) == len(columns):
                 dashes, color = divmod(len(series), len(COLORS))

@@ -40,6 +40,7 @@ class Row:
             it is equal.
         cost: what a step of a run costs, and the sizes of its data; None: an earlier version of
             attnjax did not record it.
+        by_length: the metric on parts of the test split by source length, where no measure has it.
         runs: the runs' folders, relative to the experiment's, in the order of the seeds.
     """
 
@@ -50,6 +51,7 @@ class Row:
     seconds: float
     test_set: str | None = None
     cost: "CostRow | None" = None
+    by_length: tuple[Column, ...] = ()
     runs: tuple[str, ...] = ()
 
     def column(self, key: MetricKey) -> Column | None:

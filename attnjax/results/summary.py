@@ -31,6 +31,9 @@ from attnjax.runs.run_folder import RESULT
 
 FILE = "summary.json"
 
+PARTS = 4
+"""The parts of a figure by source length, where no measure has others."""
+
 
 def experiments(folder: Path) -> list[Path]:
     """The folders of experiments with finished runs: `folder` itself, or folders inside it.
@@ -139,6 +142,7 @@ def _row(name: str, runs: VariantRuns) -> Row:
         parameters=next(iter(runs.results.values())).parameters or 0,
         seconds=sum(run.seconds for run in runs.results.values()),
         test_set=_test_set({seed: run.test_set for seed, run in runs.results.items()}),
+        by_length=_by_length(runs) if not any(key.part for key in directions) else (),
         runs=tuple(f"{name}/seed-{seed}" for seed in runs.results),
     )
 
@@ -165,6 +169,28 @@ def _column(runs: VariantRuns, key: MetricKey, better: Better | None) -> Column:
         deviation=float(np.std(present, ddof=1)) if len(present) > 1 else None,
         length=_length(key, runs.sentences),
     )
+
+
+def _by_length(runs: VariantRuns) -> tuple[Column, ...]:
+    """The score on four parts of the test split, the shortest sources first."""
+    kept = [each for each in runs.sentences.values() if each.lengths is not None]
+    if not kept or min(len(each.lengths) for each in kept) < PARTS:
+        return ()
+    places = [by_length(each.lengths, PARTS) for each in kept]
+    columns = []
+    for part in range(PARTS):
+        own = [each.at(cut[part]) for each, cut in zip(kept, places, strict=True)]
+        values = tuple(each.value() for each in own)
+        columns.append(
+            Column(
+                key=MetricKey(kept[0].metric.name, part=(part + 1, PARTS)),
+                better=kept[0].metric.better,
+                values=values,
+                mean=float(np.mean(values)),
+                length=float(np.mean(own[0].lengths)),
+            )
+        )
+    return tuple(columns)
 
 
 def _length(key: MetricKey, sentences: Mapping[int, Sentences]) -> float | None:

@@ -9,7 +9,7 @@ import pytest
 
 from attnjax.config.serialize import to_json
 from attnjax.evaluation.measures.base import Picture
-from attnjax.reporting import figure, page, series
+from attnjax.reporting import embedded, figure, page, series
 from attnjax.reporting.number import measured
 from attnjax.reporting.runs import CurvePoint, attention, folders, head_picture, losses, visible
 from attnjax.reporting.summary import Change, LeftOut, TunedPoint, TuningRow
@@ -337,3 +337,12 @@ def test_a_tuned_variant_has_its_losses_and_its_choice(tmp_path):
         chosen=(2, 0),
     )
     assert two.edges == ["b.dropout"]
+
+
+def test_a_page_of_many_runs_has_fewer_sentences_unless_more_are_asked_for(tmp_path, monkeypatch):
+    fake = write_runs(tmp_path, summary())
+    runs = {row.variant: folders(tmp_path, row) for row in fake.rows}
+    monkeypatch.setattr(embedded, "_BYTES", 1_000)
+    for count, kept in ((None, 1), (2, 2)):
+        seeds = embedded.attentions(runs, count)["unscaled_16"]
+        assert [len(sentences) for sentences in seeds.values()] == [kept] * 3

@@ -7,6 +7,7 @@ from contextlib import redirect_stderr
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from attnjax.cli.main import main
@@ -149,6 +150,11 @@ def test_a_run_says_what_it_is_of(finished):
     assert row.cost is not None
     assert dict(row.cost.examples) == {"train": 48, "valid": 8, "test": 8}
     assert (row.cost.steps, row.cost.flops > 0) == (1, True)
+    quarters = [(column.key.part, column.length) for column in row.by_length]
+    assert [part for part, _ in quarters] == [(number, 4) for number in (1, 2, 3, 4)]
+    assert [length for _, length in quarters] == sorted(length for _, length in quarters)
+    whole = row.column(EXACT)
+    assert np.mean([column.mean for column in row.by_length]) == pytest.approx(whole.mean)
     (field,) = summary.fields
     assert (field.paths, field.values) == (("training.steps",), ("6", "1"))
     meanings = dict(summary.meanings)

@@ -63,14 +63,13 @@ def report(
 
 def _follow(runs: Path, sentences: int | None, *, trust: bool) -> None:
     """Make all pages of a folder whose runs may still go on."""
-    from attnjax.evaluation.attention_record import SENTENCES
     from attnjax.reporting.page import write
     from attnjax.results.index import write_index
     from attnjax.results.summary import experiments, reload, summarize
 
     with suppress(UserError):  # no run is finished yet
         for folder in experiments(runs):
-            write(folder, summarize(folder, reload(folder, trust=trust)), sentences or SENTENCES)
+            write(folder, summarize(folder, reload(folder, trust=trust)), sentences)
     write_index(runs)
 
 
@@ -89,7 +88,6 @@ def summarized(
         sentences: how many sentences of each run the page shows the attention of; None: as many as
             a run keeps by itself.
     """
-    from attnjax.evaluation.attention_record import SENTENCES
     from attnjax.reporting.page import write
     from attnjax.reporting.table import table
     from attnjax.results.summary import summarize
@@ -102,7 +100,7 @@ def summarized(
         if not printed:  # whatever may happen to the page
             out().print(table(summary))
             printed = True
-        page = write(folder, summary, sentences or SENTENCES)
+        page = write(folder, summary, sentences)
         # another process may have finished a run meanwhile, and written its summary before this one
         if results == set(folder.glob(f"*/seed-*/{RESULT}")):
             break
