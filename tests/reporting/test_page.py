@@ -342,7 +342,7 @@ def test_a_tuned_variant_has_its_losses_and_its_choice(tmp_path):
 def test_a_page_of_many_runs_has_fewer_sentences_unless_more_are_asked_for(tmp_path, monkeypatch):
     fake = write_runs(tmp_path, summary())
     runs = {row.variant: folders(tmp_path, row) for row in fake.rows}
-    monkeypatch.setattr(embedded, "_BYTES", 1_000)
+    monkeypatch.setattr(embedded, "_BYTES", 500)
     for count, kept in ((None, 1), (2, 2)):
         seeds = embedded.attentions(runs, count)["unscaled_16"]
         assert [len(sentences) for sentences in seeds.values()] == [kept] * 3
