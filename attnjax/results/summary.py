@@ -173,21 +173,21 @@ def _column(runs: VariantRuns, key: MetricKey, better: Better | None) -> Column:
 
 def _by_length(runs: VariantRuns) -> tuple[Column, ...]:
     """The score on four parts of the test split, the shortest sources first."""
-    kept = [each for each in runs.sentences.values() if each.lengths is not None]
-    if not kept or min(len(each.lengths) for each in kept) < PARTS:
+    kept = [(each, each.lengths) for each in runs.sentences.values() if each.lengths is not None]
+    if not kept or min(len(lengths) for _, lengths in kept) < PARTS:
         return ()
-    places = [by_length(each.lengths, PARTS) for each in kept]
+    metric, first = kept[0][0].metric, kept[0][1]
+    cuts = [by_length(lengths, PARTS) for _, lengths in kept]
     columns = []
     for part in range(PARTS):
-        own = [each.at(cut[part]) for each, cut in zip(kept, places, strict=True)]
-        values = tuple(each.value() for each in own)
+        values = [each.at(cut[part]).value() for (each, _), cut in zip(kept, cuts, strict=True)]
         columns.append(
             Column(
-                key=MetricKey(kept[0].metric.name, part=(part + 1, PARTS)),
-                better=kept[0].metric.better,
-                values=values,
+                key=MetricKey(metric.name, part=(part + 1, PARTS)),
+                better=metric.better,
+                values=tuple(values),
                 mean=float(np.mean(values)),
-                length=float(np.mean(own[0].lengths)),
+                length=float(first[cuts[0][part]].mean()),
             )
         )
     return tuple(columns)

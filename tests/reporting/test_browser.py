@@ -134,7 +134,7 @@ def test_curves_are_zoomed_and_compared(opened):
         for option in chosen(opened, "#curves", name):
             opened.select_option(f"#curves [name={name}]", label=option)
     view = opened.wait_for_selector("#curves svg.marks")
-    before = opened.locator(ticks).all_inner_texts()
+    before = opened.locator(ticks).all_text_contents()
     view.scroll_into_view_if_needed()
     box = view.bounding_box()
     height = box["y"] + box["height"] - 55
@@ -143,7 +143,7 @@ def test_curves_are_zoomed_and_compared(opened):
     opened.mouse.move(box["x"] + 0.6 * box["width"], height, steps=4)
     opened.mouse.up()
     opened.wait_for_timeout(300)
-    assert opened.locator(ticks).all_inner_texts() != before
+    assert opened.locator(ticks).all_text_contents() != before
     opened.click("#curves button")
     opened.click("#curves .role-legend-symbol path >> nth=0", force=True)
     opened.wait_for_timeout(300)
