@@ -20,7 +20,7 @@ from attnjax.data.corpora.parallel_text import ParallelText
 from attnjax.data.packed import Packed, PackedPlan
 from attnjax.data.preparation import prepared
 from attnjax.data.vocabulary import SplitWords
-from attnjax.errors import UserError
+from attnjax.errors import NoCorpus
 
 PAIRS = (30_000, 450_000, 4_500_000)
 """The numbers of synthetic pairs; the last is WMT 2014 English-German's."""
@@ -53,7 +53,7 @@ def measure() -> dict[str, Any]:
         rows.append({"batches": "packed", **measure_pairs(pairs)})
     try:
         corpus = prepared(MULTI30K)
-    except UserError:
+    except NoCorpus:
         return {"batches": rows, "trainings": []}
     for name, batching in WAYS.items():
         began = time.perf_counter()

@@ -18,6 +18,7 @@ from attnjax.data.corpus import Corpus, Example, Task
 from attnjax.data.prepared import (
     MANIFEST,
     PROGRESS,
+    VARIABLE,
     VOCABULARY,
     PreparedManifest,
     PreparedSplit,
@@ -87,9 +88,19 @@ def prepare(task: Task, vocabularies: Vocabularies | None = None) -> tuple[Path,
 def _alone(folder: Path) -> Iterator[None]:
     from filelock import FileLock
 
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{folder}.lock"):
+    lock = FileLock(f"{folder}.lock")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except OSError as error:
+        raise UserError(
+            f"{folder.parent} cannot be written to ({error.strerror}); the variable {VARIABLE} "
+            "names another folder for prepared corpora"
+        ) from error
+    try:
         yield
+    finally:
+        lock.release()
 
 
 def _prepare(task: TextTask, vocabularies: Vocabularies | None, folder: Path) -> PreparedManifest:

@@ -77,7 +77,7 @@ class PreparedManifest:
         """
         try:
             content = parse_json((folder / name).read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except ValueError as error:
             raise UserError(f"{folder / name} is damaged: delete {folder}") from error

@@ -206,6 +206,12 @@ def test_a_damaged_folder_is_refused(task, name):
         preparation.prepared(task)
 
 
+def test_a_folder_that_cannot_be_written_to(task, folder, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(folder / "train.en"))
+    with pytest.raises(UserError, match=rf"cannot be written to .*{VARIABLE} names another"):
+        preparation.prepared(task)
+
+
 def test_a_full_disk_is_one_sentence_and_nothing_is_lost(folder, capsys, monkeypatch):
     """A limit on the size of a file is met as the end of a disk is."""
     files = [folder / "big.en", folder / "big.de"]
