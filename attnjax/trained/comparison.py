@@ -3,23 +3,27 @@
 The sentences are the sample. What other seeds would give, no test of two runs can tell.
 """
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 
 from attnjax.config.serialize import own_names
 from attnjax.errors import UserError
 from attnjax.evaluation import sentence_stats
-from attnjax.evaluation.measures.base import SPLIT
+from attnjax.evaluation.attention_numbers import divergence
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs
 from attnjax.evaluation.metric import ChrF
 from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.evaluation.statistics import CONFIDENCE, Interval
 from attnjax.runs.manifest import load_copy, read
 from attnjax.runs.result import read_result
 from attnjax.runs.run_folder import HYPOTHESES
-from attnjax.trained.trained_run import begun
+from attnjax.trained.trained_run import begun, open_trained
+from attnjax.training.objectives.base import shifted
 
 BOOTSTRAPS, SWAPS = 1_000, 10_000
 """The numbers of resamples: an interval needs fewer than a small probability."""
@@ -122,6 +126,37 @@ def paired(first: Sentences, second: Sentences, *, seed: int = 0) -> Comparison:
         probability=float(swapped.pvalue),
         discordant=discordant,
     )
+
+
+def attention_agreement(
+    first: Path, second: Path, *, examples: int = 64, trust: bool = False
+) -> dict[str, float]:
+    """How alike two runs, such as two seeds, attend: 1 - JS(p, q) / ln 2 for each attention.
+
+    p and q are the rows of the means over heads, since the heads of two seeds have no common order,
+    on the first run's first test sentences; the number is the mean over rows. Attentions that only
+    one of the models has are left out.
+
+    Raises:
+        UserError: as `open_trained`, or the vocabularies differ.
+    """
+    runs = [open_trained(folder, trust=trust) for folder in (first, second)]
+    if runs[0].vocabularies.digest != runs[1].vocabularies.digest:
+        raise UserError(f"{first} and {second} have different vocabularies")
+    corpus = runs[0].experiment.task.load(runs[0].vocabularies)
+    batching, layers = runs[0].experiment.training.batching, []
+    for run in runs:
+        batch = EvalInputs(run.experiment.model, run.params, corpus, batching).first(examples)
+        source, decoder_input = jnp.asarray(batch.source), shifted(jnp.asarray(batch.target))
+        attentions = run.experiment.model.attentions(run.params, source, decoder_input)
+        layers.append({each.name: each for each in attentions})
+    ours, theirs = layers
+    gaps = {
+        name: divergence(each.weights.mean(1), theirs[name].weights.mean(1), each.mask[:, 0])
+        for name, each in ours.items()
+        if name in theirs
+    }
+    return {name: 1 - float(gap) / math.log(2) for name, gap in gaps.items()}
 
 
 class AnswerPair(NamedTuple):

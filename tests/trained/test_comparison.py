@@ -10,7 +10,7 @@ from attnjax.cli.main import main
 from attnjax.errors import UserError
 from attnjax.evaluation import Bleu, ExactMatch
 from attnjax.evaluation.sentence_stats import sentences
-from attnjax.trained.comparison import compare, paired
+from attnjax.trained.comparison import attention_agreement, compare, paired
 
 random = np.random.default_rng(1)
 WORDS = np.array(["a", "b", "c", "d", "e", "f", "g", "h"])
@@ -66,8 +66,16 @@ def test_mcnemar_is_near_its_chi_square():
 def test_the_command(tiny_runs, capsys):
     scaled, cosine = (tiny_runs / "tiny" / name / "seed-0" for name in ("scaled", "cosine"))
     capsys.readouterr()
-    assert main(["compare", str(scaled), str(cosine), "--sentences", "2"]) == 0
+    words = ["compare", str(scaled), str(cosine), "--sentences", "2", "--attention"]
+    assert main(words) == 0
     printed = capsys.readouterr().out
+    alike = attention_agreement(scaled, scaled)
+    assert len(alike) == 3
+    assert [*alike.values()] == pytest.approx([1, 1, 1], abs=1e-6)
+    different = attention_agreement(scaled, cosine, examples=1)
+    for name, number in different.items():
+        assert 0 <= number < 1, "the cosine's heads attend otherwise"
+        assert f"agreement of {name}: " in printed
     for words in ("exact_match: ", "95 % over sentences", "p = 1", "McNemar: 0 right in the first"):
         assert words in printed
     other = tiny_runs / "tiny" / "scaled" / "seed-1"

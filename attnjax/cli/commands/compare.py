@@ -15,6 +15,7 @@ def compare(
         int,
         option("print the N sentences that differ most", "N", read=whole_number(10_000, least=0)),
     ] = 0,
+    attention: Annotated[bool, option("print how alike the two attend, layer by layer")] = False,
     trust: Trust = False,
 ) -> None:
     """Test whether two runs' scores differ by more than the choice of sentences explains."""
@@ -33,9 +34,11 @@ def compare(
         say(
             f"McNemar: {only:,} right in the first alone, {other:,} in the second: p = {chance:.3g}"
         )
-    if not sentences:
-        return
-    for pair in comparison.most_different(first, second, sentences, trust=trust):
+    if attention:
+        for name, alike in comparison.attention_agreement(first, second, trust=trust).items():
+            say(f"agreement of {name}: {number(alike)}")
+    pairs = comparison.most_different(first, second, sentences, trust=trust) if sentences else ()
+    for pair in pairs:
         say(f"\n{pair.number}  source     {pair.source}".rstrip())
         blank = " " * len(str(pair.number))
         say(f"{blank}  reference  {pair.reference}")
