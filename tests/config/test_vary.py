@@ -17,6 +17,7 @@ from attnjax.data.generated.sequences import Copy, Reverse
 from attnjax.decoding.beam import Beam
 from attnjax.decoding.sample import Sample
 from attnjax.errors import UserError
+from attnjax.evaluation import Heatmaps, Perplexity
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import load
 from attnjax.models.feed_forward import FeedForward, GatedFeedForward
@@ -164,8 +165,8 @@ def test_overrides_in_any_order(words, expected):
             "model.width is a value, not a part (int above 0): give --model.width",
         ),
         (
-            ("measures:heatmaps",),
-            "measures is a value, not a part (tuple of Measure): write it in the file",
+            ("measures:heat-maps",),
+            "unknown part for measures: 'heat-maps'; did you mean heatmaps",
         ),
         (("--task.seed", "-1"), "--task.seed: wanted int at least 0 or None; got int -1"),
         (
@@ -298,9 +299,9 @@ def test_each_shipped_variant_differs_in_exactly_what_it_names(path):
     if not isinstance(variants, ast.Dict):
         pytest.skip("the variants are computed; what they change has no literal to compare with")
     for key, value in zip(variants.keys, variants.values, strict=True):
-        name = ast.literal_eval(key)
-        if not isinstance(value, ast.Call):
+        if key is None or not isinstance(value, ast.Call):
             continue
+        name = ast.literal_eval(key)
         of, changes = value.args
         assert ast.unparse(value.func) == "vary"
         named = list(eval(ast.unparse(changes), module))
@@ -309,6 +310,14 @@ def test_each_shipped_variant_differs_in_exactly_what_it_names(path):
             assert any(fnmatch(path, name) or path.startswith(f"{name}.") for name in named), path
         for name in named:
             assert any(fnmatch(path, name) or path.startswith(f"{name}.") for path in found), name
+
+
+def test_a_part_is_added_to_several():
+    words = ["measures:heatmaps", "measures:perplexity", "measures:heatmaps"]
+    experiment = BASE
+    added = override(experiment, split(words)[1])
+    assert added.measures == (Heatmaps(), Perplexity())
+    assert override(added, split(["measures:none"])[1]).measures == ()
 
 
 def test_parts_are_frozen():
