@@ -14,7 +14,7 @@ from attnjax.files import write_atomically
 ROOT = Path(__file__).resolve().parents[1]
 """The checkout."""
 
-FOLDERS, KINDS = ("attnjax", "experiments"), (".py", ".typed", ".jinja", ".css", ".json")
+FOLDERS, KINDS = ("attnjax", "experiments"), (".py", ".typed", ".jinja", ".css", ".js", ".json")
 FILES = ("pyproject.toml", "constraints.txt")
 """What can change a result. No other file leaves the checkout: it may have keys."""
 

@@ -16,7 +16,6 @@ from attnjax.experiment.load import load
 ROOT = Path(__file__).parents[1]
 ABLATION = load(ROOT / "experiments" / "scaling_and_heads.py").ablation
 SCORES = {"unscaled": Dot(), "scaled": ScaledDot(), "additive": Additive(width=32)}
-MARKS = {"reproduced": "✓", "not reproduced": "✗", "undecided": "?"}
 
 
 @pytest.mark.parametrize("name", ABLATION.variants)
@@ -38,14 +37,20 @@ def test_a_variant_differs_in_what_its_name_says(name):
 @pytest.mark.long
 @pytest.mark.parametrize("isa", ["", "AVX2", "SSE4_2"])
 def test_the_verdicts_of_the_page_come_out_with_other_instructions(isa: str, tmp_path: Path):
-    """A CPU with other instructions rounds otherwise, so that every run is another."""
+    """A CPU with other instructions rounds otherwise, so that every run is another.
+
+    A claim may not be judged on one of them, if too few of its seeds have learnt.
+    """
     page = (ROOT / "docs" / "results.md").read_text()
     block = page.split("## scaling_and_heads\n")[1].split("\n## ")[0]
-    expected = re.findall("[✓✗?]", re.findall(r"Claims\*\*: (.*)", block)[0])
+    words = re.findall(r"^\| [^|]* \| (?:. )?([a-z ]+) \|", block, re.MULTILINE)[1:]
     environment = {**os.environ, "JAX_DISABLE_MOST_OPTIMIZATIONS": "0", "JAX_PLATFORMS": "cpu"}
     environment.pop("JAX_COMPILATION_CACHE_DIR", None)  # it may hold programs of another kind
     environment["XLA_FLAGS"] = f"--xla_cpu_max_isa={isa}" if isa else ""
     command = [sys.executable, "-m", "attnjax", "run", "scaling_and_heads", "--runs", str(tmp_path)]
     subprocess.run(command, check=True, env=environment, capture_output=True)
     summary = json.loads((tmp_path / "scaling_and_heads" / "summary.json").read_text())
-    assert [MARKS.get(claim["verdict"], "-") for claim in summary["claims"]] == expected
+    pairs = zip((claim["verdict"] for claim in summary["claims"]), words, strict=True)
+    judged = [pair for pair in pairs if "not trained" not in pair]
+    assert all(here == there for here, there in judged)
+    assert sum(here != "undecided" for here, _ in judged) >= 6
