@@ -162,7 +162,7 @@ def test_every_answer_of_the_decoding_has_15_words(monkeypatch):
     monkeypatch.setattr(decode, "SENTENCES", 3)
     monkeypatch.setitem(decode.SIZES, "tiny", Size(8, 8, 1, 2, 1, 1))
     answers = decode.prepare().call()
-    assert [answer.index(END) for answer in answers] == [15] * 3
+    assert [each.tokens[0].tolist().index(END) for each in answers] == [15] * 3
 
 
 @pytest.mark.long
