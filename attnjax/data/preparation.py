@@ -28,6 +28,7 @@ from attnjax.data.prepared import (
     own_classes,
     place,
     prepared_folder,
+    source_code,
 )
 from attnjax.data.row_files import append_rows, keep_rows, sync
 from attnjax.data.source_files import SourceFile, check_unchanged, source_files
@@ -49,7 +50,12 @@ SAVE_EVERY = 100_000
 
 
 def is_prepared(task: TextTask) -> bool:
-    """Whether a task's corpus is read from prepared files: it is large, or is prepared already."""
+    """Whether a task's corpus is read from prepared files: it is large, or is prepared already.
+
+    Without the text of its classes nobody can tell whether they are those of a preparation.
+    """
+    if None in map(source_code, own_classes(task).values()):
+        return False
     files = source_files(task)
     return _size(files) >= LARGE or (bool(files) and (place(task) / MANIFEST).exists())
 
@@ -71,6 +77,9 @@ def prepare(task: Task, vocabularies: Vocabularies | None = None) -> tuple[Path,
     """The folder of a prepared corpus, and what it holds; see `prepared`."""
     if not isinstance(task, TextTask) or not source_files(task):
         raise UserError(f"{type(task).__name__} names no files, by which texts are prepared")
+    for name, kind in own_classes(task).items():
+        if source_code(kind) is None:
+            raise UserError(f"a corpus is prepared for classes in files; {name} stands in none")
     folder = place(task)
     manifest = PreparedManifest.read(folder)
     if vocabularies and (manifest is None or manifest.vocabulary != vocabularies.digest):

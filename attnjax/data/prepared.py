@@ -107,6 +107,14 @@ def own_classes(task: TextTask) -> dict[str, type]:
     return {kind.__name__: kind for kind in kinds if not kind.__module__.startswith("attnjax.")}
 
 
+def source_code(kind: type) -> str | None:
+    """The text of a class; None: it stands in no file, such as one typed into an interpreter."""
+    try:
+        return inspect.getsource(kind)
+    except (OSError, TypeError):
+        return None
+
+
 def prepared_folder() -> Path:
     """The folder of all prepared corpora: that of ATTNJAX_PREPARED, or one in the user's cache."""
     try:
@@ -126,7 +134,7 @@ def place(task: TextTask, vocabularies: Vocabularies | None = None) -> Path:
 def digest(task: TextTask, *more: Any) -> str:
     """The digest of a task, of the code of its parts that are not of attnjax, and of other data."""
     own = own_classes(task)
-    code = [inspect.getsource(own[name]) for name in sorted(own)]
+    code = [source_code(own[name]) for name in sorted(own)]
     fields = {**to_json(task, own), "folder": None}  # however it is named, its files are the same
     content = json.dumps([FORM, fields, code, *more])
     return hashlib.sha256(content.encode()).hexdigest()[:16]

@@ -19,12 +19,20 @@ from attnjax.data.batching import Batching
 from attnjax.data.corpora.parallel_text import ParallelText, Reversed, TabSeparated
 from attnjax.data.loaded import Corpora
 from attnjax.data.packed import Packed
-from attnjax.data.prepared import MANIFEST, PROGRESS, VARIABLE, place
+from attnjax.data.prepared import (
+    MANIFEST,
+    PROGRESS,
+    VARIABLE,
+    own_classes,
+    place,
+    source_code,
+)
 from attnjax.data.row_files import MappedTexts
 from attnjax.data.sentencepiece import SentencePiece
 from attnjax.data.text_notes import text_notes
 from attnjax.data.vocabulary import Characters, SplitWords
 from attnjax.errors import UserError
+from attnjax.experiment.load import load
 
 WORDS = ("ein", "grün@@", "es", "a b", "wörter", "\u2028")
 COUNT = 60
@@ -295,3 +303,28 @@ def members(session: int) -> list[int]:
             if int(number) == session and state != "Z":
                 alive.append(int(stat.parent.name))
     return alive
+
+
+def test_a_class_that_stands_in_no_file_is_read_at_every_start(folder):
+    namespace = {"__name__": "typed", "ParallelText": ParallelText}
+    exec("class Typed(ParallelText): pass", namespace)
+    task = namespace["Typed"](folder=str(folder), max_length=6)
+    assert not preparation.is_prepared(task)
+    assert len(task.load().splits["train"])
+    with pytest.raises(UserError, match="Typed stands in none"):
+        preparation.prepare(task)
+
+
+def test_a_class_of_an_experiment_file_has_a_text(tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(
+        "from attnjax.data import ParallelText\n"
+        "from attnjax.experiment import Ablation, Experiment\n"
+        "from attnjax.models import Seq2Seq, LuongDecoder\n\n\n"
+        "class Own(ParallelText):\n    pass\n\n\n"
+        "base = Experiment(task=Own(), model=Seq2Seq(decoder=LuongDecoder()))\n"
+        "ablation = Ablation(base=base, variants={'base': base})\n"
+    )
+    task = load(path).ablation.base.task
+    (kind,) = own_classes(task).values()
+    assert source_code(kind) == "class Own(ParallelText):\n    pass\n"
