@@ -1,7 +1,7 @@
 """An ablation that is run from a program: `attnjax.run(ablation, name="cosine").rows`."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from pprint import pformat
 
@@ -9,8 +9,9 @@ from rich.console import Console
 
 from attnjax.config.override import split
 from attnjax.config.serialize import to_json
+from attnjax.config.walk import field_names
 from attnjax.errors import UserError
-from attnjax.experiment import Ablation, load
+from attnjax.experiment import Ablation, Setting, load
 from attnjax.files import write_atomically
 from attnjax.reporting.summary import Summary
 from attnjax.results.summary import summarize
@@ -67,28 +68,26 @@ def run(
 
 def _written(ablation: Ablation, path: Path) -> Path:
     """Write an ablation into an experiment file, with the values of all fields."""
-
-    def text(value: object) -> str:
-        return f"from_json({pformat(to_json(value), width=100, sort_dicts=False)})"
-
-    variants = ", ".join(f"{name!r}: {text(each)}" for name, each in ablation.variants.items())
-    plan = {name: getattr(ablation, name) for name in ("seeds", "first_seed", "tune_seed")}
-    numbers = ", ".join(f"{name}={value}" for name, value in plan.items())
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(
         path,
         f'''"""{path.stem}"""
 
 from attnjax.config.serialize import from_json
-from attnjax.experiment import Ablation
+from attnjax.experiment import Ablation, Setting
 
-ablation = Ablation(
-    base={text(ablation.base)},
-    variants={{{variants}}},
-    claims={text(ablation.claims)},
-    published={text(ablation.published)},
-    tune={dict(ablation.tune)!r}, tune_seeds={ablation.tune_seeds}, {numbers},
-)
+ablation = {_text(ablation)}
 ''',
     )
     return path
+
+
+def _text(value: object) -> str:
+    """An expression for a value."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{name!r}: {_text(each)}' for name, each in value.items())}}}"
+    if isinstance(value, Ablation | Setting):
+        names = field_names(type(value))
+        fields = ",\n".join(f"{name}={_text(getattr(value, name))}" for name in names)
+        return f"{type(value).__name__}(\n{fields},\n)"
+    return f"from_json({pformat(to_json(value), width=100, sort_dicts=False)})"

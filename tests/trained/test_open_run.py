@@ -18,10 +18,11 @@ from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import SPECIAL, CharacterVocabulary, LabelVocabulary
 from attnjax.decoding.label import Label
 from attnjax.errors import UserError
-from attnjax.experiment import Ablation, Claim, Experiment, Value
+from attnjax.experiment import Ablation, Claim, Experiment, Setting, Value, load
 from attnjax.models.classifier import Classifier
 from attnjax.models.language_model import LanguageModel
 from attnjax.models.rnn_encoder import Encoder
+from attnjax.sweeps.run import _written
 from attnjax.trained.open_run import OpenRun
 from attnjax.training.settings import Training
 from tests.tiny import base
@@ -176,6 +177,20 @@ def test_an_ablation_runs_and_is_read_again(tmp_path):
     assert attnjax.open(row["run"]).translate([""]) == [""]
     with pytest.raises(UserError, match="an override is --path value, or path:part; got 'steps'"):
         attnjax.run(ablation, "steps 3", runs=tmp_path)
+
+
+def test_an_ablation_is_written_whole(tmp_path):
+    larger = Setting(changes={"training.steps": 3}, variants={"more": base})
+    ablation = Ablation(
+        base=base,
+        variants={"plain": base},
+        seeds=5,
+        looks=(5, 10),
+        tune={"optimizer.schedule.value": (0.1, 0.2)},
+        tune_seeds=2,
+        settings={"larger": larger},
+    )
+    assert load(_written(ablation, tmp_path / "first.py")).ablation == ablation
 
 
 def test_no_run_is_a_sentence():
