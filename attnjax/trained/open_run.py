@@ -19,16 +19,15 @@ from attnjax.models.sequence_model import SequenceModel
 from attnjax.models.sown_attention import LayerAttention
 from attnjax.reporting.notebook import show
 from attnjax.trained.ensembles import ensemble
-from attnjax.trained.evaluate import (
+from attnjax.trained.predict import (
     Answer,
     encoded,
     label_probabilities,
     n_best,
     next_symbols,
     predict,
-    with_overrides,
 )
-from attnjax.trained.trained_run import Trained, open_trained
+from attnjax.trained.trained_run import Trained, open_trained, with_overrides
 
 
 class HeadWeights(NamedTuple):

@@ -1,15 +1,17 @@
 """A trained run, opened from its folder: experiment, vocabularies and averaged parameters."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from attnjax.config.override import Override, override
 from attnjax.config.serialize import from_json, own_names
 from attnjax.data.vocabularies import Vocabularies, load_vocabularies
 from attnjax.data.vocabulary import Vocabulary
 from attnjax.errors import UserError, warn
 from attnjax.experiment import Experiment
+from attnjax.models.sequence_model import SequenceModel
 from attnjax.runs.manifest import CONFIG, Manifest, load_copy, read, warn_of_text
 from attnjax.runs.result import read_result, result_params
 from attnjax.runs.run_folder import VOCABULARY, damaged_files
@@ -109,3 +111,15 @@ def read_experiment(
     if not isinstance(experiment, Experiment):
         raise UserError(f"{folder / CONFIG} is damaged: its settings are no Experiment")
     return experiment
+
+
+def with_overrides(trained: Trained, overrides: Sequence[Override]) -> Trained:
+    """Apply overrides that do not change parameters: of the search, of ablated heads.
+
+    Raises:
+        UserError: an override has an unknown path or value, or the search does not fit the model.
+    """
+    experiment = override(trained.experiment, overrides)
+    if isinstance(experiment.model, SequenceModel):
+        experiment.search.check(experiment.model)
+    return replace(trained, experiment=experiment)

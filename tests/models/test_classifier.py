@@ -18,7 +18,7 @@ from attnjax.errors import UserError
 from attnjax.models.classifier import Classifier
 from attnjax.models.rnn_cells import GRU, LSTM
 from attnjax.models.rnn_encoder import Encoder
-from attnjax.trained.evaluate import _search
+from attnjax.trained.predict import chosen_search
 from attnjax.training.objectives.cross_entropy import cross_entropy
 from tests.models import recurrence_oracle
 
@@ -219,6 +219,6 @@ def test_parameters():
 
 
 def test_a_beam_is_not_for_labels():
-    assert _search(Label(), None) == Label()
+    assert chosen_search(Label(), None) == Label()
     with pytest.raises(UserError, match="--beam is for sentences; this run answers with one label"):
-        _search(Label(), 5)
+        chosen_search(Label(), 5)

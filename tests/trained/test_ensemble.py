@@ -18,8 +18,9 @@ from attnjax.decoding.sample import Sample
 from attnjax.errors import UserError
 from attnjax.models.ensemble import Ensemble
 from attnjax.trained.ensembles import ensemble
-from attnjax.trained.evaluate import evaluate, predict, with_overrides
-from attnjax.trained.trained_run import Trained, open_trained
+from attnjax.trained.evaluate import evaluate
+from attnjax.trained.predict import predict
+from attnjax.trained.trained_run import Trained, open_trained, with_overrides
 
 pytestmark = pytest.mark.long
 

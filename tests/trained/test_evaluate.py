@@ -11,8 +11,9 @@ from attnjax.cli.main import main, parser
 from attnjax.config.override import Override
 from attnjax.data.corpora.parallel_text import read_pairs
 from attnjax.errors import UserError
-from attnjax.trained.evaluate import MAX_SYMBOLS, evaluate, evaluate_files, predict, with_overrides
-from attnjax.trained.trained_run import Trained, open_trained
+from attnjax.trained.evaluate import evaluate, evaluate_files
+from attnjax.trained.predict import MAX_SYMBOLS, predict
+from attnjax.trained.trained_run import Trained, open_trained, with_overrides
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 

@@ -17,8 +17,8 @@ from attnjax.experiment.load import load
 from attnjax.models.base import logits
 from attnjax.models.bert_heads import BertClassifier
 from attnjax.runs.initial_parameters import check_initial_parameters
-from attnjax.trained.evaluate import predict
 from attnjax.trained.import_bert import import_bert
+from attnjax.trained.predict import predict
 from attnjax.trained.trained_run import open_trained
 from tests.models.golden_bert import GOLDEN, ORDER, STATE, WORDS, source
 

@@ -39,7 +39,7 @@ def predict(
     keep_compiled()
     if sys.stdin is None:
         raise UserError("predict reads standard input, but standard input is closed")
-    from attnjax.trained import evaluate as calls
+    from attnjax.trained import predict as calls
 
     trained = chosen.open()
     for first, lines in _lines(sys.stdin.buffer):

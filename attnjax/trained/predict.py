@@ -1,0 +1,210 @@
+"""What a trained run answers to lines of text, with scores.
+
+run = attnjax.open("runs/luong2015/dot/seed-0")
+predict(run, ["1 2 3"])                     ["3 2 1"]
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attnjax.data.batching import in_order
+from attnjax.data.corpus import Encoded
+from attnjax.data.special_tokens import END, START
+from attnjax.data.vocabulary import SPECIAL
+from attnjax.decoding.beam import Beam
+from attnjax.decoding.generate import EXTRA
+from attnjax.decoding.greedy import Greedy
+from attnjax.decoding.label import Label
+from attnjax.decoding.search import Search
+from attnjax.errors import UserError
+from attnjax.models.sequence_model import SequenceModel
+from attnjax.trained.trained_run import Trained
+
+MAX_SYMBOLS = 1_000
+"""The default limit on the symbols of a line: the time and memory of a search grow with the square
+of the length."""
+
+
+def predict(
+    trained: Trained,
+    lines: Sequence[str],
+    *,
+    beam: int | None = None,
+    max_symbols: int = MAX_SYMBOLS,
+    extra: int = EXTRA,
+    origin: str = "the input",
+) -> list[str]:
+    """A run's answer to each line; an empty line has an empty answer.
+
+    The answer of a language model is what comes after the line, which is a prompt.
+
+    Args:
+        trained: the run.
+        lines: the sources as text.
+        beam: as in `evaluate`.
+        max_symbols: the largest number of symbols of a line.
+        extra: how many more symbols than its line an answer may have.
+        origin: the lines' origin in words, for error messages.
+
+    Raises:
+        UserError: a line is too long, or the source or the target of the run's task is not text.
+    """
+    options: dict[str, Any] = {"beam": beam, "max_symbols": max_symbols, "extra": extra}
+    answers = n_best(trained, lines, 1, **options, origin=origin)
+    return [best[0].text if best else "" for best in answers]
+
+
+class Answer(NamedTuple):
+    """An answer and its score: a log-probability over its length penalty, or that of a label."""
+
+    text: str
+    score: float
+
+
+def n_best(
+    trained: Trained,
+    lines: Sequence[str],
+    most: int,
+    *,
+    beam: int | None = None,
+    max_symbols: int = MAX_SYMBOLS,
+    extra: int = EXTRA,
+    origin: str = "the input",
+    first: int = 1,
+) -> list[list[Answer]]:
+    """The `most` best answers to each line, the best first; an empty line has none.
+
+    `first` is the number of the first line, for error messages.
+
+    Raises:
+        UserError: as `predict`; or the search has fewer hypotheses.
+    """
+    asked = [(number, line) for number, line in enumerate(lines, start=first) if line.strip()]
+    written = [line for _, line in asked]
+    sources = encoded(trained, asked, origin, max_symbols)
+    decoded = iter(answers(trained, written, sources, beam, most=most, extra=extra))
+    return [next(decoded) if line.strip() else [] for line in lines]
+
+
+def label_probabilities(trained: Trained, lines: Sequence[str]) -> list[dict[str, float]]:
+    """The probability of each label for each line, the most probable label first.
+
+    They add up to 1 with those of PAD, START, END and UNKNOWN, which no line is given.
+
+    Raises:
+        UserError: the model gives no labels, or a line is too long.
+    """
+    if not _gives_labels(trained):
+        raise UserError(f"{trained.folder} gives no labels: its answers are sentences")
+    return _labels(trained, encoded(trained, enumerate(lines, start=1)))
+
+
+def _labels(trained: Trained, sources: Sequence[Any]) -> list[dict[str, float]]:
+    """The probability of each label for each source, the most probable label first."""
+    labels, first = trained.text("target").pieces, len(SPECIAL)
+    rows = [dict(zip(labels, row.tolist(), strict=True)) for row in next_symbols(trained, sources)]
+    return [dict(sorted([*row.items()][first:], key=lambda item: -item[1])) for row in rows]
+
+
+def next_symbols(trained: Trained, sources: Sequence[Any]) -> list[np.ndarray]:
+    """The probabilities [V] of the first symbol of each source's target."""
+    if not sources:
+        return []
+    experiment = trained.experiment
+    examples = [Encoded(source, [END]) for source in sources]
+    batching = experiment.training.batching.with_room(examples, shapes=1)
+    rows = dict[int, np.ndarray]()
+    for indices, batch in in_order(examples, batching):
+        probabilities = _first(experiment.model, trained.params, batch.source)
+        rows |= zip(indices.tolist(), np.asarray(probabilities, float), strict=True)
+    return [rows[index] for index in range(len(sources))]
+
+
+@partial(jax.jit, static_argnames="model")
+def _first(model: Any, params: Any, source: Any) -> jax.Array:
+    start = jnp.full((len(source), 1), START)
+    return jax.nn.softmax(model.apply({"params": params}, source, start, deterministic=True)[:, 0])
+
+
+def _gives_labels(trained: Trained) -> bool:
+    model = trained.experiment.model
+    return isinstance(model, SequenceModel) and model.predicts_label
+
+
+def encoded(
+    trained: Trained,
+    lines: Iterable[tuple[int, str]],
+    origin: str = "the input",
+    max_symbols: int = MAX_SYMBOLS,
+) -> list[list[int]]:
+    """Encode numbered lines.
+
+    Raises:
+        UserError: a line is too long, or the source of the run's task is not text.
+    """
+    vocabulary, task = trained.text("source"), trained.experiment.task
+    limit = trained.experiment.model.max_length("source")
+    sources = []
+    for number, line in lines:
+        ids = task.ids(line, vocabulary)
+        sentence = f"line {number} of {origin} has {len(ids):,} symbols (END counted)"
+        if limit is not None and len(ids) > limit.words:
+            raise UserError(f"{sentence}; the model takes at most {limit.words:,} ({limit.path})")
+        if len(ids) > max_symbols:
+            raise UserError(
+                f"{sentence}; at most {max_symbols:,} are answered: --max-symbols raises the limit"
+            )
+        sources.append(ids)
+    return sources
+
+
+def answers(
+    trained: Trained,
+    written: Sequence[str],
+    sources: Sequence[Any],
+    beam: int | None,
+    *,
+    most: int = 1,
+    extra: int = EXTRA,
+) -> list[list[Answer]]:
+    """The `most` best answers to each source."""
+    search = chosen_search(trained.experiment.search, beam)
+    if _gives_labels(trained):
+        labels = _labels(trained, sources)
+        return [[Answer(*item) for item in islice(row.items(), most)] for row in labels]
+    if most > search.width:
+        raise UserError(
+            f"{most} answers want a search with as many hypotheses, such as a beam of {most}; "
+            f"{type(search).__name__} has {search.width}"
+        )
+    experiment = replace(trained.experiment, search=search)
+    each = experiment.hypotheses(trained.params, sources, extra=extra)
+    ranks = []
+    for rank in range(most):
+        answers = [hypotheses.tokens[rank].tolist() for hypotheses in each]
+        texts = experiment.texts(trained.params, trained.vocabularies, written, sources, answers)
+        scores = [float(hypotheses.scores[rank]) for hypotheses in each]
+        ranks.append(map(Answer, texts, scores))
+    return [
+        [best, *(answer for answer in others if math.isfinite(answer.score))]
+        for best, *others in zip(*ranks, strict=True)
+    ]
+
+
+def chosen_search(own: Search, beam: int | None) -> Search:
+    """The run's own search, or one with a beam of this size."""
+    if beam is None:
+        return own
+    if isinstance(own, Label):
+        raise UserError("--beam is for sentences; this run answers with one label")
+    if isinstance(own, Beam):
+        return replace(own, size=beam)
+    return Greedy() if beam == 1 else Beam(size=beam)
