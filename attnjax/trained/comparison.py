@@ -15,14 +15,14 @@ from attnjax.config.serialize import own_names
 from attnjax.errors import UserError
 from attnjax.evaluation import sentence_stats
 from attnjax.evaluation.attention_numbers import divergence
-from attnjax.evaluation.measures.base import SPLIT, EvalInputs
+from attnjax.evaluation.measures.base import EvalInputs
 from attnjax.evaluation.metric import ChrF
 from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.evaluation.statistics import CONFIDENCE, Interval
+from attnjax.reporting.runs import hypotheses, references
 from attnjax.runs.manifest import load_copy, read
 from attnjax.runs.result import read_result
-from attnjax.runs.run_folder import HYPOTHESES
-from attnjax.trained.trained_run import begun, open_trained
+from attnjax.trained.trained_run import open_trained
 from attnjax.training.objectives.base import shifted
 
 BOOTSTRAPS, SWAPS = 1_000, 10_000
@@ -169,34 +169,21 @@ class AnswerPair(NamedTuple):
     second: str
 
 
-def most_different(
-    first: Path, second: Path, most: int, *, trust: bool = False
-) -> list[AnswerPair]:
+def most_different(first: Path, second: Path, most: int) -> list[AnswerPair]:
     """The sentences on which two runs' answers differ most, by chrF against the reference.
 
     Raises:
-        UserError: as `begun`, or the data or the answers are not here.
+        UserError: a run keeps no answers or references.
     """
-    manifest, experiment, vocabularies = begun(first, trust=trust)
-    corpus = experiment.of_seed(manifest.seed).task.load(vocabularies)
-    references, sources = corpus.references[SPLIT], corpus.sources.get(SPLIT)
-    answers = []
-    for folder in (first, second):
-        path = folder / HYPOTHESES
-        answers.append(path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else [])
-        if len(answers[-1]) != len(references):
-            raise UserError(f"{path} has {len(answers[-1])} answers, not {len(references)}")
-    metric = ChrF()
-    rows = zip(*(metric.statistics(each, references) for each in answers), strict=True)
+    pairs, answers = references(first), [hypotheses(first), hypotheses(second)]
+    if pairs is None:
+        raise UserError(f"{first} keeps no references: it was run by an earlier version of attnjax")
+    metric, targets = ChrF(), [target for _, target in pairs]
+    rows = zip(*(metric.statistics(each, targets) for each in answers), strict=True)
     gaps = [abs(metric.value(ours) - metric.value(theirs)) for ours, theirs in rows]
     order = np.argsort(-np.asarray(gaps), kind="stable")[:most]
     return [
-        AnswerPair(
-            number + 1,
-            sources[number] if sources else "",
-            references[number],
-            *(each[number] for each in answers),
-        )
+        AnswerPair(number + 1, *pairs[number], *(each[number] for each in answers))
         for number in map(int, order)
         if gaps[number] > 0
     ]

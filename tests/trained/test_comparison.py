@@ -1,5 +1,7 @@
 """Two runs are compared sentence by sentence."""
 
+import json
+
 import numpy as np
 import pytest
 from sacrebleu.metrics.bleu import BLEU
@@ -10,7 +12,7 @@ from attnjax.cli.main import main
 from attnjax.errors import UserError
 from attnjax.evaluation import Bleu, ExactMatch
 from attnjax.evaluation.sentence_stats import sentences
-from attnjax.trained.comparison import attention_agreement, compare, paired
+from attnjax.trained.comparison import attention_agreement, compare, most_different, paired
 
 random = np.random.default_rng(1)
 WORDS = np.array(["a", "b", "c", "d", "e", "f", "g", "h"])
@@ -81,3 +83,17 @@ def test_the_command(tiny_runs, capsys):
     other = tiny_runs / "tiny" / "scaled" / "seed-1"
     with pytest.raises(UserError, match="were tested on different sentences or metrics"):
         compare(scaled, other)
+
+
+def test_the_sentences_that_differ_most(tmp_path):
+    answers = {"first": ["abcdef", "abc", "x y"], "second": ["abcdxx", "xyz", "x y"]}
+    for name, lines in answers.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "hypotheses.txt").write_text("".join(f"{line}\n" for line in lines))
+    with pytest.raises(UserError, match="first keeps no references"):
+        most_different(tmp_path / "first", tmp_path / "second", 3)
+    kept = [["1", "abcdef"], ["2", "abc"], ["3", "x y"]]
+    (tmp_path / "first" / "references.json").write_text(json.dumps(kept))
+    different = most_different(tmp_path / "first", tmp_path / "second", 3)
+    assert different == [(2, "2", "abc", "abc", "xyz"), (1, "1", "abcdef", "abcdef", "abcdxx")]
+    assert most_different(tmp_path / "first", tmp_path / "second", 1) == different[:1]

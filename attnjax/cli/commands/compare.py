@@ -37,7 +37,7 @@ def compare(
     if attention:
         for name, alike in comparison.attention_agreement(first, second, trust=trust).items():
             say(f"agreement of {name}: {number(alike)}")
-    pairs = comparison.most_different(first, second, sentences, trust=trust) if sentences else ()
+    pairs = comparison.most_different(first, second, sentences) if sentences else ()
     for pair in pairs:
         say(f"\n{pair.number}  source     {pair.source}".rstrip())
         blank = " " * len(str(pair.number))
