@@ -3,9 +3,9 @@
     python -m attnjax.benchmark.papers FOLDER PAIRS [UPDATES]
 
 Writes corpora of PAIRS pairs below FOLDER, in the form of tensorflow-datasets, with the names that
-the settings have for WMT's. The lengths of sentences follow a log-normal law (about 24 words, at
-most 100), their words Zipf's. Then each setting, in a process of its own, prepares its corpus and
-takes its first UPDATES updates (10 if not given). Finished corpora and measurements are kept.
+the settings have for WMT's: the synthetic pairs of `attnjax.benchmark.prepared`. Then each setting,
+in a process of its own, prepares its corpus and takes its first UPDATES updates (10 if not given).
+Finished corpora and measurements are kept.
 """
 
 import json
@@ -14,12 +14,10 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -44,42 +42,20 @@ SETTINGS = (
     PaperSetting("sutskever2014", "paper", "reversed", "wmt14_translate/fr-en", 12_000_000),
 )
 
-WORDS = 2_000_000
-"""The number of different words; rank r is drawn in proportion to 1 / r."""
+WORDS, LONGEST = 2_000_000, 99
+"""The ranks of words, many of them spelled alike, and the most words of a sentence."""
 
 HELD_OUT = 32
 """The pairs of the validation and of the test split."""
 
 DEVICE_TOKENS = 2_048
-SYLLABLES = [consonant + vowel for consonant in "bcdfghjklmnprstvwz" for vowel in "aeiou"]
-
-
-def word(rank: int) -> str:
-    """The spelling of a word: the more frequent, the shorter."""
-    spelled = ""
-    while True:
-        rank, syllable = divmod(rank, len(SYLLABLES))
-        spelled += SYLLABLES[syllable]
-        if not rank:
-            return spelled
-
-
-def sentences(count: int, seed: int) -> Iterator[tuple[str, str]]:
-    """Pairs of texts: their lengths are alike, their words independent."""
-    draw = np.random.default_rng(seed)
-    for _ in range(count):
-        length = draw.lognormal(3.0, 0.6)
-        sizes = np.clip([length, length * draw.lognormal(0, 0.2)], 1, 99).astype(int)
-        source, target = (
-            " ".join(word(int(rank) - 1) for rank in WORDS ** draw.random(size)) for size in sizes
-        )
-        yield source, target
 
 
 def write(folder: Path, name: str, pairs: int) -> float:
     """Write a corpus, where it is not there yet; the seconds that it took."""
     from tensorflow_datasets.core.features import Translation
 
+    from attnjax.benchmark.prepared import pairs as synthetic_pairs
     from attnjax.data.corpora.tfds import find_prepared
     from attnjax.data.corpora.tfds_builder import build
 
@@ -88,9 +64,10 @@ def write(folder: Path, name: str, pairs: int) -> float:
         find_prepared(name, str(folder))
     except NoCorpus:
         languages = name.partition("/")[2].split("-")
+        texts = partial(synthetic_pairs, words=WORDS, longest=LONGEST)
         sizes = {"train": pairs, "validation": HELD_OUT, "test": HELD_OUT}
         rows = {
-            split: (dict(zip(languages, pair, strict=True)) for pair in sentences(count, seed))
+            split: (dict(zip(languages, pair, strict=True)) for pair in texts(count, seed))
             for seed, (split, count) in enumerate(sizes.items())
         }
         build(name, folder, Translation(languages=languages), rows)

@@ -49,27 +49,38 @@ def task(folder: Path) -> ParallelText:
     return ParallelText(folder=str(folder), vocabulary=vocabulary)
 
 
-def write_pairs(folder: Path, pairs: int) -> None:
-    """Write the files of a training split of so many pairs, of validation and of test."""
-    draw = np.random.default_rng(0)
+def pairs(
+    count: int, seed: int, *, words: int = WORDS, longest: int = LONGEST
+) -> Iterator[tuple[str, str]]:
+    """Pairs of texts of at most `longest` words: their lengths are alike, their words independent.
+
+    The word of rank r is drawn in proportion to 1 / r; it is spelled alike for every seed.
+    """
     syllables = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
-    spelled = draw.choice(syllables, (WORDS, 4))
-    words = np.array(["".join(row[: 1 + n % 4]) for n, row in enumerate(spelled)], object)
-    weights = 1 / np.arange(1, WORDS + 1)
-    shares = np.cumsum(weights / weights.sum())
-    for split, count in (("train", pairs), ("valid", HELD_OUT), ("test", HELD_OUT)):
+    spelled = np.random.default_rng(0).choice(syllables, (words, 4))
+    table = np.array(["".join(row[: 1 + n % 4]) for n, row in enumerate(spelled)], object)
+    shares = np.cumsum(1 / np.arange(1, words + 1))
+    draw = np.random.default_rng(seed)
+    for begin in range(0, count, BLOCK):
+        lengths = draw.lognormal(3.0, 0.6, min(BLOCK, count - begin))
+        sides = []
+        for side in (lengths, lengths * draw.lognormal(0, 0.2, len(lengths))):
+            stops = np.cumsum(np.clip(side, 1, longest).astype(int))
+            drawn = table[np.searchsorted(shares, draw.random(stops[-1]) * shares[-1])].tolist()
+            starts = pairwise([0, *stops.tolist()])
+            sides.append([" ".join(drawn[start:stop]) for start, stop in starts])
+        yield from zip(*sides, strict=True)
+
+
+def write_pairs(folder: Path, count: int) -> None:
+    """Write the files of a training split of so many pairs, of validation and of test."""
+    sizes = {"train": count, "valid": HELD_OUT, "test": HELD_OUT}
+    for seed, (split, size) in enumerate(sizes.items()):
         files = [(folder / f"{split}.{side}").open("w") for side in ("en", "de")]
         with files[0] as source, files[1] as target:
-            for begin in range(0, count, BLOCK):
-                lengths = draw.lognormal(3.0, 0.6, min(BLOCK, count - begin))
-                others = lengths * draw.lognormal(0, 0.2, len(lengths))
-                for file, side in ((source, lengths), (target, others)):
-                    stops = np.cumsum(np.clip(side, 1, LONGEST).astype(int))
-                    drawn = words[np.searchsorted(shares, draw.random(stops[-1]))].tolist()
-                    starts = [0, *stops.tolist()]
-                    file.writelines(
-                        " ".join(drawn[start:stop]) + "\n" for start, stop in pairwise(starts)
-                    )
+            for pair in pairs(size, seed, longest=LONGEST):
+                for file, text in zip((source, target), pair, strict=True):
+                    file.write(f"{text}\n")
 
 
 def prepare(folder: Path) -> dict[str, float]:
@@ -148,11 +159,11 @@ def own_memory() -> float:
 STAGES = {"prepare": prepare, "read": read}
 
 
-def measure(pairs: int) -> dict[str, Any]:
+def measure(count: int) -> dict[str, Any]:
     """Write, prepare and read pairs in a folder of their own: all figures."""
-    row: dict[str, Any] = {"corpus": f"{pairs:,} synthetic pairs", "pairs": pairs}
+    row: dict[str, Any] = {"corpus": f"{count:,} synthetic pairs", "pairs": count}
     with tempfile.TemporaryDirectory() as folder:
-        write_pairs(Path(folder), pairs)
+        write_pairs(Path(folder), count)
         for stage in STAGES:
             done = subprocess.run(
                 [sys.executable, "-m", "attnjax.benchmark.prepared", stage, folder],
