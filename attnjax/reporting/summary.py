@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from attnjax.evaluation.measurement import Better, MetricKey
+from attnjax.evaluation.training_cost import TrainingCost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +51,7 @@ class Row:
     parameters: int
     seconds: float
     test_set: str | None = None
-    cost: "CostRow | None" = None
+    cost: TrainingCost | None = None
     by_length: tuple[Column, ...] = ()
     runs: tuple[str, ...] = ()
 
@@ -61,25 +62,6 @@ class Row:
     def has(self, keys: Sequence[MetricKey]) -> bool:
         """Whether at least one of these metrics was measured."""
         return any(column.key in keys for column in self.columns)
-
-
-@dataclass(frozen=True, kw_only=True)
-class CostRow:
-    """The sizes of a run's data and batches, and the cost of a step.
-
-    Attributes:
-        steps: the number of updates.
-        flops: the FLOPs of a training step on the largest batch, in matrix products.
-        shape: B, S and T of that batch.
-        tokens: the mean number of target symbols of a step.
-        examples: pairs of a split and its number of examples.
-    """
-
-    steps: int
-    flops: int
-    shape: tuple[int, ...]
-    tokens: float
-    examples: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,6 @@ type is `attnjax.reporting.summary.Summary`.
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from attnjax.evaluation.measurement import Better, MetricKey
 from attnjax.evaluation.measures.by_length import by_length
 from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.experiment.load import ExperimentFile
-from attnjax.reporting.summary import Change, Column, CostRow, Row, Summary
+from attnjax.reporting.summary import Change, Column, Row, Summary
 from attnjax.results.description import differing, environment, meanings, shown
 from attnjax.results.statements import statements
 from attnjax.results.variant_runs import VariantRuns, variant_runs
@@ -133,10 +132,9 @@ def _row(name: str, runs: VariantRuns) -> Row:
     directions: dict[MetricKey, Better | None] = {
         item.key: item.better for measured in runs.measurements.values() for item in measured
     }
-    cost = next(iter(runs.results.values())).cost
     return Row(
         variant=name,
-        cost=None if cost is None else CostRow(**asdict(cost)),
+        cost=next(iter(runs.results.values())).cost,
         seeds=tuple(runs.results),
         columns=tuple(_column(runs, key, better) for key, better in directions.items()),
         parameters=next(iter(runs.results.values())).parameters or 0,

@@ -10,6 +10,7 @@ from typing import Any, Self
 from attnjax.config.constraints import NonNegativeInt
 from attnjax.config.record import FolderName, Number, WholeNumber, known_keys, read_record
 from attnjax.evaluation.measurement import Measurement, MeasurementRecord
+from attnjax.evaluation.training_cost import TrainingCost
 from attnjax.runs.json_files import read_sealed
 from attnjax.runs.manifest import Manifest
 from attnjax.runs.provenance import Code
@@ -18,17 +19,6 @@ from attnjax.training.checkpoints.checkpoint import average, average_of, latest_
 from attnjax.training.loop.run_state import TrainResult
 
 RESULT = "result.json"
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunCost:
-    """The sizes of a run's data and batches, and the cost of a step: see `CostRow`."""
-
-    steps: NonNegativeInt
-    flops: WholeNumber
-    shape: tuple[NonNegativeInt, ...]
-    tokens: Number
-    examples: tuple[tuple[str, WholeNumber], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +63,7 @@ class RunResult:
     test_set: str | None = None
     data: Mapping[FolderName, str] = field(default_factory=dict)
     splits: Mapping[FolderName, str] = field(default_factory=dict)
-    cost: "RunCost | None" = None
+    cost: TrainingCost | None = None
     machine: Machine | None = None
     decoding_seconds: float | None = None
     notes: tuple[str, ...] = ()

@@ -10,9 +10,9 @@ from attnjax.data.batching import Batch, BatchPlan
 from attnjax.data.corpus import Corpus
 from attnjax.data.packing import PackedBatch
 from attnjax.evaluation.flops import product_flops
+from attnjax.evaluation.training_cost import TrainingCost
 from attnjax.experiment import Experiment
 from attnjax.nn.parameter_kinds import number_trained
-from attnjax.runs.result import RunCost
 from attnjax.training.step import initial_state, on_one_device, train_step
 
 
@@ -50,11 +50,11 @@ def costs(experiment: Experiment, corpus: Corpus) -> Costs:
     )
 
 
-def run_cost(experiment: Experiment, corpus: Corpus) -> RunCost:
+def run_cost(experiment: Experiment, corpus: Corpus) -> TrainingCost:
     """The costs of a resolved experiment, for the results of its runs."""
     cost = costs(experiment, corpus)
     sizes = tuple((split, len(examples)) for split, examples in corpus.splits.items())
-    return RunCost(
+    return TrainingCost(
         steps=experiment.training.steps,
         flops=cost.flops,
         shape=cost.shape,
