@@ -9,7 +9,7 @@ import io
 import zlib
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +21,7 @@ from attnjax.data.special_tokens import START
 from attnjax.data.vocabulary import SPECIAL, Vocabulary
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs
 from attnjax.models.base import Model
-from attnjax.models.sown_attention import LayerAttention
+from attnjax.models.sown_attention import WordKind
 from attnjax.training.objectives.base import shifted
 
 SENTENCES = 4
@@ -29,11 +29,6 @@ SENTENCES = 4
 
 PLACES = 64
 """The most rows and columns that are kept; of more points every n-th, of a text the first."""
-
-
-type Words = Literal["target", "inputs", "source", "read"]
-"""What rows or columns are: the target's words, each where it is predicted, the decoder's inputs,
-the source's words, or `SentenceAttention.read`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +44,8 @@ class LayerWeights:
     """
 
     name: str
-    rows: Words
-    columns: Words
+    rows: WordKind
+    columns: WordKind
     shape: tuple[int, int, int]
     scale: float
     weights: str
@@ -103,7 +98,7 @@ class SentenceAttention:
     layers: tuple[LayerWeights, ...]
 
     def words(self, kind: str) -> tuple[str, ...]:
-        """The labels of rows or columns: a kind of `Words`."""
+        """The labels of rows or columns: a `WordKind`."""
         inputs = (SPECIAL[START], *self.target[:-1])
         words = {"target": self.target, "inputs": inputs, "source": self.source, "read": self.read}
         return words[kind][:PLACES]
@@ -133,15 +128,8 @@ def _attentions(model: Model, params: Any, batch: Batch) -> _Attentions:
     source, target = jnp.asarray(batch.source), jnp.asarray(batch.target)
     decoder_input = shifted(target) if target.ndim == 2 else target  # points predict nothing
 
-    def kinds(attention: LayerAttention) -> tuple[str, str]:
-        queries, keys = attention.words
-        known = {id(decoder_input): "inputs", id(source): "source", id(None): "source"}
-        rows, columns = known.get(id(queries), "read"), known.get(id(keys), "read")
-        predicted = queries is None or (attention.to_source and rows == "inputs")
-        return "target" if predicted else rows, columns
-
     return {
-        (number, of.name, *kinds(of)): (of.weights, of.mask, of.words[1])
+        (number, of.name, *of.kinds(source, decoder_input)): (of.weights, of.mask, of.words[1])
         for number, of in enumerate(model.attentions(params, source, decoder_input))
     }
 

@@ -1,12 +1,16 @@
 """Attention weights that a model has sown, as arrays [B, H, T, S], and the mask of each."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from jaxtyping import Array, Bool, Float, Int
 
 from attnjax.data.special_tokens import END, PAD
 from attnjax.models.shapes import Present, Words
+
+type WordKind = Literal["target", "inputs", "source", "read"]
+"""What rows or columns are: the target's words, each where it is predicted, the decoder's inputs,
+the source's words, or another text that the model reads, such as source and target in one."""
 
 type QueryKeyWords = tuple[Words | None, Int[Array, "B S"] | None]
 
@@ -29,6 +33,15 @@ class LayerAttention(NamedTuple):
     mask: Bool[Array, "#B #H T S"]
     to_source: bool = False
     words: QueryKeyWords = (None, None)
+
+    def kinds(self, source: Any, decoder_input: Any) -> tuple[WordKind, WordKind]:
+        """What queries and keys are, by the arrays that the model was given."""
+        queries, keys = self.words
+        known: dict[int, WordKind] = {id(decoder_input): "inputs", id(source): "source"}
+        known[id(None)] = "source"
+        rows, columns = known.get(id(queries), "read"), known.get(id(keys), "read")
+        predicted = queries is None or (self.to_source and rows == "inputs")
+        return "target" if predicted else rows, columns
 
 
 type Attentions = Iterable[LayerAttention]

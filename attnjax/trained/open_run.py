@@ -16,7 +16,7 @@ from attnjax.decoding.generate import EXTRA
 from attnjax.errors import UserError, warn
 from attnjax.models.base import Model, SymbolModel
 from attnjax.models.sequence_model import SequenceModel
-from attnjax.models.sown_attention import LayerAttention
+from attnjax.models.sown_attention import LayerAttention, WordKind
 from attnjax.reporting.notebook import show
 from attnjax.trained.ensembles import ensemble
 from attnjax.trained.predict import (
@@ -113,21 +113,20 @@ class OpenRun(Trained):
             raise UserError(f"a {type(self.model).__name__} shows no attention")
         source_names, target_names = self.vocabularies
 
-        def words(ids: jax.Array | None, count: int) -> tuple[str, ...]:
-            own = target_names if ids is decoder_input else source_names
-            if ids is None or own is None:
+        def words(kind: WordKind, ids: Any, count: int) -> tuple[str, ...]:
+            names = target_names if kind in ("target", "inputs") else source_names
+            if kind == "target" and written:
+                ids = [written]
+            if ids is None or names is None:
                 return (*map(str, range(count)),)
-            return (*own.tokens(np.asarray(ids)[0].tolist()),)
+            return (*names.tokens(np.asarray(ids)[0].tolist()),)
 
         def named(layer: LayerAttention) -> HeadWeights:
-            _, _, T, S = layer.weights.shape
-            queries, keys = layer.words
-            if layer.to_source and queries is decoder_input and written:
-                rows = (*self.text("target").tokens(written),)
-            else:
-                rows = words(queries, T)
+            sides = zip(layer.kinds(*arrays[1:]), layer.words, layer.weights.shape[2:], strict=True)
             weights = np.asarray(layer.weights[0], np.float32)
-            return HeadWeights(layer.name.removesuffix(".head"), weights, rows, words(keys, S))
+            return HeadWeights(
+                layer.name.removesuffix(".head"), weights, *(words(*s) for s in sides)
+            )
 
         return {each.name: each for each in map(named, layers)}
 

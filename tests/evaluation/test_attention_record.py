@@ -36,6 +36,9 @@ def test_every_layer_and_head_is_kept_with_its_words(inputs):  # noqa: F811
             "decoder_layers_1.self_attention.head",
             "decoder_layers_1.cross_attention.head",
         ]
+        own, across = ("inputs", "inputs"), ("target", "source")
+        kinds = [(layer.rows, layer.columns) for layer in sentence.layers]
+        assert kinds == [("source", "source"), own, across, own, across]
         for layer in sentence.layers:
             tree = seen
             for name in layer.name.split("."):

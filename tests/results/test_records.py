@@ -169,7 +169,9 @@ def test_machines_that_disagree_are_shown_both(short, made):
     assert not judged.agreed
     text = page([found], "attnjax results")
     assert "a: ✓ reproduced; b: ✗ not reproduced" in text
-    assert "1 have other verdicts on other machines" in tally([found])
+    counted = tally([found])
+    assert counted.startswith("Of 1 judged claims 0 are reproduced, 0 are not, 0 are undecided")
+    assert "1 have other verdicts on other machines" in counted
 
 
 def test_more_seeds_than_planned_decide_nothing(short, made):

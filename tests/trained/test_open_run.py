@@ -104,6 +104,19 @@ def test_the_best_answers_begin_with_the_answer_and_get_worse(run):
         run.classify(lines)
 
 
+def test_fewer_possible_answers_are_fewer_answers(run, monkeypatch):
+    search = Experiment.hypotheses
+
+    def two_of_three(*arguments, **options):
+        found = search(*arguments, **options)
+        return [
+            each._replace(scores=np.where(np.arange(3) < 2, each.scores, -np.inf)) for each in found
+        ]
+
+    monkeypatch.setattr(Experiment, "hypotheses", two_of_three)
+    assert [len(best) for best in run.n_best(["1 2", "", "3"], 3, beam=3)] == [2, 0, 2]
+
+
 def test_several_runs_act_as_their_ensemble(tiny_runs, run):
     folders = [tiny_runs / "tiny" / variant / "seed-0" for variant in ("scaled", "cosine")]
     both = attnjax.open(*folders)
