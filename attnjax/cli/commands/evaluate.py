@@ -11,6 +11,7 @@ from attnjax.cli.command import option
 from attnjax.cli.output import keep_compiled, out, say
 from attnjax.cli.trained import TrainedRuns
 from attnjax.errors import UserError
+from attnjax.files import write_atomically
 
 if TYPE_CHECKING:
     from attnjax.trained.evaluate import Evaluation
@@ -35,6 +36,10 @@ def evaluate(
         raise UserError("--source and --reference go together")
     if source is not None and (protocols or split is not None):
         raise UserError("--split and --protocols exclude --source")
+    if answers is not None and protocols:
+        raise UserError("--protocols keeps no answers: leave out --answers")
+    if answers is not None and not answers.parent.is_dir():
+        raise UserError(f"there is no folder {answers.parent} for the answers")
     keep_compiled()
     from attnjax.reporting.number import number
 
@@ -43,7 +48,7 @@ def evaluate(
         return
     scores = _scores(chosen, split, source, reference)
     if answers is not None:
-        answers.write_text("".join(f"{line}\n" for line in scores.answers), encoding="utf-8")
+        write_atomically(answers, "".join(f"{line}\n" for line in scores.answers))
     content = {"run": " ".join(map(str, chosen.runs)), "on": scores.on}
     content |= {"sentences": scores.sentences, **scores.metrics, **scores.details}
     if json:

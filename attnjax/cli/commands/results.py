@@ -6,6 +6,7 @@ from typing import Annotated
 
 from attnjax.cli.command import option, positional
 from attnjax.cli.output import say
+from attnjax.files import write_atomically
 from attnjax.runs.catalog import catalog, find
 
 
@@ -31,10 +32,10 @@ def results(
         for (_, name, setting), group in groupby(sorted(read_records(records), key=where), where)
     ]
     command = f"attnjax results {records}"
-    page.write_text(results_page.page(experiments, command), encoding="utf-8")
-    say(results_page.tally(experiments))
-    say(f"page: {page}")
+    sentences = results_page.tally(experiments)
+    write_atomically(page, results_page.page(experiments, command))
     if readme is not None:
         text = readme.read_text(encoding="utf-8")
-        sentences = results_page.tally(experiments)
-        readme.write_text(results_page.in_readme(text, sentences), encoding="utf-8")
+        write_atomically(readme, results_page.in_readme(text, sentences))
+    say(sentences)
+    say(f"page: {page}")
