@@ -1,16 +1,22 @@
 """Parallel texts as a corpus of tensorflow-datasets, built without TensorFlow or a network."""
 
 from collections.abc import Iterable, Mapping
+from itertools import batched
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnjax.data.corpora.parallel_text import ParallelCorpus
 from attnjax.errors import UserError
+from attnjax.files import new_folder
 
 if TYPE_CHECKING:
     from tensorflow_datasets.core.features import FeatureConnector
 
 TFDS_NAMES = {"train": "train", "valid": "validation", "test": "test"}
+VERSION = "1.0.0"
+
+PER_SHARD, PER_WRITE = 500_000, 10_000
+"""The rows of a file, and those that are written at once."""
 
 
 def build_translation(
@@ -59,28 +65,31 @@ def build(
     Raises:
         UserError: the corpus exists.
     """
-    from tensorflow_datasets.core import BuilderConfig, DatasetInfo, GeneratorBasedBuilder, Version
+    from rich.console import Console
+    from rich.progress import track
+    from tensorflow_datasets.core import DatasetInfo, SequentialWriter, Version
+    from tensorflow_datasets.core.dataset_info import DatasetIdentity
 
-    corpus, _, configuration = name.partition("/")
-    if any(Path(folder).expanduser().glob(f"{name}/*/dataset_info.json")):
+    above = Path(folder).expanduser() / name
+    if any(above.glob("*/dataset_info.json")):
         raise UserError(f"{folder} has a corpus {name}: delete it, or choose another name")
-
-    class Rows(GeneratorBasedBuilder, skip_registration=True):
-        name = corpus
-        VERSION = Version("1.0.0")
-        BUILDER_CONFIGS = (
-            [BuilderConfig(name=configuration, version=VERSION)] if configuration else []
+    above.mkdir(parents=True, exist_ok=True)
+    corpus, _, configuration = name.partition("/")
+    console = Console(stderr=True)
+    with new_folder(above / VERSION) as beside:
+        identity = DatasetIdentity(
+            name=corpus,
+            version=Version(VERSION),
+            data_dir=str(beside),
+            module_name=__name__,
+            config_name=configuration or None,
         )
-
-        def _info(self) -> DatasetInfo:
-            return DatasetInfo(builder=self, features=features, disable_shuffling=True)
-
-        def _split_generators(self, dl_manager: Any) -> dict[str, Any]:
-            del dl_manager
-            return {split: enumerate(rows) for split, rows in splits.items()}
-
-        def _generate_examples(self) -> None:
-            """Not called: the splits are rows already."""
-
-    builder = Rows(data_dir=folder, config=configuration or None, file_format="array_record")
-    builder.download_and_prepare()
+        info = DatasetInfo(builder=identity, features=features)
+        # unlike tensorflow-datasets' builders, it neither sorts nor keeps rows in memory
+        writer = SequentialWriter(info, PER_SHARD, file_format="array_record")
+        writer.initialize_splits(list(splits))
+        for split, rows in splits.items():
+            shown = track(rows, f"{name} {split}", console=console, disable=not console.is_terminal)
+            for part in batched(shown, PER_WRITE):
+                writer.add_examples({split: list(part)})
+        writer.close_all()

@@ -9,11 +9,12 @@ from functools import partial
 import jax
 import numpy as np
 import pytest
+from tensorflow_datasets.core.features import FeaturesDict, Text
 
 from attnjax.attention.multihead import MultiHead
 from attnjax.data.batching import Batching
 from attnjax.data.corpora.parallel_text import ParallelText
-from attnjax.data.corpora.tfds import DOWNLOADS, NEED_TENSORFLOW, Translation
+from attnjax.data.corpora.tfds import DOWNLOADS, NEED_TENSORFLOW, Translation, find_prepared
 from attnjax.data.corpora.tfds_builder import build, build_translation
 from attnjax.data.corpora.tfds_texts import LabeledTfds, RawTfds
 from attnjax.data.corpus import Corpus
@@ -45,7 +46,7 @@ PAIRS = {
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
-    from tensorflow_datasets.core.features import ClassLabel, FeaturesDict, Text, Translation
+    from tensorflow_datasets.core.features import ClassLabel, Translation
 
     folder = tmp_path_factory.mktemp("tfds")
     pairs = {
@@ -230,6 +231,42 @@ def test_a_run_from_tfds_and_from_files_has_the_same_losses(data, tmp_path):
     assert files.load() == prepared.load()
     assert losses(files.load()) == losses(prepared.load())
     assert len({*losses(prepared.load())}) == 3
+
+
+def test_rows_are_written_as_they_come(tmp_path, monkeypatch):
+    # what this module keeps in memory before it asks TensorFlow for files
+    monkeypatch.setattr("tensorflow_datasets.core.shuffle.MAX_MEM_BUFFER_SIZE", 0)
+    for name in ("PER_SHARD", "PER_WRITE"):
+        monkeypatch.setattr(f"attnjax.data.corpora.tfds_builder.{name}", 2)
+    read = 0
+
+    def rows():
+        nonlocal read
+        for read in range(1, 6):
+            yield {"text": f"row {read}"}
+            written = {path.name[-5:] for path in tmp_path.rglob("raw-train.array_record-*")}
+            assert len(written) >= (read + 1) // 2 - 1
+
+    splits = {"train": rows(), "validation": [{"text": "a"}]}
+    build("raw", tmp_path, FeaturesDict({"text": Text()}), splits)
+    task = RawTfds(name="raw", folder=str(tmp_path), train="train", valid="validation", test=None)
+    assert task.texts() == {"train": "row 1\nrow 2\nrow 3\nrow 4\nrow 5\n", "valid": "a\n"}
+    assert len([*tmp_path.rglob("raw-train.array_record-*")]) == 3
+
+
+def test_a_corpus_cut_off_while_it_is_written_is_not_there(tmp_path):
+    def rows():
+        yield {"text": "a"}
+        raise KeyboardInterrupt
+
+    features, rest = FeaturesDict({"text": Text()}), [{"text": "b"}]
+    with pytest.raises(KeyboardInterrupt):
+        build("raw/one", tmp_path, features, {"validation": rest, "train": rows()})
+    with pytest.raises(NoCorpus):
+        find_prepared("raw/one", str(tmp_path))
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    build("raw/one", tmp_path, features, {"train": rest})
+    assert find_prepared("raw/one", str(tmp_path)) == tmp_path / "raw" / "one" / "1.0.0"
 
 
 def test_files_in_another_format(task, prepared, tmp_path):
