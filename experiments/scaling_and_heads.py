@@ -12,12 +12,12 @@ which list, an uneven one tells little. One head stands against four at equal co
 tuned over three learning rates, by three seeds of their own.
 
 Tried on seeds 300 to 311, each with 256 places a batch: in 500 updates four heads zip two lists of
-four with 12 seeds of 12 (three lists of three: 2 of 4), one head names little more than half of the words.
-Narrow keys copy 0.99 of the words in 400 updates of 600; unscaled wide keys are still learning. A
-claim is judged if its networks have learnt, 0.8 right. Seeds 30 to 65 were of earlier designs,
-which zipped three lists: one seed in five never began to. Whether the variance grows as d_k once
-trained is not asked: the learning rate decides it. Initial numbers are means over 16 draws of the
-parameters a seed.
+four with 12 seeds of 12 (three lists of three: 2 of 4), one head names little more than half of the
+words. Narrow keys copy 0.99 of the words in 400 updates of 600; unscaled wide keys are still
+learning. A claim is judged if its networks have learnt, 0.8 right. Seeds 30 to 65 were of earlier
+designs, which zipped three lists: one seed in five never began to. Whether the variance grows as
+d_k once trained is not asked: the learning rate decides it. Initial numbers are means over 16 draws
+of the parameters a seed.
 
     attnjax run scaling_and_heads
 """
