@@ -90,7 +90,7 @@ ablation = Ablation(
     },
     seeds=8,
     first_seed=70,
-    tune={"optimizer.schedule.peak": (0.004, 0.008, 0.016)},
+    tune={"optimizer.schedule.peak": (0.002, 0.004, 0.008)},
     claims=(
         Claim(
             text="wide keys: scaled beats unscaled",
