@@ -49,8 +49,9 @@ def finish(
 
     for measure in experiment.measures:
         measurements += measure.at_init(inputs(initial))
-        measurements += measure.after_training(inputs(outcome.params))
-        more |= measure.details(inputs(outcome.params))
+        trained, also = measure.with_details(inputs(outcome.params))
+        measurements += trained
+        more |= also
     if recorded := attention_record(inputs(outcome.params)):
         write_json(folder / ATTENTION, to_json(recorded))
     result = RunResult.of(outcome, variant=variant, seed=seed)

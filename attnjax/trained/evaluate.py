@@ -155,8 +155,9 @@ def _measured(trained: Trained, split: str, corpus: Corpus, kept: Sentences | No
     )
     for measure in experiment.measures:
         measure.check(experiment.model, corpus)
-        for measurement in measure.after_training(inputs):
+        measurements, more = measure.with_details(inputs)
+        details |= more
+        for measurement in measurements:
             whole = measurement.key == MetricKey(measurement.key.name)
             metrics[measurement.key.name if whole else str(measurement.key)] = measurement.value
-        details |= measure.details(inputs)
     return Evaluation(on=split, sentences=len(splits[SPLIT]), metrics=metrics, details=details)

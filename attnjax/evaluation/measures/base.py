@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from attnjax.data.batching import Batch, Batching, in_order
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
@@ -31,14 +33,15 @@ class EvalInputs(NamedTuple):
     seed: int = 0
 
     def first(self, count: int) -> Batch:
-        """The first `count` test sentences as one batch."""
+        """The first `count` test sentences as one batch, in their order; filler stands behind."""
         examples = self.corpus.splits[SPLIT][:count]
         longest = max(max(len(example.source), len(example.target)) for example in examples)
         multiple = self.batching.batch_size_multiple
         rows = -(-len(examples) // multiple) * multiple
         batching = Batching(max_tokens=rows * longest, shapes=1, batch_size_multiple=multiple)
-        ((_, batch),) = in_order(examples, batching)
-        return batch
+        ((indices, batch),) = in_order(examples, batching)
+        order = np.argsort(np.where(indices < 0, rows, indices))
+        return Batch(batch.source[order], batch.target[order])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +63,7 @@ class Measure(ABC):
     """Numbers of a run on the test split, beside the metric of its answers.
 
     A measure computes outside training and never changes a run. It overrides at least one of
-    `at_init` and `after_training`.
+    `at_init`, `after_training` and `with_details`.
     """
 
     @abstractmethod
@@ -90,7 +93,9 @@ class Measure(ABC):
         del inputs
         return ()
 
-    def details(self, inputs: EvalInputs) -> Mapping[str, Any]:
-        """More numbers of the trained parameters as JSON, for result.json; no claim names any."""
-        del inputs
-        return {}
+    def with_details(self, inputs: EvalInputs) -> tuple[Sequence[Measurement], Mapping[str, Any]]:
+        """`after_training`, and more numbers as JSON for result.json; no claim names any of these.
+
+        A measure that has such numbers overrides this instead of `after_training`.
+        """
+        return self.after_training(inputs), {}

@@ -1,8 +1,9 @@
 """What each head of each layer does, as numbers: where it looks, and what it is needed for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import jax
@@ -20,6 +21,7 @@ from attnjax.data.special_tokens import END, PAD
 from attnjax.errors import UserError
 from attnjax.evaluation.attention_numbers import agreement, distance, mass
 from attnjax.evaluation.gold_alignment import (
+    GoldLinks,
     alignment_error_rate,
     links,
     read_pharaoh,
@@ -34,8 +36,13 @@ from attnjax.models.base import Model
 from attnjax.nn.paths import flat, unflat
 from attnjax.training.objectives.base import shifted
 
-MEANS = {"entropy": "head_entropy", "distance": "head_distance", "end": "head_mass_on_end"}
-"""The numbers of a head whose means over all heads are measurements, with the names of these."""
+MEANS = {
+    "entropy": "head_entropy",
+    "distance": "head_distance",
+    "end": "head_mass_on_end",
+    "agreement": "head_agreement",
+}
+"""The numbers whose means over all heads or attentions are measurements, with their names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,9 +57,9 @@ class Heads(Measure):
         alignment_error_rate    of the head's strongest links, if there is a gold alignment
 
     For each attention: `agreement` of its heads. For each field of the model that holds an
-    attention, "uniform" has the nats a symbol that the loss grows by if its weights are uniform, a
-    baseline of Jain & Wallace 2019 (section 4.2.1); that of Wiegreffe & Pinter 2019 (section 3.1)
-    is trained with uniform weights: a variant with the align `Uniform`.
+    attention, "uniform" has the nats a symbol that the loss grows by if its weights are uniform.
+    The baseline of Wiegreffe & Pinter 2019 (section 3.1) is trained with uniform weights, too: a
+    variant with the align `Uniform`.
 
     "head_entropy", "head_distance" and "head_mass_on_end" are means over all heads,
     "head_agreement" over all attentions.
@@ -69,81 +76,71 @@ class Heads(Measure):
     gold: str | None = None
 
     def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
-        return [MetricKey(name) for name in (*MEANS.values(), "head_agreement")]
+        return [*map(MetricKey, MEANS.values())]
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
         check_attentions(self, model, corpus)
-        count = len(corpus.splits[SPLIT])
-        if self.gold is not None and len(read_pharaoh(self.gold)) != count:
-            raise UserError(f"{self.gold} must have a line for each of {count:,} test sentences")
+        if self.gold is not None:
+            _gold(self.gold, corpus)
 
-    def after_training(self, inputs: EvalInputs) -> Sequence[Measurement]:
+    def with_details(self, inputs: EvalInputs) -> tuple[Sequence[Measurement], Mapping[str, Any]]:
         batch = inputs.first(self.examples)
-        table = _statistics(inputs.model, inputs.params, batch).values()
+        arrays, to_source = jax.device_get(_statistics(inputs.model, inputs.params, batch))
         means = [
-            Measurement(MetricKey(MEANS[name]), float(np.mean([row[name].mean() for row in table])))
-            for name in MEANS
+            Measurement(key, float(np.mean([row[name].mean() for row in arrays.values()])))
+            for key, name in zip(self.keys(None), MEANS, strict=True)
         ]
-        alike = float(np.mean([row["agreement"] for row in table]))
-        return [*means, Measurement(MetricKey("head_agreement"), alike)]
-
-    def details(self, inputs: EvalInputs) -> Mapping[str, Any]:
-        batch = inputs.first(self.examples)
         table = {
-            name: {key: np.asarray(value).tolist() for key, value in row.items()}
-            for name, row in _statistics(inputs.model, inputs.params, batch).items()
+            name: {key: value.tolist() for key, value in row.items()}
+            for name, row in arrays.items()
         }
         loss = partial(_loss, batch=batch)
         least = loss(inputs.model, inputs.params)
         for name, row in table.items():
-            without = [loss(inputs.model, params) for params in _without(inputs.params, name)]
-            row |= {"importance": [other - least for other in without]} if without else {}
+            if without := _without(inputs.params, name):
+                row["importance"] = [loss(inputs.model, params) - least for params in without]
         if self.gold is not None:
-            for name, rates in self._rates(inputs, batch).items():
-                table[name]["alignment_error_rate"] = rates
+            pairs = [*islice(_gold(self.gold, inputs.corpus), self.examples)]
+            for name, heads in to_source.items():
+                table[name]["alignment_error_rate"] = [
+                    alignment_error_rate(
+                        (links(weights, *words), gold)
+                        for weights, (*words, gold) in zip(head, pairs, strict=False)
+                    )
+                    for head in heads
+                ]
         uniform = {
             f"model.{path}": loss(vary(inputs.model, {f"{path}.align": Uniform()}), inputs.params)
             - least
             for path, part in walk(inputs.model)
             if isinstance(part, Attention)
         }
-        return {"heads": table, "uniform": uniform}
-
-    def _rates(self, inputs: EvalInputs, batch: Batch) -> dict[str, list[float]]:
-        """The alignment error rate of each head that attends to the source."""
-        source, target = inputs.corpus.vocabularies
-        if source is None or target is None or self.gold is None:
-            raise UserError("an alignment error rate needs text on both sides")
-        sides = (source, batch.source), (target, batch.target)
-        words = [
-            [words_of(names, [word for word in row if word not in (PAD, END)]) for row in rows]
-            for names, rows in ((names, ids.tolist()) for names, ids in sides)
-        ]
-        gold, rates = read_pharaoh(self.gold), {}
-        decoder_input = shifted(jnp.asarray(batch.target))
-        arrays = inputs.params, jnp.asarray(batch.source), decoder_input
-        for layer in inputs.model.attentions(*arrays):
-            if layer.to_source:
-                heads = np.asarray(layer.weights).swapaxes(0, 1)
-                rates[layer.name] = [
-                    alignment_error_rate(
-                        (links(weights, *own), each)
-                        for weights, *own, each in zip(head, *words, gold, strict=False)
-                    )
-                    for head in heads
-                ]
-        return rates
+        return means, {"heads": table, "uniform": uniform}
 
 
-def _statistics(model: Any, params: Any, batch: Batch) -> dict[str, dict[str, np.ndarray]]:
-    """The numbers of each attention by its name; those of its heads are [H]."""
-    return jax.device_get(_jitted_statistics(model, params, batch))
+def _gold(file: str, corpus: Corpus) -> Iterator[tuple[list[int], list[int], GoldLinks]]:
+    """The word of each piece, of both sides, and the gold alignment of each test sentence.
+
+    A file that does not fit the corpus is refused before anything is iterated over.
+    """
+    gold, examples, (source, target) = read_pharaoh(file), corpus.splits[SPLIT], corpus.vocabularies
+    if source is None or target is None:
+        raise UserError("an alignment error rate needs text on both sides")
+    if len(gold) != len(examples):
+        raise UserError(f"{file} must have a line for each of {len(examples):,} test sentences")
+    return (
+        (words_of(source, [*example.source[:-1]]), words_of(target, [*example.target[:-1]]), pair)
+        for example, pair in zip(examples, gold, strict=True)
+    )
 
 
 @partial(jax.jit, static_argnames=("model",))
-def _jitted_statistics(model: Any, params: Any, batch: Batch) -> dict[str, dict[str, jax.Array]]:
-    table = {}
+def _statistics(
+    model: Any, params: Any, batch: Batch
+) -> tuple[dict[str, dict[str, jax.Array]], dict[str, jax.Array]]:
+    """The numbers of each attention by its name, those of its heads [H]; weights to the source."""
+    table, to_source = {}, {}
     source, decoder_input = jnp.asarray(batch.source), shifted(jnp.asarray(batch.target))
     for layer in model.attentions(params, source, decoder_input):
         heads = layer.weights.swapaxes(0, 1)
@@ -158,7 +155,8 @@ def _jitted_statistics(model: Any, params: Any, batch: Batch) -> dict[str, dict[
             placed = jnp.zeros((1, 1, 1), bool) if keys is None else (keys == symbol)[:, None]
             row[name] = jax.vmap(mass, (0, 0, None))(heads, masks, placed)
         table[layer.name] = row
-    return table
+        to_source |= {layer.name: heads} if layer.to_source else {}
+    return table, to_source
 
 
 def _loss(model: Any, params: Any, batch: Batch) -> float:

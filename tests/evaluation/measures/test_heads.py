@@ -93,18 +93,23 @@ def test_pieces_are_joined_to_words_before_they_are_linked():
 def test_each_head_of_each_layer_is_in_the_result(inputs, tmp_path):
     count = len(inputs.corpus.splits["test"])
     path = tmp_path / "gold"
-    path.write_text("0-0\n" * count)
+    path.write_text("".join(f"{i % 3}-{i % 2} 0p0\n" for i in range(count)))
     measure = replace(Heads(examples=4), gold=str(path))
     measure.check(inputs.model, inputs.corpus)
-    table = measure.details(inputs)
+    measured, table = measure.with_details(inputs)
     assert json.loads(json.dumps(table)) == table
     cross = "decoder_layers_1.cross_attention.head"
     assert len(table["heads"]) == 5
     assert {len(row["importance"]) for row in table["heads"].values()} == {2}
-    ends = []
-    for index in range(4):
+    ends, made = [], []
+    for index, gold in enumerate(read_pharaoh(path)[:4]):
         seen = alone(inputs, index)["decoder_layers_1"]["cross_attention"]["head"]
-        ends += np.asarray(seen["weights"][0])[0, :, :, -1].mean(0).tolist()
+        weights = np.asarray(seen["weights"][0])[0]
+        ends += weights[:, :, -1].mean(0).tolist()
+        sources, targets = ([*range(length - 1)] for length in weights.shape[:0:-1])
+        made.append([(links(head, sources, targets), gold) for head in weights])
+    rates = [alignment_error_rate(pairs) for pairs in zip(*made, strict=True)]
+    assert table["heads"][cross]["alignment_error_rate"] == pytest.approx(rates)
     assert np.mean(table["heads"][cross]["end"]) == pytest.approx(np.mean(ends), rel=1e-3)
     assert max(abs(number) for row in table["heads"].values() for number in row["padding"]) < 1e-6
     assert [*table["uniform"]] == [
@@ -112,7 +117,7 @@ def test_each_head_of_each_layer_is_in_the_result(inputs, tmp_path):
         "model.decoder_layer.self_attention.head",
         "model.decoder_layer.cross_attention.head",
     ]
-    means = {item.key.name: item.value for item in measure.after_training(inputs)}
+    means = {item.key.name: item.value for item in measured}
     rows = table["heads"].values()
     assert means["head_entropy"] == pytest.approx(np.mean([row["entropy"] for row in rows]))
     assert means["head_agreement"] == pytest.approx(np.mean([row["agreement"] for row in rows]))
