@@ -8,6 +8,7 @@ from attnjax.evaluation.measurement import (
     Moment as Moment,
 )
 from attnjax.evaluation.measures import (
+    AdversarialAttention as AdversarialAttention,
     Alignment as Alignment,
     ByLength as ByLength,
     EvalInputs as EvalInputs,

@@ -27,19 +27,21 @@ def mass(weights: jax.Array, mask: jax.Array, keys: jax.Array) -> jax.Array:
 
 
 def divergence(weights: jax.Array, others: jax.Array, mask: jax.Array) -> jax.Array:
-    """The Jensen-Shannon divergence of the rows of two heads, or of two seeds, in [0, ln 2].
+    """The Jensen-Shannon divergence of the rows of two heads, or of two seeds, in [0, ln 2]."""
+    return _mean(jensen_shannon(widen(weights), widen(others)), mask)
 
-        JS(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2
+
+def jensen_shannon(p: jax.Array, q: jax.Array) -> jax.Array:
+    """JS(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2 of rows [..., S], in nats.
 
     Source: Lin 1991.
     """
-    first, second = widen(weights), widen(others)
 
     def entropy(p: jax.Array) -> jax.Array:
-        return -jax.scipy.special.xlogy(p, p).sum(-1)
+        positive = jnp.where(p > 0, p, 1)  # log 1 = 0, with a finite gradient
+        return -(positive * jnp.log(positive)).sum(-1)
 
-    both = entropy((first + second) / 2)
-    return _mean(both - (entropy(first) + entropy(second)) / 2, mask)
+    return entropy((p + q) / 2) - (entropy(p) + entropy(q)) / 2
 
 
 def agreement(heads: jax.Array, mask: jax.Array) -> jax.Array:

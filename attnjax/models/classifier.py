@@ -5,17 +5,19 @@ from typing import Any
 
 import jax.numpy as jnp
 from flax import linen as nn
+from jaxtyping import Array, Float
 
 from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.mask import Padding
 from attnjax.attention.score import Dot
 from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.data.special_tokens import PAD
+from attnjax.models.base import logits
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.sequence_model import LabelModel
 from attnjax.models.shapes import Features, Source, Text, Words
 from attnjax.models.sown_attention import Attentions, layer_attentions, pairs
-from attnjax.models.text_encoder import TextEncoder
+from attnjax.models.text_encoder import EncodedText, TextEncoder
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.embedding import lookup
 from attnjax.nn.lift import inherit
@@ -67,12 +69,22 @@ class Classifier(LabelModel):
         self.output_embedding = self.param("label", glorot, (self.vocabulary, states))
 
     def label_features(self, source: Text, *, deterministic: bool) -> Features:
-        present = source != PAD
-        x = self.drop(lookup(self.embedding, source), deterministic=deterministic)
-        states, context = self.read.read(x, present, deterministic=deterministic)
+        states, context = self._encoded(source, deterministic=deterministic)
         if self.attention is not None:
             memory = self.attention.prepare(states, states)
             context = self.attention.attend(
-                context, memory, Padding(present), deterministic=deterministic
+                context, memory, Padding(source != PAD), deterministic=deterministic
             )
         return self.drop(context, deterministic=deterministic), self.output_embedding
+
+    def place_logits(self, source: Text) -> Float[Array, "B S V"]:
+        """The label's logits if one place had all the weight of the attention.
+
+        Those of a text are their mean by the weights, if the attention's pool is `WeightedSum`.
+        """
+        states, _ = self._encoded(source, deterministic=True)
+        return logits(states, self.output_embedding)
+
+    def _encoded(self, source: Text, *, deterministic: bool) -> EncodedText:
+        x = self.drop(lookup(self.embedding, source), deterministic=deterministic)
+        return self.read.read(x, source != PAD, deterministic=deterministic)

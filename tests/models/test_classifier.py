@@ -222,3 +222,12 @@ def test_a_beam_is_not_for_labels():
     assert chosen_search(Label(), None) == Label()
     with pytest.raises(UserError, match="--beam is for sentences; this run answers with one label"):
         chosen_search(Label(), 5)
+
+
+def test_the_logits_of_a_text_are_the_mean_of_those_of_its_places():
+    classifier = model()
+    params = drawn(classifier)
+    logits, weights = attention_of(classifier, params, SOURCE)
+    places = classifier.apply({"params": params}, SOURCE, method="place_logits")
+    mean = jnp.einsum("bs,bsv->bv", weights, places)
+    np.testing.assert_allclose(mean, logits, rtol=1e-5, atol=1e-6)

@@ -53,7 +53,7 @@ def evaluate(
         print(json_format.dumps(content, ensure_ascii=False))
         return
     for name, value in content.items():
-        if not isinstance(value, dict):  # the table of all heads
+        if not isinstance(value, dict | list):  # tables are for --json
             say(f"{name}: {number(value) if isinstance(value, float) else value}")
 
 

@@ -1,5 +1,8 @@
 """Measures: what is computed of a run on the test split beside the metric of its answers."""
 
+from attnjax.evaluation.measures.adversarial import (
+    AdversarialAttention as AdversarialAttention,
+)
 from attnjax.evaluation.measures.alignment import Alignment as Alignment, Heatmaps as Heatmaps
 from attnjax.evaluation.measures.base import (
     EvalInputs as EvalInputs,

@@ -1,0 +1,128 @@
+"""How different weights could be without another prediction: the adversarial attention."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from annotated_types import Ge
+from jaxtyping import Array, Bool, Float
+
+from attnjax.attention.attention import Attention
+from attnjax.attention.pool import WeightedSum
+from attnjax.config.constraints import PositiveInt
+from attnjax.data.corpus import Corpus
+from attnjax.data.special_tokens import PAD
+from attnjax.errors import UserError
+from attnjax.evaluation.attention_numbers import jensen_shannon
+from attnjax.evaluation.measurement import Measurement, MetricKey
+from attnjax.evaluation.measures.base import EvalInputs, Measure
+from attnjax.evaluation.metric import Metric
+from attnjax.models.base import Model
+from attnjax.models.classifier import Classifier
+from attnjax.training.objectives.base import shifted
+
+PENALTY, RATE, SPREAD = 500.0, 0.01, 3.0
+"""lambda, Adam's rate, and the standard deviation of the first logits, as Jain & Wallace's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdversarialAttention(Measure):
+    """How far a classifier's weights can move, its prediction unmoved: "adversarial_divergence".
+
+        maximize   JS(a, learned)   for   TVD(y(a), y(learned)) <= tolerance
+        TVD(y, z) = sum |y - z| / 2
+
+    The weights a are sought by Adam, as softmax of free logits, with the loss
+    500 max(0, TVD - tolerance) - JS; the greatest divergence on the way counts. The number is the
+    mean over sentences, in nats, from 0 (other weights predict something else) to ln 2 (disjoint
+    weights predict the same); result.json has that of each sentence under "adversarial".
+
+    Attributes:
+        examples: the number of test sentences, the first ones.
+        tolerance: the largest total variation distance of the two predictions.
+        starts: of how many random starts the best counts.
+        steps: updates of each start.
+
+    Source: Jain & Wallace 2019, section 4.2.2. Their starts are also driven apart from each other.
+    """
+
+    examples: PositiveInt = 64
+    tolerance: Annotated[float, Ge(0)] = 0.01
+    starts: PositiveInt = 5
+    steps: PositiveInt = 500
+
+    def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
+        return (MetricKey("adversarial_divergence"),)
+
+    def check(self, model: Model, corpus: Corpus) -> None:
+        super().check(model, corpus)
+        attention = getattr(model, "attention", None)
+        if not (
+            isinstance(model, Classifier)
+            and isinstance(attention, Attention)
+            and isinstance(attention.pool, WeightedSum)
+        ):
+            raise UserError(
+                "AdversarialAttention needs a Classifier with the attention Attention, whose pool "
+                f"is WeightedSum; got a {type(model).__name__} with {type(attention).__name__}"
+            )
+
+    def with_details(self, inputs: EvalInputs) -> tuple[Sequence[Measurement], Mapping[str, Any]]:
+        batch = inputs.first(self.examples)
+        source, decoder_input = jnp.asarray(batch.source), shifted(jnp.asarray(batch.target))
+        model, mask = inputs.model, source != PAD
+        logits = model.apply({"params": inputs.params}, source, method="place_logits")
+        divergence = adversarial_divergence(
+            jnp.asarray(logits),
+            model.alignment(inputs.params, source, decoder_input)[:, 0],
+            mask,
+            self.tolerance,
+            jax.random.key(inputs.seed),
+            starts=self.starts,
+            steps=self.steps,
+        )[mask.any(-1)]
+        (key,) = self.keys(None)
+        measured = Measurement(key, float(divergence.mean()))
+        return [measured], {"adversarial": divergence.tolist()}
+
+
+@partial(jax.jit, static_argnames=("starts", "steps"))
+def adversarial_divergence(
+    logits: Float[Array, "B S V"],
+    learned: Float[Array, "B S"],
+    mask: Bool[Array, "B S"],
+    tolerance: float,
+    key: Array,
+    *,
+    starts: int,
+    steps: int,
+) -> Float[Array, " B"]:
+    """The greatest divergence from learned weights that leaves the prediction where it is.
+
+    `logits` are those that a label would have if one place had all the weight: a prediction is the
+    softmax of their mean by the weights. See `AdversarialAttention`.
+    """
+    before = jax.nn.softmax(jnp.einsum("bs,bsv->bv", learned, logits))[:, None]
+
+    def loss(free: jax.Array) -> tuple[jax.Array, jax.Array]:
+        weights = jax.nn.softmax(jnp.where(mask[:, None], free, jnp.finfo(free.dtype).min))
+        after = jax.nn.softmax(jnp.einsum("bks,bsv->bkv", weights, logits))
+        change = jnp.abs(after - before).sum(-1) / 2
+        apart = jensen_shannon(weights, learned[:, None])
+        kept = jnp.where(change <= tolerance, apart, 0).max(-1)
+        return (PENALTY * jax.nn.relu(change - tolerance) - apart).sum(), kept
+
+    def step(carry: Any, _: None) -> tuple[Any, jax.Array]:
+        free, state = carry
+        gradient, kept = jax.grad(loss, has_aux=True)(free)
+        updates, state = adam.update(gradient, state)
+        return (free + updates, state), kept
+
+    adam = optax.adam(RATE)
+    free = SPREAD * jax.random.normal(key, (len(mask), starts, mask.shape[1]))
+    _, kept = jax.lax.scan(step, (free, adam.init(free)), length=steps)
+    return kept.max(0)
