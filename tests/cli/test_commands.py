@@ -11,6 +11,7 @@ import pytest
 from attnjax.cli.main import main
 from attnjax.runs.json_files import read_sealed, write_sealed
 from attnjax.trained.evaluate import Evaluation
+from tests import tiny
 from tests.cli.saying import TINY, sentence
 
 
@@ -256,3 +257,20 @@ def test_lines_are_answered_as_they_come(capsys, monkeypatch, run):
     assert "line 2 of standard input is not UTF-8: it has the byte 0xff" in sentence(
         capsys, "predict", str(run)
     )
+
+
+def test_data_inspect_prints_the_lengths_the_padding_and_a_row_of_the_data(capsys):
+    assert main(["data", "inspect", TINY, "--rows", "1"]) == 0
+    cells = [line.split() for line in capsys.readouterr().out.splitlines()]
+    corpus = tiny.base.task.load()
+    symbols = {split: examples.lengths[:, 0].sum() for split, examples in corpus.splits.items()}
+    for row in ("train", "source", "48"), ("test", "target", "8"):
+        assert [*row, str(symbols[row[0]])] in [line[:4] for line in cells]
+    # three batches of [16, 5]
+    wanted = ["training.batching", "3", "an", "epoch", f"{1 - symbols['train'] / 240:.1%}"]
+    assert wanted in [line[:5] for line in cells]
+    places = [line for line in cells if line[0].isdigit()]
+    ids = [int(number) for _, _, number, *_ in places]
+    assert ids in [example.source for example in corpus.splits["train"]]
+    names = corpus.vocabularies.source.tokens(ids)
+    assert [line[1::2] for line in places] == [[name, name] for name in names], "a copy"
