@@ -177,7 +177,7 @@ def _labels(vocabulary: Vocabulary | None, side: Any, patches: int) -> tuple[str
     """The symbol at each place; a point's first coordinate, or a patch's number."""
     if vocabulary is not None:
         return tuple(vocabulary.tokens(side))
-    if side.ndim == 2:
+    if getattr(side, "ndim", 1) == 2:
         return tuple(f"{side[place, 0]:.2f}" for place in _places(len(side), side, "source"))
     return tuple(map(str, range(patches)))
 

@@ -2,6 +2,7 @@
 
 import io
 from base64 import b64decode
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +21,7 @@ from attnjax.evaluation.measures.base import EvalInputs
 from attnjax.models.captioner import Captioner, Convolutions
 from attnjax.models.kernel_regression import KernelRegression
 from tests.evaluation.measures.conftest import inputs  # noqa: F401, a fixture
+from tests.evaluation.measures.test_masked_words import CORPUS, MODEL, TEXTS, VOCABULARY
 from tests.evaluation.measures.unbatched import alone
 
 
@@ -64,6 +66,19 @@ def test_points_are_labels_of_a_regression():
     (layer,) = sentence.layers
     assert layer.shape == (1, 23, 64)
     assert [*map(float, sentence.source)] == sorted(map(float, sentence.source))
+
+
+def test_a_text_without_a_target_is_kept_with_the_words_that_the_model_reads():
+    source, none = jnp.ones((1, 2), jnp.int32), jnp.ones((1, 0), jnp.int32)
+    init = partial(MODEL.init, deterministic=True)
+    params = jax.jit(init)(jax.random.key(0), source, none)["params"]
+    batching = Batching(max_tokens=40, shapes=1, batch_size_multiple=1)
+    kept = attention_record(EvalInputs(MODEL, params, CORPUS, batching))
+    for sentence, text in zip(kept, TEXTS, strict=True):
+        (layer,) = sentence.layers
+        assert sentence.words(layer.columns) == ("<start>", *VOCABULARY.tokens(text))
+        lengths = [len(sentence.words(kind)) for kind in (layer.rows, layer.columns)]
+        assert lengths == [*layer.shape[1:]]
 
 
 @pytest.mark.long
