@@ -40,9 +40,9 @@ function heatMap(view, { weights, rows, columns, gold }, point) {
   const cell = Math.max(9, Math.min(22, Math.floor(620 / Math.max(columns.length, rows.length))));
   const left = 12 + 7 * Math.min(16, Math.max(...rows.map((word) => word.length)));
   const longest = Math.min(16, Math.max(...columns.map((word) => word.length)));
-  const top = 14 + (longest > 2 ? 5.5 * longest : 8);
+  const top = 14 + (longest > 2 ? 6.3 * longest : 8);
   const width = columns.length * cell, height = rows.length * cell;
-  const beyond = longest > 2 ? 4 * longest : 4;
+  const beyond = longest > 2 ? 4.5 * longest : 4;
   const drawing = svg(view, "svg", {
     width: left + width + beyond, height: top + height + 2, role: "img", class: "map",
     "aria-label": "attention weights, a row for each query and a column for each key",
@@ -54,7 +54,7 @@ function heatMap(view, { weights, rows, columns, gold }, point) {
     const turned = longest > 2 ? { transform: `rotate(-55 ${x} ${y})` } : { "text-anchor": "middle" };
     svg(drawing, "text", { x, y, ...turned }, short(word));
   });
-  rows.forEach((word, place) => svg(drawing, "text",
+  rows.forEach((word, place) => place % every || svg(drawing, "text",
     { x: left - 5, y: top + (place + 0.5) * cell + 4, "text-anchor": "end" }, short(word)));
   svg(drawing, "image", {
     x: left, y: top, width, height, preserveAspectRatio: "none",
@@ -133,6 +133,11 @@ function overImage(view, { weights, rows, columns }, sentence) {
   });
 }
 
+// The words of a text in one line, characters side by side.
+function line(words) {
+  return words.join(words.every((word) => word.length < 2) ? "" : " ");
+}
+
 const POINTS = { target: "the queries’ first coordinates", source: "the points’ first coordinates" };
 const WHOSE = {
   target: "words of the reference (which the decoder is given; not its own answer), each as it is predicted",
@@ -151,7 +156,7 @@ function attention(room, all) {
     variant: () => names(Object.keys(all)),
     seed: (now) => names(Object.keys(all[now.variant])),
     sentence: (now) => all[now.variant][now.seed].map((sentence, place) =>
-      [String(place), `${sentence.number + 1}: ${sentence.image ? sentence.target.join(" ") : sentence.source.join(" ")}`.slice(0, 60)]),
+      [String(place), `${sentence.number + 1}: ${line(sentence.image ? sentence.target : sentence.source)}`.slice(0, 60)]),
     layer: (now) => sentenceOf(now).layers.map((layer, place) => [String(place), layer.name]).reverse(),
     head: (now) => Array.from({ length: sentenceOf(now).layers[now.layer].shape[0] },
       (_, head) => [String(head), String(head + 1)]),
@@ -171,8 +176,8 @@ function attention(room, all) {
     const whose = sentence.points ? POINTS : WHOSE;
     for (const view of [map, lines, heads, patches]) view.replaceChildren();
     caption.textContent = `${layer.name}, head ${+now.head + 1} of ${layer.shape[0]}, ${now.variant}, ` +
-      `seed ${now.seed}, test sentence ${sentence.number + 1}. Rows: ${whose[layer.rows]}. ` +
-      `Columns: ${isImage ? "patches of the picture, bright where the word looks" : whose[layer.columns]}. ` +
+      `seed ${now.seed}, test sentence ${sentence.number + 1}. Rows${layer.rows === layer.columns ? " and columns" : `: ${whose[layer.rows]}. Columns`}: ` +
+      `${isImage ? "patches of the picture, bright where the word looks" : whose[layer.columns]}. ` +
       `The ${isImage ? "brightest" : "strongest color"} is ${layer.scale}, the layer’s greatest weight` +
       (shown.gold.length && !isImage ? "; outlined: the gold alignment." : ".");
     reading.textContent = "";
