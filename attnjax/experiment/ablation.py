@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from annotated_types import Le
@@ -16,6 +17,7 @@ from attnjax.evaluation.statistics import CONFIDENCE
 from attnjax.experiment.claims import Claim, Verdict
 from attnjax.experiment.estimands import Results
 from attnjax.experiment.experiment import Experiment
+from attnjax.experiment.ties import Tied, at_ties
 from attnjax.experiment.tuning import Grid, check_grid
 
 MOST_SEEDS = 10_000
@@ -164,8 +166,17 @@ class Ablation:
         """The seeds that claims are judged by: neither fewer nor more than the plan."""
         return range(self.first_seed, self.first_seed + self.seeds)
 
-    def judge(self, claim: Claim, results: Results) -> Verdict | None:
+    def judge(
+        self, claim: Claim, results: Results, tied: Tied = MappingProxyType({})
+    ) -> Verdict | None:
         """The verdict on a claim by the planned seeds; None: its estimand was not measured.
+
+        It must be the same at every combination of tied values; else it "depends on the rate".
+        """
+        return at_ties(partial(self._judge, claim), claim.variants, results, tied)
+
+    def _judge(self, claim: Claim, results: Results) -> Verdict | None:
+        """The verdict at these values.
 
         With n looks each interval has the confidence 1 - 0.05 / n, by Bonferroni's inequality.
         """

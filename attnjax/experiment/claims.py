@@ -6,7 +6,8 @@ outside, and "undecided" otherwise. It is also undecided if there are fewer than
 all seeds gave the same value of what is no share of right answers, because then the interval says
 nothing about other seeds. One seed decides a `Count`, which no seed changes. A claim may have a
 condition, that networks have learnt; if it does not hold, the verdict is "not trained". Before
-all planned seeds are there, it is "not judged yet".
+all planned seeds are there, it is "not judged yet". Where tuning could not tell values apart, a
+claim is judged at each of them; if its verdicts differ, it "depends on the rate".
 """
 
 import math
@@ -185,6 +186,7 @@ class Verdict:
             or they are more than MOST_SEEDS.
         verdict: the outcome, by the rule at the top of this file.
         reason: why the claim cannot be decided or judged; "": it can.
+        combinations: the number of combinations of tied values that have this verdict.
         seeds: the value of each seed.
         far_off: the seed whose value lies far from the others, see `statistics.far_off`.
     """
@@ -196,8 +198,16 @@ class Verdict:
     basis: str
     p: float | None
     more_seeds: int | None
-    verdict: Literal["reproduced", "not reproduced", "undecided", "not trained", "not judged yet"]
+    verdict: Literal[
+        "reproduced",
+        "not reproduced",
+        "undecided",
+        "not trained",
+        "not judged yet",
+        "depends on the rate",
+    ]
     reason: str
+    combinations: int = 1
     seeds: Mapping[int, float]
     far_off: int | None
 

@@ -4,7 +4,8 @@ In a fair comparison all variants are tuned in the same way: a learning rate tha
 may not suit another. Each variant is trained at every point of the same grid, with a few seeds that
 no other run has. Its own seeds are then trained at the point with the lowest mean validation loss.
 If that point lies at the grid's edge, the grid is first made one point longer there, once. Test
-data are not used.
+data are not used. Points that are tied with it are no worse a choice: a claim must hold at each of
+them, see `attnjax.experiment.ties`.
 """
 
 import math

@@ -23,6 +23,7 @@ MARKS = {
     "undecided": "?",
     "not trained": "–",
     "not judged yet": "…",
+    "depends on the rate": "±",
 }
 
 
@@ -82,7 +83,14 @@ def seeds(claim: ClaimRow) -> str:
         sentence += f"; seed {claim.far_off} lies far off the others"
     if claim.reason:
         return f"{sentence}; {claim.verdict}, because {claim.reason}"
-    return "; ".join(filter(None, (sentence, few_seeds(claim), wanting(claim))))
+    return "; ".join(filter(None, (sentence, few_seeds(claim), wanting(claim), at_ties(claim))))
+
+
+def at_ties(claim: ClaimRow) -> str:
+    """The number of combinations of tied values with the verdict; "": no values are tied."""
+    if claim.combinations == 1:
+        return ""
+    return f"the same at {claim.combinations} combinations of tied values"
 
 
 FEW = 10

@@ -155,8 +155,10 @@ class ClaimRow:
         more_minutes: how long they would take.
         region: the least and the greatest value that the statement allows.
         added: whether the claim was added to the file, or changed, after a run was started.
-        verdict: "reproduced", "not reproduced", "undecided", "not trained" or "not judged yet".
+        verdict: "reproduced", "not reproduced", "undecided", "not trained", "not judged yet" or
+            "depends on the rate".
         reason: why the claim cannot be decided or judged; "": it can.
+        combinations: the number of combinations of tied values that have this verdict.
         seeds: pairs of a seed and its value.
         far_off: the seed whose value lies far off the others.
         difference: whether the estimate is a difference, so that 0 means no difference.
@@ -179,6 +181,7 @@ class ClaimRow:
     region: tuple[float, float]
     verdict: str
     reason: str = ""
+    combinations: int = 1
     seeds: tuple[tuple[int, float], ...]
     far_off: int | None = None
     difference: bool = False

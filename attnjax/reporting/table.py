@@ -25,6 +25,7 @@ _STYLES = {
     "undecided": "bold",
     "not trained": "bold",
     "not judged yet": "bold",
+    "depends on the rate": "bold",
 }
 
 

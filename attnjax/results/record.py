@@ -30,6 +30,7 @@ from attnjax.experiment.design import design
 from attnjax.experiment.estimands import RunMetrics
 from attnjax.experiment.load import ExperimentFile
 from attnjax.files import file_digest
+from attnjax.reporting import evidence
 from attnjax.runs.json_files import read_sealed, write_sealed
 from attnjax.runs.manifest import CONFIG, Manifest, read
 from attnjax.runs.provenance import Code
@@ -115,6 +116,7 @@ class Record:
         design: see `attnjax.experiment.design`.
         recorded: when the record was written, as ISO 8601, in UTC.
         tuned: the values that were chosen by tuning.
+        tied: whether other values, which tuning cannot tell from these, are the variant's own.
         data: the digests of the splits.
         stopped: why training ended.
         files: the digests of result.json and config.json.
@@ -132,6 +134,7 @@ class Record:
     recorded: str
     date: str
     tuned: Mapping[str, Any] = field(default_factory=dict)
+    tied: bool = False
     code: Code | None = None
     versions: Mapping[str, str]
     device: str
@@ -152,10 +155,16 @@ class Record:
         """The kind of the machine, as a part of a file's name."""
         return "unknown" if self.machine is None else self.machine.kind
 
+    @property
+    def tied_values(self) -> str:
+        """The values that are tied with the chosen ones; "": the run has the chosen ones."""
+        return evidence.values(tuple(self.tuned.values())) if self.tied else ""
+
     def path(self) -> Path:
         """The path of the record, below the folder of all records."""
+        values = f"-at-{self.tied_values.replace(' ', '-')}" if self.tied else ""
         above = self.experiment if self.setting is None else f"{self.experiment}-{self.setting}"
-        return Path(above, self.variant, f"{self.key}-seed-{self.seed}-{self.kind}.json")
+        return Path(above, self.variant, f"{self.key}{values}-seed-{self.seed}-{self.kind}.json")
 
     def measured(self, own: Mapping[str, type]) -> RunMetrics:
         """The numbers of the run, in the form that claims are judged by."""
@@ -201,6 +210,7 @@ def record(run: Path, loaded: ExperimentFile, recorded: str) -> Record:
         recorded=recorded,
         date=outcome.date,
         tuned={path: _at(manifest.settings, path) for path in manifest.tuned},
+        tied=run.parent.name != manifest.variant,
         code=outcome.code,
         versions=outcome.versions,
         device=outcome.device,

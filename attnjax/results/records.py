@@ -15,6 +15,7 @@ from attnjax.evaluation.measurement import MetricKey
 from attnjax.experiment.ablation import Ablation
 from attnjax.experiment.claims import Claim
 from attnjax.experiment.design import design
+from attnjax.experiment.estimands import RunMetrics
 from attnjax.experiment.load import ExperimentFile
 from attnjax.reporting.summary import ClaimRow
 from attnjax.results.record import Record, read_file, settings_digest
@@ -67,7 +68,8 @@ class Recorded:
     def mean(self, variant: str, key: MetricKey) -> float | None:
         """The mean of a metric over all seeds of a variant; None: it was not measured."""
         own = self.loaded.own
-        runs = [record.measured(own) for record in self.records if record.variant == variant]
+        records = [each for each in self.records if each.variant == variant and not each.tied]
+        runs = [record.measured(own) for record in records]
         values = [run.metrics[key] for run in runs if key in run.metrics]
         return sum(values) / len(values) if values else None
 
@@ -97,9 +99,9 @@ def recorded(loaded: ExperimentFile, records: Sequence[Record]) -> Recorded:
         for name, variant in ablation.variants.items()
     }
     current = [record for record in records if wanted.get(record.variant) == record.settings]
-    by_machine: dict[str, dict[str, dict[int, Record]]] = defaultdict(lambda: defaultdict(dict))
+    by_machine: dict[str, dict[Place, dict[int, Record]]] = defaultdict(lambda: defaultdict(dict))
     for record in current:
-        by_machine[record.kind][record.variant][record.seed] = record
+        by_machine[record.kind][record.variant, record.tied_values][record.seed] = record
     return Recorded(
         loaded=loaded,
         records=current,
@@ -109,24 +111,32 @@ def recorded(loaded: ExperimentFile, records: Sequence[Record]) -> Recorded:
     )
 
 
-type Runs = Mapping[str, Mapping[int, Record]]
-"""The records by variant and seed."""
+type Place = tuple[str, str]
+"""A variant, and its values that are tied with the chosen ones; "": the chosen ones."""
+
+type Runs = Mapping[Place, Mapping[int, Record]]
+"""The records by variant, values and seed."""
 
 
 def _judged(
     claim: Claim, by_machine: Mapping[str, Runs], ablation: Ablation, own: Mapping[str, type]
 ) -> Judged:
     complete, rows = _complete(claim, by_machine, ablation.planned_seeds), {}
-    for kind, variants in complete.items():
+    for kind, places in complete.items():
         results, minutes = {}, {}
-        for name, runs in variants.items():
-            results[name] = {seed: record.measured(own) for seed, record in runs.items()}
+        tied: dict[str, dict[str, dict[int, RunMetrics]]] = defaultdict(dict)
+        for (name, values), runs in places.items():
+            measured = {seed: record.measured(own) for seed, record in runs.items()}
+            if values:
+                tied[name][values] = measured
+                continue
+            results[name] = measured
             minutes[name] = sum(record.minutes.run for record in runs.values()) / len(runs)
-        verdict = ablation.judge(claim, results)
+        verdict = ablation.judge(claim, results, tied)
         if verdict is not None:
             rows[kind] = claim_row(claim, verdict, minutes)
     absent = [
-        name for name in claim.variants if not any(name in each for each in complete.values())
+        name for name in claim.variants if not any((name, "") in each for each in complete.values())
     ]
     missing = f"no record of {', '.join(absent)}" if absent else "not measured"
     return Judged(claim=claim, rows=rows, missing="" if rows else missing)
@@ -135,14 +145,15 @@ def _judged(
 def _complete(claim: Claim, by_machine: Mapping[str, Runs], planned: range) -> Mapping[str, Runs]:
     """The claim's records of each kind of machine that has all planned seeds, else of all."""
     complete = {
-        kind: {name: variants[name] for name in claim.variants}
-        for kind, variants in by_machine.items()
-        if all(set(planned) <= variants.get(name, {}).keys() for name in claim.variants)
+        kind: {place: runs for place, runs in places.items() if place[0] in claim.variants}
+        for kind, places in by_machine.items()
+        if all(set(planned) <= places.get((name, ""), {}).keys() for name in claim.variants)
     }
     if complete:
         return complete
-    together: dict[str, dict[int, Record]] = defaultdict(dict)
-    for variants in by_machine.values():
-        for name, seeds in variants.items():
-            together[name] = {**seeds, **together[name]}
-    return {"": {name: together[name] for name in claim.variants if name in together}}
+    together: dict[Place, dict[int, Record]] = defaultdict(dict)
+    for places in by_machine.values():
+        for place, seeds in places.items():
+            if place[0] in claim.variants:
+                together[place] = {**seeds, **together[place]}
+    return {"": together}

@@ -32,6 +32,8 @@ def tally(experiments: Sequence[Recorded]) -> str:
         f"{verdicts['not reproduced']} are not, {verdicts['undecided']} are undecided, and "
         f"{verdicts['not trained']} are of networks that had not learnt."
     ]
+    if tied := verdicts["depends on the rate"]:
+        words.append(f"{tied} depend on the rate, where tuning cannot tell rates apart.")
     if split:
         words.append(f"{split} have other verdicts on other machines.")
     words += by_chance(sorted(row.p for row in rows if row.p is not None))
@@ -122,7 +124,11 @@ def _experiment(experiment: Recorded) -> Iterator[str]:
 def _made(records: Sequence[Record]) -> str:
     """The runs, minutes, machines, dates and commits of records, in a sentence."""
     trained = sum(record.minutes.run for record in records)
-    tuned = {(record.variant, record.kind): record.minutes.tune or 0 for record in records}
+    tuned = {
+        (record.variant, record.kind): record.minutes.tune or 0
+        for record in records
+        if not record.tied
+    }
     dates = {record.date for record in records}
     kinds = dict.fromkeys(record.kind for record in records)
     codes = [record.code.attnjax for record in records if record.code is not None]
@@ -162,12 +168,14 @@ def _claim(judged: Judged) -> str:
 
 
 def _seeds(row: ClaimRow) -> str:
-    return row.reason if row.verdict in ("not trained", "not judged yet") else _values(row)
+    unjudged = "not trained", "not judged yet", "depends on the rate"
+    return row.reason if row.verdict in unjudged else _values(row)
 
 
 def _values(row: ClaimRow) -> str:
     values = ", ".join(number(value, 3) for _, value in row.seeds)
-    return "; ".join(filter(None, (values, row.reason or say.few_seeds(row) or say.wanting(row))))
+    words = (values, row.reason or say.few_seeds(row) or say.wanting(row), say.at_ties(row))
+    return "; ".join(filter(None, words))
 
 
 def _row(*cells: str) -> str:

@@ -23,11 +23,12 @@ def statements(
 ) -> tuple[tuple[ClaimRow, ...], tuple[PublishedRow, ...], tuple[LeftOut, ...]]:
     """Claims with verdicts, published figures, and what is left out of both with the reason."""
     results = {name: runs.metrics for name, runs in variants.items()}
+    tied = {name: runs.tied for name, runs in variants.items()}
     minutes = {name: runs.minutes for name, runs in variants.items()}
     claims, published, left_out = [], [], []
     for claim in loaded.ablation.claims:
         reason = _another(claim.variants, variants)
-        verdict = None if reason else loaded.ablation.judge(claim, results)
+        verdict = None if reason else loaded.ablation.judge(claim, results, tied)
         if verdict is not None:
             row = claim_row(claim, _of_planned_steps(claim, verdict, variants), minutes)
             added = _added(claim_digest(claim, loaded.own), claim, variants)
@@ -105,6 +106,7 @@ def claim_row(claim: Claim, verdict: Verdict, minutes: Mapping[str, float]) -> C
         region=(claim.low, claim.high),
         verdict=verdict.verdict,
         reason=verdict.reason,
+        combinations=verdict.combinations,
         seeds=tuple(verdict.seeds.items()),
         far_off=verdict.far_off,
         difference=isinstance(estimand, Difference),

@@ -14,6 +14,9 @@ FOLDER = "tune"
 """The name of the folder of all points, in the variant's folder."""
 
 
+TIED = "tied"
+"""The name of the folder of the seeds' runs at values that are tied with the chosen ones."""
+
 type Losses = Sequence[tuple[float, ...] | None]
 """The validation loss of each seed at each point; infinity: diverged; None: not all finished."""
 
@@ -27,6 +30,11 @@ def point_folders(folder: Path, point: Point, seeds: Sequence[int]) -> dict[int,
     if (of_point / CONFIG).exists():
         return {seeds[0]: of_point}
     return {seed: of_point / f"seed-{seed}" for seed in seeds}
+
+
+def tied_folder(folder: Path, point: Point) -> Path:
+    """The folder of the seeds' runs at a tied point, in a variant's folder."""
+    return folder / TIED / point_name(point)
 
 
 def losses(folder: Path, grid: Grid, seeds: Sequence[int]) -> Losses:

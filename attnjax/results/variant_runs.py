@@ -1,6 +1,6 @@
 """The finished runs of one variant: their results, and how they differ from the experiment file."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,9 @@ from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.experiment.estimands import RunMetrics
 from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import shortest
-from attnjax.reporting.summary import TuningRow
-from attnjax.results.tuning import tuning_row
+from attnjax.reporting import evidence
+from attnjax.reporting.summary import TunedPoint, TuningRow
+from attnjax.results.tuning import tied_folder, tuning_row
 from attnjax.runs.manifest import Manifest, read
 from attnjax.runs.provenance import changed_imports
 from attnjax.runs.result import RESULT, RunResult
@@ -30,6 +31,7 @@ class VariantRuns:
         sentences: the answers' statistics of each run that decoded answers.
         changes: each path where a run differs from the file: the file's value and the run's.
         tuning: how the variant was tuned; None: it was not.
+        tied: the numbers of each run at values that are tied with the chosen ones, by those values.
     """
 
     results: Mapping[int, RunResult]
@@ -37,6 +39,7 @@ class VariantRuns:
     sentences: Mapping[int, Sentences]
     changes: Mapping[str, tuple[Any, Any]]
     tuning: TuningRow | None
+    tied: Mapping[str, Mapping[int, RunMetrics]]
 
     @property
     def metrics(self) -> dict[int, RunMetrics]:
@@ -62,14 +65,18 @@ class VariantRuns:
         return {seed: [*map(Measurement.of, run.metrics)] for seed, run in self.results.items()}
 
 
-def variant_runs(folder: Path, loaded: ExperimentFile, name: str) -> VariantRuns:
+def variant_runs(
+    folder: Path, loaded: ExperimentFile, name: str, tied: Path | None = None
+) -> VariantRuns:
     """Read the finished runs of a variant, in an experiment's folder.
+
+    `tied` is the folder of its runs at tied values; None: its runs have the chosen values.
 
     Raises:
         UserError: a file of a run is missing or damaged, or a folder holds another run.
     """
     folders, results = {}, {}
-    for path in (folder / name).glob(f"seed-*/{RESULT}"):
+    for path in (tied or folder / name).glob(f"seed-*/{RESULT}"):
         run = path.parent
         content = result(run, {})
         if content is None:
@@ -85,7 +92,8 @@ def variant_runs(folder: Path, loaded: ExperimentFile, name: str) -> VariantRuns
     manifests = {seed: read(run) for seed, run in sorted(folders.items())}
     for seed, manifest in manifests.items():
         changes |= _differences(loaded, name, manifest)
-        tuning = tuning or _tuning(folder / name, loaded, manifest)
+        if tied is None and tuning is None:
+            tuning = _tuning(folder / name, loaded, manifest)
         if (kept := sentence_stats.read(folders[seed], loaded.own)) is not None:
             sentences[seed] = kept
     return VariantRuns(
@@ -94,7 +102,21 @@ def variant_runs(folder: Path, loaded: ExperimentFile, name: str) -> VariantRuns
         sentences=sentences,
         changes=changes,
         tuning=tuning,
+        tied={
+            evidence.values(point.values): variant_runs(folder, loaded, name, place).metrics
+            for point, place in _tied(folder / name, tuning)
+        },
     )
+
+
+def _tied(folder: Path, tuning: TuningRow | None) -> Iterator[tuple[TunedPoint, Path]]:
+    """The points that are tied with the chosen one, and the folder of the seeds' runs there."""
+    if tuning is None:
+        return
+    for point in tuning.points:
+        if point.tied and point.values != tuning.chosen:
+            values = dict(zip(tuning.fields, point.values, strict=True))
+            yield point, tied_folder(folder, values)
 
 
 def _differences(

@@ -25,6 +25,7 @@ class PlannedVariant:
     Attributes:
         runs: the status of the run of each seed.
         points: the status of the run at each point of the grid; (): the variant is not tuned.
+        tied: the status of each run at values that are tied with the chosen ones.
         failure: why the tuning of the variant failed the last time; None: it did not fail.
         steps: the updates of each run.
         costs: the costs of a run; None: the data are not on this machine.
@@ -35,6 +36,7 @@ class PlannedVariant:
     name: str
     runs: Mapping[int, RunStatus]
     points: tuple[RunStatus, ...]
+    tied: tuple[RunStatus, ...]
     failure: str | None
     steps: int
     costs: Costs | None
@@ -43,7 +45,7 @@ class PlannedVariant:
     @property
     def waiting(self) -> list[Running | Failed | Begun | Missing]:
         """The runs that are not finished, points of the grid included."""
-        every = *self.runs.values(), *self.points
+        every = *self.runs.values(), *self.points, *self.tied
         return [status for status in every if not isinstance(status, Done)]
 
     @property
@@ -95,6 +97,11 @@ def _planned(plan: Sweep, tuner: Tuner, corpus: Corpus | None) -> PlannedVariant
         name=tuner.variant,
         runs=states,
         points=tuple(status(folder, wanted, plan.verified) for folder, wanted in points),
+        tied=tuple(
+            status(folder, wanted, plan.verified)
+            for _, runs in plan.tied(tuner)
+            for folder, wanted in runs.items()
+        ),
         failure=failures.own_reason(tuner.folder),
         steps=experiment.training.steps,
         costs=None if corpus is None else costs(experiment.resolve(corpus), corpus),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from attnjax.config.override import Override, apply_possible, override
 from attnjax.config.serialize import plain, to_json
-from attnjax.config.vary import field_at
+from attnjax.config.vary import field_at, vary
 from attnjax.config.walk import differences
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
@@ -15,7 +15,8 @@ from attnjax.evaluation.metric import check_metric
 from attnjax.experiment import Experiment
 from attnjax.experiment.claims import changes_meaning
 from attnjax.experiment.load import ExperimentFile
-from attnjax.experiment.tuning import Grid
+from attnjax.experiment.tuning import Grid, Point
+from attnjax.results.tuning import tied_folder
 from attnjax.runs.manifest import Manifest, manifest
 from attnjax.runs.run_folder import Verified, check, unfinished
 from attnjax.sweeps.tune import Tuner, check_tuning
@@ -119,14 +120,28 @@ class Sweep:
             verified=self.verified,
         )
 
-    def runs(self, variant: str, experiment: Experiment) -> dict[Path, Manifest]:
-        """The folders of a tuned variant's runs, and the manifest of each."""
+    def runs(
+        self, variant: str, experiment: Experiment, tied: Point | None = None
+    ) -> dict[Path, Manifest]:
+        """The folders of a tuned variant's runs, and the manifest of each; `tied`: those there."""
+        above = self.folder / variant if tied is None else tied_folder(self.folder / variant, tied)
         return {
-            self.folder / variant / f"seed-{seed}": manifest(
+            above / f"seed-{seed}": manifest(
                 self.loaded, variant, seed, experiment, tuned=tuple(self.grid)
             )
             for seed in self.only or self.all_seeds
         }
+
+    def tied(self, tuner: Tuner) -> list[tuple[Experiment, dict[Path, Manifest]]]:
+        """A tuned variant at values that are tied with the chosen ones, and its runs there.
+
+        Claims are judged at those, too; a variant that no claim is about has none.
+        """
+        if not any(tuner.variant in claim.variants for claim in self.loaded.ablation.claims):
+            return []
+        others = tuner.best()[1:] if tuner.grid else []
+        varied = [(vary(tuner.experiment, point), point) for point in others]
+        return [(each, self.runs(tuner.variant, each, point)) for each, point in varied]
 
     def unfinished(self, runs: Mapping[Path, Manifest]) -> dict[Path, Manifest]:
         """The runs that are not finished."""
@@ -166,6 +181,9 @@ def check_folders(plan: Sweep, chosen: Mapping[str, Experiment]) -> None:
         tuner = plan.tuner(variant, settings)
         tuner.check(may_lengthen=variant in chosen)
         tuned = tuner.tuned()
+        for _, runs in plan.tied(tuner):
+            for folder, wanted in runs.items():
+                check(folder, wanted, plan.loaded, may_lengthen=variant in chosen)
         for folder in sorted((plan.folder / variant).glob("seed-*")):
             seed = folder.name.removeprefix("seed-")
             if seed.isdigit():

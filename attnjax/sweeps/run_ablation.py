@@ -5,8 +5,10 @@
 
 A finished run is not run again, unless `training.steps` has grown; an interrupted run goes on. The
 seeds of a variant are trained together, in one program, in groups that fit into memory. If the
-experiment file has a grid, each variant is tuned first (`attnjax.sweeps.tune`). Several processes,
-of several machines, may work on one sweep: each takes the next free group (`attnjax.runs.lease`).
+experiment file has a grid, each variant is tuned first (`attnjax.sweeps.tune`), and the seeds of
+one that a claim is about are trained at values that are tied with the chosen ones, too, in
+<variant>/tied/<values>/seed-<n>. Several processes, of several machines, may work on one sweep:
+each takes the next free group (`attnjax.runs.lease`).
 """
 
 import time
@@ -97,6 +99,8 @@ def _waiting(
         tuner = plan.tuner(variant, experiment)
         tuned = tuner.tuned()
         runs = plan.runs(variant, tuned or experiment)
+        for _, others in plan.tied(tuner):
+            runs |= others
         unfinished = plan.unfinished(runs)
         if tuned is not None and not unfinished:
             console.print(f"{variant}: {len(runs)} of {len(runs)} runs are there already")

@@ -74,7 +74,8 @@ def run_group(
         leases.check()
         write_result(folder, replace(result, code=made_by, cost=replace(cost, steps=result.step)))
         failures.forget(folder)
-        say(f"{variant}, seed {wanted.seed}: {_shown(result)}")
+        where = "" if folder.parent.name == variant else f", {folder.parent.name}"
+        say(f"{variant}{where}, seed {wanted.seed}: {_shown(result)}")
 
 
 def _shown(result: RunResult) -> str:

@@ -18,7 +18,7 @@ from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile
-from attnjax.experiment.tuning import Grid, Point, best, points
+from attnjax.experiment.tuning import Grid, Point, best, points, tied
 from attnjax.reporting import evidence
 from attnjax.results.tuning import (
     Losses,
@@ -94,18 +94,20 @@ class Tuner:
 
     def tuned(self) -> Experiment | None:
         """The variant with the chosen values; None: the tuning is not finished."""
-        chosen = self.chosen() if self.grid else {}
-        return None if chosen is None else vary(self.experiment, chosen)
+        chosen = self.best()[:1] if self.grid else [{}]
+        return vary(self.experiment, chosen[0]) if chosen else None
 
-    def chosen(self) -> Point | None:
-        """The point with the lowest mean validation loss, the first one if several have it.
+    def best(self) -> list[Point]:
+        """The point with the lowest mean validation loss, then those within an error of it.
 
-        None: a point is not finished, or the training diverged at every point.
+        []: a point is not finished, or the training diverged at every point.
         """
-        grid = self.longer
-        tried = [seeds for seeds in self._losses(grid) if seeds is not None]
-        place = best(tried) if len(tried) == len(points(grid)) else None
-        return None if place is None else points(grid)[place]
+        grid = points(self.longer)
+        tried = [seeds for seeds in self._losses(self.longer) if seeds is not None]
+        place = best(tried) if len(tried) == len(grid) else None
+        if place is None:
+            return []
+        return [grid[place], *(grid[other] for other in tied(tried) if other != place)]
 
     def _losses(self, grid: Grid) -> Losses:
         return [
@@ -126,16 +128,15 @@ class Tuner:
         if len(points(self.longer)) > len(points(self.grid)):
             print_line(console, f"{self.variant}: the best lies at the grid's edge; one value more")
             self._train(corpus, console, title)
-        chosen = self.chosen()
-        if chosen is None:
+        if not (chosen := self.best()[:1]):
             raise UserError(
                 f"{self.variant} cannot be tuned: its training diverged at every point of the "
                 "grid; lower learning rates, a longer warm-up or clipping may help"
             )
-        row = tuning_row(self.folder, self.variant, self.seeds, self.grid, chosen)
+        row = tuning_row(self.folder, self.variant, self.seeds, self.grid, *chosen)
         choice = f"{evidence.chosen(row)} ({evidence.losses(row)})"
         print_line(console, f"{self.variant}: tuned to {choice}")
-        return vary(self.experiment, chosen)
+        return vary(self.experiment, *chosen)
 
     def _train(self, corpus: Corpus, console: Console, title: str) -> None:
         """Train the runs of the grid, as it is now, that are not finished."""

@@ -62,7 +62,15 @@ class VariantWork:
             return dict.fromkeys(self.plan.runs(self.tuner.variant, self.tuner.experiment), error)
         if experiment is None:
             return {}
-        runs = self.plan.runs(self.tuner.variant, experiment)
+        taken = self._run(experiment, self.plan.runs(self.tuner.variant, experiment), data, before)
+        for other, runs in self.plan.tied(self.tuner):
+            taken |= self._run(other, runs, data, before)
+        return taken
+
+    def _run(
+        self, experiment: Experiment, runs: Group, data: Corpus, before: Mapping[Path, Taken]
+    ) -> dict[Path, Taken]:
+        """Run the groups of seeds that are free, with the variant's chosen or tied values."""
         left = self.plan.unfinished(runs)
         if not left:
             return {}
@@ -81,7 +89,9 @@ class VariantWork:
             if needed := sources & before.keys():
                 taken |= dict.fromkeys(group, before[min(needed)])
                 continue
-            title = self.title if len(group) == len(runs) else f"{self.title}, {_seeds(group)}"
+            where = next(iter(group)).parent
+            title = self.title if where == self.tuner.folder else f"{self.title}, {where.name}"
+            title += "" if len(group) == len(runs) else f", {_seeds(group)}"
             try:
                 with writable(next(iter(group))), leased(group) as leases:
                     # another process may have worked on the group before it was leased

@@ -385,4 +385,4 @@ def test_the_first_of_equal_losses_is_chosen(monkeypatch):
         folder=Path(),
         verified={},
     )
-    assert tuner.chosen() == {RATE: 2.0}
+    assert tuner.best()[0] == {RATE: 2.0}

@@ -20,12 +20,14 @@ def record(
     """Write a small file of each finished run, for the page of results."""
     from attnjax.results import record as records
     from attnjax.results.summary import experiments, reload
+    from attnjax.results.tuning import TIED
     from attnjax.runs.result import RESULT
 
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     for folder in experiments(runs):
         loaded = reload(folder, trust=trust)
-        finished = [path.parent for path in sorted(folder.glob(f"*/seed-*/{RESULT}"))]
+        paths = (*folder.glob(f"*/seed-*/{RESULT}"), *folder.glob(f"*/{TIED}/*/seed-*/{RESULT}"))
+        finished = [path.parent for path in sorted(paths)]
         written = [
             path
             for run in finished

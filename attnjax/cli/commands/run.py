@@ -150,7 +150,7 @@ def planned(variants: Sequence["PlannedVariant"]) -> Iterator[RenderableType]:
         )
     yield drawn
     left = sum(len(plan.waiting) for plan in variants)
-    total = sum(len(plan.runs) + len(plan.points) for plan in variants)
+    total = sum(len(plan.runs) + len(plan.points) + len(plan.tied) for plan in variants)
     seconds = sum(plan.seconds or 0 for plan in variants)
     unknown = [plan.name for plan in variants if plan.seconds is None]
     line = f"{left} of {total} runs are to be trained"
@@ -173,6 +173,8 @@ def _runs(plan: "PlannedVariant") -> str:
     words = list[str]()
     if untuned := sum(not isinstance(point, Done) for point in plan.points):
         words.append(f"to tune: {untuned} of {len(plan.points)} runs")
+    if left := sum(not isinstance(run, Done) for run in plan.tied):
+        words.append(f"at tied values: {left} of {len(plan.tied)} runs")
     if of(Done):
         words.append(f"done: {_seeds(of(Done))}")
     words += [f"running: {seed}, by {run.holder}" for seed, run in of(Running).items()]

@@ -1,0 +1,66 @@
+"""A claim is judged at every value that tuning cannot tell from the chosen one."""
+
+import pytest
+
+from attnjax.experiment import Ablation, Claim, Difference, Value
+from tests.experiment.test_claims import runs
+from tests.tiny import base
+
+GAIN = Claim(text="", estimand=Difference("x", better="a", worse="b"), low=0.5)
+ABLATION = Ablation(base=base, variants=dict.fromkeys("abc", base), seeds=3)
+CHOSEN = runs(a=[2.0, 2.1, 1.9], b=[1.0, 1.1, 0.8])
+
+
+def tied(name: str, **values: list[float]):
+    """A variant's runs at tied values: 0.002 is written as at_2."""
+    return {name: {f"0.00{value[-1]}": seeds for value, seeds in runs(**values).items()}}
+
+
+def test_opposite_verdicts_at_two_tied_rates_are_none():
+    """The rates of b cannot be told apart, so neither can the claim's answer."""
+    assert ABLATION.judge(GAIN, CHOSEN).verdict == "reproduced"
+    verdict = ABLATION.judge(GAIN, CHOSEN, tied("b", at_2=[3.0, 3.1, 2.8]))
+    assert verdict.verdict == "depends on the rate"
+    assert verdict.reason == (
+        "it is reproduced at the chosen values and not reproduced with b at 0.002"
+    )
+    assert verdict.p is None
+
+
+def test_equal_verdicts_at_all_combinations_stand():
+    """Two values of a and three of b."""
+    both = tied("a", at_2=[2.2, 2.4, 2.1])
+    both |= tied("b", at_2=[1.0, 1.15, 0.85], at_4=[0.1, 0.2, 0.3])
+    verdict = ABLATION.judge(GAIN, CHOSEN, both)
+    assert (verdict.verdict, verdict.combinations) == ("reproduced", 6)
+    assert verdict.estimate == ABLATION.judge(GAIN, CHOSEN).estimate
+
+
+def test_a_combination_of_two_tied_values_can_turn_the_verdict():
+    """Each of the two values alone leaves the claim reproduced."""
+    low, high = tied("a", at_2=[1.7, 1.8, 1.6]), tied("b", at_2=[1.4, 1.55, 1.3])
+    easy = Claim(text="", estimand=GAIN.estimand, low=0.3)
+    for one in (low, high):
+        assert ABLATION.judge(easy, CHOSEN, one).verdict == "reproduced"
+    verdict = ABLATION.judge(easy, CHOSEN, low | high)
+    assert verdict.verdict == "depends on the rate"
+    assert verdict.reason.endswith("undecided with a at 0.002 and b at 0.002")
+
+
+def test_the_condition_is_judged_at_tied_values_too():
+    learnt = Claim(text="", estimand=GAIN.estimand, low=0.5, given=Value("x", "b") >= 0.5)
+    verdict = ABLATION.judge(learnt, CHOSEN, tied("b", at_2=[0.1, 0.2, 0.3]))
+    assert verdict.reason.endswith("not trained with b at 0.002")
+
+
+@pytest.mark.parametrize("there", [{}, {"at_2": [1.0, 1.1]}])
+def test_a_claim_waits_for_the_seeds_at_tied_values(there):
+    missing = tied("b", **there) if there else {"b": {"0.002": {}}}
+    verdict = ABLATION.judge(GAIN, CHOSEN, missing)
+    assert verdict.verdict == "not judged yet"
+    assert verdict.reason == "not all planned seeds were trained with b at 0.002"
+
+
+def test_ties_of_other_variants_do_not_matter():
+    verdict = ABLATION.judge(GAIN, CHOSEN, tied("c", at_2=[9.0, 9.1, 9.2]))
+    assert (verdict.verdict, verdict.combinations) == ("reproduced", 1)

@@ -1,0 +1,71 @@
+"""`attnjax run` of a file whose tuning cannot tell values apart: seeds are trained at each."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from attnjax.cli.main import main
+from attnjax.config.serialize import from_json, parse_json
+from attnjax.results.records import read_records, recorded
+from attnjax.results.results_page import page
+from attnjax.results.summary import reload
+from attnjax.sweeps import train_group
+
+TINY = Path(__file__).parents[1] / "tiny.py"
+TIED = """
+
+from attnjax.training.schedules import Cosine
+
+# all updates are of the warm-up, so the decay that is tuned changes nothing
+changes = {"optimizer.schedule": Cosine(peak=1e-2, warmup=9, decay=20), "training.steps": 2}
+base = vary(base, changes)
+ablation = Ablation(
+    base=base,
+    variants={"scaled": base, "longer": vary(base, {"training.steps": 3})},
+    seeds=3,
+    tune={"optimizer.schedule.decay": (20, 30)},
+    tune_seeds=2,
+    claims=(Claim(text="It learns.", estimand=Value("exact_match", "scaled"), low=-1.0),),
+)
+"""
+
+
+@pytest.mark.long
+def test_seeds_are_trained_at_tied_values_which_summary_and_records_judge(
+    tmp_path, capsys, monkeypatch
+):
+    path = tmp_path / "tied.py"
+    path.write_text(TINY.read_text() + TIED)
+    runs, folder = tmp_path / "runs", tmp_path / "runs" / "tied"
+    assert main(["run", str(path), "--runs", str(runs)]) == 0
+    scaled = folder / "scaled" / "tied" / "optimizer.schedule.decay=30"
+    assert {run.name for run in scaled.iterdir()} == {"seed-0", "seed-1", "seed-2"}
+    assert not (folder / "longer" / "tied").exists(), "no claim is about it"
+    same = "the same at 2 combinations of tied values"
+    printed = " ".join(capsys.readouterr().out.split())
+    assert same in printed
+    assert same in " ".join((folder / "report.html").read_text().split())
+    summary = from_json(parse_json((folder / "summary.json").read_text()))
+    assert (summary.claims[0].verdict, summary.claims[0].combinations) == ("reproduced", 2)
+    # nothing is left to do
+    monkeypatch.setattr(train_group, "train", None)
+    assert main(["run", str(path), "--runs", str(runs), "--dry-run"]) == 0
+    assert "0 of 17 runs are to be trained" in capsys.readouterr().out
+    assert main(["run", str(path), "--runs", str(runs)]) == 0
+    assert "scaled: 6 of 6 runs are there already" in capsys.readouterr().err
+    # records say the same, of the same numbers
+    assert main(["record", str(folder), "--to", str(tmp_path / "records")]) == 0
+    records = read_records(tmp_path / "records")
+    assert len({record.path() for record in records}) == len(records) == 9
+    assert sum(record.tied for record in records) == 3
+    of_records = recorded(reload(folder), records)
+    (row,) = of_records.judged[0].rows.values()
+    assert (row.seeds, row.combinations) == (summary.claims[0].seeds, 2)
+    assert same in page([of_records], "attnjax results")
+    # runs that are missing are waited for
+    shutil.rmtree(scaled / "seed-2")
+    assert main(["report", str(folder)]) == 0
+    assert "not judged yet" in capsys.readouterr().out
+    assert main(["run", str(path), "--runs", str(runs), "--dry-run"]) == 0
+    assert "at tied values: 1 of 3 runs" in " ".join(capsys.readouterr().out.split())
