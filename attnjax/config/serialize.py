@@ -139,7 +139,9 @@ def _field(record: dict[str, Any], name: str) -> Any:
 def plain(data: Any) -> Any:
     """The data, with each record in words: "GatedFeedForward(width=256, activation=silu)"."""
     if isinstance(data, list):
-        return [plain(item) for item in data]
+        items = [plain(item) for item in data]
+        parts = any(isinstance(item, dict) for item in data)
+        return f"[{', '.join(map(str, items))}]" if parts else items
     if not isinstance(data, dict):
         return data
     if data.get(TYPE) == FLOAT:

@@ -100,6 +100,8 @@ def test_a_field_younger_than_a_record_has_its_default():
     earlier = [{name: value for name, value in each.items() if name != "draws"} for each in now]
     assert not record_differences(earlier[:1], now[:1])
     assert record_differences({"measures": earlier}, {"measures": now})
+    (listed,) = record_differences({"measures": now[:1]}, {"measures": now})
+    assert listed[1] == "[Saturation(examples=64, draws=1)]"
     (difference,) = record_differences(earlier[1], now[1])
     assert difference == ("draws", 1, 3)
 
