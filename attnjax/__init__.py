@@ -16,9 +16,9 @@ attend. Importing this package starts nothing: no device, no network.
 
 What a notebook needs stands here, too, and is imported when it is used:
 
-    run = attnjax.open("runs/luong2015/dot/seed-0")     # or several, which act as one
-    run.translate(["1 2 3"])
-    attnjax.show(*run.attention("1 2 3")["writer.attention"][1:])
+    run = attnjax.open("runs/luong2015/dot/seed-10")     # or several, which act as one
+    run.translate(["3. März 2021"])
+    attnjax.show(*run.attention("3. März 2021")["writer.attention"][1:])
     attnjax.run("luong2015", "--training.steps 100", seeds=1)
     attnjax.results.rows("runs/luong2015")              # what pandas.DataFrame takes
 """

@@ -1,6 +1,6 @@
 """The scores of a trained run, on a split of its task or on files.
 
-run = attnjax.open("runs/luong2015/dot/seed-0")
+run = attnjax.open("runs/luong2015/dot/seed-10")
 evaluate(run, split="valid").metrics        {"exact_match": 0.98}
 """
 

@@ -1,4 +1,4 @@
-"""A trained run in use: `run = attnjax.open("runs/luong2015/dot/seed-0")`."""
+"""A trained run in use: `run = attnjax.open("runs/luong2015/dot/seed-10")`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """What a trained run answers to lines of text, with scores.
 
-run = attnjax.open("runs/luong2015/dot/seed-0")
-predict(run, ["1 2 3"])                     ["3 2 1"]
+run = attnjax.open("runs/luong2015/dot/seed-10")
+predict(run, ["3. März 2021"])            ["2021-03-03"]
 """
 
 import math
