@@ -91,7 +91,7 @@ QUICK = (
 def test_the_commands_are_found():
     assert len(COMMANDS) >= 14
     assert "attnjax run multi30k --variant luong --variant fixed_vector" in COMMANDS
-    assert "attnjax predict runs/scaling_and_heads/four_heads/seed-60" in COMMANDS
+    assert "attnjax predict runs/scaling_and_heads/four_heads/seed-70" in COMMANDS
     assert {*QUICK} <= {*COMMANDS}
 
 
@@ -108,7 +108,7 @@ def test_a_command_is_as_printed(
     monkeypatch.setattr(
         Experiment, "answers", lambda self, params, sources, **_: [[END]] * len(sources)
     )
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"2 0 1 1 2 2 0 1 1 0 2 1\n")))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"5 0 3 1 2 4 0 1\n")))
     (tmp_path / "cosine.py").write_text(snippets()[1])
     few = ["--training.steps", "2", "--seeds", "1"]
     if "runs/scaling_and_heads" in line:
