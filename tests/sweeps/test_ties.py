@@ -7,10 +7,13 @@ import pytest
 
 from attnjax.cli.main import main
 from attnjax.config.serialize import from_json, parse_json
+from attnjax.experiment.load import load
 from attnjax.results.records import read_records, recorded
 from attnjax.results.results_page import page
 from attnjax.results.summary import reload
 from attnjax.sweeps import train_group
+from attnjax.sweeps.plan import Sweep
+from attnjax.sweeps.tune import Tuner
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 TIED = """
@@ -31,12 +34,32 @@ ablation = Ablation(
 """
 
 
-@pytest.mark.long
-def test_seeds_are_trained_at_tied_values_which_summary_and_records_judge(
-    tmp_path, capsys, monkeypatch
-):
+@pytest.fixture
+def path(tmp_path) -> Path:
     path = tmp_path / "tied.py"
     path.write_text(TINY.read_text() + TIED)
+    return path
+
+
+def test_a_variant_that_a_claim_is_about_has_runs_at_tied_values(path, tmp_path, monkeypatch):
+    monkeypatch.setattr(Tuner, "_losses", lambda *_: [(0.5, 0.5), (0.4, 0.7)])
+    plan = Sweep(loaded=load(path), variants=(), seeds=2, folder=tmp_path, overrides=())
+    scaled, longer = (plan.tuner(*variant) for variant in plan.chosen().items())
+    assert (scaled.tuned().optimizer.schedule.decay, plan.tied(longer)) == (20, [])
+    ((experiment, runs),) = plan.tied(scaled)
+    assert experiment.optimizer.schedule.decay == 30
+    there = tmp_path / "scaled" / "tied" / "optimizer.schedule.decay=30"
+    assert [*runs] == [there / "seed-0", there / "seed-1"]
+    assert not runs.keys() & plan.runs("scaled", experiment).keys()
+    # nothing is known before the tuning is finished
+    monkeypatch.setattr(Tuner, "_losses", lambda *_: [(0.5, 0.5), None])
+    assert plan.tied(scaled) == []
+
+
+@pytest.mark.long
+def test_seeds_are_trained_at_tied_values_which_summary_and_records_judge(
+    path, tmp_path, capsys, monkeypatch
+):
     runs, folder = tmp_path / "runs", tmp_path / "runs" / "tied"
     assert main(["run", str(path), "--runs", str(runs)]) == 0
     scaled = folder / "scaled" / "tied" / "optimizer.schedule.decay=30"
