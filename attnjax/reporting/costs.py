@@ -31,7 +31,7 @@ def costs(
         step = [MISSING] * 4
         if row.cost:
             shape = " × ".join(map(str, row.cost.shape))
-            step = [shape, count(row.cost.tokens), number(row.cost.flops, 3), count(row.cost.steps)]
+            step = [shape, count(row.cost.tokens or None), number(row.cost.flops, 3), count(row.cost.steps)]
         logs = [curve(run) for run in runs[row.variant]]
         speeds, memory = _values(logs, "tokens per second"), _values(logs, "memory")
         yield (

@@ -9,7 +9,9 @@ import pytest
 
 from attnjax.config.serialize import to_json
 from attnjax.evaluation.measures.base import Picture
+from attnjax.evaluation.training_cost import TrainingCost
 from attnjax.reporting import embedded, figure, page, series
+from attnjax.reporting.costs import COLUMNS, costs
 from attnjax.reporting.number import measured
 from attnjax.reporting.runs import CurvePoint, attention, folders, head_picture, losses, visible
 from attnjax.reporting.summary import Change, LeftOut, TunedPoint, TuningRow
@@ -346,3 +348,16 @@ def test_a_page_of_many_runs_has_fewer_sentences_unless_more_are_asked_for(tmp_p
     for count, kept in ((None, 1), (2, 2)):
         seeds = embedded.attentions(runs, count)["unscaled_16"]
         assert [len(sentences) for sentences in seeds.values()] == [kept] * 3
+
+
+def test_a_text_without_a_target_has_no_number_of_target_symbols():
+    sizes = (("train", 1_200), ("test", 30))
+    cost = TrainingCost(steps=9, flops=4e9, shape=(8, 5, 0), tokens=0.0, examples=sizes)
+    fake = summary()
+    fake = replace(fake, rows=(replace(fake.rows[0], cost=cost),))
+    ((variant, cells),) = costs(fake, {fake.rows[0].variant: []})
+    shown = dict(zip(COLUMNS, cells, strict=True))
+    assert variant == fake.rows[0].variant
+    assert shown["examples train / valid / test"] == "1,200 / – / 30"
+    assert shown["largest batch B × S × T"] == "8 × 5 × 0"
+    assert [shown[f"{name} a step"] for name in ("tokens", "FLOPs")] == ["–", "4.00e+09"]
