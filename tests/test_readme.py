@@ -120,11 +120,11 @@ def test_a_command_is_as_printed(
     )
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"5 0 3 1 2 4 0 1\n")))
     (tmp_path / "cosine.py").write_text(snippets()[1])
-    if "runs/scaling_and_heads" in line:
-        command = ["run", "scaling_and_heads", "--variant", "four_heads", "--seeds", "1"]
-        assert main(command) == 0
-        capsys.readouterr()
     words = shlex.split(line)[1:]
+    for name, variant in re.findall(r" runs/(\w+)(?:/(\w+)/seed)?", line):
+        if words[0] != "run":
+            assert main(["run", name, "--variant", variant or "four_heads", "--seeds", "1"]) == 0
+            capsys.readouterr()
     code = main([*words, "--seeds", "1"] if words[0] == "run" else words)
     message = capsys.readouterr().err
     if code == 2 and "ATTNJAX_DATA" in message:
