@@ -20,7 +20,7 @@ from attnjax.experiment.tuning import point_name
 from attnjax.reporting.summary import Summary
 from attnjax.reporting.table import plain
 from attnjax.results import tuning
-from attnjax.sweeps import train_group
+from attnjax.sweeps import train_group, tune
 from attnjax.sweeps.finish import validation_score
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.run_ablation import sweep
@@ -140,13 +140,13 @@ def test_summary_table_and_report_show_the_choice(runs):
             sum(tried.losses) / 2 for tried in one.points
         ]
         assert one.edges == []
-    page = (runs / "tuned" / "report.html").read_text()
-    for text in (plain(summary), page):
+    printed, page = plain(summary), (runs / "tuned" / "report.html").read_text()
+    assert re.search("1e-07: [0-9.]+, 0.01: [0-9.]+", printed)
+    for text in (printed, page):
         said = " ".join(text.split())
         by = f"the lowest validation loss, mean of seeds {SEED}, {SEED + 1}"
         assert f"{RATE}: tuned by {by}" in said
         assert "at the grid's edge" not in said.replace("&#39;", "'")
-        assert re.search("1e-07: [0-9.]+, 0.01: [0-9.]+", said.replace("−", "-"))
 
 
 @pytest.mark.long
@@ -160,7 +160,7 @@ def test_what_is_there_is_not_tuned_again(path, runs, capsys, monkeypatch):
     monkeypatch.undo()
     copy = path.parent / "more"
     shutil.copytree(runs, copy)
-    monkeypatch.setattr(train_group, "train", None)
+    monkeypatch.setattr(tune, "run_points", None)
     assert run(path, copy, "--variant", "scaled", "--seeds", "2") == 0
     assert summary_of(copy).rows[0].seeds == (0, 1)
     settings = content(copy / "tuned" / "scaled" / "seed-1" / "config.json")["settings"]
