@@ -13,6 +13,7 @@ from attnjax.attention.position import Positions, clipped_distance
 from attnjax.attention.shapes import Contexts, Values, Weights
 from attnjax.config.constraints import PositiveInt
 from attnjax.nn.dtypes import wide, widen
+from attnjax.nn.product import product
 
 
 def weighted_sum(weights: Weights, value: Values) -> Contexts:
@@ -22,9 +23,7 @@ def weighted_sum(weights: Weights, value: Values) -> Contexts:
 
     Source: Bahdanau et al. 2015, eq. 5.
     """
-    context = jnp.einsum(
-        "...ts,...sv->...tv", weights.astype(value.dtype), value, preferred_element_type=wide(value)
-    )
+    context = product("ts,sv->tv", weights.astype(value.dtype), value, wide(value))
     return context.astype(value.dtype)
 
 

@@ -22,6 +22,7 @@ from attnjax.errors import UserError
 from attnjax.nn.dtypes import wide
 from attnjax.nn.length_limit import LengthLimited, MaxLength
 from attnjax.nn.linear import Dense
+from attnjax.nn.product import product
 
 
 def dot(query: Queries, key: Keys) -> Logits:
@@ -35,7 +36,7 @@ def dot(query: Queries, key: Keys) -> Logits:
     Source: Luong et al. 2015, section 3.1, "dot"; Vaswani et al. 2017, section 3.2.1.
     """
     check_widths(query, key, "a dot product")
-    return jnp.einsum("...tk,...sk->...ts", query, key, preferred_element_type=wide(query, key))
+    return product("tk,sk->ts", query, key, wide(query, key))
 
 
 def scaled_dot(query: Queries, key: Keys) -> Logits:
@@ -54,7 +55,7 @@ def general(query: Queries, key: Keys, weight: Float[Array, "Q K"]) -> Logits:
 
     Source: Luong et al. 2015, section 3.1, "general".
     """
-    return dot(jnp.matmul(query, weight, preferred_element_type=wide(query, weight)), key)
+    return dot(product("tq,qk->tk", query, weight, wide(query, weight)), key)
 
 
 def additive(

@@ -1,4 +1,4 @@
-"""Training steps as `attnjax run` takes them: loss, gradients, Adam, in float32."""
+"""Training steps as `attnjax run` takes them: loss, gradients, Adam."""
 
 from collections.abc import Callable
 from functools import partial
@@ -122,18 +122,34 @@ def prepare(
     return Prepared(call=call, flops=flops * seeds)
 
 
+def _prepare(size: Size, precision: Precision) -> Prepared:
+    given = batch(size.rows, size.length, padded=PADDED)
+    return prepare(transformer(size), given, SMOOTHING, precision)
+
+
 WORKLOADS = tuple(
     Workload(
         name=f"train-{name}",
-        prepare=lambda size=size: prepare(
-            transformer(size), batch(size.rows, size.length, padded=PADDED), SMOOTHING
-        ),
+        prepare=partial(_prepare, size, "float32"),
         peer=("torch_transformer.py", name),
         amount=size.rows * size.length,
         unit="target tokens/s",
     )
     for name, size in SIZES.items()
 )
+
+ROUNDED = tuple(
+    Workload(
+        name=f"rounded-{name}",
+        prepare=partial(_prepare, size, "bfloat16_products"),
+        peer=("torch_transformer.py", name, "medium"),
+        amount=size.rows * size.length,
+        unit="target tokens/s",
+        operands="bfloat16",
+    )
+    for name, size in SIZES.items()
+)
+"""The same with products of operands in bfloat16, which PyTorch calls a medium precision."""
 
 SEQ2SEQ = (
     Workload(

@@ -42,6 +42,7 @@ class Workload:
             there is none.
         amount: the number of units of work in a call; None: milliseconds per call are shown.
         unit: the unit of work per second.
+        operands: the dtype in which its products read their operands.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Workload:
     peer: tuple[str, ...] | None = None
     amount: float | None = None
     unit: str = "ms"
+    operands: str = "float32"
 
     def value(self, seconds: float) -> float:
         """The seconds of a call, converted to the workload's unit."""

@@ -11,6 +11,7 @@ FAMILIES: dict[str, tuple[Workload, ...]] = {
     "windows": attention.WINDOWS,
     "linear": attention.LINEAR,
     "train": train.WORKLOADS,
+    "rounded": train.ROUNDED,
     "seq2seq": train.SEQ2SEQ,
     "decode": decode.WORKLOADS,
 }

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
 
@@ -25,6 +24,7 @@ from attnjax.models.sown_attention import LayerAttention
 from attnjax.nn.dtypes import wide
 from attnjax.nn.initializers import Initializer, draw_parameters
 from attnjax.nn.length_limit import MaxLength, smallest_limit
+from attnjax.nn.product import product
 
 FIELDS: dict[Side, str] = {"source": "source_vocabulary", "target": "vocabulary"}
 """The field of a model that holds the size of a side's vocabulary."""
@@ -249,6 +249,4 @@ class SymbolModel(Model, kw_only=True):
 
 def logits(hidden: jax.Array, output_embedding: jax.Array) -> jax.Array:
     """Hidden [..., T, D] times output embedding [V, D]: [..., T, V], in float32 or wider."""
-    return jnp.einsum(
-        "...td,vd->...tv", hidden, output_embedding, preferred_element_type=wide(hidden)
-    )
+    return product("td,vd->tv", hidden, output_embedding, wide(hidden))

@@ -8,6 +8,7 @@ word's by Glorot & Bengio 2010, eq. 16, the state's orthogonal (Saxe et al. 2014
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, ClassVar
 
 import jax
@@ -19,8 +20,12 @@ from attnjax.config.constraints import PositiveInt, SetByOwner
 from attnjax.nn.lift import inherited
 from attnjax.nn.linear import Dense
 from attnjax.nn.parameter_kinds import Kind, declare
+from attnjax.nn.product import product
 
 declare(Kind.UNDECAYED, "candidate_bias")
+
+recur = partial(product, "bw,wg->bg")
+"""h U: the state times its matrix, [B, W] and [W, G] to [B, G]."""
 
 GLOROT = nn.initializers.glorot_uniform()
 
@@ -42,7 +47,7 @@ def lstm(carry: Carry, projected: Projected, recurrent: Recurrent) -> Carry:
     Source: Hochreiter & Schmidhuber 1997, with the forget gate of Gers et al. 2000, section 3.
     """
     c, h = carry
-    i, f, g, o = jnp.split(projected + h @ recurrent, 4, axis=-1)
+    i, f, g, o = jnp.split(projected + recur(h, recurrent), 4, axis=-1)
     c = nn.sigmoid(f) * c + nn.sigmoid(i) * jnp.tanh(g)
     return c, nn.sigmoid(o) * jnp.tanh(c)
 
@@ -57,8 +62,8 @@ def gru_reset_before(carry: Carry, projected: Projected, recurrent: Recurrent) -
     """
     (h,) = carry
     gates = 2 * h.shape[-1]
-    z, r = jnp.split(nn.sigmoid(projected[:, :gates] + h @ recurrent[:, :gates]), 2, axis=-1)
-    candidate = jnp.tanh(projected[:, gates:] + (r * h) @ recurrent[:, gates:])
+    z, r = jnp.split(nn.sigmoid(projected[:, :gates] + recur(h, recurrent[:, :gates])), 2, axis=-1)
+    candidate = jnp.tanh(projected[:, gates:] + recur(r * h, recurrent[:, gates:]))
     return ((1 - z) * h + z * candidate,)
 
 
@@ -74,7 +79,7 @@ def gru(
     """
     (h,) = carry
     z_x, r_x, candidate_x = jnp.split(projected, 3, axis=-1)
-    z_h, r_h, candidate_h = jnp.split(h @ recurrent, 3, axis=-1)
+    z_h, r_h, candidate_h = jnp.split(recur(h, recurrent), 3, axis=-1)
     z, r = nn.sigmoid(z_x + z_h), nn.sigmoid(r_x + r_h)
     candidate = jnp.tanh(candidate_x + r * (candidate_h + jnp.broadcast_to(bias, h.shape)))
     return ((1 - z) * candidate + z * h,)
@@ -86,7 +91,7 @@ def elman(carry: Carry, projected: Projected, recurrent: Recurrent) -> Carry:
     Source: Elman 1990, with tanh instead of the logistic function.
     """
     (h,) = carry
-    return (jnp.tanh(projected + h @ recurrent),)
+    return (jnp.tanh(projected + recur(h, recurrent)),)
 
 
 class Cell(nn.Module, ABC):

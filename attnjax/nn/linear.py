@@ -6,6 +6,8 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
+from attnjax.nn.product import product
+
 
 class Dense(nn.Module):
     """Linear map y = x W + b over the last axes.
@@ -35,7 +37,7 @@ class Dense(nn.Module):
             return self.initializer(key, (width, size)).reshape(shape)
 
         kernel = self.param("kernel", initial, (*summed, *self.features))
-        y = x.reshape(-1, width) @ kernel.reshape(width, size)
+        y = product("nk,km->nm", x.reshape(-1, width), kernel.reshape(width, size))
         if self.bias:
             bias = self.param("bias", nn.initializers.zeros, self.features)
             y = y + jnp.broadcast_to(bias.reshape(-1), y.shape)

@@ -51,6 +51,8 @@ class Machine:
         xla_flags: the options of XLA's compiler.
         memory: the bytes of the machine; 0: the system does not tell, or an earlier version of
             attnjax did not record it.
+        matrix_units: whether the CPU multiplies in bfloat16 where a training's precision is
+            "bfloat16_products"; None: an earlier version of attnjax did not record it.
     """
 
     kind: str
@@ -58,6 +60,7 @@ class Machine:
     cores: int
     xla_flags: str
     memory: WholeNumber = 0
+    matrix_units: bool | None = None
 
 
 INSTRUCTIONS = {"avx512f": "avx512", "avx2": "avx2", "sse4_2": "sse4_2"}
@@ -68,6 +71,8 @@ def machine() -> Machine:
     """The machine of this process."""
     # imported here, so that `attnjax --version` does not wait for JAX
     import jax
+
+    from attnjax.nn.product import has_matrix_units
 
     first, cores = jax.devices()[0], os.cpu_count() or 1
     system, flags = Path("/proc/cpuinfo"), os.environ.get("XLA_FLAGS", "")
@@ -80,7 +85,14 @@ def machine() -> Machine:
     pages = "SC_PAGE_SIZE" in names and "SC_PHYS_PAGES" in names
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if pages else 0
     processor = about.get("model name", "")
-    return Machine(kind=kind, processor=processor, cores=cores, xla_flags=flags, memory=memory)
+    return Machine(
+        kind=kind,
+        processor=processor,
+        cores=cores,
+        xla_flags=flags,
+        memory=memory,
+        matrix_units=has_matrix_units(),
+    )
 
 
 def _instructions(processor: str, xla_flags: str) -> str:

@@ -15,7 +15,7 @@ from attnjax.data.packing import PackedBatch
 from attnjax.nn.paths import flat, named
 from attnjax.nn.watched_outputs import watched_outputs
 from attnjax.training.settings import Recipe
-from attnjax.training.step import State, cast
+from attnjax.training.step import State, cast, products
 
 type Kinds = tuple[bool, bool]
 """Whether an output has an infinite number, and whether it has one that is no number (nan)."""
@@ -90,7 +90,8 @@ def diagnose(
 def _totals(params: Any, state: State, batch: Batch | PackedBatch, recipe: Recipe) -> Any:
     key = jax.random.fold_in(state.key, state.step)
     params = cast(params, recipe.training.precision)
-    return recipe.objective(recipe.model, params, state.objective, batch, key=key)["loss"]
+    with products(recipe.training.precision):
+        return recipe.objective(recipe.model, params, state.objective, batch, key=key)["loss"]
 
 
 def _gradient(state: State, batch: Batch | PackedBatch, *, recipe: Recipe) -> Any:

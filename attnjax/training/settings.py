@@ -15,7 +15,7 @@ from attnjax.nn.norm import Norm
 from attnjax.training.objectives.base import Objective
 from attnjax.training.optimizers import Optimizer
 
-type Precision = Literal["float32", "bfloat16"]
+type Precision = Literal["float32", "bfloat16", "bfloat16_products"]
 type EpochOrder = Literal["last", "best"]
 
 
@@ -58,6 +58,9 @@ class Training:
             hold parameters and optimizer state on every device, "fsdp" a slice of them on each; see
             `attnjax.training.devices.sharding`.
         precision: the dtype of the model's computation; parameters, updates and loss stay float32.
+            "bfloat16_products": float32, but the operands of products are rounded to bfloat16, as a
+            TPU does by default; a CPU without matrix units computes in float32, see
+            `attnjax.nn.product`.
         batching: how sentences are put into batches; its `max_tokens` is the size of a batch on
             all devices together.
         not_finite: what happens if a loss or a gradient is not finite: "stop" ends the run, "skip"

@@ -1,6 +1,7 @@
 """One update as a pure function: state and batch in, state and metrics out."""
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -12,6 +13,7 @@ from flax import struct
 
 from attnjax.nn.parameter_kinds import keep_untrained, map_by_kind, trained_only
 from attnjax.nn.paths import flat, unflat
+from attnjax.nn.product import rounded_products
 from attnjax.training.accumulation import accumulate
 from attnjax.training.not_finite import skip_unless_finite
 from attnjax.training.objectives.base import Totals
@@ -97,7 +99,8 @@ def train_step(
         of_rows = partial(jax.grad(loss, has_aux=True), *held)
         return accumulate(of_rows, rows, recipe.training.device_tokens)
 
-    sums, totals = over_devices(gradient, (state.params, state.objective, key), batch)
+    with products(recipe.training.precision):
+        sums, totals = over_devices(gradient, (state.params, state.objective, key), batch)
     count = totals["loss"][1]
     gradients = jax.tree.map(lambda x: x / count.astype(x.dtype), trained_only(sums))
     transform = recipe.optimizer.make(rate)
@@ -132,7 +135,13 @@ def evaluation_step(
         of_rows = partial(recipe.objective, recipe.model, cast_params, state, key=None)
         return accumulate(of_rows, rows, recipe.training.device_tokens)
 
-    return over_devices(totals, params, batch)
+    with products(recipe.training.precision):
+        return over_devices(totals, params, batch)
+
+
+def products(precision: Precision) -> AbstractContextManager[object]:
+    """The context of everything that is computed in a precision, gradients included."""
+    return rounded_products() if precision == "bfloat16_products" else nullcontext()
 
 
 def cast(params: Any, precision: Precision) -> Any:
@@ -141,6 +150,6 @@ def cast(params: Any, precision: Precision) -> Any:
     Running statistics and constants are not rounded: a step of such an average is a small part of
     it, and the rows of a random projection stay orthogonal.
     """
-    if precision == "float32":
+    if precision != "bfloat16":
         return params
     return map_by_kind(lambda kind, leaf: leaf.astype(precision) if kind.trained else leaf, params)

@@ -15,10 +15,17 @@ from attnjax.models.rnn_decoders import BahdanauDecoder
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer_layers import DecoderLayer
+from attnjax.nn import product
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.objectives.masked_language_model import MaskedLanguageModel
 from attnjax.training.settings import Recipe, Training
-from attnjax.training.step import cast, initial_state, on_one_device, train_step
+from attnjax.training.step import (
+    cast,
+    initial_state,
+    on_one_device,
+    products as products_in,
+    train_step,
+)
 from tests.training.test_accumulation import BERT
 from tests.training.test_sharding import BATCH_NORM, HEADS, OPTIMIZER, RECURRENT, TRANSFORMER
 from tests.training.toy import WORDS, ragged
@@ -125,6 +132,33 @@ def test_products_with_parameters_are_bfloat16_and_softmax_norms_and_loss_float3
             assert "bfloat16" not in dtypes(equation.invars), equation
     assert seen >= {"exp", "log", "reduce_sum"}
     assert dtypes(traced.jaxpr.outvars) == {"float32"}
+
+
+def test_products_alone_are_of_bfloat16(monkeypatch):
+    """Their operands are; sums, and everything else of loss and gradient, are float32."""
+    monkeypatch.setattr(product, "has_matrix_units", lambda: True)
+    model, objective = MODELS["transformer"]
+    params = shapes(model, objective).params
+
+    def loss(params: Any) -> Any:
+        return objective(model, params, objective.initial(), BATCH, key=KEY)["loss"][0]
+
+    with products_in("bfloat16_products"):
+        traced = jax.make_jaxpr(jax.grad(loss))(params)
+    every = [equation for equation, _ in products(traced.jaxpr)]
+    assert len(every) > 15
+    for equation in every:
+        assert dtypes(equation.invars) == {"bfloat16"}, equation
+        assert dtypes(equation.outvars) == {"float32"}, equation
+    moves = {"convert_element_type", "dot_general", "transpose", "layout_constraint", "reshape"}
+    others = {
+        equation.primitive.name
+        for equation in equations(traced.jaxpr)
+        if "bfloat16" in dtypes(equation.invars)
+        and not [*programs_inside(equation.params.values())]
+    }
+    assert others <= moves
+    assert {leaf.dtype for leaf in traced.out_avals} == {jnp.dtype("float32")}
 
 
 @pytest.mark.parametrize(

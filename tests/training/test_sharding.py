@@ -18,13 +18,14 @@ from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, PreNorm
+from attnjax.nn import product
 from attnjax.nn.norm import BatchNorm
 from attnjax.training.devices import hosts, sharding
 from attnjax.training.objectives import cross_entropy
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam
 from attnjax.training.schedules import Constant
-from attnjax.training.settings import Recipe, Training
+from attnjax.training.settings import Precision, Recipe, Training
 from attnjax.training.step import initial_state, train_step
 from tests.training.toy import WORDS, Toy, ragged
 
@@ -63,12 +64,13 @@ def run(
     steps: int,
     dtype: str,
     device_tokens: int | None = None,
+    precision: Precision = "float32",
 ) -> tuple[np.ndarray, Any, str]:
     """Losses [steps, seeds], parameters with an axis of seeds, and one process's program."""
     together = len(seeds) > 1
     places = sharding.devices(how, rows=count, seeds=together)
     assert places.count == count
-    training = Training(device_tokens=device_tokens)
+    training = Training(device_tokens=device_tokens, precision=precision)
     recipe = Recipe(model=model, objective=OBJECTIVE, optimizer=OPTIMIZER, training=training)
     step = partial(train_step, recipe=recipe)
     batches = list(zip(*(ragged(steps, seed) for seed in seeds), strict=True))
@@ -231,6 +233,21 @@ def test_in_float32_devices_change_nothing(monkeypatch):
         # gradients and metrics together, and outside the loop over the vocabulary
         assert collectives(program) == ["all-reduce"]
         assert collectives(program[program.index("\nENTRY ") :]) == ["all-reduce"]
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("all_divided")
+@pytest.mark.parametrize("how", ["mesh", "fsdp"])
+def test_rounded_products_are_those_of_a_device(how, monkeypatch):
+    monkeypatch.setattr(product, "has_matrix_units", lambda: True)
+    train = partial(run, TRANSFORMER, steps=5, seeds=(3,), dtype="float32")
+    alone, _, program = train("mesh", 1, precision="bfloat16_products")
+    assert re.search(r"bf16\[[\d,]+\]", program)
+    ours, _, program = train(how, 8, precision="bfloat16_products")
+    assert re.search(r"bf16\[[\d,]+\]", program)
+    # a sum in another order may round an operand to its other neighbor
+    np.testing.assert_allclose(ours, alone, rtol=0, atol=3e-3)
+    assert not np.array_equal(alone, train("mesh", 1)[0])
 
 
 def test_uses_the_devices_that_divide_the_rows():

@@ -1,4 +1,7 @@
-"""One update of nn.Transformer with a tied embedding, by PyTorch: argument tiny, small or base."""
+"""One update of nn.Transformer with a tied embedding, by PyTorch: tiny, small or base.
+
+A second argument is the precision of float32 products: highest, high or medium, as PyTorch says.
+"""
 
 import sys
 
@@ -43,6 +46,7 @@ class Translator(nn.Module):
 
 
 torch.set_num_threads(CORES)
+torch.set_float32_matmul_precision(sys.argv[2] if len(sys.argv) > 2 else "highest")
 torch.manual_seed(0)
 width, feed_forward, layers, heads, rows, length = SIZES[sys.argv[1]]
 model = Translator(width, feed_forward, layers, heads, length)

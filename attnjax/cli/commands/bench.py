@@ -60,8 +60,8 @@ def bench(
         tuple[str, ...],
         positional(
             "WORKLOAD",
-            "attention, windows, linear, train, seq2seq, decode, or one of their sizes; default: "
-            f"all; or one of the tables {', '.join(TABLES)}",
+            "attention, windows, linear, train, rounded, seq2seq, decode, or one of their sizes; "
+            f"default: all; or one of the tables {', '.join(TABLES)}",
         ),
     ] = (),
     *,
@@ -85,7 +85,7 @@ def bench(
     from attnjax.benchmark.workloads import chosen
 
     listed, then = chosen(workloads), None if against is None else kept(against)
-    rows, limit = [], product(CPU_SIDE)
+    rows = []
 
     def tell() -> None:
         content = {**machine(), "workloads": rows}
@@ -103,7 +103,7 @@ def bench(
         for number, workload in enumerate(listed, start=1):
             # a line, not a spinner, whose thread would disturb the measurement
             print(f"{number} of {len(listed)}: {workload.name}", file=sys.stderr)
-            rows.append(measure(workload, peer, limit))
+            rows.append(measure(workload, peer, product(CPU_SIDE, workload.operands)))
     finally:
         # also after an error, so that the measurements so far are not lost
         if rows:

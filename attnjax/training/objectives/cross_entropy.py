@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from attnjax.data.special_tokens import PAD
 from attnjax.nn.dtypes import wide
 from attnjax.nn.platform import platforms
+from attnjax.nn.product import product
 
 CHUNK = 512
 """The number of tokens whose logits are in memory at the same time, on a CPU.
@@ -101,9 +102,8 @@ def _forward(hidden: jax.Array, table: jax.Array, target: jax.Array, smoothing: 
     def add(carry: tuple[jax.Array, jax.Array], chunk: tuple[jax.Array, jax.Array]):
         total, table_gradient = carry
         sums, difference = _chunk(*chunk, table, smoothing)
-        product = partial(jnp.einsum, preferred_element_type=table_gradient.dtype)
-        table_gradient += product("nv,nd->vd", difference, chunk[0])
-        return (total + sums, table_gradient), product("nv,vd->nd", difference, table)
+        table_gradient += product("nv,nd->vd", difference, chunk[0], wide(hidden))
+        return (total + sums, table_gradient), product("nv,vd->nd", difference, table, wide(hidden))
 
     zero = jnp.zeros(3, wide(hidden)), jnp.zeros(table.shape, wide(hidden))
     (total, table_gradient), hidden_gradient = jax.lax.scan(add, zero, (hidden, target))
@@ -125,7 +125,7 @@ def _chunk(hidden: jax.Array, target: jax.Array, table: jax.Array, smoothing: fl
 
     The gradient is p - q with the smoothed target q. If it is not used, XLA does not compute it.
     """
-    logits = jnp.einsum("nd,vd->nv", hidden, table, preferred_element_type=wide(hidden))
+    logits = product("nd,vd->nv", hidden, table, wide(hidden))
     live = (target != PAD).astype(logits.dtype)
     largest = logits.max(-1, keepdims=True)
     exponential = jnp.exp(logits - largest)

@@ -1,0 +1,104 @@
+"""The product of two matrices, whose operands training may round to bfloat16.
+
+A TPU rounds them by default, and a GPU where JAX's context asks for it. XLA's compiler for CPUs
+ignores the context: for a CPU with matrix units they are rounded here, and laid out as the units
+read them.
+"""
+
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache, partial
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+from jax.experimental.layout import Layout, with_layout_constraint
+
+from attnjax.nn.platform import platforms
+
+ROUNDED = "BF16_BF16_F32"
+"""JAX's name of products of operands in bfloat16 that are summed in float32."""
+
+
+def rounded_products() -> AbstractContextManager[object]:
+    """Round the operands of the float32 products that are traced within to bfloat16.
+
+    A CPU without matrix units would not be faster: there they stay float32.
+    """
+    targets = platforms()
+    if "tpu" in targets or (targets == ("cpu",) and not has_matrix_units()):
+        return nullcontext()
+    return jax.default_matmul_precision(ROUNDED)
+
+
+@cache
+def has_matrix_units() -> bool:
+    """Whether this machine's CPU has matrix units for bfloat16, Intel's AMX."""
+    try:
+        return "amx_bf16" in Path("/proc/cpuinfo").read_text("utf-8").split()
+    except OSError:  # not on Linux
+        return False
+
+
+def product(
+    axes: str, left: jax.Array, right: jax.Array, dtype: jnp.dtype | None = None
+) -> jax.Array:
+    """The products of the matrices in the last two axes, such as `axes` "tk,sk->ts".
+
+    The axes before them broadcast. `dtype` is that of the result; None: that of the operands.
+    """
+    rounds = jax.config.jax_default_matmul_precision == ROUNDED and platforms() == ("cpu",)
+    if not rounds or {left.dtype, right.dtype} != {jnp.dtype(jnp.float32)}:
+        return _einsum(axes, left, right, dtype)
+    if right.ndim == 2 < left.ndim:  # a copy for each matrix on the left would be large
+        result = _rounded(axes, left.reshape(-1, left.shape[-1]), right)
+        return result.reshape(*left.shape[:-1], result.shape[-1])
+    leading = jnp.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    left, right = (jnp.broadcast_to(x, (*leading, *x.shape[-2:])) for x in (left, right))
+    return _rounded(axes, left, right)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _rounded(axes: str, left: jax.Array, right: jax.Array) -> jax.Array:
+    return _forward(axes, left, right)[0]
+
+
+def _forward(axes: str, left: jax.Array, right: jax.Array):
+    operands = left.astype(jnp.bfloat16), right.astype(jnp.bfloat16)
+    return _summed(axes, *operands), operands
+
+
+def _backward(axes: str, operands: tuple[jax.Array, jax.Array], slope: jax.Array):
+    (rows, columns), result = _terms(axes)
+    (left, right), slope = operands, slope.astype(jnp.bfloat16)
+    return (
+        _summed(f"{result},{columns}->{rows}", slope, right),
+        _summed(f"{rows},{result}->{columns}", left, slope),
+    )
+
+
+_rounded.defvjp(_forward, _backward)
+
+
+def _summed(axes: str, left: jax.Array, right: jax.Array) -> jax.Array:
+    """The product in float32 of matrices in bfloat16.
+
+    The matrix units want the axis that is summed over last in the left matrix, and rows in memory
+    one after the other: XLA computes other products of bfloat16 in float32.
+    """
+    (rows, columns), result = _terms(axes)
+    if rows[-1] in result:
+        rows, left = rows[::-1], jnp.swapaxes(left, -1, -2)
+        left = with_layout_constraint(left, Layout(tuple(range(left.ndim))))
+    return _einsum(f"{rows},{columns}->{result}", left, right, jnp.dtype(jnp.float32))
+
+
+def _einsum(axes: str, left: jax.Array, right: jax.Array, dtype: jnp.dtype | None) -> jax.Array:
+    (rows, columns), result = _terms(axes)
+    axes = f"...{rows},...{columns}->...{result}"
+    return jnp.einsum(axes, left, right, preferred_element_type=dtype)
+
+
+def _terms(axes: str) -> tuple[list[str], str]:
+    """The axes of both operands, and of the result."""
+    operands, result = axes.split("->")
+    return operands.split(","), result
