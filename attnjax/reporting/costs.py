@@ -30,8 +30,8 @@ def costs(
         sizes = dict(row.cost.examples) if row.cost else {}
         step = [MISSING] * 4
         if row.cost:
-            shape = " × ".join(map(str, row.cost.shape))
-            step = [shape, count(row.cost.tokens or None), number(row.cost.flops, 3), count(row.cost.steps)]
+            cost, shape = row.cost, " × ".join(map(str, row.cost.shape))
+            step = [shape, count(cost.tokens or None), number(cost.flops, 3), count(cost.steps)]
         logs = [curve(run) for run in runs[row.variant]]
         speeds, memory = _values(logs, "tokens per second"), _values(logs, "memory")
         yield (
