@@ -20,27 +20,38 @@ def compare(
 ) -> None:
     """Test whether two runs' scores differ by more than the choice of sentences explains."""
     keep_compiled()
-    from attnjax.reporting.number import interval, number
+    from attnjax.reporting.number import interval, number as shown
     from attnjax.trained import comparison
 
     result = comparison.compare(first, second, trust=trust)
-    ours, theirs = map(number, result.scores)
+    ours, theirs = map(shown, result.scores)
     estimate, *ends = result.difference
+    names = _names(first, second)
     say(f"{result.metric}: {ours} in {first}, {theirs} in {second}, {result.sentences:,} sentences")
-    say(f"difference: {number(estimate)} (95 % over sentences: {interval(*ends)})")
+    say(f"difference: {shown(estimate)} (95 % over sentences: {interval(*ends)})")
     say(f"approximate randomization: p = {result.probability:.3g}")
     if result.discordant is not None:
         only, other, chance = result.discordant
-        say(
-            f"McNemar: {only:,} right in the first alone, {other:,} in the second: p = {chance:.3g}"
-        )
+        alone = f"{only:,} right in {names[0]} alone, {other:,} in {names[1]}"
+        say(f"McNemar: {alone}: p = {chance:.3g}")
+    say("of these two runs alone: with other seeds it may come out otherwise")
     if attention:
         for name, alike in comparison.attention_agreement(first, second, trust=trust).items():
-            say(f"agreement of {name}: {number(alike)}")
+            say(f"agreement of {name}: {shown(alike)}")
     pairs = comparison.most_different(first, second, sentences) if sentences else ()
-    for pair in pairs:
-        say(f"\n{pair.number}  source     {pair.source}".rstrip())
-        blank = " " * len(str(pair.number))
-        say(f"{blank}  reference  {pair.reference}")
-        say(f"{blank}  first      {pair.first}")
-        say(f"{blank}  second     {pair.second}")
+    labels = "source", "reference", *names
+    width = max(map(len, labels))
+    for number, *texts in pairs:
+        say("")
+        for place, (label, text) in enumerate(zip(labels, texts, strict=True)):
+            margin = str(number) if place == 0 else " " * len(str(number))
+            say(f"{margin}  {label:{width}}  {text}".rstrip())
+
+
+def _names(first: Path, second: Path) -> tuple[str, str]:
+    """What tells two folders apart: their paths without the parts that both begin and end with."""
+    ours, theirs = first.resolve().parts, second.resolve().parts
+    for end in (0, -1):
+        while ours and theirs and ours[end] == theirs[end]:
+            ours, theirs = (parts[1:] if end == 0 else parts[:-1] for parts in (ours, theirs))
+    return "/".join(ours) or "first", "/".join(theirs) or "second"
