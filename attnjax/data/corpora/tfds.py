@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import batched, chain
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,9 @@ wmt14/full; some papers score the 2,737 of the official evaluation, sacreBLEU's 
 
 NEED_TENSORFLOW = ("c4", "coco_captions", "lm1b", "multi_nli")
 """Corpora that only TensorFlow prepares; once prepared they are read without it."""
+
+AT_ONCE = 100
+"""The rows that are read at once; with pictures they may be large."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,16 +110,19 @@ def open_prepared(name: str, folder: str | None) -> Any:
     return builder
 
 
-def read_split(builder: Any, split: str) -> Any:
-    """The rows of a split; a row is read from disk when it is used."""
+def read_split(builder: Any, split: str) -> Iterator[Any]:
+    """The rows of a split, in their order; some are read from disk at once."""
     try:
-        return builder.as_data_source(split=split)
+        rows = builder.as_data_source(split=split)
     except ValueError as error:  # no such split, a slice that cannot be read, or an empty one
         known, reason = ", ".join(builder.info.splits), str(error).splitlines()[0]
         raise UserError(
             f"{builder.info.full_name.rsplit('/', 1)[0]} has no split {split!r} with examples "
             f"(it has {known}): {reason}"
         ) from error
+    for places in batched(range(len(rows)), AT_ONCE):
+        # a row alone takes sixteen times as long
+        yield from rows.__getitems__(places)
 
 
 def find_prepared(name: str, folder: str | None) -> Path:

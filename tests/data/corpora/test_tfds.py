@@ -9,12 +9,20 @@ from functools import partial
 import jax
 import numpy as np
 import pytest
+from tensorflow_datasets.core.data_sources.array_record import ArrayRecordDataSource
 from tensorflow_datasets.core.features import FeaturesDict, Text
 
 from attnjax.attention.multihead import MultiHead
 from attnjax.data.batching import Batching
 from attnjax.data.corpora.parallel_text import ParallelText
-from attnjax.data.corpora.tfds import DOWNLOADS, NEED_TENSORFLOW, Translation, find_prepared
+from attnjax.data.corpora.tfds import (
+    DOWNLOADS,
+    NEED_TENSORFLOW,
+    Translation,
+    find_prepared,
+    open_prepared,
+    read_split,
+)
 from attnjax.data.corpora.tfds_builder import build, build_translation
 from attnjax.data.corpora.tfds_texts import LabeledTfds, RawTfds
 from attnjax.data.corpus import Corpus
@@ -267,6 +275,23 @@ def test_a_corpus_cut_off_while_it_is_written_is_not_there(tmp_path):
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
     build("raw/one", tmp_path, features, {"train": rest})
     assert find_prepared("raw/one", str(tmp_path)) == tmp_path / "raw" / "one" / "1.0.0"
+
+
+def test_rows_are_read_several_at_once(tmp_path, monkeypatch):
+    rows = [{"text": str(number)} for number in range(7)]
+    build("raw", tmp_path, FeaturesDict({"text": Text()}), {"train": rows})
+    monkeypatch.setattr("attnjax.data.corpora.tfds.AT_ONCE", 3)
+    asked = []
+
+    def several(source, places):
+        asked.append([*places])
+        return original(source, places)
+
+    original = ArrayRecordDataSource.__getitems__
+    monkeypatch.setattr(ArrayRecordDataSource, "__getitems__", several)
+    read = read_split(open_prepared("raw", str(tmp_path)), "train")
+    assert [row["text"].decode() for row in read] == [*"0123456"]
+    assert asked == [[0, 1, 2], [3, 4, 5], [6]]
 
 
 def test_files_in_another_format(task, prepared, tmp_path):
