@@ -12,7 +12,13 @@ from attnjax.cli.main import main
 from attnjax.errors import UserError
 from attnjax.evaluation import Bleu, ExactMatch
 from attnjax.evaluation.sentence_stats import sentences
-from attnjax.trained.comparison import attention_agreement, compare, most_different, paired
+from attnjax.trained.comparison import (
+    AnswerPair,
+    attention_agreement,
+    compare,
+    most_different,
+    paired,
+)
 
 random = np.random.default_rng(1)
 WORDS = np.array(["a", "b", "c", "d", "e", "f", "g", "h"])
@@ -65,7 +71,9 @@ def test_mcnemar_is_near_its_chi_square():
         paired(*(sentences(ExactMatch(), ["a"], ["a"], None) for _ in range(2)))
 
 
-def test_the_command(tiny_runs, capsys):
+def test_the_command(tiny_runs, capsys, monkeypatch):
+    pair = AnswerPair(7, "0 1", "1 0", "1 0", "")
+    monkeypatch.setattr("attnjax.trained.comparison.most_different", lambda *_: [pair])
     scaled, cosine = (tiny_runs / "tiny" / name / "seed-0" for name in ("scaled", "cosine"))
     capsys.readouterr()
     words = ["compare", str(scaled), str(cosine), "--sentences", "2", "--attention"]
@@ -79,6 +87,9 @@ def test_the_command(tiny_runs, capsys):
         assert 0 <= number < 1, "the cosine's heads attend otherwise"
         assert f"agreement of {name}: " in printed
     assert "exact_match: " in printed
+    lines = "7", "  source     0 1", "  reference  1 0", "  scaled     1 0", "  cosine"
+    assert printed.endswith("\n\n" + "\n".join(lines) + "\n")
+    assert "with other seeds the variants may compare otherwise" in printed
     for words in ("95 % over sentences", "p = 1", "McNemar: 0 right in scaled alone, 0 in cosine"):
         assert words in printed
     other = tiny_runs / "tiny" / "scaled" / "seed-1"

@@ -20,32 +20,30 @@ def compare(
 ) -> None:
     """Test whether two runs' scores differ by more than the choice of sentences explains."""
     keep_compiled()
-    from attnjax.reporting.number import interval, number as shown
+    from attnjax.reporting.number import interval, number
     from attnjax.trained import comparison
 
     result = comparison.compare(first, second, trust=trust)
-    ours, theirs = map(shown, result.scores)
+    ours, theirs = map(number, result.scores)
     estimate, *ends = result.difference
     names = _names(first, second)
     say(f"{result.metric}: {ours} in {first}, {theirs} in {second}, {result.sentences:,} sentences")
-    say(f"difference: {shown(estimate)} (95 % over sentences: {interval(*ends)})")
+    say(f"difference: {number(estimate)} (95 % over sentences: {interval(*ends)})")
     say(f"approximate randomization: p = {result.probability:.3g}")
     if result.discordant is not None:
         only, other, chance = result.discordant
         alone = f"{only:,} right in {names[0]} alone, {other:,} in {names[1]}"
         say(f"McNemar: {alone}: p = {chance:.3g}")
-    say("of these two runs alone: with other seeds it may come out otherwise")
+    say("The test is of these two runs: with other seeds the variants may compare otherwise.")
     if attention:
         for name, alike in comparison.attention_agreement(first, second, trust=trust).items():
-            say(f"agreement of {name}: {shown(alike)}")
-    pairs = comparison.most_different(first, second, sentences) if sentences else ()
+            say(f"agreement of {name}: {number(alike)}")
     labels = "source", "reference", *names
-    width = max(map(len, labels))
-    for number, *texts in pairs:
-        say("")
-        for place, (label, text) in enumerate(zip(labels, texts, strict=True)):
-            margin = str(number) if place == 0 else " " * len(str(number))
-            say(f"{margin}  {label:{width}}  {text}".rstrip())
+    pairs = comparison.most_different(first, second, sentences) if sentences else ()
+    for place, *texts in pairs:
+        say(f"\n{place}")
+        for label, text in zip(labels, texts, strict=True):
+            say(f"  {label:{max(map(len, labels))}}  {text}".rstrip())
 
 
 def _names(first: Path, second: Path) -> tuple[str, str]:
