@@ -5,20 +5,35 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnjax.nn import embedding
 from attnjax.nn.embedding import lookup
+from attnjax.nn.platform import compiled_for
 
-WORDS = np.minimum(np.random.default_rng(0).zipf(1.3, (8, 2048)), 20) - 1
+WORDS = np.minimum(np.random.default_rng(0).zipf(1.3, (8, 512)), 20) - 1
 WEIGHT = np.random.default_rng(1).normal(0.3, 1, (*WORDS.shape, 4))
 
 
-@pytest.mark.parametrize(("dtype", "error"), [("float32", 1e-5), ("bfloat16", 0.01)])
-def test_rows_and_their_gradient(dtype, error):
+@pytest.mark.parametrize(
+    ("dtype", "platform", "multiplied", "error"),
+    [
+        ("float32", "tpu", 10**9, 1e-5),
+        ("bfloat16", "cpu", 10**9, 0.01),
+        ("bfloat16", "tpu", 0, 0.01),
+        ("bfloat16", "tpu", 10**9, 0.01),
+    ],
+)
+def test_rows_and_their_gradient(monkeypatch, dtype, platform, multiplied, error):
+    monkeypatch.setattr(embedding, "MULTIPLIED", multiplied)
     table = jnp.asarray(np.random.default_rng(2).normal(size=(20, 4)), dtype)
     weight = jnp.asarray(WEIGHT, dtype)
     found, pull = jax.vjp(lambda table: lookup(table, jnp.asarray(WORDS)), table)
     assert found.dtype == dtype
     np.testing.assert_array_equal(found, table[WORDS])
-    (gradient,) = jax.jit(pull)(weight)
+    with compiled_for(platform):
+        program = jax.jit(pull)
+        multiplies = "dot_general" in str(jax.make_jaxpr(pull)(weight))
+        (gradient,) = program(weight)
+    assert multiplies == (dtype == "bfloat16" and platform == "tpu" and multiplied > 0)
     assert gradient.dtype == dtype
     expected = np.zeros((20, 4))
     np.add.at(expected, WORDS, np.asarray(weight, np.float64))
