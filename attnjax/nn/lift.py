@@ -8,10 +8,12 @@ parameters, and all others as "not the parameters".
 from collections.abc import Callable
 from typing import Any, Literal
 
+import jax
 from flax import linen as nn
 
 from attnjax.config.walk import field_names
 from attnjax.nn.axes import HEADS
+from attnjax.nn.dtypes import wide, widen
 from attnjax.nn.paths import flat
 from attnjax.nn.remat import Remat
 
@@ -118,7 +120,30 @@ def scan_time(
 
     The function is module, carry, inputs without axis 1 -> carry, outputs without axis 1.
     "backward" starts at the last position; outputs stay at their inputs' positions.
+
+    The gradient of a parameter is a sum over the steps, in float32 or wider, which is rounded to
+    the parameter's dtype once.
     """
+
+    def scanned(module: nn.Module, carry: Any, inputs: Any) -> Any:
+        held = {PARAMETERS: module.variables.get(PARAMETERS, {})}
+        if all(leaf.dtype == wide(leaf) for leaf in jax.tree.leaves(held)):
+            return _scan_time(function, direction)(module, carry, inputs)
+
+        # a step computes with the parameters as they are; its part of their gradient leaves it wide
+        def narrow(widened: Any) -> Any:
+            return jax.tree.map(lambda leaf, given: leaf.astype(given.dtype), widened, held)
+
+        step = nn.map_variables(function, PARAMETERS, narrow)
+        read = nn.map_variables(
+            _scan_time(step, direction), PARAMETERS, lambda held: jax.tree.map(widen, held)
+        )
+        return read(module, carry, inputs)
+
+    return scanned
+
+
+def _scan_time(function: Callable, direction: Literal["forward", "backward"]) -> Callable:
     once = (PARAMETERS, "coin")
     return nn.scan(
         function,

@@ -152,3 +152,33 @@ def test_what_is_sown_is_read_by_its_name():
     _, seen = Both().apply({}, jnp.ones(()), mutable=["kept"])
     assert [float(value) for value in sown(seen, "kept", "double")] == [2, 4]
     assert sown(seen, "kept", "none") == sown(seen, "others", "double") == []
+
+
+class Scaled(nn.Module):
+    """Words times a parameter, which are also sown."""
+
+    @nn.compact
+    def __call__(self, carry, x):
+        scaled = x * self.param("weight", nn.initializers.ones, x.shape[1:])[None]
+        self.sow("attention", "weights", scaled[:, None])
+        return carry, scaled
+
+
+def test_the_gradient_of_a_narrow_parameter_is_summed_over_time_in_float32():
+    """A sum of ones in bfloat16 ends at 256."""
+    steps = 1_000
+    x = jnp.ones((1, steps, D), jnp.bfloat16)
+    module = OverTime(Scaled(), "forward")
+    weight = jnp.asarray([0.5, 1, 2], jnp.bfloat16)
+
+    def total(weight):
+        variables = {"params": {"step": {"weight": weight}}}
+        (_, scaled), seen = module.apply(variables, x, mutable=["attention"])
+        return scaled.sum(), (scaled, seen["attention"]["step"]["weights"][0][:, :, 0])
+
+    gradient, (scaled, seen) = jax.grad(total, has_aux=True)(weight)
+    np.testing.assert_array_equal(gradient, np.full(D, steps))
+    for found in (gradient, scaled, seen):
+        assert found.dtype == jnp.bfloat16
+    np.testing.assert_array_equal(scaled[0], np.tile(weight, (steps, 1)))
+    np.testing.assert_array_equal(seen, scaled)
