@@ -164,6 +164,8 @@ WITHOUT_A_TPU = {
     # otherwise libtpu asks Google Cloud which machine this is
     "TPU_SKIP_MDS_QUERY": "1",
     "TPU_WORKER_HOSTNAMES": "localhost",
+    # otherwise libtpu warns; the topology's own name decides
+    "TPU_ACCELERATOR_TYPE": "v5litepod-8",
     # no chip is used, so that another process may use libtpu at the same time
     "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
 }

@@ -17,7 +17,9 @@ def here(monkeypatch):
     """The eight devices of this machine play the chips."""
     monkeypatch.setattr(Topology, "devices", lambda _: jax.devices())
     # a test is one process: no platform is to be chosen anew
-    monkeypatch.setattr(jax.config, "update", lambda *_: None)
+    changes = {}
+    monkeypatch.setattr(jax.config, "update", changes.__setitem__)
+    return changes
 
 
 def test_the_step_of_an_experiment(here, capsys):
@@ -27,6 +29,8 @@ def test_the_step_of_an_experiment(here, capsys):
     for part in ("arguments", "temporaries", "matrix products", "1 all-reduce", "binds", "fits"):
         assert part in said
     assert "computes its weights: the score Cosine needs them" in said
+    expected = {"jax_platforms": "cpu", "jax_enable_compilation_cache": False}
+    assert here.items() >= expected.items()
 
 
 def test_a_step_that_does_not_fit_is_exit_code_1(here, monkeypatch, capsys):

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from attnjax.cli.chosen import ChosenExperiment, Variant
 from attnjax.cli.command import option, whole_number
-from attnjax.cli.output import keep_compiled, out
+from attnjax.cli.output import out
 from attnjax.errors import NoCorpus, UserError
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ def rehearse(
     """
     if (vocabulary is None) != (length is None):
         raise UserError("--vocabulary and --length go together")
-    keep_compiled()
     import jax
 
     from attnjax.rehearsal import Topology, rehearse
@@ -50,6 +49,8 @@ def rehearse(
 
     # nothing is computed: no chip of this machine is needed, nor waited for
     jax.config.update("jax_platforms", "cpu")
+    # JAX cannot read such a program from its cache again, and would warn that it cannot
+    jax.config.update("jax_enable_compilation_cache", False)
     chips = Topology.named(on)
     experiment = chosen.with_overrides(chosen.load().ablation, variant)
     recipe, batching = experiment.recipe, experiment.training.batching
