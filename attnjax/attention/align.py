@@ -6,6 +6,7 @@ says what its other rows sum to.
 """
 
 from abc import abstractmethod
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -21,14 +22,38 @@ from attnjax.nn.parameter_kinds import Kind, declare
 declare(Kind.UNDECAYED, "log_scale")
 
 
-def softmax(logits: Logits, mask: Allowed | None = None) -> Weights:
+def softmax(
+    logits: Logits, mask: Allowed | None = None, *, kept: jnp.dtype | None = None
+) -> Weights:
     """Softmax: weights[t, s] = exp(logits[t, s]) / sum over allowed s' of exp(logits[t, s']).
 
-    Rows sum to 1. The weights have the dtype of the logits.
+    Rows sum to 1. The weights have the dtype of the logits. `kept` is the dtype of the values, if
+    it is narrower: the gradient is computed from the weights in this dtype. The pool keeps the same
+    rounded weights for its own gradient, and no others wait.
 
     Source: Bahdanau et al. 2015, eq. 6.
     """
+    if kept is None or jnp.promote_types(kept, logits.dtype) == kept:
+        return jax.nn.softmax(logits, axis=-1, where=mask)
+    return _softmax(logits, mask, kept)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(2,))
+def _softmax(logits: jax.Array, mask: jax.Array | None, kept: jnp.dtype) -> jax.Array:
     return jax.nn.softmax(logits, axis=-1, where=mask)
+
+
+def _forward(logits: jax.Array, mask: jax.Array | None, kept: jnp.dtype):
+    weights = jax.nn.softmax(logits, axis=-1, where=mask)
+    return weights, weights.astype(kept)
+
+
+def _backward(kept: jnp.dtype, narrow: jax.Array, gradient: jax.Array):
+    weights = narrow.astype(gradient.dtype)
+    return weights * (gradient - (weights * gradient).sum(-1, keepdims=True)), None
+
+
+_softmax.defvjp(_forward, _backward)
 
 
 def normalize(kernel: Logits, mask: Allowed | None = None) -> Weights:
@@ -93,7 +118,8 @@ class Softmax(Align):
     temperature: PositiveFloat = 1.0
 
     def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
-        return softmax(logits if self.temperature == 1 else logits / self.temperature, mask)
+        logits = logits if self.temperature == 1 else logits / self.temperature
+        return softmax(logits, mask, kept=context.query.dtype)
 
     def factor(self) -> float:
         return 1 / self.temperature
@@ -114,7 +140,8 @@ class LearnedScale(Align):
     """
 
     def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
-        return softmax(logits * self.factor().astype(logits.dtype), mask)
+        logits = logits * self.factor().astype(logits.dtype)
+        return softmax(logits, mask, kept=context.query.dtype)
 
     @nn.compact
     def factor(self) -> jax.Array:

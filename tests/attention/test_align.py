@@ -10,6 +10,7 @@ import pytest
 from jax.tree_util import Partial
 
 from attnjax.attention.align import (
+    AlignContext,
     LearnedScale,
     Normalize,
     Softmax,
@@ -53,6 +54,24 @@ def nadaraya_watson(kernel, mask):
             if mask[t, s] and total != 0:
                 weights[t, s] = value / total
     return weights
+
+
+def test_softmax_keeps_rounded_weights_for_its_gradient():
+    """The weights are those of `softmax`, bit for bit; the gradient is as near as bfloat16 is."""
+    random = np.random.default_rng(3)
+    logits, pulled = random.normal(size=(2, 3, 4, 64)).astype(np.float32)
+    allowed = random.random(logits.shape) < 0.7
+    allowed[0, 0] = False
+    weights, pull = jax.vjp(partial(softmax, mask=allowed), logits)
+    found, pull_kept = jax.vjp(partial(softmax, mask=allowed, kept=jnp.bfloat16), logits)
+    np.testing.assert_array_equal(found, weights)
+    (expected,), (gradient,) = pull(pulled), pull_kept(pulled)
+    np.testing.assert_allclose(gradient, expected, atol=abs(expected).max() / 128)
+    np.testing.assert_array_equal(gradient[~allowed], 0)
+    waiting = [leaf for leaf in jax.tree.leaves(pull_kept) if leaf.shape == logits.shape]
+    assert [leaf.dtype for leaf in waiting] == [jnp.bfloat16]
+    wider = jax.vjp(partial(softmax, mask=allowed, kept=jnp.float32), logits)[1]
+    np.testing.assert_array_equal(*pull(pulled), *wider(pulled))
 
 
 def test_softmax_equals_the_oracle_also_forwards(float64):
@@ -147,7 +166,7 @@ def test_the_temperature_leads_from_one_key_to_all():
     logits, allowed = jnp.array([[1.0, 3.0, 2.0, 5.0]]), jnp.array([[True, True, True, False]])
 
     def weights(align):
-        return align.apply({}, logits, allowed, None)
+        return align.apply({}, logits, allowed, AlignContext(logits, Positions()))
 
     for degrees, limit in ((1e-3, HardMax()), (1.0, Softmax()), (1e6, Uniform())):
         found = weights(Softmax(temperature=degrees))

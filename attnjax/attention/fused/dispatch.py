@@ -232,4 +232,5 @@ def _dense(inputs: Inputs) -> jax.Array:
         logits += jnp.broadcast_to(bias, logits.shape)
     if inputs.mask is not None:
         allowed = jnp.broadcast_to(inputs.mask.dense(positions), logits.shape)
-    return weighted_sum(softmax(logits, allowed), inputs.value)
+    weights = softmax(logits, allowed, kept=inputs.value.dtype)
+    return weighted_sum(weights, inputs.value)
