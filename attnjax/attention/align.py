@@ -27,9 +27,9 @@ def softmax(
 ) -> Weights:
     """Softmax: weights[t, s] = exp(logits[t, s]) / sum over allowed s' of exp(logits[t, s']).
 
-    Rows sum to 1. The weights have the dtype of the logits. `kept` is the dtype of the values, if
-    it is narrower: the gradient is computed from the weights in this dtype. The pool keeps the same
-    rounded weights for its own gradient, and no others wait.
+    Rows sum to 1. The weights have the dtype of the logits. `kept` is the dtype of queries and
+    values: if it is narrower, the gradient is computed from the weights in this dtype, which the
+    pool keeps for its own gradient anyway. There is no forward-mode derivative then.
 
     Source: Bahdanau et al. 2015, eq. 6.
     """
@@ -40,11 +40,11 @@ def softmax(
 
 @partial(jax.custom_vjp, nondiff_argnums=(2,))
 def _softmax(logits: jax.Array, mask: jax.Array | None, kept: jnp.dtype) -> jax.Array:
-    return jax.nn.softmax(logits, axis=-1, where=mask)
+    return softmax(logits, mask)
 
 
 def _forward(logits: jax.Array, mask: jax.Array | None, kept: jnp.dtype):
-    weights = jax.nn.softmax(logits, axis=-1, where=mask)
+    weights = softmax(logits, mask)
     return weights, weights.astype(kept)
 
 

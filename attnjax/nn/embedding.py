@@ -8,10 +8,10 @@ from attnjax.nn.dtypes import wide
 from attnjax.nn.platform import platforms
 
 MULTIPLIED = 2_000
-"""How often V may go into the square of the places, where a chip adds up rows by a product.
+"""The largest places^2 / V at which a chip sums the gradients of a word's places by a product.
 
 The product takes 2 places^2 D operations. It saves the table in float32, which is written, read and
-rounded: about 16 V D bytes. A chip does 240 to 300 operations while it moves a byte.
+rounded: about 16 V D bytes. While it moves a byte, a TPU v5e does 240 operations, an H100 295.
 """
 
 

@@ -6,6 +6,7 @@ parameters, and all others as "not the parameters".
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import jax
@@ -126,17 +127,17 @@ def scan_time(
     """
 
     def scanned(module: nn.Module, carry: Any, inputs: Any) -> Any:
-        held = {PARAMETERS: module.variables.get(PARAMETERS, {})}
-        if all(leaf.dtype == wide(leaf) for leaf in jax.tree.leaves(held)):
+        given = {PARAMETERS: module.variables.get(PARAMETERS, {})}
+        if all(leaf.dtype == wide(leaf) for leaf in jax.tree.leaves(given)):
             return _scan_time(function, direction)(module, carry, inputs)
 
         # a step computes with the parameters as they are; its part of their gradient leaves it wide
         def narrow(widened: Any) -> Any:
-            return jax.tree.map(lambda leaf, given: leaf.astype(given.dtype), widened, held)
+            return jax.tree.map(lambda leaf, narrow: leaf.astype(narrow.dtype), widened, given)
 
         step = nn.map_variables(function, PARAMETERS, narrow)
         read = nn.map_variables(
-            _scan_time(step, direction), PARAMETERS, lambda held: jax.tree.map(widen, held)
+            _scan_time(step, direction), PARAMETERS, partial(jax.tree.map, widen)
         )
         return read(module, carry, inputs)
 

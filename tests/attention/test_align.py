@@ -28,6 +28,7 @@ from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions, distance
 from attnjax.attention.score import General, ScaledDot, scaled_dot
 from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK, entmax15, sparsemax, top_k
+from attnjax.nn.platform import compiled_for
 from tests.attention import oracle
 
 ALIGNS = (
@@ -72,6 +73,24 @@ def test_softmax_keeps_rounded_weights_for_its_gradient():
     assert [leaf.dtype for leaf in waiting] == [jnp.bfloat16]
     wider = jax.vjp(partial(softmax, mask=allowed, kept=jnp.float32), logits)[1]
     np.testing.assert_array_equal(*pull(pulled), *wider(pulled))
+
+
+@pytest.mark.parametrize("length", [6, 256])
+@pytest.mark.parametrize("align", [Softmax(), Softmax(temperature=0.5), LearnedScale()])
+def test_no_wide_weights_of_narrow_queries_wait_for_their_gradient(align, length):
+    """A TPU computes the weights of 256 words in `attnjax.attention.fused.dispatch`."""
+    query, memory = jnp.ones((2, 1, length, 8), jnp.bfloat16)
+    module = Attention(score=ScaledDot(), align=align)
+
+    def call(variables, query):
+        return module.apply(variables, query, memory, memory, deterministic=True)
+
+    variables = module.init(jax.random.key(0), query, memory, memory, deterministic=True)
+    with compiled_for("tpu"):
+        _, pull = jax.vjp(partial(call, variables), query)
+    waiting = [leaf.dtype for leaf in jax.tree.leaves(pull) if leaf.shape[-2:] == (length, length)]
+    assert jnp.bfloat16 in waiting
+    assert jnp.float32 not in waiting
 
 
 def test_softmax_equals_the_oracle_also_forwards(float64):
