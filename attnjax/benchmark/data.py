@@ -17,7 +17,8 @@ import numpy as np
 from rich.table import Table
 
 from attnjax.benchmark.prepared import measure as measure_pairs, tokens_per_second
-from attnjax.data.batching import Batching, BatchPlan
+from attnjax.data.batch_plan import BatchPlan
+from attnjax.data.batching import Batching
 from attnjax.data.corpora.parallel_text import ParallelText
 from attnjax.data.packed import Packed, PackedPlan
 from attnjax.data.preparation import prepared

@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from attnjax.data.batching import Batching, BatchPlan, in_order
+from attnjax.data.batch_plan import BatchPlan
+from attnjax.data.batching import Batching, in_order
 from attnjax.data.corpora.parallel_text import ParallelText
 from attnjax.data.loaded import Corpora
 from attnjax.data.packed import Packed

@@ -10,7 +10,7 @@ import numpy as np
 from attnjax.attention.attention import Attention
 from attnjax.attention.multihead import MultiHead
 from attnjax.benchmark.workload import Prepared, Workload
-from attnjax.data.batching import Batch
+from attnjax.data.batch_plan import Batch
 from attnjax.data.special_tokens import PAD
 from attnjax.evaluation.flops import product_flops
 from attnjax.models.feed_forward import FeedForward

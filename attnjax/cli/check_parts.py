@@ -11,7 +11,8 @@ import numpy as np
 from attnjax.checks import Finding
 from attnjax.checks.finding import not_equal, not_finite, raised, tried
 from attnjax.config.walk import walk
-from attnjax.data.batching import Batch, in_order
+from attnjax.data.batch_plan import Batch
+from attnjax.data.batching import in_order
 from attnjax.data.corpus import Task
 from attnjax.evaluation.metric import Metric, check_metric
 from attnjax.experiment import Experiment

@@ -6,12 +6,8 @@ few fixed shapes, NumPy arrays on the host. Nothing here imports JAX, and nothin
 before `load`.
 """
 
-from attnjax.data.batching import (
-    Batch as Batch,
-    Batching as Batching,
-    BatchPlan as BatchPlan,
-    in_order as in_order,
-)
+from attnjax.data.batch_plan import Batch as Batch, BatchPlan as BatchPlan
+from attnjax.data.batching import Batching as Batching, in_order as in_order
 from attnjax.data.corpora import (
     Coco as Coco,
     Forward as Forward,

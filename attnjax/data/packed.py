@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from attnjax.config.constraints import PositiveInt
-from attnjax.data.batching import Batching, BatchPlan
+from attnjax.data.batch_plan import BatchPlan
+from attnjax.data.batching import Batching
 from attnjax.data.examples import Encoded, Examples, Rows
 from attnjax.data.packing import PackedBatch
 from attnjax.data.row_patterns import RowPatterns, row_patterns

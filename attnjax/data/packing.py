@@ -23,7 +23,7 @@ class Packing(NamedTuple):
 
 
 class PackedBatch(NamedTuple):
-    """The examples of one training step, several in a row; see `attnjax.data.batching.Batch`.
+    """The examples of one training step, several in a row; see `attnjax.data.batch_plan.Batch`.
 
     Attributes:
         source: int32 [B, S], the sources of a row one behind the other, then PAD.

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attnjax.config.constraints import PositiveInt
-from attnjax.data.batching import Batch, Batching, BatchPlan
+from attnjax.data.batch_plan import Batch, BatchPlan
+from attnjax.data.batching import Batching
 from attnjax.data.examples import Encoded, Examples
 from attnjax.errors import UserError
 

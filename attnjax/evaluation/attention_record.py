@@ -15,7 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.data.batching import Batch, in_order
+from attnjax.data.batch_plan import Batch
+from attnjax.data.batching import in_order
 from attnjax.data.corpus import Encoded
 from attnjax.data.special_tokens import START
 from attnjax.data.vocabulary import SPECIAL, Vocabulary

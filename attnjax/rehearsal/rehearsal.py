@@ -11,7 +11,7 @@ from typing import Any
 import jax
 
 from attnjax.attention.fused import dispatch
-from attnjax.data.batching import Batch
+from attnjax.data.batch_plan import Batch
 from attnjax.data.packing import PackedBatch
 from attnjax.errors import UserError
 from attnjax.evaluation.flops import jaxpr_flops

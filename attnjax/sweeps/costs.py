@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from attnjax.data.batching import Batch, BatchPlan
+from attnjax.data.batch_plan import Batch, BatchPlan
 from attnjax.data.corpus import Corpus
 from attnjax.data.packing import PackedBatch
 from attnjax.evaluation.flops import product_flops

@@ -8,7 +8,7 @@ from itertools import repeat
 import jax
 import numpy as np
 
-from attnjax.data.batching import Batch, BatchPlan
+from attnjax.data.batch_plan import Batch, BatchPlan
 from attnjax.data.corpus import Corpus
 from attnjax.training.settings import Recipe
 from attnjax.training.step import State, initial_state

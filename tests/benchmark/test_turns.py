@@ -16,7 +16,7 @@ from attnjax.benchmark.turns import measure, moved
 from attnjax.benchmark.workload import Prepared, Workload
 from attnjax.benchmark.workloads import FAMILIES, chosen
 from attnjax.cli.main import main
-from attnjax.data.batching import Batch
+from attnjax.data.batch_plan import Batch
 from attnjax.data.special_tokens import END
 from attnjax.errors import UserError
 

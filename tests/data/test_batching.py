@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from attnjax.config.constraints import check_fields
-from attnjax.data.batching import Batch, Batching, cheapest_cuts, in_order
+from attnjax.data.batch_plan import Batch
+from attnjax.data.batching import Batching, cheapest_cuts, in_order
 from attnjax.data.corpora.parallel_text import ParallelText
 from attnjax.data.examples import Encoded
 from attnjax.data.special_tokens import END, PAD

@@ -10,7 +10,7 @@ import pytest
 from attnjax.attention.align import Normalize
 from attnjax.attention.attention import Attention
 from attnjax.attention.kernel_score import Epanechnikov, Gaussian, LearnedGaussian
-from attnjax.data.batching import Batch
+from attnjax.data.batch_plan import Batch
 from attnjax.data.generated.regression import NoisyFunction
 from attnjax.errors import UserError
 from attnjax.models.kernel_regression import KernelRegression

@@ -16,7 +16,7 @@ from attnjax.attention.position import Learned
 from attnjax.attention.position_score import Alibi, Relative, Rotary
 from attnjax.attention.score import Additive, General, Location
 from attnjax.attention.self_attentive import SelfAttentive
-from attnjax.data.batching import Batch
+from attnjax.data.batch_plan import Batch
 from attnjax.data.packing import PackedBatch
 from attnjax.errors import UserError
 from attnjax.models.captioner import Captioner

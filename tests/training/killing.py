@@ -24,7 +24,7 @@ def live(folder: Path, seeds: Sequence[int], born: Connection) -> None:
     """Train: every step is logged, saves are frequent and slow."""
     import orbax.checkpoint as ocp
 
-    from attnjax.data.batching import BatchPlan
+    from attnjax.data.batch_plan import BatchPlan
     from attnjax.training.loop import saving as saves, train_log
     from tests.training.looping import PER_EPOCH, go
 

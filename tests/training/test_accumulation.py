@@ -13,7 +13,8 @@ from attnjax.attention.attention import Attention
 from attnjax.attention.hard_align import Hard
 from attnjax.attention.multihead import MultiHead
 from attnjax.config.vary import vary
-from attnjax.data.batching import Batch, Batching
+from attnjax.data.batch_plan import Batch
+from attnjax.data.batching import Batching
 from attnjax.errors import UserError
 from attnjax.models.bert import BertEncoder, bert_layer
 from attnjax.models.bert_heads import BertPretraining

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from attnjax.data.batching import BatchPlan
+from attnjax.data.batch_plan import BatchPlan
 from attnjax.errors import Interrupted, MachineError
 from attnjax.training.checkpoints import checkpoint
 from attnjax.training.checkpoints.checkpoint import Checkpoints

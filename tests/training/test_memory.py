@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import pytest
 
-from attnjax.data.batching import Batch
+from attnjax.data.batch_plan import Batch
 from attnjax.training.devices import memory
 from attnjax.training.devices.memory import free_memory, peak_memory, seed_memory
 from attnjax.training.objectives.base import CrossEntropy

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from attnjax.data.batching import BatchPlan
+from attnjax.data.batch_plan import BatchPlan
 from attnjax.errors import Interrupted
 from attnjax.training.checkpoints.checkpoint import Checkpoints
 from attnjax.training.log import metrics_log

@@ -17,7 +17,7 @@ import numpy as np
 import orbax.checkpoint as ocp
 import pytest
 
-from attnjax.data.batching import BatchPlan
+from attnjax.data.batch_plan import BatchPlan
 from attnjax.errors import Interrupted, UserError
 from attnjax.training.checkpoints import checkpoint, corruption
 from attnjax.training.log import console, metrics_log

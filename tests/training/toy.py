@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
 
-from attnjax.data.batching import Batch
+from attnjax.data.batch_plan import Batch
 from attnjax.data.special_tokens import END, PAD
 from attnjax.nn.dropout import Dropout
 

@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.data.batching import Batch, Batching, in_order
+from attnjax.data.batch_plan import Batch
+from attnjax.data.batching import Batching, in_order
 from attnjax.data.corpus import Corpus, Encoded
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement, MetricKey

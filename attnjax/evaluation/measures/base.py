@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attnjax.data.batching import Batch, Batching, in_order
+from attnjax.data.batch_plan import Batch
+from attnjax.data.batching import Batching, in_order
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement, MetricKey

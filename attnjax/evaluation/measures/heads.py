@@ -15,7 +15,7 @@ from attnjax.attention.attention import Attention
 from attnjax.config.constraints import PositiveInt
 from attnjax.config.vary import vary
 from attnjax.config.walk import walk
-from attnjax.data.batching import Batch
+from attnjax.data.batch_plan import Batch
 from attnjax.data.corpus import Corpus
 from attnjax.data.special_tokens import END, PAD
 from attnjax.errors import UserError

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from attnjax.config.constraints import PositiveInt
-from attnjax.data.batching import Batch
+from attnjax.data.batch_plan import Batch
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement, MetricKey

@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.data.batching import Batch, in_order
+from attnjax.data.batch_plan import Batch
+from attnjax.data.batching import in_order
 from attnjax.data.corpus import Corpus
 from attnjax.evaluation.measurement import Measurement, MetricKey
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure

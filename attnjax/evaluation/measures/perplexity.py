@@ -9,7 +9,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from attnjax.data.batching import Batch, in_order
+from attnjax.data.batch_plan import Batch
+from attnjax.data.batching import in_order
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement, MetricKey

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnjax.config.constraints import PositiveInt
-from attnjax.data.batching import Batch
+from attnjax.data.batch_plan import Batch
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement, MetricKey, Moment

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from attnjax.data.batching import Batch
+from attnjax.data.batch_plan import Batch
 from attnjax.data.packing import PackedBatch
 from attnjax.training.devices import sharding
 from attnjax.training.loop.read_ahead import ReadAhead

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from attnjax.data.batching import Batch
+from attnjax.data.batch_plan import Batch
 from attnjax.data.special_tokens import END, PAD, mask_symbol
 from attnjax.errors import UserError
 from attnjax.models.base import logits

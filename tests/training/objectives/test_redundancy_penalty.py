@@ -9,7 +9,7 @@ from flax import linen as nn
 from attnjax.attention.attention import Attention
 from attnjax.attention.score import Dot
 from attnjax.attention.self_attentive import SelfAttentive
-from attnjax.data.batching import Batch
+from attnjax.data.batch_plan import Batch
 from attnjax.data.special_tokens import END
 from attnjax.errors import UserError
 from attnjax.models.classifier import Classifier

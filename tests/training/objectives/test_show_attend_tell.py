@@ -15,7 +15,7 @@ from attnjax.attention.attention import Attention
 from attnjax.attention.hard_align import Hard
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Additive
-from attnjax.data.batching import Batch
+from attnjax.data.batch_plan import Batch
 from attnjax.data.special_tokens import END, PAD
 from attnjax.errors import UserError
 from attnjax.models.captioner import Captioner, Convolutions

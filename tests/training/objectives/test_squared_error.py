@@ -7,7 +7,7 @@ import pytest
 
 from attnjax.attention.attention import Attention
 from attnjax.attention.kernel_score import LearnedGaussian
-from attnjax.data.batching import Batch
+from attnjax.data.batch_plan import Batch
 from attnjax.models.kernel_regression import KernelRegression
 from attnjax.training.checkpoints.checkpoint import Checkpoints
 from attnjax.training.checkpoints.run_progress import RunProgress

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from attnjax.attention.multihead import MultiHead
-from attnjax.data.batching import Batch
+from attnjax.data.batch_plan import Batch
 from attnjax.data.special_tokens import PAD, START
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.rnn_decoders import BahdanauDecoder, LuongDecoder

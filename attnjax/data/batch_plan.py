@@ -1,0 +1,166 @@
+"""The batches of a training run: each a pure function of its step and the seed."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from attnjax.data.examples import Examples
+from attnjax.data.packing import PackedBatch
+from attnjax.errors import UserError
+
+
+class Batch(NamedTuple):
+    """The examples of one training step, padded to one shape.
+
+    A batch with fewer examples than its shape has rows is filled up with rows of PAD (or NaN).
+
+    Attributes:
+        source: int32 [B, S], rows that end with END, then PAD; or floats [B, S, ...], then NaN.
+        target: int32 [B, T] or floats [B, T, ...], padded in the same way.
+    """
+
+    source: np.ndarray
+    target: np.ndarray
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Examples of similar length, which make batches of one shape.
+
+    Attributes:
+        examples: all examples, of this bucket and of others.
+        indices: [n], the positions of this bucket's among them.
+        batches: the number of batches, among which the examples are divided evenly.
+        shape: (B, S, T) of each batch.
+    """
+
+    examples: Examples
+    indices: np.ndarray
+    batches: int
+    shape: tuple[int, int, int]
+
+    def batch(self, index: int, order: np.ndarray) -> tuple[np.ndarray, Batch]:
+        """One batch and its examples' indices, -1 for filler rows.
+
+        Args:
+            index: which of the bucket's batches.
+            order: [n], a permutation of the bucket's examples.
+        """
+        count = len(order)
+        chosen = order[index * count // self.batches : (index + 1) * count // self.batches]
+        rows, source, target = self.shape
+        indices = np.full(rows, -1)
+        indices[: len(chosen)] = self.indices[chosen]
+        chosen = indices[: len(chosen)]
+        return indices, Batch(
+            self.examples.source.padded(chosen, (rows, source)),
+            self.examples.target.padded(chosen, (rows, target)),
+        )
+
+
+@lru_cache(maxsize=64)
+def permutation(length: int, *entropy: int) -> np.ndarray:
+    """A permutation of 0, ..., length - 1, to be read; every step of an epoch reads the same."""
+    order = np.random.default_rng(entropy).permutation(length)
+    order.flags.writeable = False
+    return order
+
+
+@dataclass(frozen=True)
+class BatchPlan:
+    """The batches of a training run, each a pure function of its step and the seed.
+
+    Every example comes once an epoch. The order of shapes depends on the epoch alone, so that
+    batches of several seeds can be stacked; the examples within a batch depend on the seed, too.
+
+    Attributes:
+        buckets: all examples, by length.
+    """
+
+    buckets: tuple[Bucket, ...]
+
+    @property
+    def per_epoch(self) -> int:
+        """The number of batches of an epoch, one pass over the examples."""
+        return sum(bucket.batches for bucket in self.buckets)
+
+    @property
+    def shapes(self) -> list[tuple[int, int, int]]:
+        """(B, S, T) of the batches, each shape once."""
+        return [bucket.shape for bucket in self.buckets]
+
+    @property
+    def count(self) -> int:
+        """The number of examples of an epoch."""
+        return sum(len(bucket.indices) for bucket in self.buckets)
+
+    @property
+    def padding(self) -> float:
+        """The share of padding among all places of an epoch, of source and target together."""
+        places = sum(b.batches * b.shape[0] * sum(b.shape[1:]) for b in self.buckets)
+        held = sum(int(b.examples.lengths[b.indices].sum()) for b in self.buckets)
+        return 1 - held / places
+
+    def like(self, others: Sequence[Examples]) -> "list[BatchPlan]":
+        """Plans for other examples, as many as these, so that batches of all can be stacked.
+
+        At each step all of them have the same shape. The number of batches, and of examples in
+        each, is this plan's; sources and targets are padded to the longest of all.
+
+        Args:
+            others: the examples of each plan.
+
+        Raises:
+            UserError: others are more or fewer than the examples of this plan.
+        """
+        orders = [by_length(examples.lengths) for examples in others]
+        for order in orders:
+            if len(order) != self.count:
+                raise UserError(
+                    "runs of several seeds must have equally many examples of a split; got "
+                    f"{self.count:,} and {len(order):,}"
+                )
+        buckets: list[list[Bucket]] = [[] for _ in others]
+        stop = self.count
+        for bucket in self.buckets:
+            begin = stop - len(bucket.indices)
+            chosen = [order[begin:stop] for order in orders]
+            longest = np.max(
+                [bucket.shape[1:]]
+                + [
+                    examples.lengths[at].max(0) for examples, at in zip(others, chosen, strict=True)
+                ],
+                axis=0,
+            )
+            shape = (bucket.shape[0], *longest.tolist())
+            for made, examples, indices in zip(buckets, others, chosen, strict=True):
+                made.append(replace(bucket, examples=examples, indices=indices, shape=shape))
+            stop = begin
+        return [replace(self, buckets=tuple(made)) for made in buckets]
+
+    def in_order(self) -> Iterator[tuple[np.ndarray, Batch]]:
+        """Batches of all examples, short ones first, with the examples' indices (-1: filler)."""
+        for bucket in reversed(self.buckets):
+            order = np.arange(len(bucket.indices))
+            for index in range(bucket.batches):
+                yield bucket.batch(index, order)
+
+    def batch(self, step: int, seed: int) -> Batch | PackedBatch:
+        """The batch of a step, counted from 0."""
+        epoch, place = divmod(step, self.per_epoch)
+        number = permutation(self.per_epoch, epoch)[place]
+        ends = np.cumsum([bucket.batches for bucket in self.buckets])
+        which = int(np.searchsorted(ends, number, side="right"))
+        bucket = self.buckets[which]
+        index = int(number - ends[which] + bucket.batches)
+        order = permutation(len(bucket.indices), seed, epoch, which)
+        return bucket.batch(index, order)[1]
+
+
+def by_length(lengths: np.ndarray) -> np.ndarray:
+    """The order of examples by the longer of their lengths [N, 2]."""
+    # ties by both lengths: neighbors that are alike in both waste least in the last batch
+    return np.lexsort((lengths[:, 1], lengths[:, 0], lengths.max(1)))
