@@ -5,7 +5,7 @@ sacremoses, its port to Python, is imported when a text is split.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -28,10 +28,15 @@ def _tokenizer(language: str) -> "MosesTokenizer":
     return MosesTokenizer(lang=language)
 
 
-def tokenize(text: str, language: str) -> list[str]:
+KEPT = 20_000
+"""The texts whose words are remembered: lengths of sentences are checked, then the same encoded."""
+
+
+@lru_cache(KEPT)
+def tokenize(text: str, language: str) -> tuple[str, ...]:
     """The words and punctuation marks of a text: `It's late,` -> `It`, `'s`, `late`, `,`."""
     # not escaped: "&" stays "&", as in the text that a reader sees
-    return list(_tokenizer(language).tokenize(text, escape=False))
+    return tuple(_tokenizer(language).tokenize(text, escape=False))
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class MosesVocabulary(WordVocabulary):
     language: str
 
     def split(self, text: str) -> list[str]:
-        return tokenize(text, self.language)
+        return [*tokenize(text, self.language)]
 
     def merge(self, pieces: list[str]) -> str:
         """Join pieces with spaces: the tokenized text, by whose words BLEU is counted."""
@@ -79,7 +84,7 @@ class MosesWords(SplitWords):
     language: Language = "en"
 
     def words(self, text: str) -> list[str]:
-        return tokenize(text, self.language)
+        return [*tokenize(text, self.language)]
 
     def _vocabulary(self, pieces: tuple[str, ...]) -> MosesVocabulary:
         return MosesVocabulary(pieces, self.language)

@@ -5,6 +5,7 @@ killed goes on behind them.
 """
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -34,8 +35,9 @@ from attnjax.data.row_files import append_rows, keep_rows, sync
 from attnjax.data.source_files import SourceFile, check_unchanged, source_files
 from attnjax.data.text_notes import text_notes
 from attnjax.data.text_task import TextTask
-from attnjax.data.tokenizing import encode_all
+from attnjax.data.tokenizing import count_words, each_chunk, encode
 from attnjax.data.vocabularies import Vocabularies, load_vocabularies
+from attnjax.data.vocabulary import SplitWords
 from attnjax.errors import UserError
 from attnjax.files import new_folder
 
@@ -162,10 +164,33 @@ def _learned(
     with _alone(folder):
         if not folder.exists():
             say("data: learns the vocabulary of the training texts")
-            learned = task.learn(_Kept(task))
+            learned = _learn(task)
             with new_folder(folder) as beside:
                 learned.save(beside)
     return load_vocabularies(folder)
+
+
+def _learn(task: TextTask) -> Vocabularies:
+    """The vocabularies of a task; where all are of words, all cores count them."""
+    parts = [part for part in task.vocabulary_parts if isinstance(part, SplitWords)]
+    processes = _processes(task, "train")
+    if not processes or len(parts) < len(task.vocabulary_parts):
+        return task.learn(_Kept(task))
+    counts: list[Counter[str]] = [Counter() for _ in parts]
+    examples = task.reader()(task.split_names["train"])
+    for chunk in each_chunk(partial(count_words, task), examples, processes):
+        for count, more in zip(counts, chunk, strict=True):
+            count.update(more)
+    learned = [part.of_counts(count) for part, count in zip(parts, counts, strict=True)]
+    return Vocabularies(learned[0], learned[-1])
+
+
+def _processes(task: TextTask, split: str) -> int:
+    """The number of processes that tokenize a split; 0: this one does."""
+    if own_classes(task):
+        return 0  # a process of ours knows no classes of an experiment's file
+    cores = getattr(os, "process_cpu_count", os.cpu_count)() or 1
+    return min(cores, _size(source_files(task, [split])) // PER_PROCESS)
 
 
 class _Kept:
@@ -186,12 +211,8 @@ def _written(
     for path, kind in column_files(folder, split, vocabularies):
         keep_rows(path, split.kept, kind)
     examples = islice(task.reader()(task.split_names[split.name]), split.count, None)
-    train, size = split.name == "train", _size(source_files(task, [split.name]))
-    cores = getattr(os, "process_cpu_count", os.cpu_count)() or 1
-    # a process of ours knows no classes of an experiment's file
-    processes = 0 if own_classes(task) else min(cores, size // PER_PROCESS)
-    chunks = encode_all(task, vocabularies, train=train, examples=examples, processes=processes)
-    for read, columns in chunks:
+    call = partial(encode, task, vocabularies, split.name == "train")
+    for read, columns in each_chunk(call, examples, _processes(task, split.name)):
         for (path, _), rows in zip(column_files(folder, split, vocabularies), columns, strict=True):
             append_rows(path, rows)
         longer = np.maximum(columns.source.lengths, columns.target.lengths)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from attnjax.data.corpus import Example, Task
 from attnjax.data.vocabularies import Vocabularies
+from attnjax.data.vocabulary import VocabularyPart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +60,22 @@ class TextTask(Task):
             UserError: none is kept.
         """
 
+    @property
     @abstractmethod
+    def vocabulary_parts(self) -> tuple[VocabularyPart, ...]:
+        """The part that learns the vocabulary of both sides, or those of source and target."""
+
     def learn(self, examples: Iterable[Example]) -> Vocabularies:
         """The vocabularies of the training examples that are kept, read once for each of them."""
+        pairs = zip(self.vocabulary_parts, self.texts(examples), strict=True)
+        learned = [part.learn(texts) for part, texts in pairs]
+        return Vocabularies(learned[0], learned[-1])
+
+    def texts(self, examples: Iterable[Example]) -> tuple[Iterable[str], ...]:
+        """The texts that each of `vocabulary_parts` learns from."""
+        if len(self.vocabulary_parts) == 1:
+            return ((text for example in examples for text in example[:2]),)
+        return (each.source for each in examples), (each.target for each in examples)
 
     @property
     @abstractmethod

@@ -1,16 +1,15 @@
-"""Texts encoded by all cores: chunks of examples go to processes, and come back in order."""
+"""Texts tokenized by all cores: chunks of examples go to processes, their results come in order."""
 
 import os
 import signal
 import threading
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from functools import partial
 from itertools import batched
 from multiprocessing import get_context, parent_process
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,10 +18,11 @@ from attnjax.data.examples import Rows
 from attnjax.data.row_files import MappedTexts
 from attnjax.data.text_task import TextTask
 from attnjax.data.vocabularies import Vocabularies
+from attnjax.data.vocabulary import SplitWords
 from attnjax.errors import MachineError
 
 CHUNK = 10_000
-"""The examples that a process encodes at once."""
+"""The examples that a process gets at once."""
 
 
 class Columns(NamedTuple):
@@ -65,54 +65,54 @@ def encode(
     return Chunk(len(examples), Columns(*ids, *texts))
 
 
-def encode_all(
-    task: TextTask,
-    vocabularies: Vocabularies,
-    *,
-    train: bool,
-    examples: Iterable[Example],
-    processes: int,
-) -> Iterator[Chunk]:
-    """As `encode`, chunk by chunk; no more than a few chunks are in memory.
+def count_words(task: TextTask, examples: tuple[Example, ...]) -> list[Counter[str]]:
+    """How often each word occurs in the examples that are kept, for each part of `SplitWords`."""
+    texts = task.texts([*filter(task.keeps, examples)])
+    pairs = zip(task.vocabulary_parts, texts, strict=True)
+    return [part.count(side) for part, side in pairs if isinstance(part, SplitWords)]
+
+
+def each_chunk[Result](
+    call: Callable[[tuple[Example, ...]], Result], examples: Iterable[Example], processes: int
+) -> Iterator[Result]:
+    """The result of a function for each chunk of examples; a few chunks at most are in memory.
 
     Args:
-        task: as in `encode`.
-        vocabularies: as in `encode`.
-        train: as in `encode`.
+        call: the function, which can be pickled.
         examples: read one by one.
-        processes: the number of processes that encode; 0: this one does.
+        processes: the number of processes that call it; 0: this one does.
 
     Raises:
         MachineError: a process was killed.
     """
-    chunks, call = batched(examples, CHUNK), partial(encode, task, vocabularies, train)
+    chunks = batched(examples, CHUNK)
     if not processes:
         yield from map(call, chunks)
         return
     # spawned: a process with the threads of JAX cannot be forked
     pool = ProcessPoolExecutor(processes, get_context("spawn"), _begin, (call,))
-    waiting: deque[Future[Chunk]] = deque()
+    waiting: deque[Future[Result]] = deque()
     try:
         for chunk in chunks:
-            waiting.append(pool.submit(_encode, chunk))
+            waiting.append(pool.submit(_called, chunk))
             if len(waiting) > 2 * processes:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
     except BrokenProcessPool as error:
         raise MachineError(
-            "a process that encodes the corpus was killed, perhaps for want of memory; the same "
+            "a process that tokenizes the corpus was killed, perhaps for want of memory; the same "
             "command goes on"
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-_call: "partial[Chunk]"
+_call: Callable[[tuple[Example, ...]], Any]
 """What a process does with each chunk."""
 
 
-def _begin(call: "partial[Chunk]") -> None:
+def _begin(call: Callable[[tuple[Example, ...]], Any]) -> None:
     """Prepare a process: it ends with its parent, also if that is killed, and not at Ctrl-C."""
     global _call
     _call = call
@@ -127,5 +127,5 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _encode(examples: tuple[Example, ...]) -> Chunk:
+def _called(examples: tuple[Example, ...]) -> Any:
     return _call(examples)

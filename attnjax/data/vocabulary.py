@@ -179,7 +179,14 @@ class SplitWords(VocabularyPart):
         Raises:
             UserError: no word is frequent enough.
         """
-        counts = Counter(word for text in texts for word in self.words(text))
+        return self.of_counts(self.count(texts))
+
+    def count(self, texts: Iterable[str]) -> Counter[str]:
+        """The number of occurrences of each word."""
+        return Counter(word for text in texts for word in self.words(text))
+
+    def of_counts(self, counts: Counter[str]) -> WordVocabulary:
+        """The vocabulary of texts whose words occur so often; see `learn`."""
         words = [word for word, count in counts.items() if count >= self.min_count]
         if not words:
             raise UserError(

@@ -20,7 +20,7 @@ from attnjax.errors import UserError
     ],
 )
 def test_words_and_punctuation(language, text, words):
-    assert tokenize(text, language) == words.split()
+    assert tokenize(text, language) == tuple(words.split())
 
 
 def test_punctuation_is_no_part_of_a_word():

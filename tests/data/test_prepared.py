@@ -18,6 +18,7 @@ from attnjax.data import preparation, tokenizing
 from attnjax.data.batching import Batching
 from attnjax.data.corpora.parallel_text import ParallelText, Reversed, TabSeparated
 from attnjax.data.loaded import Corpora
+from attnjax.data.moses import MosesWords
 from attnjax.data.packed import Packed
 from attnjax.data.prepared import (
     MANIFEST,
@@ -119,6 +120,22 @@ def test_the_same_corpus(task, changes, capsys):
     lengths = np.bincount(np.ceil(np.log2(loaded.splits["train"].lengths.max(1))).astype(int))
     manifest = preparation.PreparedManifest.read(place(task))
     assert manifest.split("train").lengths == tuple(lengths)
+
+
+def test_words_that_several_processes_count(task, monkeypatch):
+    """The words of the kept examples, of both sides or of each, as one process counts them."""
+    for target in (None, MosesWords(language="de", min_count=3)):
+        words = replace(task, target_vocabulary=target, vocabulary=SplitWords(max_size=4))
+        kept = [*filter(words.keeps, words.reader()(words.train))]
+        assert len(kept) < COUNT
+        monkeypatch.setattr(preparation, "_processes", lambda _, split: int(split == "train"))
+        assert preparation.prepare(words)[1].vocabulary == words.learn(kept).digest
+    # a part that does not count words learns from the texts themselves
+    monkeypatch.setattr(preparation, "each_chunk", lambda *_: pytest.fail("counted"))
+    pieces = replace(task, vocabulary=SentencePiece(size=20), target_vocabulary=SplitWords())
+    with pytest.raises(pytest.fail.Exception):
+        preparation.prepare(pieces)
+    assert [*(place(task).parent / "vocabularies").glob("*/source/sentencepiece.model")]
 
 
 def test_tab_separated_pairs_and_vocabularies_of_a_run(folder):

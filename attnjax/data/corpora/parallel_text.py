@@ -15,7 +15,7 @@ from attnjax.data.files import Encoding, each_line, find_file, find_folder, part
 from attnjax.data.preparation import is_prepared, prepared
 from attnjax.data.special_tokens import END
 from attnjax.data.text_task import TextTask
-from attnjax.data.vocabularies import Vocabularies, joint
+from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import SplitWords, Vocabulary, VocabularyPart
 from attnjax.errors import UserError
 
@@ -120,8 +120,8 @@ class ParallelCorpus(TextTask):
     def keeps(self, example: Example) -> bool:
         if self.max_length is None:
             return True
-        sides = self.vocabulary, self.target_vocabulary or self.vocabulary
-        pairs = zip(sides, example[:2], strict=True)
+        parts = self.vocabulary_parts
+        pairs = zip((parts[0], parts[-1]), example[:2], strict=True)
         return all(len(side.words(text)) <= self.max_length for side, text in pairs)
 
     def notes(self, kept: int, count: int) -> tuple[str, ...]:
@@ -138,14 +138,10 @@ class ParallelCorpus(TextTask):
     def vocabulary_inputs(self) -> "ParallelCorpus":
         return replace(self, valid=None, test=None, source_order=Forward())
 
-    def learn(self, examples: Iterable[Example]) -> Vocabularies:
-        if self.target_vocabulary is None:
-            texts = (text for example in examples for text in example[:2])
-            return joint(self.vocabulary.learn(texts))
-        return Vocabularies(
-            self.vocabulary.learn(example.source for example in examples),
-            self.target_vocabulary.learn(example.target for example in examples),
-        )
+    @property
+    def vocabulary_parts(self) -> tuple[VocabularyPart, ...]:
+        target = self.target_vocabulary
+        return (self.vocabulary,) if target is None else (self.vocabulary, target)
 
 
 @dataclass(frozen=True, kw_only=True)
