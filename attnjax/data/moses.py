@@ -9,7 +9,9 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from attnjax.data.vocabulary import SplitWords, WordVocabulary
+import numpy as np
+
+from attnjax.data.vocabulary import SplitWords, Vocabulary, WordVocabulary
 
 if TYPE_CHECKING:
     from sacremoses import MosesTokenizer
@@ -51,6 +53,10 @@ class MosesVocabulary(WordVocabulary):
 
     def split(self, text: str) -> list[str]:
         return [*tokenize(text, self.language)]
+
+    def encode_long(self, text: str) -> np.ndarray:
+        # a line is not a sentence: the rules see the whole text
+        return Vocabulary.encode_long(self, text)
 
     def merge(self, pieces: list[str]) -> str:
         """Join pieces with spaces: the tokenized text, by whose words BLEU is counted."""

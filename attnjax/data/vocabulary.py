@@ -6,13 +6,17 @@ an id of its own.
 
 import hashlib
 import json
+import sys
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from attnjax.config.constraints import PositiveInt
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
@@ -20,6 +24,8 @@ from attnjax.errors import UserError
 
 SPECIAL = ("<pad>", "<start>", "<end>", "<unknown>")
 FILE = "vocabulary.json"
+BLOCK = 1_000_000
+"""The characters that are encoded at once."""
 CONTINUES = "@@"
 """The mark of a subword that goes on in the next word (Sennrich, Haddow & Birch 2016)."""
 
@@ -38,6 +44,11 @@ class Vocabulary(ABC):
     def size(self) -> int:
         """The number of ids."""
         return len(self.pieces)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The smallest type of integers that holds every id."""
+        return np.min_scalar_type(self.size)
 
     @cached_property
     def digest(self) -> str:
@@ -64,6 +75,10 @@ class Vocabulary(ABC):
     def encode(self, text: str) -> list[int]:
         """The ids of a text, without END; a piece that is not in the vocabulary becomes UNKNOWN."""
         return [self._ids.get(piece, UNKNOWN) for piece in self.split(text)]
+
+    def encode_long(self, text: str) -> np.ndarray:
+        """The ids of `encode` in an array of as few bytes as the vocabulary allows."""
+        return np.array(self.encode(text), self.dtype)
 
     def tokens(self, ids: Iterable[int]) -> list[str]:
         """The spelling of each id."""
@@ -114,12 +129,31 @@ class CharacterVocabulary(Vocabulary):
     def merge(self, pieces: list[str]) -> str:
         return "".join(pieces)
 
+    def encode_long(self, text: str) -> np.ndarray:
+        of_code = np.full(sys.maxunicode + 1, UNKNOWN, self.dtype)
+        for piece, number in self._ids.items():
+            if len(piece) == 1:
+                of_code[ord(piece)] = number
+        ids = np.empty(len(text), self.dtype)
+        for start in range(0, len(text), BLOCK):
+            codes = text[start : start + BLOCK].encode("utf-32-le", "surrogatepass")
+            ids[start : start + BLOCK] = of_code[np.frombuffer(codes, "<u4")]
+        return ids
+
+    def plain(self, text: str) -> str:
+        """The text itself."""
+        return text
+
 
 class WordVocabulary(Vocabulary):
     """Each word between spaces is a piece; `@@` at a word's end joins it to the next one."""
 
     def split(self, text: str) -> list[str]:
         return text.split()
+
+    def encode_long(self, text: str) -> np.ndarray:
+        # line by line, since a word is an object of fifty bytes; every line's end is a space
+        return np.fromiter(chain.from_iterable(map(self.encode, text.splitlines())), self.dtype)
 
     def merge(self, pieces: list[str]) -> str:
         # as `sed -r 's/(@@ )|(@@ ?$)//g'`, which is how these files are scored

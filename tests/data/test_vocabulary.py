@@ -4,14 +4,17 @@ import json
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, strategies as st
 
 from attnjax.config.constraints import check_fields
+from attnjax.data import vocabulary as module
+from attnjax.data.moses import MosesWords
 from attnjax.data.sentencepiece import SentencePiece
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.data.vocabularies import Vocabularies, joint, load_vocabularies
-from attnjax.data.vocabulary import SPECIAL, Characters, SplitWords
+from attnjax.data.vocabulary import SPECIAL, Characters, CharacterVocabulary, SplitWords
 from attnjax.errors import UserError
 
 # no spaces within a word, and no continuation mark at its end
@@ -51,6 +54,24 @@ def test_words_come_back_from_subwords(sentence, size):
     )
     vocabulary = SplitWords().learn([text])
     assert vocabulary.decode(vocabulary.encode(text)) == " ".join(sentence)
+
+
+LONG = [part.learn(TEXTS) for part in (*PARTS, MosesWords())]
+
+
+@pytest.mark.parametrize("vocabulary", LONG, ids=lambda each: type(each).__name__)
+@given(
+    text=st.lists(st.sampled_from([*WORDS[:9], *". \n\r\x1c\u2028@\ud800😀"])).map("".join),
+)
+def test_a_long_text_has_the_ids_of_any_text(vocabulary, text):
+    """Spaces, all kinds of line ends, unknown characters; blocks shorter than the text."""
+    if not isinstance(vocabulary, CharacterVocabulary):
+        text = text.replace("\ud800", "")  # half a character: no text of a file has it
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(module, "BLOCK", 3)
+        ids = vocabulary.encode_long(text)
+    assert ids.tolist() == vocabulary.encode(text)
+    assert ids.dtype == np.uint8
 
 
 def test_pieces_of_sentencepiece_come_back():

@@ -78,8 +78,9 @@ class TextStream(Task):
         vocabulary = vocabularies.target
         if vocabulary is None:
             raise ValueError("text has a vocabulary; got None")
-        ids = {split: np.array(vocabulary.encode(text), np.int32) for split, text in texts.items()}
-        symbols = np.concatenate([[START], *ids.values()], dtype=np.int32)
+        ids = {split: vocabulary.encode_long(text) for split, text in texts.items()}
+        start = np.array([START], vocabulary.dtype)
+        symbols = np.concatenate([start, *ids.values()])
         splits, notes, begin = {}, [], 1
         for split, own in ids.items():
             count, unknown = len(own), int((own == UNKNOWN).sum())
