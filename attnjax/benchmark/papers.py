@@ -15,6 +15,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from statistics import mean
 from typing import Any, NamedTuple
 
 from rich.console import Console
@@ -77,12 +78,11 @@ def measure(chosen: PaperSetting, folder: Path, updates: int) -> dict[str, Any]:
     from attnjax.config.vary import vary
     from attnjax.data.loaded import Corpora
     from attnjax.data.preparation import prepare
-    from attnjax.evaluation.flops import product_flops
     from attnjax.experiment.load import load
     from attnjax.runs.catalog import find
+    from attnjax.sweeps.costs import update_flops
     from attnjax.training.loop.run_state import Run
     from attnjax.training.loop.train import train
-    from attnjax.training.step import on_one_device, train_step
     from attnjax.training.train_setup import TrainSetup
 
     console = Console(stderr=True)
@@ -107,8 +107,8 @@ def measure(chosen: PaperSetting, folder: Path, updates: int) -> dict[str, Any]:
     run = Run(folder=folder / "runs" / "-".join(chosen[:3]), seed=0)
     train([run], setup, console=console)
     trained = processor_seconds()
-    update = partial(train_step, recipe=experiment.recipe, over_devices=on_one_device)
-    flops = product_flops(update, setup.state_shapes(), setup.plan.batch(0, 0))
+    # batches differ in shape
+    flops = mean(update_flops(setup.recipe, setup.plan.batch(n, 0)) for n in range(updates))
     return {
         "prepared": prepared - began,
         "planned": planned - prepared,
