@@ -116,21 +116,17 @@ class _Updates:
     def __init__(self, recipe: Any, corpus: Any) -> None:
         import jax
 
-        from attnjax.evaluation.flops import product_flops
+        from attnjax.evaluation.update_flops import update_flops
         from attnjax.training.devices import sharding
         from attnjax.training.loop.read_ahead import ReadAhead
-        from attnjax.training.step import on_one_device, train_step
+        from attnjax.training.step import train_step
         from attnjax.training.train_setup import TrainSetup
 
         plan = recipe.training.batching.plan(corpus.splits["train"])
         setup = TrainSetup(recipe=recipe, plan=plan, valid=())
         devices = sharding.devices("mesh", rows=8, seeds=False)
         self._step = devices.compile(partial(train_step, recipe=recipe), donate=True)
-        step = partial(train_step, recipe=recipe, over_devices=on_one_device)
-        flops = sum(
-            count * product_flops(step, setup.state_shapes(), batch)
-            for batch, count in _of_each_shape(plan)
-        )
+        flops = sum(count * update_flops(recipe, batch) for batch, count in _of_each_shape(plan))
         self.flops = flops / int(corpus.splits["train"].target.lengths.sum())
         self._state, self._wait = devices.replicate(setup.initial_state(0)), jax.block_until_ready
         self.ahead = ReadAhead(lambda step: devices.shard(plan.batch(step, 0)), end=10**9)

@@ -78,9 +78,9 @@ def measure(chosen: PaperSetting, folder: Path, updates: int) -> dict[str, Any]:
     from attnjax.config.vary import vary
     from attnjax.data.loaded import Corpora
     from attnjax.data.preparation import prepare
+    from attnjax.evaluation.update_flops import update_flops
     from attnjax.experiment.load import load
     from attnjax.runs.catalog import find
-    from attnjax.sweeps.costs import update_flops
     from attnjax.training.loop.run_state import Run
     from attnjax.training.loop.train import train
     from attnjax.training.train_setup import TrainSetup

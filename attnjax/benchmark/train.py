@@ -12,7 +12,7 @@ from attnjax.attention.multihead import MultiHead
 from attnjax.benchmark.workload import Prepared, Workload
 from attnjax.data.batch_plan import Batch
 from attnjax.data.special_tokens import PAD
-from attnjax.evaluation.flops import product_flops
+from attnjax.evaluation.update_flops import update_flops
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.rnn_decoders import LuongDecoder
 from attnjax.models.rnn_encoder import Encoder
@@ -21,10 +21,10 @@ from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer
 from attnjax.training.devices import sharding
 from attnjax.training.objectives.base import CrossEntropy
-from attnjax.training.optimizers import Adam
+from attnjax.training.optimizers import Adam, Optimizer
 from attnjax.training.schedules import Constant
 from attnjax.training.settings import Precision, Recipe, Training
-from attnjax.training.step import initial_state, on_one_device, train_step
+from attnjax.training.step import initial_state, train_step
 
 VOCABULARY, DROPOUT, SMOOTHING = 10_000, 0.1, 0.1
 SYMBOLS = 4
@@ -51,6 +51,7 @@ SIZES = {
 }
 ROWS, LENGTH, WIDTH = 128, 20, 512
 """The size of Luong's translator."""
+ADAM = Adam(schedule=Constant(value=1e-4), epsilon=1e-8)
 
 
 def transformer(size: Size, vocabulary: int = VOCABULARY) -> Transformer:
@@ -91,7 +92,12 @@ def batch(rows: int, length: int, *, padded: int = 0, vocabulary: int = VOCABULA
 
 
 def prepare(
-    model: Any, given: Batch, smoothing: float, precision: Precision = "float32", seeds: int = 1
+    model: Any,
+    given: Batch,
+    smoothing: float,
+    precision: Precision = "float32",
+    seeds: int = 1,
+    optimizer: Optimizer = ADAM,
 ) -> Prepared:
     """Prepare a training state; every call makes one update on the given batch.
 
@@ -100,14 +106,14 @@ def prepare(
     recipe = Recipe(
         model=model,
         objective=CrossEntropy(smoothing=smoothing),
-        optimizer=Adam(schedule=Constant(value=1e-4), epsilon=1e-8),
+        optimizer=optimizer,
         training=Training(precision=precision),
     )
     step = partial(train_step, recipe=recipe)
     devices = sharding.devices("mesh", rows=len(given.target), seeds=seeds > 1)
     first: Callable[..., Any] = jax.jit(partial(initial_state, batch=given, recipe=recipe))
     state = first(jax.random.key(0))
-    flops = product_flops(partial(step, over_devices=on_one_device), state, given)
+    flops = update_flops(recipe, given)
     if seeds > 1:
         state = jax.vmap(first)(jax.random.split(jax.random.key(0), seeds))
         given = Batch(*(np.stack([array] * seeds) for array in given))

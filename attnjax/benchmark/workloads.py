@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from attnjax.benchmark import attention, decode, train
+from attnjax.benchmark import attention, decode, laptop, train
 from attnjax.benchmark.workload import Workload
 from attnjax.errors import UserError
 
@@ -13,6 +13,7 @@ FAMILIES: dict[str, tuple[Workload, ...]] = {
     "train": train.WORKLOADS,
     "rounded": train.ROUNDED,
     "seq2seq": train.SEQ2SEQ,
+    "laptop": laptop.WORKLOADS,
     "decode": decode.WORKLOADS,
 }
 

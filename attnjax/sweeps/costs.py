@@ -1,6 +1,5 @@
 """The costs of a training: parameters, and the FLOPs and tokens of a step."""
 
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -8,12 +7,10 @@ import numpy as np
 
 from attnjax.data.batch_plan import Batch, BatchPlan
 from attnjax.data.corpus import Corpus
-from attnjax.data.packing import PackedBatch
-from attnjax.evaluation.flops import product_flops
 from attnjax.evaluation.training_cost import TrainingCost
+from attnjax.evaluation.update_flops import AnyBatch, state_shapes, update_flops
 from attnjax.experiment import Experiment
 from attnjax.nn.parameter_kinds import number_trained
-from attnjax.training.step import initial_state, on_one_device, train_step
 
 
 class Costs(NamedTuple):
@@ -36,15 +33,12 @@ def costs(experiment: Experiment, corpus: Corpus) -> Costs:
     """The costs of a resolved experiment; nothing is compiled or allocated."""
     plan = experiment.training.batching.plan(corpus.splits["train"])
     batch = largest_batch(plan)
-    initial = partial(initial_state, recipe=experiment.recipe)
-    state = jax.eval_shape(initial, jax.random.key(0), batch)
-    parameters = number_trained(state.params)
-    step = partial(train_step, recipe=experiment.recipe, over_devices=on_one_device)
+    state = state_shapes(experiment.recipe, batch)
     symbols = int(corpus.splits["train"].target.lengths.sum())
     shape = batch.target.shape[0], batch.source.shape[1], batch.target.shape[1]
     return Costs(
-        parameters=parameters,
-        flops=product_flops(step, state, batch),
+        parameters=number_trained(state.params),
+        flops=update_flops(experiment.recipe, batch),
         shape=shape,
         tokens=symbols / plan.per_epoch,
     )
@@ -63,7 +57,7 @@ def run_cost(experiment: Experiment, corpus: Corpus) -> TrainingCost:
     )
 
 
-def largest_batch(plan: BatchPlan) -> Batch | PackedBatch:
+def largest_batch(plan: BatchPlan) -> AnyBatch:
     """The shapes of the batch with the most places."""
     rows, source, target = max(plan.shapes, key=lambda shape: shape[0] * max(shape[1:]))
     first = plan.batch(0, 0)

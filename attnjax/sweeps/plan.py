@@ -30,7 +30,7 @@ class Sweep:
         variants: the names of the variants to run; (): all.
         seeds: the number of runs of each variant; None: as many as the file says.
         only: the seeds to run, out of these; (): all.
-        together: the most seeds that train together; None: as many as fit in memory.
+        together: the most seeds that train together; None: see `seed_groups.fitting`.
         folder: the folder of the experiment, with all its runs.
         profiled_steps: the number of steps of each training of which a trace is written.
         overrides: changes to every variant, from the command line.

@@ -4,12 +4,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import jax
+
 from attnjax.errors import UserError
+from attnjax.evaluation.update_flops import update_flops
 from attnjax.runs.manifest import Manifest, read
 from attnjax.runs.run_folder import has_progress
+from attnjax.sweeps.costs import largest_batch
 from attnjax.sweeps.plan import Sweep
 from attnjax.training.devices.memory import free_memory, seed_memory
 from attnjax.training.train_setup import TrainSetup
+
+ALONE = 3e9
+"""The FLOPs of an update above which seeds gain nothing together on a CPU: between those of the
+models of `attnjax bench seeds` that do and that do not. It is fixed, not measured at every start,
+so that equal commands make equal programs."""
 
 type Group = dict[Path, Manifest]
 """Runs that train together: their folders, and the manifest of each."""
@@ -48,11 +57,21 @@ def fitting(
 ) -> int:
     """The number of a variant's new seeds that train together: as asked for, or as many as fit.
 
-    `runs` are those that are not finished.
+    Where an update takes much of a CPU, it is 1. `runs` are those that are not finished.
     """
     new, free = sum(not has_progress(folder) for folder in runs), free_memory()
-    if plan.together is not None or new < 2 or free is None:
+    if plan.together is not None or new < 2:
         return plan.together or len(plan.all_seeds)
+    if jax.default_backend() == "cpu":
+        flops = update_flops(setup.recipe, largest_batch(setup.plan))
+        if flops > ALONE:
+            say(
+                f"{variant}: its {new} seeds are trained one after the other, for an update takes "
+                f"{flops / 1e9:.0f} GFLOPs; --together {new} trains them in one program"
+            )
+            return 1
+    if free is None:
+        return len(plan.all_seeds)
     seed = seed_memory(setup)
     fit = max(1, free // seed)
     if fit < new:

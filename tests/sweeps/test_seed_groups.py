@@ -8,7 +8,8 @@ import pytest
 from attnjax.cli.main import main
 from attnjax.experiment.load import load
 from attnjax.runs.json_files import write_sealed
-from attnjax.runs.manifest import Manifest, manifest
+from attnjax.runs.manifest import Manifest, manifest, read
+from attnjax.sweeps import seed_groups as module
 from attnjax.sweeps.seed_groups import seed_groups
 from attnjax.training.train_setup import TrainSetup
 
@@ -77,3 +78,15 @@ def test_a_variant_is_cut_into_batches_once_for_all_groups(tmp_path, monkeypatch
     assert main(["run", str(TINY), "--runs", str(tmp_path), *words]) == 0
     assert len([*tmp_path.glob("tiny/scaled/*/result.json")]) == 2
     assert len(made) == 1
+
+
+@pytest.mark.parametrize(("most", "size"), [(0, 1), (1e12, 2)])
+def test_a_cpu_trains_large_updates_one_seed_after_the_other(
+    tmp_path, monkeypatch, capsys, most, size
+):
+    monkeypatch.setattr(module, "ALONE", most)
+    words = ["--variant", "scaled", "--seeds", "2", "--training.steps", "1"]
+    assert main(["run", str(TINY), "--runs", str(tmp_path), *words]) == 0
+    folders = [*tmp_path.glob("tiny/scaled/seed-*")]
+    assert [len(read(folder).together) for folder in folders] == [size, size]
+    assert ("one after the other" in capsys.readouterr().err) == (size == 1)

@@ -60,8 +60,8 @@ def bench(
         tuple[str, ...],
         positional(
             "WORKLOAD",
-            "attention, windows, linear, train, rounded, seq2seq, decode, or one of their sizes; "
-            f"default: all; or one of the tables {', '.join(TABLES)}",
+            "attention, windows, linear, train, rounded, seq2seq, laptop, decode, or one of their "
+            f"sizes; default: all; or one of the tables {', '.join(TABLES)}",
         ),
     ] = (),
     *,

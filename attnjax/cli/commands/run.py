@@ -38,7 +38,7 @@ def run(
     together: Annotated[
         int | None,
         option(
-            "the most seeds that train together, in one program; default: as many as fit",
+            "the most seeds that train together, in one program; default: as many as gain and fit",
             "N",
             read=whole_number(10_000),
         ),
