@@ -2,13 +2,11 @@
 
 from functools import partial
 
-import jax
-
 from attnjax.data.batch_plan import Batch
 from attnjax.data.packing import PackedBatch
 from attnjax.evaluation.flops import product_flops
 from attnjax.training.settings import Recipe
-from attnjax.training.step import State, initial_state, on_one_device, train_step
+from attnjax.training.step import on_one_device, state_shapes, train_step
 
 type AnyBatch = Batch | PackedBatch
 
@@ -17,8 +15,3 @@ def update_flops(recipe: Recipe, batch: AnyBatch) -> int:
     """The floating-point operations of the matrix products of an update; arrays may be shapes."""
     step = partial(train_step, recipe=recipe, over_devices=on_one_device)
     return product_flops(step, state_shapes(recipe, batch), batch)
-
-
-def state_shapes(recipe: Recipe, batch: AnyBatch) -> State:
-    """The shapes of a run's state."""
-    return jax.eval_shape(partial(initial_state, recipe=recipe), jax.random.key(0), batch)

@@ -21,7 +21,7 @@ from attnjax.rehearsal.kernels import kernel_bytes
 from attnjax.rehearsal.traffic import Collective, Traffic
 from attnjax.training.devices import sharding
 from attnjax.training.settings import Precision, Recipe
-from attnjax.training.step import initial_state, train_step
+from attnjax.training.step import state_shapes, train_step
 
 SENT = {"all-reduce": 2.0, "all-gather": 1.0, "reduce-scatter": 1.0, "all-to-all": 1.0}
 """How often a chip of many sends the arrays of an exchange, divided into a part for each chip."""
@@ -89,7 +89,7 @@ def rehearse(recipe: Recipe, batch: Batch | PackedBatch, on: Topology) -> Rehear
             needs more memory than a chip has.
     """
     devices = sharding.together(on.devices(), recipe.training.parallel, seeds=False)
-    state = jax.eval_shape(partial(initial_state, recipe=recipe), jax.random.key(0), batch)
+    state = state_shapes(recipe, batch)
     step: Any = devices.compile(partial(train_step, recipe=recipe), donate=True)
     arguments = devices.shapes(state, batch)
     with _sentences(dispatch.log) as kernels:

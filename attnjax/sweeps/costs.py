@@ -8,9 +8,10 @@ import numpy as np
 from attnjax.data.batch_plan import Batch, BatchPlan
 from attnjax.data.corpus import Corpus
 from attnjax.evaluation.training_cost import TrainingCost
-from attnjax.evaluation.update_flops import AnyBatch, state_shapes, update_flops
+from attnjax.evaluation.update_flops import AnyBatch, update_flops
 from attnjax.experiment import Experiment
 from attnjax.nn.parameter_kinds import number_trained
+from attnjax.training.step import state_shapes
 
 
 class Costs(NamedTuple):

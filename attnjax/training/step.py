@@ -70,6 +70,11 @@ def initial_state(
     return State(jnp.zeros((), jnp.int32), params, optimizer, recipe.objective.initial(), key)
 
 
+def state_shapes(recipe: Recipe, batch: Any) -> State:
+    """The shapes of a state; nothing is drawn. The batch may be shapes itself."""
+    return jax.eval_shape(partial(initial_state, recipe=recipe), jax.random.key(0), batch)
+
+
 def train_step(
     state: State,
     batch: Any,

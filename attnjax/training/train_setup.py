@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import repeat
 
 import jax
@@ -11,7 +10,7 @@ import numpy as np
 from attnjax.data.batch_plan import Batch, BatchPlan
 from attnjax.data.corpus import Corpus
 from attnjax.training.settings import Recipe
-from attnjax.training.step import State, initial_state
+from attnjax.training.step import State, initial_state, state_shapes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,14 +72,12 @@ class TrainSetup:
 
         The drawing is not compiled: compiling it takes XLA longer than drawing without.
         """
-        return self._draw(jax.random.key(seed), self.initial.get(seed, {}))
+        key, given = jax.random.key(seed), self.initial.get(seed, {})
+        return initial_state(key, self.plan.batch(0, 0), recipe=self.recipe, given=given)
 
     def state_shapes(self) -> State:
         """The shapes of a run's state; nothing is drawn."""
-        return jax.eval_shape(partial(self._draw, given={}), jax.random.key(0))
-
-    def _draw(self, key: jax.Array, given: Mapping[str, np.ndarray]) -> State:
-        return initial_state(key, self.plan.batch(0, 0), recipe=self.recipe, given=given)
+        return state_shapes(self.recipe, self.plan.batch(0, 0))
 
 
 def _valid_plan(recipe: Recipe, corpus: Corpus) -> BatchPlan | None:
