@@ -178,7 +178,7 @@ def _learn(task: TextTask) -> Vocabularies:
         return task.learn(_Kept(task))
     counts: list[Counter[str]] = [Counter() for _ in parts]
     examples = task.reader()(task.split_names["train"])
-    for chunk in each_chunk(partial(count_words, task), examples, processes):
+    for chunk in each_chunk(partial(count_words, task, parts), examples, processes):
         for count, more in zip(counts, chunk, strict=True):
             count.update(more)
     learned = [part.of_counts(count) for part, count in zip(parts, counts, strict=True)]

@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import batched
@@ -36,7 +36,7 @@ class Columns(NamedTuple):
     @staticmethod
     def dtypes(vocabularies: Vocabularies) -> "tuple[np.dtype, ...]":
         """The type of each column's values."""
-        return (*(np.min_scalar_type(size or 0) for size in vocabularies.sizes), *[TEXT] * 2)
+        return (*(side.dtype for side in vocabularies if side is not None), TEXT, TEXT)
 
 
 TEXT = np.dtype(np.uint8)
@@ -65,11 +65,12 @@ def encode(
     return Chunk(len(examples), Columns(*ids, *texts))
 
 
-def count_words(task: TextTask, examples: tuple[Example, ...]) -> list[Counter[str]]:
-    """How often each word occurs in the examples that are kept, for each part of `SplitWords`."""
+def count_words(
+    task: TextTask, parts: Sequence[SplitWords], examples: tuple[Example, ...]
+) -> list[Counter[str]]:
+    """How often each word occurs in the examples that are kept, for each vocabulary's part."""
     texts = task.texts([*filter(task.keeps, examples)])
-    pairs = zip(task.vocabulary_parts, texts, strict=True)
-    return [part.count(side) for part, side in pairs if isinstance(part, SplitWords)]
+    return [part.count(side) for part, side in zip(parts, texts, strict=True)]
 
 
 def each_chunk[Result](

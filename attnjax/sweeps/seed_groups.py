@@ -59,7 +59,7 @@ def fitting(
 
     Where an update takes much of a CPU, it is 1. `runs` are those that are not finished.
     """
-    new, free = sum(not has_progress(folder) for folder in runs), free_memory()
+    new = sum(not has_progress(folder) for folder in runs)
     if plan.together is not None or new < 2:
         return plan.together or len(plan.all_seeds)
     if jax.default_backend() == "cpu":
@@ -70,6 +70,7 @@ def fitting(
                 f"{flops / 1e9:.0f} GFLOPs; --together {new} trains them in one program"
             )
             return 1
+    free = free_memory()
     if free is None:
         return len(plan.all_seeds)
     seed = seed_memory(setup)
