@@ -7,6 +7,7 @@ from rich.console import Console
 
 from attnjax.data.corpus import Corpus
 from attnjax.evaluation.measurement import Measurement
+from attnjax.evaluation.training_cost import TrainingCost
 from attnjax.experiment import Experiment
 from attnjax.reporting.number import number
 from attnjax.runs import failures
@@ -14,7 +15,6 @@ from attnjax.runs.lease import Leases
 from attnjax.runs.provenance import code
 from attnjax.runs.result import RunResult
 from attnjax.runs.run_folder import write_result
-from attnjax.sweeps.costs import run_cost
 from attnjax.sweeps.finish import finish
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.seed_groups import Group
@@ -34,9 +34,11 @@ def run_group(
     title: str,
     console: Console,
     say: Callable[[str], None],
+    cost: Callable[[], TrainingCost],
 ) -> None:
     """Train the runs of a group, which this process has leased, together, and finish each.
 
+    `cost` counts what a training of the variant costs, once for all of its groups.
     Arguments are those of `train_group`, which this raises the errors of, and of `finish`.
     """
     first = next(iter(group.values()))
@@ -58,7 +60,6 @@ def run_group(
         stacked=len(first.together or group) > 1,
         profiled_steps=plan.profiled_steps,
     )
-    cost = run_cost(experiment, data)
     for (folder, wanted), outcome in zip(group.items(), outcomes, strict=True):
         initial = setup.initial_state(wanted.seed).params if experiment.measures else None
         with console.status(f"{variant}: decoding and measuring seed {wanted.seed}"):
@@ -72,7 +73,7 @@ def run_group(
                 seed=wanted.seed,
             )
         leases.check()
-        write_result(folder, replace(result, code=made_by, cost=replace(cost, steps=result.step)))
+        write_result(folder, replace(result, code=made_by, cost=replace(cost(), steps=result.step)))
         failures.forget(folder)
         where = "" if folder.parent.name == variant else f", {folder.parent.name}"
         say(f"{variant}{where}, seed {wanted.seed}: {_shown(result)}")

@@ -7,10 +7,9 @@ from pathlib import Path
 import jax
 
 from attnjax.errors import UserError
-from attnjax.evaluation.update_flops import update_flops
+from attnjax.evaluation.training_cost import TrainingCost
 from attnjax.runs.manifest import Manifest, read
 from attnjax.runs.run_folder import has_progress
-from attnjax.sweeps.costs import largest_batch
 from attnjax.sweeps.plan import Sweep
 from attnjax.training.devices.memory import free_memory, seed_memory
 from attnjax.training.train_setup import TrainSetup
@@ -53,7 +52,12 @@ def seed_groups(
 
 
 def fitting(
-    plan: Sweep, variant: str, setup: TrainSetup, runs: Group, say: Callable[[str], None]
+    plan: Sweep,
+    variant: str,
+    setup: TrainSetup,
+    runs: Group,
+    say: Callable[[str], None],
+    cost: Callable[[], TrainingCost],
 ) -> int:
     """The number of a variant's new seeds that train together: as asked for, or as many as fit.
 
@@ -62,14 +66,12 @@ def fitting(
     new = sum(not has_progress(folder) for folder in runs)
     if plan.together is not None or new < 2:
         return plan.together or len(plan.all_seeds)
-    if jax.default_backend() == "cpu":
-        flops = update_flops(setup.recipe, largest_batch(setup.plan))
-        if flops > ALONE:
-            say(
-                f"{variant}: its {new} seeds are trained one after the other, for an update takes "
-                f"{flops / 1e9:.0f} GFLOPs; --together {new} trains them in one program"
-            )
-            return 1
+    if jax.default_backend() == "cpu" and (flops := cost().flops) > ALONE:
+        say(
+            f"{variant}: its {new} seeds are trained one after the other, for an update takes "
+            f"{flops / 1e9:.0f} GFLOPs; --together {new} trains them in one program"
+        )
+        return 1
     free = free_memory()
     if free is None:
         return len(plan.all_seeds)

@@ -10,11 +10,13 @@ from rich.console import Console
 from attnjax.data.corpus import Corpus
 from attnjax.data.loaded import Corpora
 from attnjax.errors import Diverged, Interrupted, MachineError, exhausted
+from attnjax.evaluation.training_cost import TrainingCost
 from attnjax.experiment import Experiment
 from attnjax.runs import failures
 from attnjax.runs.initial_parameters import source_of
 from attnjax.runs.lease import Lost, Taken, leased
 from attnjax.runs.run_folder import check, has_progress
+from attnjax.sweeps.costs import run_cost
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.run_group import run_group
 from attnjax.sweeps.seed_groups import Group, fitting, seed_groups
@@ -80,8 +82,14 @@ class VariantWork:
             resolved = experiment.resolve(data)
             return resolved, TrainSetup.of(resolved.recipe, data)
 
+        @cache
+        def cost() -> TrainingCost:
+            return run_cost(prepared()[0], data)
+
         if self.together is None:
-            self.together = fitting(self.plan, self.tuner.variant, prepared()[1], left, self.say)
+            self.together = fitting(
+                self.plan, self.tuner.variant, prepared()[1], left, self.say, cost
+            )
         taken: dict[Path, Taken] = {}
         while group := self._next_group(runs, taken):
             seeds = (wanted.seed for wanted in group.values())
@@ -105,6 +113,7 @@ class VariantWork:
                             title=title,
                             console=self.console,
                             say=self.say,
+                            cost=cost,
                         )
             except Taken as error:
                 self._say_if_lost(error)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, strategies as st
+from hypothesis import assume, example, given, strategies as st
 
 from attnjax.config.constraints import check_fields
 from attnjax.data import vocabulary as module
@@ -63,6 +63,7 @@ LONG = [part.learn(TEXTS) for part in (*PARTS, MosesWords())]
 @given(
     text=st.lists(st.sampled_from([*WORDS[:9], *". \n\r\x1c\u2028@\ud800😀"])).map("".join),
 )
+@example(text=f"{WORDS[0]}.\n{WORDS[1]}")  # Moses: no sentence ends before a small letter
 def test_a_long_text_has_the_ids_of_any_text(vocabulary, text):
     """Spaces, all kinds of line ends, unknown characters; blocks shorter than the text."""
     if not isinstance(vocabulary, CharacterVocabulary):
