@@ -29,8 +29,8 @@ CHUNK = 64
 """Causal queries are read in chunks of so many, a power of 2. A query sees the keys of its own
 chunk by products, those before it by their sums."""
 
-BLOCKS = 8
-"""A chunk is read in so many blocks, and a block again, until each is one query."""
+BLOCK = 8
+"""The weights of so many queries and keys are summed feature by feature, each by itself."""
 
 NO_KEY = -1e30
 """The log-scale of a feature that no key has: the features of hidden keys, exp(-inf - NO_KEY), are
@@ -66,35 +66,6 @@ class LinearState(NamedTuple):
     log_scale: jax.Array
 
 
-class LinearSums(NamedTuple):
-    """The numerator and the denominator of contexts, both divided by exp(m).
-
-    Attributes:
-        numerator: [..., T, V].
-        total: the denominator, [..., T, 1]; at least 1 if the query sees a key, else 0.
-        log_scale: m, [..., T, 1]; a constant for the gradient.
-    """
-
-    numerator: jax.Array
-    total: jax.Array
-    log_scale: jax.Array
-
-    def plus(self, other: "LinearSums") -> "LinearSums":
-        """The sums over the keys of both."""
-        log_scale = jnp.maximum(self.log_scale, other.log_scale)
-        mine, theirs = (jnp.exp(x.log_scale - log_scale) for x in (self, other))
-        return LinearSums(
-            mine * self.numerator + theirs * other.numerator,
-            mine * self.total + theirs * other.total,
-            log_scale,
-        )
-
-    def context(self) -> jax.Array:
-        """The quotient, [..., T, V]; 0 if the query sees no key."""
-        empty = self.total == 0
-        return jnp.where(empty, 0, self.numerator / jnp.where(empty, 1, self.total))
-
-
 def empty_state(memory: LinearMemory) -> LinearState:
     """S and z of no key, in the shapes of this memory."""
     *leading, _, features = memory.log_features.shape
@@ -106,9 +77,10 @@ def empty_state(memory: LinearMemory) -> LinearState:
 
 def add_keys(state: LinearState, memory: LinearMemory) -> LinearState:
     """S and z with all keys of a memory. Katharopoulos et al. 2020, eqs. 18 and 19."""
-    log_scale = jnp.maximum(state.log_scale, jnp.swapaxes(_largest(memory), -1, -2))
+    log_features = jnp.swapaxes(memory.log_features, -1, -2)
+    log_scale = jnp.maximum(state.log_scale, _largest(log_features, -1))
     before = jnp.exp(state.log_scale - log_scale)
-    features = jnp.exp(jnp.swapaxes(memory.log_features, -1, -2) - log_scale)
+    features = jnp.exp(log_features - log_scale)
     return LinearState(
         before * state.values + features @ memory.value,
         before * state.keys + features.sum(-1, keepdims=True),
@@ -116,46 +88,14 @@ def add_keys(state: LinearState, memory: LinearMemory) -> LinearState:
     )
 
 
-def read_state(query: Float[Array, "*#B T F"], state: LinearState) -> LinearSums:
-    """The sums of queries that see the keys of a state; a query is log phi(q_t).
+def read_state(query: Float[Array, "*#B T F"], state: LinearState) -> Contexts:
+    """The context of queries that see the keys of a state; a query is log phi(q_t).
 
     Source: Katharopoulos et al. 2020, eqs. 6 and 20.
     """
-    features, log_scale = _scaled(query + jnp.swapaxes(state.log_scale, -1, -2))
-    return LinearSums(features @ state.values, features @ state.keys, log_scale)
-
-
-def read_keys(query: Float[Array, "*#B T F"], memory: LinearMemory) -> LinearSums:
-    """The sums of queries, log phi(q_t), that see all of a few keys, by their products."""
-    largest = _largest(memory)
-    features, log_scale = _scaled(query + largest)
-    products = features @ jnp.swapaxes(jnp.exp(memory.log_features - largest), -1, -2)
-    return LinearSums(products @ memory.value, products.sum(-1, keepdims=True), log_scale)
-
-
-def read_earlier(query: Float[Array, "*#B T F"], memory: LinearMemory) -> LinearSums:
-    """The sums of T queries, log phi(q_t), each of the keys up to its own; T is a power of 2.
-
-    A block of queries sees all keys of the blocks before it, each feature at the scale of these
-    keys; each block by itself is the same problem.
-    """
-    *leading, length, _ = query.shape
-    if length == 1:
-        return read_keys(query, memory)
-    count = min(BLOCKS, length)
-    size = length // count
-
-    def blocks(x: jax.Array) -> jax.Array:
-        return x.reshape(*leading, count, size, x.shape[-1])
-
-    def alone(x: jax.Array) -> jax.Array:
-        return x.reshape(-1, size, x.shape[-1])
-
-    own = read_earlier(alone(query), LinearMemory(*map(alone, memory)))
-    before = jnp.arange(length)[None] < size * jnp.arange(count)[:, None]
-    every = LinearMemory(*(x[..., None, :, :] for x in memory))
-    sums = LinearSums(*map(blocks, own)).plus(read_keys(blocks(query), _hide(every, before)))
-    return LinearSums(*(x.reshape(*leading, length, x.shape[-1]) for x in sums))
+    query = query + jnp.swapaxes(state.log_scale, -1, -2)
+    features = jnp.exp(query - _largest(query, -1))
+    return _share(features @ state.keys) * features @ state.values
 
 
 def read_allowed(
@@ -166,10 +106,45 @@ def read_allowed(
     @jax.checkpoint
     def read(row: tuple[jax.Array, jax.Array]) -> jax.Array:
         query, allowed = row
-        return read_keys(query[..., None, :], _hide(memory, allowed)).context()[..., 0, :]
+        log_products = query[..., None, :] + _hide(memory, allowed).log_features
+        scale = _largest(log_products, (-2, -1))
+        weights = jnp.exp(log_products - scale).sum(-1)[..., None, :]
+        return (_share(weights.sum(-1, keepdims=True)) * weights @ memory.value)[..., 0, :]
 
     context = jax.lax.map(read, (jnp.moveaxis(query, -2, 0), jnp.moveaxis(allowed, -2, 0)))
     return jnp.moveaxis(context, 0, -2)
+
+
+def earlier_weights(
+    query: Float[Array, "*B T F"], key: Float[Array, "*B T F"], scale: Float[Array, "*B T 1"]
+) -> Float[Array, "*B T T"]:
+    """phi(q_t) . phi(k_s) / exp(m_t) for all keys s up to t, 0 for the others; T is a power of 2.
+
+    The later half of the queries see all keys of the earlier half, by one product in which each
+    feature is divided by its largest among these keys; each half by itself is the same problem.
+    No factor is above 1 where m_t is the largest log phi(q_t) phi(k_s) of all keys up to t.
+    """
+    *leading, length, _ = query.shape
+    if length <= BLOCK:
+        seen = jnp.tril(jnp.ones((length, length), bool))[..., None]
+        log_products = query[..., :, None, :] + key[..., None, :, :] - scale[..., None]
+        return jnp.exp(jnp.where(seen, log_products, -jnp.inf)).sum(-1)
+
+    def halves(x: jax.Array) -> jax.Array:
+        return x.reshape(*leading, 2, length // 2, x.shape[-1])
+
+    query, key, scale = halves(query), halves(key), halves(scale)
+    own = earlier_weights(query, key, scale)
+    earlier, largest = key[..., 0, :, :], _largest(key[..., 0, :, :], -2)
+    features = jnp.exp(query[..., 1, :, :] + largest - scale[..., 1, :, :])
+    across = features @ jnp.swapaxes(jnp.exp(earlier - largest), -1, -2)
+    return jnp.concatenate(
+        [
+            jnp.concatenate([own[..., 0, :, :], jnp.zeros_like(across)], -1),
+            jnp.concatenate([across, own[..., 1, :, :]], -1),
+        ],
+        -2,
+    )
 
 
 def causal_linear(query: Float[Array, "*#B T F"], memory: LinearMemory) -> Contexts:
@@ -194,9 +169,15 @@ def causal_linear(query: Float[Array, "*#B T F"], memory: LinearMemory) -> Conte
     def read(
         state: LinearState, chunk: tuple[jax.Array, LinearMemory]
     ) -> tuple[LinearState, jax.Array]:
-        query, memory = chunk
-        context = read_state(query, state).plus(read_earlier(query, memory)).context()
-        return add_keys(state, memory), context
+        query, (key, value) = chunk
+        before = jnp.swapaxes(state.log_scale, -1, -2)
+        largest = jax.lax.associative_scan(jnp.maximum, key, axis=key.ndim - 2)
+        scale = _largest(query + jnp.maximum(before, largest), -1)
+        features, weights = jnp.exp(query + before - scale), earlier_weights(query, key, scale)
+        share = _share(features @ state.keys + weights.sum(-1, keepdims=True))
+        # divided before the products: their gradients need no context
+        context = share * features @ state.values + share * weights @ value
+        return add_keys(state, LinearMemory(key, value)), context
 
     split = LinearMemory(chunks(memory.log_features, -jnp.inf), chunks(memory.value))
     _, context = jax.lax.scan(read, empty_state(memory), (chunks(query), split))
@@ -232,7 +213,7 @@ class LinearAttention(AttentionBase):
         self, query: Float[Array, "*#B 1 Q"], memory: LinearMemory, state: LinearState
     ) -> tuple[jax.Array, LinearState]:
         state = add_keys(state, memory)
-        context = read_state(self.feature_map(query), state).context()
+        context = read_state(self.feature_map(query), state)
         return context.astype(memory.value.dtype), state
 
     def attend(
@@ -249,7 +230,7 @@ class LinearAttention(AttentionBase):
         if present is not None:
             memory = _hide(memory, present)
         if not causal:
-            context = read_state(features, add_keys(empty_state(memory), memory)).context()
+            context = read_state(features, add_keys(empty_state(memory), memory))
         elif all(x is None for x in positions) and query.shape[-2] == memory.value.shape[-2]:
             context = causal_linear(features, memory)
         else:
@@ -260,17 +241,15 @@ class LinearAttention(AttentionBase):
         return context.astype(dtype)
 
 
-def _scaled(log_features: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Features over their largest, and the logarithm of the largest, [..., T, 1]."""
-    log_scale = log_features.max(-1, keepdims=True, initial=NO_KEY)
-    log_scale = jax.lax.stop_gradient(log_scale)
-    return jnp.exp(log_features - log_scale), log_scale
-
-
-def _largest(memory: LinearMemory) -> jax.Array:
-    """The largest logarithm of each feature, [..., 1, F]; a constant for the gradient."""
-    largest = memory.log_features.max(-2, keepdims=True, initial=NO_KEY)
+def _largest(logarithms: jax.Array, axis: int | tuple[int, ...]) -> jax.Array:
+    """The largest along an axis, which is kept; at least NO_KEY; a constant for the gradient."""
+    largest = logarithms.max(axis, keepdims=True, initial=NO_KEY)
     return jax.lax.stop_gradient(largest)
+
+
+def _share(total: jax.Array) -> jax.Array:
+    """1 / the sum of a query's weights; 1 if the query sees no key."""
+    return 1 / jnp.where(total == 0, 1, total)
 
 
 def _hide(memory: LinearMemory, present: jax.Array) -> LinearMemory:
