@@ -1,5 +1,8 @@
 """Beam search as `attnjax evaluate` does it: the tiny Transformer, beam 5, exactly 15 words."""
 
+from collections import Counter
+from typing import Any
+
 import jax
 import numpy as np
 
@@ -11,6 +14,8 @@ from attnjax.decoding.beam import Beam
 from attnjax.decoding.generate import EXTRA
 from attnjax.decoding.search import Hypotheses
 from attnjax.evaluation.decode_corpus import hypotheses
+from attnjax.evaluation.flops import product_flops
+from attnjax.models.sequence_model import SequenceModel
 
 SENTENCES, SHORTEST, LONGEST, ROWS, BEAM, WORDS = 1_000, 8, 21, 64, 5, 15
 
@@ -32,7 +37,27 @@ def prepare() -> Prepared:
     def call() -> list[Hypotheses]:
         return hypotheses(model, params, sources, search=search, batching=batching)
 
-    return Prepared(call=call)
+    lengths = Counter(map(len, sources))
+    flops = sum(count * _flops(model, params, length) for length, count in lengths.items())
+    return Prepared(call=call, flops=flops)
+
+
+def _flops(model: SequenceModel, params: Any, length: int) -> int:
+    """The FLOPs of a sentence: its encoder, and a step of BEAM hypotheses for each word and END."""
+
+    def call(method: str, *arguments: Any, **named: Any) -> Any:
+        return model.apply({"params": params}, *arguments, method=method, **named)
+
+    def begin(source: jax.Array) -> Any:
+        memory, mask = call("encode", source, deterministic=True)
+        return call("start", memory, mask, length=WORDS + 1, beams=BEAM)
+
+    def step(constants: Any, cache: Any, state: Any, word: jax.Array) -> Any:
+        return call("step", constants, cache, state, word, WORDS)
+
+    source, word = (jax.ShapeDtypeStruct((1, n), np.int32) for n in (length, BEAM))
+    steps = (WORDS + 1) * product_flops(step, *jax.eval_shape(begin, source), word)
+    return product_flops(begin, source) + steps
 
 
 WORKLOADS = (

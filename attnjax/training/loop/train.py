@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import cache
 from itertools import groupby
 
 from rich.console import Console
@@ -143,13 +144,15 @@ def _restore(states: Sequence[RunState], setup: TrainSetup) -> None:
 
     The first process does, and gives the states to the others.
     """
-    shapes = setup.state_shapes()
+    shapes = cache(setup.state_shapes)
     for run in states:
-        if hosts.is_first() and run.step:
-            run.restore(shapes)
-        elif hosts.is_first():
+        if not hosts.is_first():
+            run.state = shapes()
+        elif run.step:
+            run.restore(shapes())
+        else:
             run.state = setup.initial_state(run.run.seed)
-        run.state = hosts.broadcast(run.state or shapes)
+        run.state = hosts.broadcast(run.state)
 
 
 def _groups(states: Sequence[RunState]) -> list[list[RunState]]:
