@@ -10,6 +10,7 @@ from attnjax.attention.fused.dispatch import fused
 from attnjax.attention.linear import LinearAttention
 from attnjax.attention.mask import Causal, Mask, Window
 from attnjax.benchmark.workload import Prepared, Workload
+from attnjax.nn.product import rounded_products
 
 HEADS, WIDTH = 8, 64
 LENGTHS = (512, 2_048, 8_192)
@@ -24,6 +25,17 @@ def prepare(length: int, rows: int = 1, heads: int = HEADS, dtype: str = "float3
     """Causal softmax attention, by the fused kernel."""
     call = gradients(_softmax(Causal()), length, rows, heads, dtype)
     return Prepared(call=call, flops=rows * flops(length, heads=heads))
+
+
+def prepare_rounded(length: int) -> Prepared:
+    """The same with products of operands in bfloat16, on a CPU that multiplies them faster."""
+    exact = prepare(length)
+
+    def call() -> Any:
+        with rounded_products():
+            return exact.call()
+
+    return Prepared(call=call, flops=exact.flops)
 
 
 def prepare_window(length: int, size: int) -> Prepared:
@@ -74,6 +86,17 @@ WORKLOADS = tuple(
     )
     for length in LENGTHS
 )
+
+ROUNDED = tuple(
+    Workload(
+        name=f"rounded-attention-{length}",
+        prepare=partial(prepare_rounded, length),
+        peer=("torch_attention.py", str(length), "1", str(HEADS), "cpu", "bfloat16"),
+        operands="bfloat16",
+    )
+    for length in LENGTHS
+)
+"""The peer's arrays are bfloat16, in which PyTorch's kernel is faster than in medium precision."""
 
 WINDOWS = tuple(
     Workload(name=f"window-{size}", prepare=partial(prepare_window, WINDOWED, size))

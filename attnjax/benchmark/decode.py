@@ -1,6 +1,7 @@
 """Beam search as `attnjax evaluate` does it: the tiny Transformer, beam 5, exactly 15 words."""
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import jax
@@ -52,12 +53,12 @@ def _flops(model: SequenceModel, params: Any, length: int) -> int:
         memory, mask = call("encode", source, deterministic=True)
         return call("start", memory, mask, length=WORDS + 1, beams=BEAM)
 
-    def step(constants: Any, cache: Any, state: Any, word: jax.Array) -> Any:
-        return call("step", constants, cache, state, word, WORDS)
+    def integers(*shape: int) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct(shape, np.int32)
 
-    source, word = (jax.ShapeDtypeStruct((1, n), np.int32) for n in (length, BEAM))
-    steps = (WORDS + 1) * product_flops(step, *jax.eval_shape(begin, source), word)
-    return product_flops(begin, source) + steps
+    begun = jax.eval_shape(begin, integers(1, length))
+    step = product_flops(partial(call, "step"), *begun, integers(1, BEAM), integers())
+    return product_flops(begin, integers(1, length)) + (WORDS + 1) * step
 
 
 WORKLOADS = (

@@ -43,10 +43,11 @@ def seeds(count: int) -> Workload:
 
 def attended(length: int) -> Workload:
     """Causal attention in bfloat16 over as many tokens at every length."""
+    rows = TOKENS // length
     return Workload(
         name=f"gpu-attention-{length}",
-        prepare=lambda: attention.prepare(length, TOKENS // length, HEADS, "bfloat16"),
-        peer=("torch_attention.py", str(length), str(TOKENS // length), str(HEADS), "cuda"),
+        prepare=lambda: attention.prepare(length, rows, HEADS, "bfloat16"),
+        peer=("torch_attention.py", str(length), str(rows), str(HEADS), "cuda", "bfloat16"),
     )
 
 

@@ -11,7 +11,7 @@ FAMILIES: dict[str, tuple[Workload, ...]] = {
     "windows": attention.WINDOWS,
     "linear": attention.LINEAR,
     "train": train.WORKLOADS,
-    "rounded": train.ROUNDED,
+    "rounded": (*train.ROUNDED, *attention.ROUNDED),
     "seq2seq": train.SEQ2SEQ,
     "laptop": laptop.WORKLOADS,
     "decode": decode.WORKLOADS,

@@ -1,8 +1,8 @@
 """The product of two matrices, whose operands training may round to bfloat16.
 
 A TPU rounds them by default, and a GPU where JAX's context asks for it. XLA's compiler for CPUs
-ignores the context: for a CPU with matrix units they are rounded here, and laid out as the units
-read them.
+ignores the context: for a CPU with units for bfloat16 they are rounded here, and laid out as the
+units read them.
 """
 
 from contextlib import AbstractContextManager, nullcontext
@@ -18,11 +18,14 @@ from attnjax.nn.platform import platforms
 ROUNDED = "BF16_BF16_F32"
 """JAX's name of products of operands in bfloat16 that are summed in float32."""
 
+UNITS = {"amx_bf16", "avx512_bf16"}
+"""The flags, as Linux tells them, of CPUs that multiply bfloat16 faster than float32."""
+
 
 def rounded_products() -> AbstractContextManager[object]:
     """Round the operands of the float32 products that are traced within to bfloat16.
 
-    A CPU without matrix units would not be faster: there they stay float32.
+    A CPU without units for bfloat16 would not be faster: there they stay float32.
     """
     targets = platforms()
     if "tpu" in targets or (targets == ("cpu",) and not has_matrix_units()):
@@ -32,9 +35,9 @@ def rounded_products() -> AbstractContextManager[object]:
 
 @cache
 def has_matrix_units() -> bool:
-    """Whether this machine's CPU has matrix units for bfloat16, Intel's AMX."""
+    """Whether this CPU has units for products of bfloat16: AMX, or AVX-512's dot products."""
     try:
-        return "amx_bf16" in Path("/proc/cpuinfo").read_text("utf-8").split()
+        return not UNITS.isdisjoint(Path("/proc/cpuinfo").read_text("utf-8").split())
     except OSError:  # not on Linux
         return False
 
@@ -82,14 +85,17 @@ _rounded.defvjp(_forward, _backward)
 def _summed(axes: str, left: jax.Array, right: jax.Array) -> jax.Array:
     """The product in float32 of matrices in bfloat16.
 
-    The matrix units want the axis that is summed over last in the left matrix, and rows in memory
-    one after the other: XLA computes other products of bfloat16 in float32.
+    The units want the axis that is summed over last in the left matrix, and rows in memory one
+    after the other: XLA computes other products of bfloat16 in float32.
     """
     (rows, columns), result = _terms(axes)
     if rows[-1] in result:
         rows, left = rows[::-1], jnp.swapaxes(left, -1, -2)
-        left = with_layout_constraint(left, Layout(tuple(range(left.ndim))))
-    return _einsum(f"{rows},{columns}->{result}", left, right, jnp.dtype(jnp.float32))
+    # XLA must not merge the product with a transposition before it
+    left = with_layout_constraint(left, Layout(tuple(range(left.ndim))))
+    # in the context's precision XLA would refuse products that the units do not read
+    with jax.default_matmul_precision(None):
+        return _einsum(f"{rows},{columns}->{result}", left, right, jnp.dtype(jnp.float32))
 
 
 def _einsum(axes: str, left: jax.Array, right: jax.Array, dtype: jnp.dtype | None) -> jax.Array:

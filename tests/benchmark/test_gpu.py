@@ -23,6 +23,6 @@ def test_each_length_has_as_many_tokens():
     for length in gpu.LENGTHS:
         peer = gpu.attended(length).peer
         assert peer
-        _, of, rows, heads, platform = peer
+        _, of, rows, heads, platform, dtype = peer
         assert int(of) * int(rows) == gpu.TOKENS
-        assert (int(heads), platform) == (gpu.HEADS, "cuda")
+        assert (int(heads), platform, dtype) == (gpu.HEADS, "cuda", "bfloat16")

@@ -104,6 +104,15 @@ def test_elsewhere_it_is_the_product_of_float32(context):
     assert ours == traced(lambda left, right: jnp.einsum("...nk,...km->...nm", left, right))
 
 
+@pytest.mark.parametrize(
+    ("flags", "has_units"),
+    [("fpu amx_bf16 amx_tile", True), ("avx512f avx512_bf16", True), ("avx2 avx512f", False)],
+)
+def test_the_flags_of_a_cpu_say_whether_it_has_units(flags, has_units, monkeypatch):
+    monkeypatch.setattr(module.Path, "read_text", lambda *_: f"flags\t\t: {flags}\nbugs\t\t:\n")
+    assert module.has_matrix_units.__wrapped__() == has_units
+
+
 def test_a_cpu_without_matrix_units_multiplies_float32(monkeypatch):
     monkeypatch.setattr(module, "has_matrix_units", lambda: False)
     x = jnp.asarray(draw(size=(4, 4)), jnp.float32)

@@ -19,6 +19,7 @@ from jax.tree_util import Partial
 from attnjax.attention.mask import Mask
 from attnjax.attention.position import Positions
 from attnjax.nn.dtypes import wide, widen
+from attnjax.nn.product import product
 
 type TileNumber = Any
 """The index of a tile or a group, a Python or a traced integer."""
@@ -149,7 +150,7 @@ def _contexts(
         ) -> list[jax.Array]:
             highest, total, context = old
             row, column = _cutters(plan, i, j)
-            logits = jnp.einsum("gtk,gsk->gts", row(q), widen(column(k)))
+            logits = product("tk,sk->ts", row(q), widen(column(k)))
             if added is not None:
                 logits += _bias(plan, own, added, row(q), i, j)
             if masked:
@@ -158,7 +159,7 @@ def _contexts(
             # A row without a key so far has no highest logit; any finite number will do.
             level = jnp.where(higher == -jnp.inf, 0, higher)
             weights, decay = jnp.exp(logits - level), jnp.exp(highest - level)
-            more = jnp.einsum("gts,gsv->gtv", weights, widen(column(v)))
+            more = product("ts,sv->tv", weights, widen(column(v)))
             total = total * decay + weights.sum(-1, keepdims=True)
             return [higher, total, context * decay + more]
 
@@ -211,17 +212,17 @@ def _slopes(
         def update(old: list[Any], i: TileNumber, j: TileNumber, masked: bool) -> list[Any]:
             by_query, by_key, by_value, by_bias = old
             row, column = _cutters(plan, i, j)
-            logits = jnp.einsum("gsk,gtk->gst", widen(column(k)), row(q))
+            logits = product("sk,tk->st", widen(column(k)), row(q))
             if added is not None:
                 logits += _turned(_bias(plan, own, added, row(q), i, j))
             if masked:
                 logits = _forbid(logits, _turned(_allowed(plan, own, i, j)))
             weights = jnp.exp(logits - row(levels, axis=2))
-            by_weights = jnp.einsum("gsv,gtv->gst", widen(column(v)), row(d))
+            by_weights = product("sv,tv->st", widen(column(v)), row(d))
             by_logits = weights * (by_weights - row(inner, axis=2))
-            by_query += jnp.einsum("gks,gst->gkt", widen(column(k_turned, axis=2)), by_logits)
-            by_key += jnp.einsum("gst,gtk->gsk", by_logits, row(q))
-            by_value += jnp.einsum("gst,gtv->gsv", weights, row(d))
+            by_query += product("ks,st->kt", widen(column(k_turned, axis=2)), by_logits)
+            by_key += product("st,tk->sk", by_logits, row(q))
+            by_value += product("st,tv->sv", weights, row(d))
             if added is not None:
                 biased = lambda bias, query: _bias(plan, own, bias, query, i, j)  # noqa: E731
                 more, by_row = jax.vjp(biased, added, row(q))[1](_turned(by_logits))

@@ -18,6 +18,7 @@ from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions, distance
 from attnjax.attention.score import dot
 from attnjax.evaluation.flops import product_flops
+from attnjax.nn.product import rounded_products
 
 B, H, T, S, K, V = 2, 2, 11, 14, 4, 3
 TILE = (4, 4)
@@ -224,6 +225,26 @@ def test_half_precision(dtype, tolerance):
     )
     assert all(np.isfinite(x.astype(jnp.float32)).all() for x in jax.tree.leaves(slopes))
     assert [x.dtype for x in slopes[1]] == [dtype] * 3
+
+
+def test_products_of_rounded_operands(monkeypatch):
+    """Products read bfloat16; sums, softmax and results stay float32."""
+    monkeypatch.setattr("attnjax.nn.product.has_matrix_units", lambda: True)
+    # two heads in one tile: XLA must not merge a product with a transposition before it
+    monkeypatch.setattr("attnjax.attention.fused.tiles.ENTRIES", 2 * 32 * 32)
+    arrays = jnp.asarray(np.random.default_rng(0).normal(size=(3, 1, 2, 32, 64)), np.float32)
+
+    def total(*arrays):
+        context = blockwise(Inputs(*arrays, Causal(), scale=0.125))
+        return context.sum(), context
+
+    attend = jax.jit(jax.grad(total, (0, 1, 2), has_aux=True))
+    exact_slopes, exact = attend(*arrays)
+    with rounded_products():
+        slopes, rounded = attend(*arrays)
+    for ours, theirs in zip((rounded, *slopes), (exact, *exact_slopes), strict=True):
+        assert ours.dtype == np.float32
+        assert 1e-5 < abs(ours - theirs).max() / abs(theirs).max() < 2e-2
 
 
 # Few programs, which take the masks as they come: T, S, tile, window, and whether there is a
