@@ -41,10 +41,11 @@ def evaluate(
     keep_compiled()
     from attnjax.reporting.number import number
 
+    chosen_split = "test" if split is None else split
     if protocols:
-        _protocols(chosen, split, json=json)
+        _protocols(chosen, chosen_split, json=json)
         return
-    scores = _scores(chosen, split, source, reference)
+    scores = _scores(chosen, chosen_split, source, reference)
     if answers is not None:
         write_atomically(answers, "".join(f"{line}\n" for line in scores.answers))
     content = {"run": " ".join(map(str, chosen.runs)), "on": scores.on}
@@ -66,7 +67,7 @@ def _check_place(answers: Path, *, protocols: bool) -> None:
 
 
 def _scores(
-    chosen: TrainedRuns, split: str | None, source: Path | None, reference: Path | None
+    chosen: TrainedRuns, split: str, source: Path | None, reference: Path | None
 ) -> "Evaluation":
     from attnjax.trained.evaluate import evaluate, evaluate_files
 
@@ -75,17 +76,15 @@ def _scores(
         symbols = chosen.max_symbols
         return evaluate_files(trained, source, reference, beam=beam, max_symbols=symbols)
     measured = any(each.path == "measures" for each in chosen.overrides)
-    chosen_split = "test" if split is None else split
-    return evaluate(trained, split=chosen_split, beam=beam, measured=measured)
+    return evaluate(trained, split=split, beam=beam, measured=measured)
 
 
-def _protocols(chosen: TrainedRuns, split: str | None, *, json: bool) -> None:
+def _protocols(chosen: TrainedRuns, split: str, *, json: bool) -> None:
     """Print the scores of every protocol."""
     from attnjax.reporting.number import number
     from attnjax.trained.protocols import protocols
 
-    chosen_split = "test" if split is None else split
-    scored = protocols(chosen.open(), split=chosen_split, beam=chosen.beam)
+    scored = protocols(chosen.open(), split=split, beam=chosen.beam)
     if json:
         print(json_format.dumps(asdict(scored), ensure_ascii=False))
         return
