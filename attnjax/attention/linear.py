@@ -12,7 +12,7 @@ with T S, and no [T, S] weights are computed.
 from dataclasses import field
 from functools import reduce
 from operator import and_
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +28,9 @@ from attnjax.errors import UserError
 CHUNK = 64
 """Causal queries are read in chunks of so many, a power of 2. A query sees the keys of its own
 chunk by products, those before it by their sums."""
+
+GROUP = 4
+"""The chunks that are read at once; one after the other are only their states."""
 
 BLOCK = 8
 """The weights of so many queries and keys are summed feature by feature, each by itself."""
@@ -151,38 +154,62 @@ def causal_linear(query: Float[Array, "*#B T F"], memory: LinearMemory) -> Conte
     """Causal linear attention: the context of T queries, each of the keys up to its own.
 
     A state for every query would take T F V numbers. Here one is kept for each chunk of C queries,
-    T F V / C, and within a chunk the products [C, C] of queries and keys. The queries are log
-    phi(q_t); the memory has as many keys.
+    T F V / C, and within a chunk the products [C, C] of queries and keys. Chunks are read in
+    groups. The queries are log phi(q_t); the memory has as many keys.
 
     Source: Katharopoulos et al. 2020, eqs. 10 to 12; the chunks are ours.
     """
     length = query.shape[-2]
     size = min(CHUNK, 1 << (length - 1).bit_length())
+    count = -(-length // size)
+    together = -(-count // -(-count // GROUP))
 
     def chunks(x: jax.Array, filler: float = 0.0) -> jax.Array:
-        """[..., T, any] -> [T / C, ..., C, any]."""
-        behind = [(0, 0)] * (x.ndim - 2) + [(0, -length % size), (0, 0)]
+        """[..., T, any] -> [T / G C, ..., G, C, any], in groups of G chunks."""
+        behind = [(0, 0)] * (x.ndim - 2) + [(0, -length % (together * size)), (0, 0)]
         x = jnp.pad(x, behind, constant_values=filler)
-        return jnp.moveaxis(x.reshape(*x.shape[:-2], -1, size, x.shape[-1]), -3, 0)
+        return jnp.moveaxis(x.reshape(*x.shape[:-2], -1, together, size, x.shape[-1]), -4, 0)
 
     @jax.checkpoint
     def read(
-        state: LinearState, chunk: tuple[jax.Array, LinearMemory]
+        state: LinearState, group: tuple[jax.Array, LinearMemory]
     ) -> tuple[LinearState, jax.Array]:
-        query, (key, value) = chunk
-        before = jnp.swapaxes(state.log_scale, -1, -2)
+        query, memory = group
+        states, state = _states(state, memory)
+        before = jnp.swapaxes(states.log_scale, -1, -2)
+        key, value = memory
         largest = jax.lax.associative_scan(jnp.maximum, key, axis=key.ndim - 2)
         scale = _largest(query + jnp.maximum(before, largest), -1)
         features, weights = jnp.exp(query + before - scale), earlier_weights(query, key, scale)
-        share = _share(features @ state.keys + weights.sum(-1, keepdims=True))
+        share = _share(features @ states.keys + weights.sum(-1, keepdims=True))
         # divided before the products: their gradients need no context
-        context = share * features @ state.values + share * weights @ value
-        return add_keys(state, LinearMemory(key, value)), context
+        return state, share * features @ states.values + share * weights @ value
 
     split = LinearMemory(chunks(memory.log_features, -jnp.inf), chunks(memory.value))
     _, context = jax.lax.scan(read, empty_state(memory), (chunks(query), split))
-    context = jnp.moveaxis(context, 0, -3)
-    return context.reshape(*context.shape[:-3], -1, context.shape[-1])[..., :length, :]
+    context = jnp.moveaxis(context, 0, -4)
+    return context.reshape(*context.shape[:-4], -1, context.shape[-1])[..., :length, :]
+
+
+def _states(state: LinearState, memory: LinearMemory) -> tuple[LinearState, LinearState]:
+    """The states before each chunk of a memory [..., G, C, any], and the state after them all."""
+    log_features = jnp.swapaxes(memory.log_features, -1, -2)
+    axis, first = log_features.ndim - 3, jnp.expand_dims(state.log_scale, -3)
+    largest = jnp.concatenate([first, _largest(log_features, -1)], axis)
+    largest = jax.lax.associative_scan(jnp.maximum, largest, axis=axis)
+    before, after = largest[..., :-1, :, :], largest[..., 1:, :, :]
+    features, decay = jnp.exp(log_features - after), jnp.exp(before - after)
+    chunks = decay, features @ memory.value, features.sum(-1, keepdims=True)
+
+    def add(sums: Any, chunk: Any) -> tuple[Any, Any]:
+        (values, keys), (decay, more_values, more_keys) = sums, chunk
+        return (decay * values + more_values, decay * keys + more_keys), sums
+
+    sums = state.values, state.keys
+    (values, keys), each = jax.lax.scan(add, sums, [jnp.moveaxis(x, axis, 0) for x in chunks])
+    each_values, each_keys = (jnp.moveaxis(x, 0, axis) for x in each)
+    states = LinearState(each_values, each_keys, before)
+    return states, LinearState(values, keys, after[..., -1, :, :])
 
 
 class LinearAttention(AttentionBase):

@@ -68,6 +68,7 @@ def expected(attention: LinearAttention, variables: Any, inputs: Any, allowed: A
 @pytest.mark.parametrize("feature_map", MAPS, ids=named)
 def test_equals_the_oracle_with_gradients(feature_map, causal, float64, monkeypatch):
     monkeypatch.setattr(linear, "CHUNK", 2)
+    monkeypatch.setattr(linear, "GROUP", 2)
     attention = LinearAttention(feature_map=feature_map)
     *inputs, direction = arrays(5)
     variables = variables_of(attention, inputs)
@@ -120,8 +121,9 @@ def form(name: str, attention: LinearAttention, variables: Any, inputs: Any) -> 
 
 
 @pytest.mark.parametrize("feature_map", MAPS, ids=named)
-def test_chunks_steps_and_all_pairs_are_one_with_gradients(feature_map, float64):
-    """130 keys are two chunks and a rest."""
+def test_chunks_steps_and_all_pairs_are_one_with_gradients(feature_map, float64, monkeypatch):
+    """130 keys are two chunks and a rest, in two groups."""
+    monkeypatch.setattr(linear, "GROUP", 2)
     attention = LinearAttention(feature_map=feature_map)
     *inputs, direction = arrays(2 * linear.CHUNK + 2)
     variables = variables_of(attention, inputs)
