@@ -11,8 +11,9 @@ with T S, and no [T, S] weights are computed.
 
 from dataclasses import field
 from functools import reduce
+from math import ceil
 from operator import and_
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -80,15 +81,28 @@ def empty_state(memory: LinearMemory) -> LinearState:
 
 def add_keys(state: LinearState, memory: LinearMemory) -> LinearState:
     """S and z with all keys of a memory. Katharopoulos et al. 2020, eqs. 18 and 19."""
+    return add_chunks(state, LinearMemory(*(x[None] for x in memory)))[0]
+
+
+def add_chunks(state: LinearState, memory: LinearMemory) -> tuple[LinearState, LinearState]:
+    """S and z with all chunks of a memory [G, ..., C, any], and before each chunk, [G, ...].
+
+    Only the sums are computed one chunk after the other; what is added to them is one product.
+    """
     log_features = jnp.swapaxes(memory.log_features, -1, -2)
-    log_scale = jnp.maximum(state.log_scale, _largest(log_features, -1))
-    before = jnp.exp(state.log_scale - log_scale)
-    features = jnp.exp(log_features - log_scale)
-    return LinearState(
-        before * state.values + features @ memory.value,
-        before * state.keys + features.sum(-1, keepdims=True),
-        log_scale,
-    )
+    largest = jnp.concatenate([state.log_scale[None], _largest(log_features, -1)])
+    largest = jax.lax.associative_scan(jnp.maximum, largest)
+    before, after = largest[:-1], largest[1:]
+    features, decay = jnp.exp(log_features - after), jnp.exp(before - after)
+    chunks = decay, features @ memory.value, features.sum(-1, keepdims=True)
+
+    def add(sums: tuple[jax.Array, ...], chunk: tuple[jax.Array, ...]):
+        (values, keys), (decay, more_values, more_keys) = sums, chunk
+        return (decay * values + more_values, decay * keys + more_keys), sums
+
+    sums = state.values, state.keys
+    (values, keys), (each_values, each_keys) = jax.lax.scan(add, sums, chunks)
+    return LinearState(values, keys, after[-1]), LinearState(each_values, each_keys, before)
 
 
 def read_state(query: Float[Array, "*#B T F"], state: LinearState) -> Contexts:
@@ -141,13 +155,7 @@ def earlier_weights(
     earlier, largest = key[..., 0, :, :], _largest(key[..., 0, :, :], -2)
     features = jnp.exp(query[..., 1, :, :] + largest - scale[..., 1, :, :])
     across = features @ jnp.swapaxes(jnp.exp(earlier - largest), -1, -2)
-    return jnp.concatenate(
-        [
-            jnp.concatenate([own[..., 0, :, :], jnp.zeros_like(across)], -1),
-            jnp.concatenate([across, own[..., 1, :, :]], -1),
-        ],
-        -2,
-    )
+    return jnp.block([[own[..., 0, :, :], jnp.zeros_like(across)], [across, own[..., 1, :, :]]])
 
 
 def causal_linear(query: Float[Array, "*#B T F"], memory: LinearMemory) -> Contexts:
@@ -161,23 +169,23 @@ def causal_linear(query: Float[Array, "*#B T F"], memory: LinearMemory) -> Conte
     """
     length = query.shape[-2]
     size = min(CHUNK, 1 << (length - 1).bit_length())
-    count = -(-length // size)
-    together = -(-count // -(-count // GROUP))
+    groups = ceil(length / (size * GROUP))
+    together = ceil(length / (size * groups))
 
     def chunks(x: jax.Array, filler: float = 0.0) -> jax.Array:
-        """[..., T, any] -> [T / G C, ..., G, C, any], in groups of G chunks."""
-        behind = [(0, 0)] * (x.ndim - 2) + [(0, -length % (together * size)), (0, 0)]
+        """[..., T, any] -> [T / G C, G, ..., C, any], in groups of G chunks."""
+        behind = [(0, 0)] * (x.ndim - 2) + [(0, groups * together * size - length), (0, 0)]
         x = jnp.pad(x, behind, constant_values=filler)
-        return jnp.moveaxis(x.reshape(*x.shape[:-2], -1, together, size, x.shape[-1]), -4, 0)
+        x = x.reshape(*x.shape[:-2], groups, together, size, x.shape[-1])
+        return jnp.moveaxis(x, (-4, -3), (0, 1))
 
     @jax.checkpoint
     def read(
         state: LinearState, group: tuple[jax.Array, LinearMemory]
     ) -> tuple[LinearState, jax.Array]:
         query, memory = group
-        states, state = _states(state, memory)
-        before = jnp.swapaxes(states.log_scale, -1, -2)
-        key, value = memory
+        state, states = add_chunks(state, memory)
+        before, (key, value) = jnp.swapaxes(states.log_scale, -1, -2), memory
         largest = jax.lax.associative_scan(jnp.maximum, key, axis=key.ndim - 2)
         scale = _largest(query + jnp.maximum(before, largest), -1)
         features, weights = jnp.exp(query + before - scale), earlier_weights(query, key, scale)
@@ -187,29 +195,8 @@ def causal_linear(query: Float[Array, "*#B T F"], memory: LinearMemory) -> Conte
 
     split = LinearMemory(chunks(memory.log_features, -jnp.inf), chunks(memory.value))
     _, context = jax.lax.scan(read, empty_state(memory), (chunks(query), split))
-    context = jnp.moveaxis(context, 0, -4)
+    context = jnp.moveaxis(context, (0, 1), (-4, -3))
     return context.reshape(*context.shape[:-4], -1, context.shape[-1])[..., :length, :]
-
-
-def _states(state: LinearState, memory: LinearMemory) -> tuple[LinearState, LinearState]:
-    """The states before each chunk of a memory [..., G, C, any], and the state after them all."""
-    log_features = jnp.swapaxes(memory.log_features, -1, -2)
-    axis, first = log_features.ndim - 3, jnp.expand_dims(state.log_scale, -3)
-    largest = jnp.concatenate([first, _largest(log_features, -1)], axis)
-    largest = jax.lax.associative_scan(jnp.maximum, largest, axis=axis)
-    before, after = largest[..., :-1, :, :], largest[..., 1:, :, :]
-    features, decay = jnp.exp(log_features - after), jnp.exp(before - after)
-    chunks = decay, features @ memory.value, features.sum(-1, keepdims=True)
-
-    def add(sums: Any, chunk: Any) -> tuple[Any, Any]:
-        (values, keys), (decay, more_values, more_keys) = sums, chunk
-        return (decay * values + more_values, decay * keys + more_keys), sums
-
-    sums = state.values, state.keys
-    (values, keys), each = jax.lax.scan(add, sums, [jnp.moveaxis(x, axis, 0) for x in chunks])
-    each_values, each_keys = (jnp.moveaxis(x, 0, axis) for x in each)
-    states = LinearState(each_values, each_keys, before)
-    return states, LinearState(values, keys, after[..., -1, :, :])
 
 
 class LinearAttention(AttentionBase):

@@ -96,7 +96,7 @@ ROUNDED = tuple(
     )
     for length in LENGTHS
 )
-"""The peer's arrays are bfloat16, in which PyTorch's kernel is faster than in medium precision."""
+"""The arrays of the peer are bfloat16."""
 
 WINDOWS = tuple(
     Workload(name=f"window-{size}", prepare=partial(prepare_window, WINDOWED, size))
