@@ -253,3 +253,21 @@ def test_the_command_prints_a_table_or_one_object(monkeypatch, tmp_path, capsys)
         "within the spread",
     ):
         assert expected in table
+
+
+def test_a_beam_search_multiplies_every_weight_once_a_word_and_hypothesis():
+    """Attention adds less than a tenth."""
+    layer, feed_forward = 2 * 128**2, 2 * 2 * 128 * 256
+    word = 2 * 128 * 10_000 + 4 * (6 * layer + feed_forward)
+    source = 4 * (4 * layer + feed_forward) + 4 * 2 * layer
+    sentence = 16 * decode.BEAM * word + 15.5 * source
+    flops = decode.prepare().flops
+    assert flops
+    assert 1 < flops / (decode.SENTENCES * sentence) < 1.1
+
+
+def test_rounded_attention_is_near_exact_attention_and_other(monkeypatch):
+    monkeypatch.setattr("attnjax.nn.product.has_matrix_units", lambda: True)
+    exact, rounded = attention.prepare(32).call(), attention.prepare_rounded(32).call()
+    for ours, theirs in zip(rounded, exact, strict=True):
+        assert 0 < abs(ours - theirs).max() < 0.05
