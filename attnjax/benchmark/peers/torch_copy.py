@@ -1,8 +1,8 @@
 """One update of a decoder layer of 32 on an embedded source, 28 rows of 9 words, by PyTorch."""
 
 import torch
-from serve import CORES, serve
 from torch import nn
+from torch_updates import serve_updates
 
 ROWS, LENGTH, VOCABULARY, WIDTH = 28, 9, 24, 32
 
@@ -27,20 +27,8 @@ class Copy(nn.Module):
         return self.target_norm(states) @ self.words.weight.T
 
 
-torch.set_num_threads(CORES)
-torch.manual_seed(0)
 model = Copy()
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98))
 source = torch.randint(4, VOCABULARY, (ROWS, LENGTH))
 target = torch.randint(4, VOCABULARY, (ROWS, LENGTH + 1))
-
-
-def call():
-    """Forward, backward, Adam."""
-    optimizer.zero_grad(set_to_none=True)
-    logits = model(source, target[:, :-1])
-    nn.functional.cross_entropy(logits.flatten(0, 1), target[:, 1:].flatten()).backward()
-    optimizer.step()
-
-
-serve("PyTorch", torch.__version__, call)
+serve_updates(model, optimizer, (source, target[:, :-1]), target[:, 1:])

@@ -1,8 +1,8 @@
 """One update of a GPT of 4 layers of 128 on 12 rows of 64 characters, by PyTorch, with AdamW."""
 
 import torch
-from serve import CORES, serve
 from torch import nn
+from torch_updates import serve_updates
 
 ROWS, LENGTH, VOCABULARY, WIDTH, LAYERS, HEADS = 12, 64, 69, 128, 4, 4
 
@@ -38,23 +38,10 @@ class GPT(nn.Module):
         return self.layers(self.words(words) + self.places.weight) @ self.words.weight.T
 
 
-torch.set_num_threads(CORES)
-torch.manual_seed(0)
 model = GPT()
 weights = [each for each in model.parameters() if each.dim() > 1]
 others = [each for each in model.parameters() if each.dim() == 1]
 groups = [{"params": weights, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
 optimizer = torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.99))
 text = torch.randint(4, VOCABULARY, (ROWS, LENGTH + 1))
-
-
-def call():
-    """Forward, backward, AdamW."""
-    optimizer.zero_grad(set_to_none=True)
-    logits = model(text[:, :-1])
-    nn.functional.cross_entropy(logits.flatten(0, 1), text[:, 1:].flatten()).backward()
-    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-
-
-serve("PyTorch", torch.__version__, call)
+serve_updates(model, optimizer, (text[:, :-1],), text[:, 1:], clip=1.0)

@@ -1,8 +1,8 @@
 """One update of an LSTM translator with Luong's general score and input feeding, by PyTorch."""
 
 import torch
-from serve import CORES, serve
 from torch import nn
+from torch_updates import serve_updates
 
 ROWS, LENGTH, WIDTH, VOCABULARY = 128, 20, 512, 10_000
 
@@ -35,20 +35,8 @@ class Translator(nn.Module):
         return self.logits(torch.stack(seen, 1))
 
 
-torch.set_num_threads(CORES)
-torch.manual_seed(0)
 model = Translator()
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
 source = torch.randint(1, VOCABULARY, (ROWS, LENGTH))
 target = torch.randint(1, VOCABULARY, (ROWS, LENGTH + 1))
-
-
-def call():
-    """Forward, backward, Adam."""
-    optimizer.zero_grad(set_to_none=True)
-    logits = model(source, target[:, :-1])
-    nn.functional.cross_entropy(logits.flatten(0, 1), target[:, 1:].flatten()).backward()
-    optimizer.step()
-
-
-serve("PyTorch", torch.__version__, call)
+serve_updates(model, optimizer, (source, target[:, :-1]), target[:, 1:])

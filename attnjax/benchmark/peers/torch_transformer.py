@@ -6,8 +6,8 @@ A second argument is the precision of float32 products: highest, high or medium,
 import sys
 
 import torch
-from serve import CORES, serve
 from torch import nn
+from torch_updates import serve_updates
 
 VOCABULARY, DROPOUT, SMOOTHING, PADDED = 10_000, 0.1, 0.1, 4
 # width, feed-forward, layers, heads, rows, length
@@ -45,24 +45,12 @@ class Translator(nn.Module):
         return states @ self.words.weight.T
 
 
-torch.set_num_threads(CORES)
 torch.set_float32_matmul_precision(sys.argv[2] if len(sys.argv) > 2 else "highest")
-torch.manual_seed(0)
 width, feed_forward, layers, heads, rows, length = SIZES[sys.argv[1]]
 model = Translator(width, feed_forward, layers, heads, length)
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98))
-measure = nn.CrossEntropyLoss(label_smoothing=SMOOTHING)
 source = torch.randint(1, VOCABULARY, (rows, length))
 target = torch.randint(1, VOCABULARY, (rows, length + 1))
 absent = (torch.arange(length) >= length - PADDED).expand(rows, length)
-
-
-def call():
-    """Forward, backward, Adam."""
-    optimizer.zero_grad(set_to_none=True)
-    logits = model(source, target[:, :-1], absent)
-    measure(logits.flatten(0, 1), target[:, 1:].flatten()).backward()
-    optimizer.step()
-
-
-serve("PyTorch", torch.__version__, call)
+inputs = (source, target[:, :-1], absent)
+serve_updates(model, optimizer, inputs, target[:, 1:], smoothing=SMOOTHING)
