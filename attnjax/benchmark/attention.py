@@ -8,7 +8,7 @@ import jax
 
 from attnjax.attention.fused.dispatch import fused
 from attnjax.attention.linear import LinearAttention
-from attnjax.attention.mask import Causal, Mask, Window
+from attnjax.attention.mask import Causal, Window
 from attnjax.benchmark.workload import Prepared, Workload
 from attnjax.nn.product import rounded_products
 
@@ -21,10 +21,18 @@ SIZES = (512, 1_024, 2_048)
 smaller window costs as much as one of 512."""
 
 
-def prepare(length: int, rows: int = 1, heads: int = HEADS, dtype: str = "float32") -> Prepared:
-    """Causal softmax attention, by the fused kernel."""
-    call = gradients(_softmax(Causal()), length, rows, heads, dtype)
-    return Prepared(call=call, flops=rows * flops(length, heads=heads))
+def prepare(
+    length: int,
+    rows: int = 1,
+    heads: int = HEADS,
+    dtype: str = "float32",
+    window: int | None = None,
+) -> Prepared:
+    """Causal softmax attention by the fused kernel, to the last `window` keys or to all."""
+    mask = Causal() if window is None else Causal() & Window(window - 1, 0)
+    attend = partial(fused, mask=mask, scale=WIDTH**-0.5)
+    call = gradients(attend, length, rows, heads, dtype)
+    return Prepared(call=call, flops=rows * flops(length, window, heads))
 
 
 def prepare_rounded(length: int) -> Prepared:
@@ -36,12 +44,6 @@ def prepare_rounded(length: int) -> Prepared:
             return exact.call()
 
     return Prepared(call=call, flops=exact.flops)
-
-
-def prepare_window(length: int, size: int) -> Prepared:
-    """Causal softmax attention to the last `size` keys, by the fused kernel."""
-    call = gradients(_softmax(Causal() & Window(size - 1, 0)), length)
-    return Prepared(call=call, flops=flops(length, size))
 
 
 def prepare_linear(length: int) -> Prepared:
@@ -67,10 +69,6 @@ def gradients(
     return partial(jax.jit(jax.grad(total, (0, 1, 2))), *given)
 
 
-def _softmax(mask: Mask) -> Callable[..., jax.Array]:
-    return partial(fused, mask=mask, scale=WIDTH**-0.5)
-
-
 def flops(length: int, window: int | None = None, heads: int = HEADS) -> int:
     """The FLOPs of two products forward and five backward, over the allowed pairs."""
     window = length if window is None else window
@@ -78,28 +76,27 @@ def flops(length: int, window: int | None = None, heads: int = HEADS) -> int:
     return 7 * 2 * heads * WIDTH * pairs
 
 
-WORKLOADS = tuple(
-    Workload(
-        name=f"attention-{length}",
-        prepare=partial(prepare, length),
-        peer=("torch_attention.py", str(length), "1", str(HEADS), "cpu"),
+def _of_each_length(
+    prefix: str, prepare: Callable[[int], Prepared], dtype: str
+) -> tuple[Workload, ...]:
+    """A workload for each length; `dtype` is that of our operands and of the peer's arrays."""
+    return tuple(
+        Workload(
+            name=f"{prefix}-{length}",
+            prepare=partial(prepare, length),
+            peer=("torch_attention.py", str(length), "1", str(HEADS), "cpu", dtype),
+            operands=dtype,
+        )
+        for length in LENGTHS
     )
-    for length in LENGTHS
-)
 
-ROUNDED = tuple(
-    Workload(
-        name=f"rounded-attention-{length}",
-        prepare=partial(prepare_rounded, length),
-        peer=("torch_attention.py", str(length), "1", str(HEADS), "cpu", "bfloat16"),
-        operands="bfloat16",
-    )
-    for length in LENGTHS
-)
-"""The arrays of the peer are bfloat16."""
+
+WORKLOADS = _of_each_length("attention", prepare, "float32")
+
+ROUNDED = _of_each_length("rounded-attention", prepare_rounded, "bfloat16")
 
 WINDOWS = tuple(
-    Workload(name=f"window-{size}", prepare=partial(prepare_window, WINDOWED, size))
+    Workload(name=f"window-{size}", prepare=partial(prepare, WINDOWED, window=size))
     for size in SIZES
 )
 

@@ -9,22 +9,31 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import jax
 import numpy as np
 from rich.table import Table
 
 from attnjax.benchmark.prepared import measure as measure_pairs, tokens_per_second
+from attnjax.benchmark.report import plain_table
+from attnjax.benchmark.train import SIZES, recipe_of, transformer
 from attnjax.data.batch_plan import BatchPlan
 from attnjax.data.batching import Batching
 from attnjax.data.corpora.parallel_text import ParallelText
+from attnjax.data.corpus import Corpus
 from attnjax.data.packed import Packed, PackedPlan
 from attnjax.data.preparation import prepared
 from attnjax.data.prepared import VARIABLE
 from attnjax.data.vocabulary import SplitWords
 from attnjax.errors import NoCorpus
+from attnjax.evaluation.update_flops import update_flops
+from attnjax.training.devices import sharding
+from attnjax.training.loop.read_ahead import ReadAhead
+from attnjax.training.settings import Recipe
+from attnjax.training.step import train_step
+from attnjax.training.train_setup import TrainSetup
 
 PAIRS = (30_000, 450_000, 4_500_000)
 """The numbers of synthetic pairs; the last is WMT 2014 English-German's."""
@@ -81,24 +90,12 @@ def _of_multi30k() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 def _trainings(corpus: Any) -> list[dict[str, Any]]:
     """The tiny Transformer on Multi30k, bucketed and packed, in turns."""
-    from attnjax.benchmark.train import SIZES, transformer
-    from attnjax.training.objectives.base import CrossEntropy
-    from attnjax.training.optimizers import Adam
-    from attnjax.training.schedules import Constant
-    from attnjax.training.settings import Recipe, Training
-
     source, target = corpus.vocabularies.sizes
     model = transformer(SIZES["tiny"], target)
     if corpus.vocabularies.source != corpus.vocabularies.target:
         model = model.clone(source_vocabulary=source, embeddings="tied")
-    recipe = Recipe(
-        model=model,
-        objective=CrossEntropy(),
-        optimizer=Adam(schedule=Constant(value=1e-4), epsilon=1e-8),
-        training=Training(),
-    )
     ways = {
-        name: _Updates(replace(recipe, training=Training(batching=batching)), corpus)
+        name: _Updates(recipe_of(model, batching=batching), corpus)
         for name, batching in WAYS.items()
     }
     for _ in range(TURNS):
@@ -113,22 +110,14 @@ def _trainings(corpus: Any) -> list[dict[str, Any]]:
 class _Updates:
     """A training whose updates are timed; every shape is compiled before."""
 
-    def __init__(self, recipe: Any, corpus: Any) -> None:
-        import jax
-
-        from attnjax.evaluation.update_flops import update_flops
-        from attnjax.training.devices import sharding
-        from attnjax.training.loop.read_ahead import ReadAhead
-        from attnjax.training.step import train_step
-        from attnjax.training.train_setup import TrainSetup
-
+    def __init__(self, recipe: Recipe, corpus: Corpus) -> None:
         plan = recipe.training.batching.plan(corpus.splits["train"])
         setup = TrainSetup(recipe=recipe, plan=plan, valid=())
         devices = sharding.devices("mesh", rows=8, seeds=False)
         self._step = devices.compile(partial(train_step, recipe=recipe), donate=True)
         flops = sum(count * update_flops(recipe, batch) for batch, count in _of_each_shape(plan))
         self.flops = flops / int(corpus.splits["train"].target.lengths.sum())
-        self._state, self._wait = devices.replicate(setup.initial_state(0)), jax.block_until_ready
+        self._state = devices.replicate(setup.initial_state(0))
         self.ahead = ReadAhead(lambda step: devices.shard(plan.batch(step, 0)), end=10**9)
         self._number, self.tokens, self.seconds, self.waited = 0, [], [], []
         for batch, _ in _of_each_shape(plan):
@@ -137,29 +126,25 @@ class _Updates:
 
     def turn(self) -> None:
         """Some updates, whose metrics are read one step late, as in a training."""
-        waited, tokens, unread, began = 0.0, 0.0, [], time.perf_counter()
+        waited, tokens, unread, began = 0.0, 0.0, 0.0, time.perf_counter()
         for _ in range(STEPS):
             asked = time.perf_counter()
             batch = self.ahead.take(self._number)
             waited += time.perf_counter() - asked
             self._number += 1
             self._state, metrics = self._step(self._state, batch)
-            unread.append(metrics["tokens"])
-            if len(unread) > 1:
-                tokens += float(unread.pop(0))
-        tokens += float(unread.pop())
-        self.tokens.append(tokens)
+            tokens += float(unread)
+            unread = metrics["tokens"]
+        self.tokens.append(tokens + float(unread))
         self.seconds.append(time.perf_counter() - began)
         self.waited.append(waited)
 
     def figures(self) -> dict[str, Any]:
         """Target tokens a second, of all turns and of each, and the share of waiting."""
-        samples = [
-            tokens / seconds for tokens, seconds in zip(self.tokens, self.seconds, strict=True)
-        ]
+        turns = zip(self.tokens, self.seconds, strict=True)
         return {
             "tokens_per_second": sum(self.tokens) / sum(self.seconds),
-            "samples": samples,
+            "samples": [tokens / seconds for tokens, seconds in turns],
             "waiting": sum(self.waited) / sum(self.seconds),
             "flops_per_token": self.flops,
         }
@@ -187,15 +172,12 @@ COLUMNS: dict[str, tuple[str, Callable[[Any], str]]] = {
 
 def tables(content: dict[str, Any]) -> Sequence[Table]:
     """The figures as tables."""
-    batches = Table("corpus", "batches", box=None, pad_edge=False)
-    for title, _ in COLUMNS.values():
-        batches.add_column(title, justify="right")
+    batches = plain_table(["corpus", "batches"], [title for title, _ in COLUMNS.values()])
     for row in content["batches"]:
         cells = (shown(row[key]) if key in row else "" for key, (_, shown) in COLUMNS.items())
         batches.add_row(row["corpus"], row["batches"], *cells)
-    trainings = Table("tiny Transformer on Multi30k", box=None, pad_edge=False)
-    for column in ("target tokens/s", "turns", "waits for data", "FLOPs a target token"):
-        trainings.add_column(column, justify="right")
+    figures = ("target tokens/s", "turns", "waits for data", "FLOPs a target token")
+    trainings = plain_table(["tiny Transformer on Multi30k"], figures)
     for row in content["trainings"]:
         trainings.add_row(
             row["batches"],

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import jax
 
-from attnjax.benchmark import attention, limit, train
-from attnjax.benchmark.machine import machine
+from attnjax.benchmark import attention, train
+from attnjax.benchmark.report import machine
 from attnjax.benchmark.turns import measure
-from attnjax.benchmark.workload import Workload
+from attnjax.benchmark.workload import GPU_SIDE, Workload, product
 from attnjax.errors import UserError
 from attnjax.models.transformer import Transformer
 
@@ -24,20 +24,15 @@ def base() -> Workload:
     model = Transformer(vocabulary=VOCABULARY)
     return Workload(
         name="gpu-base",
-        prepare=lambda: train.prepare(
-            model, train.batch(ROWS, LENGTH), train.SMOOTHING, precision="bfloat16"
-        ),
+        prepare=lambda: train.prepare(model, train.batch(ROWS, LENGTH), precision="bfloat16"),
     )
 
 
 def seeds(count: int) -> Workload:
     """So many runs of the tiny Transformer together."""
-    size = train.SIZES["tiny"]
-    model = train.transformer(size)
-    given = train.batch(size.rows, size.length, padded=train.PADDED)
     return Workload(
         name=f"gpu-seeds-{count}",
-        prepare=lambda: train.prepare(model, given, train.SMOOTHING, seeds=count),
+        prepare=lambda: train.prepare_size(train.SIZES["tiny"], seeds=count),
     )
 
 
@@ -55,12 +50,12 @@ def main(python: Path | None) -> None:
     """Print one JSON object."""
     if jax.devices()[0].platform != "gpu":
         raise UserError(f"this benchmark needs a GPU; JAX found {jax.devices()[0].device_kind}")
-    product = limit.product(limit.GPU_SIDE, "bfloat16")
+    limit = product(GPU_SIDE, "bfloat16")
     ours = [(own, None) for own in (base(), seeds(1), seeds(SEEDS))]
     rows = []
     try:
         for workload, peer in [*ours, *((attended(length), python) for length in LENGTHS)]:
-            rows.append(measure(workload, peer, product))
+            rows.append(measure(workload, peer, limit))
     finally:
         # also where a peer lacks its engine: what was measured is not lost
         if rows:

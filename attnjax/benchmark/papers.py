@@ -11,7 +11,6 @@ Minutes are the processor's, of all cores together. Finished corpora and measure
 import json
 import os
 import resource
-import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -21,7 +20,19 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
+from attnjax.benchmark.prepared import in_own_process, own_memory, pairs as synthetic_pairs
+from attnjax.benchmark.report import plain_table
+from attnjax.config.vary import vary
+from attnjax.data.corpora.tfds import find_prepared
+from attnjax.data.loaded import Corpora
+from attnjax.data.preparation import prepare
 from attnjax.errors import NoCorpus
+from attnjax.evaluation.update_flops import update_flops
+from attnjax.experiment.load import load
+from attnjax.runs.catalog import find
+from attnjax.training.loop.run_state import Run
+from attnjax.training.loop.train import train
+from attnjax.training.train_setup import TrainSetup
 
 
 class PaperSetting(NamedTuple):
@@ -53,10 +64,9 @@ DEVICE_TOKENS = 2_048
 
 def write(folder: Path, name: str, pairs: int) -> None:
     """Write a corpus, where it is not there yet."""
+    # imported here: a process whose memory is measured writes none
     from tensorflow_datasets.core.features import Translation
 
-    from attnjax.benchmark.prepared import pairs as synthetic_pairs
-    from attnjax.data.corpora.tfds import find_prepared
     from attnjax.data.corpora.tfds_builder import build
 
     try:
@@ -74,17 +84,6 @@ def write(folder: Path, name: str, pairs: int) -> None:
 
 def measure(chosen: PaperSetting, folder: Path, updates: int) -> dict[str, Any]:
     """Prepare the corpus of a setting and take its first updates, in this process."""
-    from attnjax.benchmark.prepared import own_memory
-    from attnjax.config.vary import vary
-    from attnjax.data.loaded import Corpora
-    from attnjax.data.preparation import prepare
-    from attnjax.evaluation.update_flops import update_flops
-    from attnjax.experiment.load import load
-    from attnjax.runs.catalog import find
-    from attnjax.training.loop.run_state import Run
-    from attnjax.training.loop.train import train
-    from attnjax.training.train_setup import TrainSetup
-
     console = Console(stderr=True)
     experiment = load(find(chosen.experiment)).at(chosen.setting).ablation.variant(chosen.variant)
     whole = experiment.training.steps
@@ -137,25 +136,17 @@ def main(folder: Path, pairs: int, updates: int = 10) -> Table:
 
     The memory of a process that maps its corpus does not grow so, and is not extrapolated.
     """
-    table = Table(f"{pairs:,} pairs", box=None, pad_edge=False)
     columns = ("corpus", "prepared in", "prepared", "planned in", "memory before", "memory")
-    for column in (*columns, f"{updates} updates", "whole training", "pairs", "disk", "minutes"):
-        table.add_column(column, justify="right")
+    more = (f"{updates} updates", "whole training", "pairs", "disk", "minutes")
+    table = plain_table([f"{pairs:,} pairs"], [*columns, *more])
     for chosen in SETTINGS:
         name = "-".join(chosen[:3])
         own = folder / name
         write(folder, chosen.corpus, pairs)
         kept = folder / f"{name}-{updates}.json"
         if not kept.exists():
-            command = [sys.executable, "-m", "attnjax.benchmark.papers", str(folder), str(pairs)]
-            done = subprocess.run(
-                [*command, str(updates), name],
-                check=True,
-                stdout=subprocess.PIPE,
-                text=True,
-                env={**os.environ, "ATTNJAX_PREPARED": str(own)},
-            )
-            kept.write_text(done.stdout.splitlines()[-1])
+            words = (str(folder), str(pairs), str(updates), name)
+            kept.write_text(json.dumps(in_own_process("papers", *words, prepared=own)))
         row, times = json.loads(kept.read_text()), chosen.pairs / pairs
         corpus, files = gigabytes(folder / chosen.corpus), gigabytes(own)
         table.add_row(

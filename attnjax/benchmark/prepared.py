@@ -166,15 +166,20 @@ def measure(count: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         write_pairs(Path(folder), count)
         for stage in STAGES:
-            done = subprocess.run(
-                [sys.executable, "-m", "attnjax.benchmark.prepared", stage, folder],
-                env=os.environ | {VARIABLE: f"{folder}/prepared"},
-                check=True,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            row |= json.loads(done.stdout)
+            row |= in_own_process("prepared", stage, folder, prepared=f"{folder}/prepared")
     return row
+
+
+def in_own_process(program: str, *words: str, prepared: Path | str) -> dict[str, Any]:
+    """The figures that a program of this package prints, called with a folder for its corpora."""
+    done = subprocess.run(
+        [sys.executable, "-m", f"attnjax.benchmark.{program}", *words],
+        env={**os.environ, VARIABLE: str(prepared)},
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 if __name__ == "__main__":

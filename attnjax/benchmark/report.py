@@ -1,13 +1,41 @@
-"""Measurements as a table, and the changes since an earlier report."""
+"""Measurements as tables, and the changes since an earlier report."""
 
-from collections.abc import Iterable
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+import jax
 from rich.table import Table
 
 from attnjax.config.serialize import parse_json
 from attnjax.errors import UserError
+
+
+def machine() -> dict[str, Any]:
+    """The date, the device, and the versions of the packages."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS and Windows do not say which cores a process may use
+        cores = os.cpu_count()
+    return {
+        "date": date.today().isoformat(),
+        "device": jax.devices()[0].device_kind,
+        "cores": cores,
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "jax": jax.__version__,
+    }
+
+
+def plain_table(words: Sequence[str], figures: Sequence[str], title: str | None = None) -> Table:
+    """A table with columns of words, and columns of figures, aligned at the right."""
+    drawn = Table(*words, box=None, pad_edge=False, title=title, title_justify="left")
+    for column in figures:
+        drawn.add_column(column, justify="right")
+    return drawn
 
 
 def kept(path: Path) -> dict[str, Any]:
@@ -41,9 +69,8 @@ def _is_report(content: dict[str, Any]) -> bool:
 
 def table(rows: Iterable[dict[str, Any]]) -> Table:
     """The table of medians. Our speed over the peer's is computed turn by turn, with its range."""
-    drawn = Table("workload", box=None, pad_edge=False)
-    for column in ("attnjax", "peer", "times as fast", "of the machine's product rate"):
-        drawn.add_column(column, justify="right")
+    figures = ("attnjax", "peer", "times as fast", "of the machine's product rate")
+    drawn = plain_table(["workload"], figures)
     for row in rows:
         peer = f"{row['peer']['median']:,.4g} ({row['engine']})" if "peer" in row else ""
         drawn.add_row(
@@ -64,8 +91,7 @@ def _ratio(ratio: dict[str, Any]) -> str:
 def changes(rows: Iterable[tuple[str, float, bool]], then: dict[str, Any]) -> Table:
     """The changes since an earlier report, as found by `turns.moved`."""
     title = f"since {then['date']} on {then['device']}, {then['cores']} cores, jax {then['jax']}"
-    drawn = Table("workload", box=None, pad_edge=False, title=title, title_justify="left")
-    drawn.add_column("times as fast", justify="right")
+    drawn = plain_table(["workload"], ["times as fast"], title)
     drawn.add_column("")
     for name, times, sure in rows:
         drawn.add_row(name, f"{times:.2f}", "" if sure else "within the spread of the turns")

@@ -21,14 +21,10 @@ from typing import Any
 import jax
 from rich.table import Table
 
-from attnjax.benchmark.train import SIZES, SMOOTHING, Size, batch, transformer
+from attnjax.benchmark.report import plain_table
+from attnjax.benchmark.train import SIZES, Size, batch, on_devices, recipe_of, transformer
 from attnjax.errors import MachineError
-from attnjax.training.devices import sharding
-from attnjax.training.objectives.base import CrossEntropy
-from attnjax.training.optimizers import Adam
-from attnjax.training.schedules import Constant
-from attnjax.training.settings import Recipe, Training
-from attnjax.training.step import initial_state, on_one_device, train_step
+from attnjax.training.step import on_one_device, train_step
 
 DEVICES = (1, 2, 4, 8)
 """The numbers of devices that `attnjax bench scaling` compares."""
@@ -64,21 +60,13 @@ def step_times(size: Size, *, turns: int = TURNS) -> dict[str, Any]:
     Without it every device updates with its own gradient: the same arithmetic, nothing sent. The
     difference is the price of the collectives. Both are timed in turns.
     """
-    given = batch(size.rows, size.length)
-    recipe = Recipe(
-        model=transformer(size),
-        objective=CrossEntropy(smoothing=SMOOTHING),
-        optimizer=Adam(schedule=Constant(value=1e-4)),
-        training=Training(),
-    )
-    devices = sharding.devices("mesh", rows=size.rows, seeds=False)
+    recipe = recipe_of(transformer(size))
+    devices, held, shared = on_devices(recipe, batch(size.rows, size.length))
     step = partial(train_step, recipe=recipe)
 
     def alone(held: Any, rows: Any, *, over_devices: Any) -> Any:
         return step(held, rows, over_devices=on_one_device)
 
-    first = jax.jit(partial(initial_state, batch=given, recipe=recipe))
-    held, shared = devices.replicate(first(jax.random.key(0))), devices.shard(given)
     programs: list[Any] = [
         devices.compile(each, donate=False).lower(held, shared).compile()  # pyright: ignore
         for each in (step, alone)
@@ -113,9 +101,8 @@ def reduced_bytes(program: str) -> int:
 def table(rows: Sequence[dict[str, Any]]) -> Table:
     """The rows of `measure`, the first of which is that of one device."""
     title = f"a step of the {SIZE} Transformer, {SIZES[SIZE].rows} rows, on virtual CPU devices"
-    drawn = Table("devices", box=None, pad_edge=False, title=title, title_justify="left")
-    for column in ("ms a step", "times as fast", "in collectives", "MiB added up"):
-        drawn.add_column(column, justify="right")
+    figures = ("ms a step", "times as fast", "in collectives", "MiB added up")
+    drawn = plain_table(["devices"], figures, title)
     for row in rows:
         drawn.add_row(
             str(row["devices"]),

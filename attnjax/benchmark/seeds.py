@@ -3,10 +3,11 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rich.table import Table
 
+from attnjax.benchmark.report import plain_table
 from attnjax.benchmark.train import Size, batch, prepare, transformer
 from attnjax.benchmark.workload import Clock
 from attnjax.reporting.number import number
@@ -16,7 +17,7 @@ TURNS = 7
 """The number of times that both are timed, one after the other."""
 SHORTEST = 0.3
 """A turn is as many steps as take so many seconds."""
-VOCABULARY, SMOOTHING = 1_000, 0.1
+VOCABULARY = 1_000
 
 SIZES = {
     "width 32, 2 layers, 128 tokens": Size(32, 64, 2, 2, 16, 8),
@@ -28,12 +29,9 @@ SIZES = {
 
 
 class SeedTimes(NamedTuple):
-    """The median seconds of a step of all seeds.
+    """The median seconds of a step of all seeds, which train one after the other or together.
 
-    Attributes:
-        alone: if the seeds train one after the other.
-        together: if they train together.
-        times: how many times as fast they are together: the median over the turns.
+    `times` is how many times as fast they are together: the median over the turns.
     """
 
     name: str
@@ -59,7 +57,7 @@ def seed_times(
         say(name)
         model = transformer(size, VOCABULARY)
         given = batch(size.rows, size.length, vocabulary=VOCABULARY)
-        single, all_of_them = (prepare(model, given, SMOOTHING, seeds=n) for n in (1, SEEDS))
+        single, all_of_them = (prepare(model, given, seeds=n) for n in (1, SEEDS))
         for prepared in (single, all_of_them):
             prepared.seconds(2, clock)  # compiles
         steps = max(1, round(shortest / max(all_of_them.seconds(1, clock), 1e-9)))
@@ -74,17 +72,11 @@ def seed_times(
 
 def table(rows: Sequence[SeedTimes]) -> Table:
     """The table of `attnjax bench seeds`."""
-    drawn = Table("Transformer, batch of a seed", box=None, pad_edge=False)
-    for name in (f"{SEEDS} seeds alone", f"{SEEDS} seeds together", "times as fast"):
-        drawn.add_column(name, justify="right")
+    figures = (f"{SEEDS} seeds alone", f"{SEEDS} seeds together", "times as fast")
+    drawn = plain_table(["Transformer, batch of a seed"], figures)
     for row in rows:
         alone, together = (
             f"{number(seconds * 1e3, 3)} ms" for seconds in (row.alone, row.together)
         )
         drawn.add_row(row.name, alone, together, f"{row.times:.2f}")
     return drawn
-
-
-def content(rows: Sequence[SeedTimes]) -> list[dict[str, Any]]:
-    """The same as JSON."""
-    return [row._asdict() for row in rows]

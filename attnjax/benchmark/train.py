@@ -20,6 +20,7 @@ from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer
 from attnjax.training.devices import sharding
+from attnjax.training.devices.sharding import Devices
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam, Optimizer
 from attnjax.training.schedules import Constant
@@ -91,70 +92,76 @@ def batch(rows: int, length: int, *, padded: int = 0, vocabulary: int = VOCABULA
     return Batch(source, target)
 
 
+def recipe_of(
+    model: Any, smoothing: float = SMOOTHING, optimizer: Optimizer = ADAM, **training: Any
+) -> Recipe:
+    """The recipe of a benchmark: cross entropy, Adam, and the defaults of `Training`."""
+    return Recipe(
+        model=model,
+        objective=CrossEntropy(smoothing=smoothing),
+        optimizer=optimizer,
+        training=Training(**training),
+    )
+
+
+def on_devices(recipe: Recipe, given: Batch, seeds: int = 1) -> tuple[Devices, Any, Any]:
+    """The devices for a batch; on them the initial state and the batch, those of every seed."""
+    devices = sharding.devices("mesh", rows=len(given.target), seeds=seeds > 1)
+    first: Callable[..., Any] = jax.jit(partial(initial_state, batch=given, recipe=recipe))
+    state = first(jax.random.key(0))
+    if seeds > 1:
+        state = jax.vmap(first)(jax.random.split(jax.random.key(0), seeds))
+        given = Batch(*(np.stack([array] * seeds) for array in given))
+    return devices, devices.replicate(state), devices.shard(given)
+
+
 def prepare(
     model: Any,
     given: Batch,
-    smoothing: float,
+    smoothing: float = SMOOTHING,
     precision: Precision = "float32",
     seeds: int = 1,
     optimizer: Optimizer = ADAM,
 ) -> Prepared:
-    """Prepare a training state; every call makes one update on the given batch.
-
-    `seeds` is the number of runs that train together on it.
-    """
-    recipe = Recipe(
-        model=model,
-        objective=CrossEntropy(smoothing=smoothing),
-        optimizer=optimizer,
-        training=Training(precision=precision),
-    )
-    step = partial(train_step, recipe=recipe)
-    devices = sharding.devices("mesh", rows=len(given.target), seeds=seeds > 1)
-    first: Callable[..., Any] = jax.jit(partial(initial_state, batch=given, recipe=recipe))
-    state = first(jax.random.key(0))
-    flops = update_flops(recipe, given)
-    if seeds > 1:
-        state = jax.vmap(first)(jax.random.split(jax.random.key(0), seeds))
-        given = Batch(*(np.stack([array] * seeds) for array in given))
-    held, shared = devices.replicate(state), devices.shard(given)
-    compiled = devices.compile(step, donate=True)
+    """An update of `seeds` runs that train together; every call goes on from the last."""
+    recipe = recipe_of(model, smoothing, optimizer, precision=precision)
+    devices, held, shared = on_devices(recipe, given, seeds)
+    compiled = devices.compile(partial(train_step, recipe=recipe), donate=True)
 
     def call() -> Any:
         nonlocal held
         held, metrics = compiled(held, shared)
         return metrics
 
-    return Prepared(call=call, flops=flops * seeds)
+    return Prepared(call=call, flops=update_flops(recipe, given) * seeds)
 
 
-def _prepare(size: Size, precision: Precision) -> Prepared:
+def prepare_size(size: Size, precision: Precision = "float32", seeds: int = 1) -> Prepared:
+    """An update of the Transformer of a size on its batch."""
     given = batch(size.rows, size.length, padded=PADDED)
-    return prepare(transformer(size), given, SMOOTHING, precision)
+    return prepare(transformer(size), given, precision=precision, seeds=seeds)
 
 
-WORKLOADS = tuple(
-    Workload(
-        name=f"train-{name}",
-        prepare=partial(_prepare, size, "float32"),
-        peer=("torch_transformer.py", name),
-        amount=size.rows * size.length,
-        unit="target tokens/s",
+def _of_each_size(
+    prefix: str, precision: Precision, *arguments: str, operands: str = "float32"
+) -> tuple[Workload, ...]:
+    """A workload for each size; the peer's program gets further arguments after the size."""
+    return tuple(
+        Workload(
+            name=f"{prefix}-{name}",
+            prepare=partial(prepare_size, size, precision),
+            peer=("torch_transformer.py", name, *arguments),
+            amount=size.rows * size.length,
+            unit="target tokens/s",
+            operands=operands,
+        )
+        for name, size in SIZES.items()
     )
-    for name, size in SIZES.items()
-)
 
-ROUNDED = tuple(
-    Workload(
-        name=f"rounded-{name}",
-        prepare=partial(_prepare, size, "bfloat16_products"),
-        peer=("torch_transformer.py", name, "medium"),
-        amount=size.rows * size.length,
-        unit="target tokens/s",
-        operands="bfloat16",
-    )
-    for name, size in SIZES.items()
-)
+
+WORKLOADS = _of_each_size("train", "float32")
+
+ROUNDED = _of_each_size("rounded", "bfloat16_products", "medium", operands="bfloat16")
 """The same with products of operands in bfloat16, which PyTorch calls a medium precision."""
 
 SEQ2SEQ = (

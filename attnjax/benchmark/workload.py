@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+
+CPU_SIDE, GPU_SIDE = 2_048, 8_192
+"""The side of the matrices of `product`, large enough for every core to reach its best speed."""
 
 type Clock = Callable[[], float]
 """A function that tells the seconds."""
@@ -29,6 +33,13 @@ class Prepared:
         for _ in range(calls):
             jax.block_until_ready(self.call())
         return clock() - start
+
+
+def product(side: int, dtype: str = "float32") -> Prepared:
+    """A product of two square matrices, whose speed is the limit of a workload's."""
+    left, right = jax.random.normal(jax.random.key(0), (2, side, side), dtype)
+    multiply = jax.jit(jnp.matmul)
+    return Prepared(call=lambda: multiply(left, right), flops=2 * side**3)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from itertools import count
 import pytest
 
 from attnjax.benchmark import seeds
-from attnjax.benchmark.seeds import SEEDS, content, seed_times, table
+from attnjax.benchmark.seeds import SEEDS, seed_times, table
 from attnjax.benchmark.train import Size
 from attnjax.benchmark.workload import Prepared
 from attnjax.cli.main import main
@@ -28,7 +28,7 @@ def test_the_ratio_is_that_of_all_seeds_alone_over_together(monkeypatch):
     (found,) = seed_times({"a": Size(8, 8, 1, 1, 8, 4)}, turns=3, shortest=12, clock=lambda: now[0])
     assert asked == [1, SEEDS]
     assert found == ("a", 3.0 * SEEDS, 6.0, 3.0 * SEEDS / 6.0)
-    assert content([found])[0]["times"] == 4.0
+    assert found.times == 4.0
     assert [column.header for column in table([found]).columns][-1] == "times as fast"
 
 

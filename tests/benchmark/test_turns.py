@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnjax.benchmark import attention, decode, limit, peer, turns
+from attnjax.benchmark import attention, decode, peer, turns
 from attnjax.benchmark.peer import Peer
 from attnjax.benchmark.train import Size, prepare, transformer
 from attnjax.benchmark.turns import measure, moved
-from attnjax.benchmark.workload import Prepared, Workload
+from attnjax.benchmark.workload import Prepared, Workload, product
 from attnjax.benchmark.workloads import FAMILIES, chosen
 from attnjax.cli.main import main
 from attnjax.data.batch_plan import Batch
@@ -64,7 +64,7 @@ def workload(calls: list[int], program: str = "engine.py") -> Workload:
 def test_ours_and_the_peer_take_turns():
     calls, clock = [], count(step=0.5)
     row = measure(
-        workload(calls), Path(sys.executable), limit.product(8), clock=lambda: next(clock)
+        workload(calls), Path(sys.executable), product(8), clock=lambda: next(clock)
     )
     # Every look at the clock is half a second after the last, so a call takes that, the peer's 3.
     assert row["ours"]["median"] == 6 / 0.5
@@ -141,11 +141,11 @@ def test_the_help_names_every_family(capsys):
 
 def test_a_window_as_long_as_the_text_is_causal_attention():
     """The workloads compute what they say, and count the same work."""
-    whole, window = attention.prepare(64), attention.prepare_window(64, 64)
+    whole, window = attention.prepare(64), attention.prepare(64, window=64)
     assert window.flops == whole.flops
     for one, other in zip(whole.call(), window.call(), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
-    narrow = attention.prepare_window(64, 8)
+    narrow = attention.prepare(64, window=8)
     assert (narrow.flops or 0) < (whole.flops or 0) / 3
     assert not np.allclose(narrow.call()[0], whole.call()[0], atol=1e-3)
 

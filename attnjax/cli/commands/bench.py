@@ -13,12 +13,12 @@ from attnjax.errors import UserError
 
 def _seeds(json: bool) -> None:
     """Print how much faster seeds train together than alone."""
-    from attnjax.benchmark.machine import machine
-    from attnjax.benchmark.seeds import content, seed_times, table
+    from attnjax.benchmark.report import machine
+    from attnjax.benchmark.seeds import seed_times, table
 
     times = seed_times(say=lambda name: print(name, file=sys.stderr))
     if json:
-        print(json_format.dumps({**machine(), "seeds": content(times)}))
+        print(json_format.dumps({**machine(), "seeds": [row._asdict() for row in times]}))
     else:
         out().print(table(times))
 
@@ -26,7 +26,7 @@ def _seeds(json: bool) -> None:
 def _scaling(json: bool) -> None:
     """Print a training step on 1 to 8 virtual devices, and its share in collectives."""
     from attnjax.benchmark import scaling
-    from attnjax.benchmark.machine import machine
+    from attnjax.benchmark.report import machine
 
     rows = []
     for count in scaling.DEVICES:
@@ -41,7 +41,7 @@ def _scaling(json: bool) -> None:
 def _data(json: bool) -> None:
     """Print the padding, speed and memory of batches, and how long a training waits for them."""
     from attnjax.benchmark.data import measure, tables
-    from attnjax.benchmark.machine import machine
+    from attnjax.benchmark.report import machine
 
     content = measure()
     if json:
@@ -78,10 +78,9 @@ def bench(
             raise UserError(f"bench {min(tables)} is a table of its own: give nothing else")
         TABLES[min(tables)](json)
         return
-    from attnjax.benchmark.limit import CPU_SIDE, product
-    from attnjax.benchmark.machine import machine
-    from attnjax.benchmark.report import changes, kept, table
+    from attnjax.benchmark.report import changes, kept, machine, table
     from attnjax.benchmark.turns import measure, moved
+    from attnjax.benchmark.workload import CPU_SIDE, product
     from attnjax.benchmark.workloads import chosen
 
     listed, then = chosen(workloads), None if against is None else kept(against)
