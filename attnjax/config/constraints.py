@@ -9,16 +9,7 @@ from dataclasses import dataclass
 from math import inf, isnan
 from operator import ge, gt, le, lt
 from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    NamedTuple,
-    TypeAliasType,
-    Union,
-    get_args,
-    get_origin,
-)
+from typing import Annotated, Any, Literal, NamedTuple, TypeAliasType, Union, get_args, get_origin
 
 from annotated_types import Ge, GroupedMetadata, Gt, Le, Lt, MaxLen, MinLen, MultipleOf, Predicate
 
@@ -70,9 +61,7 @@ class Alternative(NamedTuple):
 
 
 def check_fields(part: Any, path: str = "") -> None:
-    """Refuse a part if the value of a field, at any depth, does not fit the field's annotation.
-
-    `path` is that of the part, for the error message; "": the name of its class.
+    """Refuse the part at `path` if the value of a field, at any depth, does not fit its annotation.
 
     Raises:
         UserError: the first such field, the wanted type and the value.

@@ -2,11 +2,11 @@
 
 import dataclasses
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from attnjax.config.constraints import shown
-from attnjax.config.walk import field_names, field_types
+from attnjax.config.walk import field_names, field_types, path_below
 from attnjax.errors import UserError
 
 NEW = object()
@@ -47,7 +47,7 @@ class DraftPart:
     def paths(self, path: str = "") -> Iterator[str]:
         """The path of every field below the part, outer fields first."""
         for name, value in self.fields.items():
-            below = f"{path}.{name}" if path else name
+            below = path_below(path, name)
             yield below
             yield from (value if isinstance(value, DraftPart) else self.of(value)).paths(below)
 
@@ -64,9 +64,7 @@ class DraftPart:
     def made(self, path: str = "") -> Any:
         """The part, after the parts below it."""
         values = {
-            name: value.made(f"{path}.{name}" if path else name)
-            if isinstance(value, DraftPart)
-            else value
+            name: value.made(path_below(path, name)) if isinstance(value, DraftPart) else value
             for name, value in self.fields.items()
         }
         try:
@@ -95,19 +93,15 @@ class Draft:
         """The paths of all fields, outer fields first."""
         return [*self._top.paths()]
 
-    def holder(self, path: str) -> DraftPart:
-        """The draft of the part that has the field at a path; an unknown path is refused."""
-        part, (*above, last) = self._top, path.split(".")
-        for name in above:
-            self._check(part, path, name)
-            part = part.below(name)
-        self._check(part, path, last)
-        return part
+    def field(self, path: str) -> tuple[Any, Any]:
+        """The annotation and the value of the field at a path; a part may be a `DraftPart`."""
+        part, name = self._holder(path)
+        return field_types(part.kind)[name], part.fields.get(name)
 
-    def change(self, path: str, make: Callable[[Any, Any], Any]) -> None:
-        """Put make(annotation, old value) at a path; an old part may be a `DraftPart`."""
-        part, name = self.holder(path), path.split(".")[-1]
-        part.fields[name] = make(field_types(part.kind)[name], part.fields.get(name))
+    def change(self, path: str, value: Any) -> None:
+        """Put a value at a path."""
+        part, name = self._holder(path)
+        part.fields[name] = value
         self._changed.append(path)
 
     def made(self) -> Any:
@@ -120,6 +114,15 @@ class Draft:
             message = str(error)
             sentence = message if where in message else f"{where}: {message}"
             raise Unfit(sentence, error.path) from error
+
+    def _holder(self, path: str) -> tuple[DraftPart, str]:
+        """The draft of the part that has the field at a path, and the field's name."""
+        part, (*above, last) = self._top, path.split(".")
+        for name in above:
+            self._check(part, path, name)
+            part = part.below(name)
+        self._check(part, path, last)
+        return part, last
 
     def _check(self, part: DraftPart, path: str, name: str) -> None:
         """Refuse a path if a part of it lacks the field `name`; the nearest field is named."""

@@ -4,7 +4,8 @@ Where a field holds several parts, `measures:heads` adds one, and `measures:none
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
@@ -84,7 +85,9 @@ def apply_possible[T](base: T, overrides: Sequence[Override]) -> tuple[T, list[U
     draft, refused, applied = Draft(base), [], []
     for wanted in overrides:
         try:
-            draft.change(wanted.path, _choice(wanted) if wanted.choice else _value(wanted))
+            hint, old = draft.field(wanted.path)
+            new = _chosen(wanted, hint, old) if wanted.choice else _value(wanted, hint)
+            draft.change(wanted.path, new)
             applied.append(wanted)
         except UserError as error:
             refused.append(error)
@@ -97,23 +100,19 @@ def apply_possible[T](base: T, overrides: Sequence[Override]) -> tuple[T, list[U
         return made, [*refused, error, *more]
 
 
-def _choice(wanted: Override) -> Callable[[Any, Any], Any]:
-    def make(hint: Any, old: Any) -> Any:
-        if get_origin(hint) is tuple and parts(get_args(hint)[0]):
-            return _added(get_args(hint)[0], old, wanted)
-        if not parts(hint):
-            # options without a dot belong to the command
-            how = f"give --{wanted.path} VALUE" if "." in wanted.path else "write it in the file"
-            raise UserError(f"{wanted.path} is a value, not a part ({describe(hint)}): {how}")
-        kind = part(hint, wanted.text, wanted.path)
-        if kind is None:
-            return None
-        before = old if isinstance(old, DraftPart) else DraftPart.of(old)
-        if before.kind is kind:
-            return old
-        return DraftPart(kind, defaults(kind) | _kept(before, kind))
-
-    return make
+def _chosen(wanted: Override, hint: Any, old: Any) -> Any:
+    """The part that is chosen in place of an old one, which may be a `DraftPart`."""
+    if get_origin(hint) is tuple and parts(get_args(hint)[0]):
+        return _added(get_args(hint)[0], old, wanted)
+    if not parts(hint):
+        # options without a dot belong to the command
+        how = f"give --{wanted.path} VALUE" if "." in wanted.path else "write it in the file"
+        raise UserError(f"{wanted.path} is a value, not a part ({describe(hint)}): {how}")
+    kind = part(hint, wanted.text, wanted.path)
+    if kind is None:
+        return None
+    before = old if isinstance(old, DraftPart) else DraftPart.of(old)
+    return old if before.kind is kind else DraftPart(kind, defaults(kind) | _kept(before, kind))
 
 
 def _added(hint: Any, old: tuple[Any, ...], wanted: Override) -> tuple[Any, ...]:
@@ -136,22 +135,20 @@ def _kept(before: DraftPart, kind: type) -> dict[str, Any]:
     }
 
 
-def _value(wanted: Override) -> Callable[[Any, Any], Any]:
-    def make(hint: Any, old: Any) -> Any:
-        kinds = [kind for kind, _ in alternatives(hint)]
-        options = parts(hint)
-        if options and not (wanted.text.lower() == "none" and NoneType in kinds):
-            name = wanted.text if wanted.text in options else next(iter(options))
-            raise UserError(f"--{wanted.path}: a part is chosen by {wanted.path}:{name}")
-        # "none" would also be read as a string
-        kinds.sort(key=lambda kind: kind is not NoneType)
-        read = [value for kind in kinds for value in _read(kind, wanted.text)]
-        if not read:
-            raise UserError(f"--{wanted.path}: wanted {describe(hint)}; got {wanted.text!r}")
-        check_value(hint, read[0], f"--{wanted.path}")
-        return read[0]
-
-    return make
+def _value(wanted: Override, hint: Any) -> Any:
+    """The value that an override gives."""
+    kinds = [kind for kind, _ in alternatives(hint)]
+    options = parts(hint)
+    if options and not (wanted.text.lower() == "none" and NoneType in kinds):
+        name = wanted.text if wanted.text in options else next(iter(options))
+        raise UserError(f"--{wanted.path}: a part is chosen by {wanted.path}:{name}")
+    # "none" would also be read as a string
+    kinds.sort(key=lambda kind: kind is not NoneType)
+    read = [value for kind in kinds for value in _read(kind, wanted.text)]
+    if not read:
+        raise UserError(f"--{wanted.path}: wanted {describe(hint)}; got {wanted.text!r}")
+    check_value(hint, read[0], f"--{wanted.path}")
+    return read[0]
 
 
 def _read(kind: Any, text: str) -> list[Any]:
@@ -163,18 +160,12 @@ def _read(kind: Any, text: str) -> list[Any]:
     if kind is bool:
         return [text.lower() == "true"] if text.lower() in ("true", "false") else []
     if kind in (int, float):
-        return _number(kind, text)
+        with suppress(ValueError):
+            # a comma groups the digits of an int (1,000); in a float it would be a decimal comma
+            return [int(text.replace(",", "")) if kind is int else float(text)]
+        return []
     if get_origin(kind) is tuple and get_args(kind)[1:] == (...,):
         (item_kind, _), *_ = alternatives(get_args(kind)[0])
         items = [_read(item_kind, item) for item in text.split(",") if item]
         return [tuple(item[0] for item in items)] if all(items) else []
     return [text] if kind is str else []
-
-
-def _number(kind: type[int] | type[float], text: str) -> list[int | float]:
-    """A list with the number that a text stands for; [] if it stands for none."""
-    try:
-        # a comma groups the digits of an int (1,000); in a float it would be a decimal comma
-        return [int(text.replace(",", "")) if kind is int else float(text)]
-    except ValueError:
-        return []

@@ -30,9 +30,7 @@ def parts(hint: Any) -> dict[str, type | None]:
 
 
 def part(hint: Any, name: str, path: str) -> type | None:
-    """The part of a name that an annotation allows.
-
-    `path` is the field's, for error messages.
+    """The part of a name that the annotation of the field at `path` allows.
 
     Raises:
         UserError: no part has this name (the nearest is named), or a part of attnjax and one of
@@ -44,10 +42,7 @@ def part(hint: Any, name: str, path: str) -> type | None:
     kinds = [kind for kind in _kinds(hint) if kebab(kind.__name__) == name]
     shipped = [kind for kind in kinds if _is_shipped(kind)]
     if shipped and len(shipped) < len(kinds):
-        raise UserError(
-            f"{path}:{name} is ambiguous: {shipped[0].__module__}.{shipped[0].__name__} and a "
-            f"class of your own are both named {shipped[0].__name__}; rename your own"
-        )
+        raise UserError(f"{path}:{name} is ambiguous: {_same_name(shipped[0])}")
     return options[name]
 
 
@@ -60,10 +55,15 @@ def check_names(own: Iterable[type]) -> None:
         _import_parts()
         for other in (other for base in filter(_is_shipped, bases) for other in _below(base)):
             if _is_shipped(other) and kebab(other.__name__) == kebab(kind.__name__):
-                raise UserError(
-                    f"{other.__module__}.{other.__name__} and a class of your own are both named "
-                    f"{other.__name__}; rename your own"
-                )
+                raise UserError(_same_name(other))
+
+
+def _same_name(kind: type) -> str:
+    """The sentence about a part of attnjax that a class of the user has the name of."""
+    return (
+        f"{kind.__module__}.{kind.__name__} and a class of your own are both named "
+        f"{kind.__name__}; rename your own"
+    )
 
 
 def _is_shipped(kind: type) -> bool:

@@ -10,9 +10,10 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
-from attnjax.config.walk import field_names
+from attnjax.config.walk import field_names, path_below
 from attnjax.errors import UserError
 
 TYPE = "type"
@@ -112,13 +113,11 @@ def record_differences(first: Any, second: Any, path: str = "") -> list[tuple[st
     record, and its default is what was done before.
     """
     if isinstance(first, dict) and isinstance(second, dict) and first.get(TYPE) == second.get(TYPE):
-        return [
-            difference
-            for name in {**first, **second}
-            for difference in record_differences(
-                _field(first, name), _field(second, name), f"{path}.{name}" if path else name
-            )
-        ]
+        different = []
+        for name in {**first, **second}:
+            fields = _field(first, name), _field(second, name)
+            different += record_differences(*fields, path_below(path, name))
+        return different
     if isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
         pairs = zip(first, second, strict=True)
         if not any(record_differences(*pair) for pair in pairs):
@@ -168,12 +167,9 @@ def _find(name: Any, own: Mapping[str, type]) -> type:
     if isinstance(name, str) and name.startswith(OWN):
         kind = own.get(name.removeprefix(OWN))
     elif isinstance(name, str) and name.startswith(PACKAGE):
-        *above, title = name.split(".")
-        module = ".".join(above)
-        try:
+        module, _, title = name.rpartition(".")
+        with suppress(ImportError):
             kind = vars(importlib.import_module(module)).get(title)
-        except ImportError:
-            kind = None
         # a class that the module only imports belongs to another module
         if getattr(kind, "__module__", None) != module:
             kind = None

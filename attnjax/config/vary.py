@@ -1,12 +1,11 @@
 """`vary`: a copy of a part with some fields changed, each named by its path."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from attnjax.config.constraints import alternatives, check_value
 from attnjax.config.draft import Draft
-from attnjax.config.walk import field_types
 from attnjax.errors import UserError
 
 
@@ -24,7 +23,7 @@ def vary[T](base: T, changes: Mapping[str, Any]) -> T:
     draft = Draft(base)
     for pattern, value in changes.items():
         for path in _matching(base, draft, pattern):
-            draft.change(path, _checked(path, value))
+            draft.change(path, _checked(draft.field(path)[0], value, path))
     return draft.made()
 
 
@@ -39,19 +38,14 @@ def _matching(base: Any, draft: Draft, pattern: str) -> list[str]:
     return matching
 
 
-def _checked(path: str, value: Any) -> Callable[[Any, Any], Any]:
-    """A function for `Draft.change`: the value, if the field's annotation allows it."""
-
-    def checked(hint: Any, old: Any) -> Any:
-        check_value(hint, value, path)
-        kinds = [kind for kind, _ in alternatives(hint)]
-        whole = type(value) is int and int not in kinds
-        return float(value) if whole and float in kinds else value
-
-    return checked
+def _checked(hint: Any, value: Any, path: str) -> Any:
+    """The value, if an annotation allows it; a whole number may stand for a float."""
+    check_value(hint, value, path)
+    kinds = [kind for kind, _ in alternatives(hint)]
+    whole = type(value) is int and int not in kinds
+    return float(value) if whole and float in kinds else value
 
 
 def field_at(base: Any, path: str) -> tuple[Any, Any]:
     """The annotation and the value of the field at a path."""
-    part, name = Draft(base).holder(path), path.split(".")[-1]
-    return field_types(part.kind)[name], part.fields[name]
+    return Draft(base).field(path)

@@ -53,10 +53,15 @@ def defaults(kind: type) -> dict[str, Any]:
     return values
 
 
+def path_below(path: str, name: str) -> str:
+    """The path of a field of the part at a path; "" is the whole tree."""
+    return f"{path}.{name}" if path else name
+
+
 def walk(part: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """The path and value of every field below a part, outer fields first."""
     for name in field_names(type(part)):
-        below, value = f"{path}.{name}" if path else name, getattr(part, name)
+        below, value = path_below(path, name), getattr(part, name)
         yield below, value
         yield from walk(value, below)
 
@@ -67,6 +72,6 @@ def differences(first: Any, second: Any, path: str = "") -> dict[str, tuple[Any,
         return {} if type(first) is type(second) and first == second else {path: (first, second)}
     changed: dict[str, tuple[Any, Any]] = {}
     for name in field_names(type(first)):
-        below = f"{path}.{name}" if path else name
-        changed |= differences(getattr(first, name), getattr(second, name), below)
+        fields = getattr(first, name), getattr(second, name)
+        changed |= differences(*fields, path_below(path, name))
     return changed
