@@ -43,7 +43,7 @@ class Chip:
     cores: int = 1
     host: int = 8
     runtime: str | None = None
-    target: dict[str, float] = field(default_factory=dict)
+    target: dict[str, float | str] = field(default_factory=dict)
 
     def flops(self, precision: Precision) -> float:
         """The most operations of matrix products a second."""
@@ -116,7 +116,7 @@ CHIPS = {
         shapes=ONE_MACHINE,
         accelerator="A100-80GB",
         target={
-            "compute_capability": 8.0,
+            "cuda_compute_capability": "{ major: 8 minor: 0 }",
             "core_count": 108,
             "fpus_per_core": 64,
             "clock_rate_ghz": 1.41,
@@ -136,7 +136,7 @@ CHIPS = {
         shapes=ONE_MACHINE,
         accelerator="H100",
         target={
-            "compute_capability": 9.0,
+            "cuda_compute_capability": "{ major: 9 minor: 0 }",
             "core_count": 132,
             "fpus_per_core": 128,
             "clock_rate_ghz": 1.98,
@@ -243,15 +243,12 @@ class Topology:
 
 def _target_config(chip: Chip) -> str:
     """XLA's description of a GPU that is not here, in the text form of its protocol buffer."""
-    capability = chip.target["compute_capability"]
-    figures = {name: value for name, value in chip.target.items() if name != "compute_capability"}
-    figures |= EVERY_GPU
+    figures = {**chip.target, **EVERY_GPU}
     figures |= {"memory_bandwidth": int(chip.bandwidth), "device_memory_size": int(chip.memory)}
     lines = "\n".join(f"  {name}: {value}" for name, value in figures.items())
     return f"""\
 gpu_device_info {{
 {lines}
-  cuda_compute_capability {{ major: {int(capability)} minor: {round(capability % 1 * 10)} }}
 }}
 platform_name: "CUDA"
 dnn_version_info {{ major: 9 minor: 8 }}

@@ -1,8 +1,8 @@
 """A compiled program as XLA writes it: computations, instructions, sizes of arrays."""
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
@@ -45,16 +45,11 @@ class Array:
         for place, side in enumerate(reversed(tile[1].split(",")) if tile and sizes else ()):
             if place < len(sizes):
                 sizes[place] += -sizes[place] % int(side)
-        return (prod(sizes) * self._bits + 7) // 8
-
-    @property
-    def _bits(self) -> int:
-        if self.dtype == "pred":
-            return 8
-        return int(re.sub(r"^[a-z]+(\d+).*$", r"\1", self.dtype))
+        bits = 8 if self.dtype == "pred" else int(re.findall(r"\d+", self.dtype)[0])
+        return (prod(sizes) * bits + 7) // 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Instruction:
     """An operation of a program.
 
@@ -62,28 +57,27 @@ class Instruction:
         name: of its result.
         opcode: XLA's name of the operation.
         arrays: the result; several if it is a tuple.
-        operands: the names of the instructions whose results it reads.
+        operands: the instructions whose results it reads.
+        calls: the computations that it calls, by the part that they play.
         root: whether it gives the result of its computation.
+        readers: the instructions that read its result.
     """
 
     name: str
     opcode: str
     arrays: tuple[Array, ...]
-    operands: tuple[str, ...]
+    operands: tuple["Instruction", ...]
+    calls: dict[str, tuple["Computation", ...]]
     text: str
     root: bool
+    readers: list["Instruction"] = field(default_factory=list)
 
-    @cached_property
-    def calls(self) -> dict[str, tuple[str, ...]]:
-        """The names of the computations that it calls, by the part that they play."""
-        callees: dict[str, tuple[str, ...]] = {}
-        for part, several, single in CALLED.findall(self.text):
-            names = several.split(",") if several else [single]
-            callees[part] = tuple(name.strip().lstrip("%") for name in names)
-        return callees
+    def called(self, part: str) -> "Computation":
+        """The first computation that it calls as this part."""
+        return self.calls[part][0]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Computation:
     """The instructions of a computation, by name, in the order in which they run."""
 
@@ -101,68 +95,46 @@ class Computation:
         parameters = [op for op in self.instructions.values() if op.opcode == "parameter"]
         return sorted(parameters, key=lambda op: int(re.findall(r"parameter\((\d+)\)", op.text)[0]))
 
-    @cached_property
-    def readers(self) -> dict[str, list[Instruction]]:
-        """The instructions that read each result."""
-        readers: dict[str, list[Instruction]] = {name: [] for name in self.instructions}
-        for op in self.instructions.values():
-            for name in set(op.operands):
-                readers.setdefault(name, []).append(op)
-        return readers
-
-
-@dataclass(frozen=True)
-class CompiledProgram:
-    """A compiled program of one device."""
-
-    computations: dict[str, Computation]
-    entry: Computation
-
-    def called(self, instruction: Instruction, part: str) -> Computation:
-        """The first computation that an instruction calls as this part."""
-        return self.computations[instruction.calls[part][0]]
-
-    def runs(self) -> Iterator[tuple[Computation, Instruction, int]]:
-        """Each instruction that runs by itself, with its computation and how often it runs.
+    def runs(self, times: int = 1) -> Iterator[tuple[Instruction, int]]:
+        """Each instruction that runs by itself, also in what is called, and how often.
 
         Fusions and the functions of reductions are one instruction. Of branches the longest counts.
         """
-        yield from self._runs(self.entry, 1)
-
-    def _runs(
-        self, computation: Computation, times: int
-    ) -> Iterator[tuple[Computation, Instruction, int]]:
-        for op in computation.instructions.values():
+        for op in self.instructions.values():
             if op.opcode == "while":
-                yield from self._runs(self.called(op, "body"), times * self.trips(op))
+                yield from op.called("body").runs(times * trips(op))
             elif op.opcode == "conditional":
-                branches = [name for names in op.calls.values() for name in names]
-                longest = max(branches, key=lambda name: len(self.computations[name].instructions))
-                yield from self._runs(self.computations[longest], times)
+                branches = [branch for part in op.calls.values() for branch in part]
+                longest = max(branches, key=lambda branch: len(branch.instructions))
+                yield from longest.runs(times)
             elif op.opcode == "call":
-                yield from self._runs(self.called(op, "to_apply"), times)
+                yield from op.called("to_apply").runs(times)
             elif op.opcode == "async-start" and "calls" in op.calls:
-                yield from self._runs(self.called(op, "calls"), times)
+                yield from op.called("calls").runs(times)
             else:
-                yield computation, op, times
-
-    def trips(self, loop: Instruction) -> int:
-        """How often a loop runs: what XLA found, or else the number that its condition compares.
-
-        A loop of JAX counts from 0. Of a loop whose number is not known one trip counts.
-        """
-        if known := re.search(r'known_trip_count":\{"n":"(\d+)"', loop.text):
-            return int(known[1])
-        condition = self.called(loop, "condition")
-        bounds = _integers(condition)
-        for op in condition.instructions.values():
-            if op.opcode == "fusion":
-                bounds += _integers(self.called(op, "calls"))
-        return max(bounds, default=1)
+                yield op, times
 
 
-def parse(text: str) -> CompiledProgram:
-    """Read a program from XLA's text of it (`compiled.as_text()`)."""
+def trips(loop: Instruction) -> int:
+    """How often a loop runs: what XLA found, or else the number that its condition compares.
+
+    A loop of JAX counts from 0. Of a loop whose number is not known one trip counts.
+    """
+    if known := re.search(r'known_trip_count":\{"n":"(\d+)"', loop.text):
+        return int(known[1])
+    condition = loop.called("condition")
+    bounds = _integers(condition)
+    for op in condition.instructions.values():
+        if op.opcode == "fusion":
+            bounds += _integers(op.called("calls"))
+    return max(bounds, default=1)
+
+
+def parse(text: str) -> Computation:
+    """The entry of a program, from XLA's text of the program (`compiled.as_text()`).
+
+    XLA writes what an instruction reads and what it calls before the instruction.
+    """
     computations: dict[str, Computation] = {}
     entry, current = "", dict[str, Instruction]()
     for line in text.splitlines():
@@ -171,22 +143,33 @@ def parse(text: str) -> CompiledProgram:
             computations[match[2]] = Computation(match[2], current)
             entry = match[2] if match[1] else entry
         elif match := INSTRUCTION.match(line):
-            op = _instruction(match[2], match[3], root=bool(match[1]))
-            current[op.name] = op
-    return CompiledProgram(computations, computations[entry])
+            root, name, definition = match.groups()
+            current[name] = op = _instruction(name, definition, bool(root), current, computations)
+            for operand in set(op.operands):
+                operand.readers.append(op)
+    return computations[entry]
 
 
-def _instruction(name: str, text: str, *, root: bool) -> Instruction:
+def _instruction(
+    name: str,
+    text: str,
+    root: bool,
+    known: dict[str, Instruction],
+    computations: dict[str, Computation],
+) -> Instruction:
     """Read `TYPE opcode(operands), attributes`."""
     end = _closing(text, 0) + 1 if text.startswith("(") else text.index(" ")
     opcode, _, rest = text[end:].strip().partition("(")
-    operands = rest[: _closing("(" + rest, 0) - 1]
     arrays = tuple(
         Array(dtype, tuple(int(axis.lstrip("<=")) for axis in axes.split(",") if axis), layout)
         for dtype, axes, layout in ARRAY.findall(text[:end])
     )
-    names = tuple(re.findall(r"%([\w.\-]+)", operands))
-    return Instruction(name, opcode, arrays, names, text, root)
+    operands = re.findall(r"%([\w.\-]+)", rest[: _closing("(" + rest, 0) - 1])
+    calls = {
+        part: tuple(computations[x.strip().lstrip("%")] for x in (several or single).split(","))
+        for part, several, single in CALLED.findall(text)
+    }
+    return Instruction(name, opcode, arrays, tuple(known[x] for x in operands), calls, text, root)
 
 
 def _closing(text: str, start: int) -> int:
@@ -201,6 +184,6 @@ def _closing(text: str, start: int) -> int:
 
 def _integers(computation: Computation) -> list[int]:
     """The integer constants of a computation."""
-    lines: Sequence[str] = [op.text for op in computation.instructions.values()]
+    lines = [op.text for op in computation.instructions.values()]
     matches = [re.search(r"^[su]\d+\[\]\S* constant\((\d+)\)", line) for line in lines]
     return [int(match[1]) for match in matches if match]

@@ -18,7 +18,7 @@ from attnjax.evaluation.flops import jaxpr_flops
 from attnjax.rehearsal.chips import Topology
 from attnjax.rehearsal.hlo import parse
 from attnjax.rehearsal.kernels import kernel_bytes
-from attnjax.rehearsal.traffic import Collective, Traffic
+from attnjax.rehearsal.traffic import Collective, collectives, memory_bytes
 from attnjax.training.devices import sharding
 from attnjax.training.settings import Precision, Recipe
 from attnjax.training.step import state_shapes, train_step
@@ -97,7 +97,7 @@ def rehearse(recipe: Recipe, batch: Batch | PackedBatch, on: Topology) -> Rehear
     began = time.monotonic()
     compiled = _compile(step.lower(*arguments), on)
     seconds = time.monotonic() - began
-    memory, traffic = compiled.memory_analysis(), Traffic(parse(compiled.as_text()))
+    memory, program = compiled.memory_analysis(), parse(compiled.as_text())
     return Rehearsal(
         on=on,
         precision=recipe.training.precision,
@@ -108,8 +108,8 @@ def rehearse(recipe: Recipe, batch: Batch | PackedBatch, on: Topology) -> Rehear
         - memory.alias_size_in_bytes
         + memory.generated_code_size_in_bytes,
         flops=jaxpr_flops(traced),
-        traffic=traffic.memory_bytes() + kernel_bytes(traced),
-        collectives=tuple(traffic.collectives()),
+        traffic=memory_bytes(program) + kernel_bytes(traced),
+        collectives=tuple(collectives(program)),
         compile_seconds=seconds,
         kernels=tuple(kernels),
     )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attnjax.rehearsal.hlo import Array, CompiledProgram, Computation, Instruction
+from attnjax.rehearsal.hlo import Array, Computation, Instruction
 
 NO_TRAFFIC = (
     *("parameter", "constant", "iota", "partition-id", "replica-id"),
@@ -42,102 +42,93 @@ class Collective:
     bytes: int
 
 
-@dataclass(frozen=True)
-class Traffic:
-    """The bytes that the instructions of a program move."""
+def memory_bytes(program: Computation) -> int:
+    """Bytes that a step reads from and writes to a device's memory.
 
-    program: CompiledProgram
-
-    def memory_bytes(self) -> int:
-        """Bytes that a step reads from and writes to a device's memory.
-
-        An instruction, which may be a fusion of many, reads its operands and writes its result
-        once. Where it takes a slice or rows of an operand it reads these, and where it updates an
-        array in place it writes the update. What stays on the chip does not count, nor do kernels
-        written in Pallas.
-        """
-        return sum(times * self.moved(where, op) for where, op, times in self.program.runs())
-
-    def collectives(self) -> list[Collective]:
-        """The exchanges of a step, in their order."""
-        exchanges = []
-        for where, op, times in self.program.runs():
-            kind = op.opcode.removesuffix("-start")
-            if kind in COLLECTIVES:
-                read = _size(_operands(where, op))
-                # the result of a start holds the operands, too
-                both = op.opcode != kind and len(op.arrays) > len(op.operands)
-                exchanges.append(Collective(kind, times, max(read, _size(op.arrays) - read * both)))
-        return exchanges
-
-    def moved(self, where: Computation, op: Instruction) -> int:
-        """Bytes that an instruction of a computation moves when it runs once."""
-        if op.opcode in NO_TRAFFIC or op.opcode.endswith("-start"):
-            return 0
-        if any(target in op.text for target in NOT_COUNTED):
-            return 0
-        operands = _operands(where, op)
-        if op.opcode.endswith("-done"):
-            # what a transfer has written is as large as what it has read
-            sources = _operands(where, where.instructions[op.operands[0]])
-            return _size(op.arrays) * any(x.in_memory for x in sources) + _in_memory(op.arrays)
-        if op.opcode == "fusion":
-            return self._fusion(self.program.called(op, "calls"), operands, op.arrays)
-        if op.opcode in WRITES_PART:
-            return 2 * operands[WRITES_PART[op.opcode]].bytes * operands[0].in_memory
-        if op.opcode in READS_PART:
-            return _size(op.arrays) * operands[0].in_memory + _in_memory(op.arrays)
-        return _in_memory(operands) + _in_memory(op.arrays)
-
-    def _fusion(
-        self, fused: Computation, operands: Sequence[Array], results: Sequence[Array]
-    ) -> int:
-        """Bytes that a fusion reads and writes."""
-        total = 0
-        for parameter, array in zip(fused.parameters, operands, strict=True):
-            if array.in_memory:
-                total += min(array.bytes, self._read(fused, parameter.name, array.bytes))
-        root = fused.root
-        written = (
-            [fused.instructions[x] for x in root.operands] if root.opcode == "tuple" else [root]
-        )
-        for op, array in zip(written, results, strict=True):
-            if array.in_memory:
-                total += min(array.bytes, self._written(fused, op, array.bytes))
-        return total
-
-    def _read(self, fused: Computation, name: str, whole: int) -> int:
-        """Bytes of an array of this size that the instructions of a fusion read."""
-        total = 0
-        for reader in fused.readers[name]:
-            first, *others = reader.operands
-            if reader.opcode == "bitcast":
-                total += self._read(fused, reader.name, whole)
-            elif reader.opcode == "fusion":
-                inner = self.program.called(reader, "calls")
-                for parameter, operand in zip(inner.parameters, reader.operands, strict=True):
-                    total += self._read(inner, parameter.name, whole) if operand == name else 0
-            elif name in others or reader.opcode not in (*READS_PART, *WRITES_PART):
-                total += whole
-            elif first == name and reader.opcode in READS_PART:
-                total += _size(reader.arrays)
-        return total
-
-    def _written(self, fused: Computation, result: Instruction, whole: int) -> int:
-        """Bytes of a result of this size that a fusion writes."""
-        if result.opcode == "bitcast":
-            return self._written(fused, fused.instructions[result.operands[0]], whole)
-        if result.opcode == "fusion":
-            inner = self.program.called(result, "calls")
-            return self._written(inner, inner.root, whole)
-        if result.opcode in WRITES_PART:
-            return _size(fused.instructions[result.operands[WRITES_PART[result.opcode]]].arrays)
-        return whole
+    An instruction, which may be a fusion of many, reads its operands and writes its result once.
+    Where it takes a slice or rows of an operand it reads these, and where it updates an array in
+    place it writes the update. What stays on the chip does not count, nor do kernels written in
+    Pallas.
+    """
+    return sum(times * _moved(op) for op, times in program.runs())
 
 
-def _operands(where: Computation, op: Instruction) -> list[Array]:
+def collectives(program: Computation) -> list[Collective]:
+    """The exchanges of a step, in their order."""
+    exchanges = []
+    for op, times in program.runs():
+        kind = op.opcode.removesuffix("-start")
+        if kind in COLLECTIVES:
+            read = _size(_read_by(op))
+            # the result of a start holds the operands, too
+            both = op.opcode != kind and len(op.arrays) > len(op.operands)
+            exchanges.append(Collective(kind, times, max(read, _size(op.arrays) - read * both)))
+    return exchanges
+
+
+def _moved(op: Instruction) -> int:
+    """Bytes that an instruction moves when it runs once."""
+    if op.opcode in NO_TRAFFIC or op.opcode.endswith("-start"):
+        return 0
+    if any(target in op.text for target in NOT_COUNTED):
+        return 0
+    operands = _read_by(op)
+    if op.opcode.endswith("-done"):
+        # what a transfer has written is as large as what it has read
+        sources = _read_by(op.operands[0])
+        return _size(op.arrays) * any(x.in_memory for x in sources) + _in_memory(op.arrays)
+    if op.opcode == "fusion":
+        return _moved_by_fusion(op)
+    if op.opcode in WRITES_PART:
+        return 2 * operands[WRITES_PART[op.opcode]].bytes * operands[0].in_memory
+    if op.opcode in READS_PART:
+        return _size(op.arrays) * operands[0].in_memory + _in_memory(op.arrays)
+    return _in_memory(operands) + _in_memory(op.arrays)
+
+
+def _moved_by_fusion(op: Instruction) -> int:
+    total, fused = 0, op.called("calls")
+    for parameter, array in zip(fused.parameters, _read_by(op), strict=True):
+        if array.in_memory:
+            total += min(array.bytes, _read(parameter, array.bytes))
+    written = fused.root.operands if fused.root.opcode == "tuple" else [fused.root]
+    for result, array in zip(written, op.arrays, strict=True):
+        if array.in_memory:
+            total += min(array.bytes, _written(result, array.bytes))
+    return total
+
+
+def _read(source: Instruction, whole: int) -> int:
+    """Bytes that the instructions of a fusion read of a result of `whole` bytes."""
+    total = 0
+    for reader in source.readers:
+        if reader.opcode == "bitcast":
+            total += _read(reader, whole)
+        elif reader.opcode == "fusion":
+            inner = reader.called("calls").parameters
+            for parameter, operand in zip(inner, reader.operands, strict=True):
+                total += _read(parameter, whole) if operand is source else 0
+        elif source in reader.operands[1:] or reader.opcode not in (*READS_PART, *WRITES_PART):
+            total += whole
+        elif reader.opcode in READS_PART:
+            total += _size(reader.arrays)
+    return total
+
+
+def _written(result: Instruction, whole: int) -> int:
+    """Bytes that a fusion writes of a result of `whole` bytes."""
+    if result.opcode == "bitcast":
+        return _written(result.operands[0], whole)
+    if result.opcode == "fusion":
+        return _written(result.called("calls").root, whole)
+    if result.opcode in WRITES_PART:
+        return _size(result.operands[WRITES_PART[result.opcode]].arrays)
+    return whole
+
+
+def _read_by(op: Instruction) -> list[Array]:
     """The arrays that an instruction reads."""
-    return [array for name in op.operands for array in where.instructions[name].arrays]
+    return [array for operand in op.operands for array in operand.arrays]
 
 
 def _size(arrays: Sequence[Array]) -> int:

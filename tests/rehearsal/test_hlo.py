@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from attnjax.rehearsal.hlo import Array, parse
+from attnjax.rehearsal.hlo import Array, parse, trips
 
 TPU = """\
 HloModule jit_f, is_scheduled=true
@@ -58,19 +58,21 @@ def test_bytes_of_an_array(array, size):
 
 def test_the_text_of_a_tpu():
     program = parse(TPU)
-    done = program.entry.instructions["done"]
-    assert program.entry.name == "main"
-    assert [one.opcode for one in program.entry.instructions.values()][:3] == [
+    start, done = program.instructions["start"], program.instructions["done"]
+    assert program.name == "main"
+    assert [one.opcode for one in program.instructions.values()][:3] == [
         "parameter",
         "constant",
         "copy-start",
     ]
-    assert done.operands == ("start",)
+    assert done.operands == (start,)
+    assert start.readers == [done]
     assert not done.arrays[0].in_memory
-    assert program.entry.instructions["a"].arrays[0].in_memory
-    assert program.entry.root.name == "z"
-    assert program.called(program.entry.instructions["loop"], "body").root.operands == ("i", "y")
-    assert {one.name: times for _, one, times in program.runs()}["y"] == 7
+    assert program.instructions["a"].arrays[0].in_memory
+    assert program.root.name == "z"
+    body = program.instructions["loop"].called("body")
+    assert [operand.name for operand in body.root.operands] == ["i", "y"]
+    assert {one.name: times for one, times in program.runs()}["y"] == 7
 
 
 def test_a_loop_of_jax_runs_as_often_as_it_says():
@@ -78,11 +80,6 @@ def test_a_loop_of_jax_runs_as_often_as_it_says():
         return jax.lax.scan(lambda carry, _: (jnp.sin(carry @ carry), None), x, None, length=13)[0]
 
     program = parse(jax.jit(looped).lower(jnp.ones((4, 4))).compile().as_text())
-    loops = [
-        one
-        for computation in program.computations.values()
-        for one in computation.instructions.values()
-        if one.opcode == "while"
-    ]
-    assert [program.trips(loop) for loop in loops] == [13]
-    assert 13 in {times for _, _, times in program.runs()}
+    loops = [one for one in program.instructions.values() if one.opcode == "while"]
+    assert [trips(loop) for loop in loops] == [13]
+    assert 13 in {times for _, times in program.runs()}

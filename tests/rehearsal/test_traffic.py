@@ -6,21 +6,21 @@ import pytest
 from jax.sharding import PartitionSpec
 
 from attnjax.rehearsal.hlo import parse
-from attnjax.rehearsal.traffic import Collective, Traffic
+from attnjax.rehearsal.traffic import Collective, collectives, memory_bytes
 from tests.rehearsal.test_hlo import TPU
 
 F = 4  # the bytes of a float32
 
 
-def traffic(function, *shapes, donate=()):
+def compiled(function, *shapes, donate=()):
     arguments = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
     lowered = jax.jit(function, donate_argnums=donate).lower(*arguments)
-    return Traffic(parse(lowered.compile().as_text()))
+    return parse(lowered.compile().as_text())
 
 
 def test_a_fusion_reads_its_operands_and_writes_its_result_once():
-    found = traffic(lambda x, y: jnp.sin(x) * y + x, (64, 32), (64, 32))
-    assert found.memory_bytes() == 3 * 64 * 32 * F
+    program = compiled(lambda x, y: jnp.sin(x) * y + x, (64, 32), (64, 32))
+    assert memory_bytes(program) == 3 * 64 * 32 * F
 
 
 def test_a_loop_counts_as_often_as_it_runs():
@@ -28,7 +28,7 @@ def test_a_loop_counts_as_often_as_it_runs():
         return jax.lax.scan(lambda carry, _: (jnp.sin(carry), None), x, None, length=steps)[0]
 
     few, many = (
-        traffic(lambda x, steps=steps: looped(x, steps), (64, 32)).memory_bytes()
+        memory_bytes(compiled(lambda x, steps=steps: looped(x, steps), (64, 32)))
         for steps in (10, 30)
     )
     # a step reads and writes the array, and the counter
@@ -42,21 +42,21 @@ def test_rows_of_a_table_are_read_not_the_table():
     def looked_up(table):
         return table[jnp.array([3, 5, 7])]
 
-    assert traffic(rows, (1000, 8)).memory_bytes() == 2 * 2 * 8 * F
-    assert traffic(looked_up, (1000, 8)).memory_bytes() < 10 * 3 * 8 * F
+    assert memory_bytes(compiled(rows, (1000, 8))) == 2 * 2 * 8 * F
+    assert memory_bytes(compiled(looked_up, (1000, 8))) < 10 * 3 * 8 * F
 
 
 def test_a_part_that_is_written_in_place_counts_alone():
     def written(table, row):
         return table.at[3].set(jnp.sin(row))
 
-    found = traffic(written, (1000, 8), (8,), donate=(0,))
-    assert found.memory_bytes() < 10 * 8 * F
+    program = compiled(written, (1000, 8), (8,), donate=(0,))
+    assert memory_bytes(program) < 10 * 8 * F
 
 
 def test_what_stays_on_the_chip_does_not_count():
     """The copy to the chip reads 4 KiB; seven negations there move nothing."""
-    assert Traffic(parse(TPU)).memory_bytes() == 8 * 128 * F
+    assert memory_bytes(parse(TPU)) == 8 * 128 * F
 
 
 @pytest.mark.parametrize("times", [1, 5])
@@ -76,5 +76,4 @@ def test_exchanges_and_how_often(times):
         out_specs=PartitionSpec("data"),
         check_vma=False,
     )
-    found = traffic(mapped, (8, 32)).collectives()
-    assert found == [Collective("all-reduce", times, 32 * F)]
+    assert collectives(compiled(mapped, (8, 32))) == [Collective("all-reduce", times, 32 * F)]
