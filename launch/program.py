@@ -1,16 +1,30 @@
-"""A program of `launch`: the options that its commands share, and its start."""
+"""A program of `launch`: the options that its commands share, its question, and its start."""
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 from attnjax.cli.command import Program, option, positional
 from attnjax.cli.main import main
+from attnjax.errors import UserError
 
 Folder = Annotated[Path, positional("FOLDER", "an experiment's folder, such as runs/positions")]
-Site = Annotated[Path | None, option("what a run asks for; launch/sites has files to copy", "FILE")]
+SiteFile = Annotated[
+    Path | None, option("what a run asks for; launch/sites has files to copy", "FILE")
+]
 DryRun = Annotated[bool, option("print what would be submitted, and submit nothing")]
 Yes = Annotated[bool, option("do not ask")]
+
+
+def consent(question: str, *, yes: bool) -> None:
+    """Ask before something is started or ended."""
+    if yes:
+        return
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise UserError(f"{question} cannot be asked without a terminal; repeat with --yes")
+    if input(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
+        raise UserError("nothing was done")
 
 
 def run_program(

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from attnjax.experiment.load import ExperimentFile
@@ -55,19 +55,12 @@ def ship_code(folder: Path, root: Path = ROOT) -> None:
     """Copy the code of a checkout, for a machine that has nothing; what was there is deleted."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.unlink(missing_ok=True)  # a link is not followed
-    for path in (*_code(root), *METADATA):
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(root / path, folder / path)
+    code = [path for name in FOLDERS for path in (root / name).rglob("*") if path.suffix in KINDS]
+    for path in (*code, *(root / name for name in (*FILES, *METADATA))):
+        copy = folder / path.relative_to(root)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
     record(changes(root), [folder])
-
-
-def _code(root: Path) -> Iterator[str]:
-    """The files that can change a result."""
-    yield from FILES
-    for folder in FOLDERS:
-        for path in sorted((root / folder).rglob("*")):
-            if path.suffix in KINDS:
-                yield str(path.relative_to(root))
 
 
 def changes(root: Path = ROOT) -> str:

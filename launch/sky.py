@@ -20,16 +20,15 @@ import yaml
 from attnjax.cli.command import option
 from attnjax.cli.output import say
 from attnjax.cli.requeue import REQUEUE
-from attnjax.config.constraints import NonNegativeFloat, NonNegativeInt, PositiveInt
+from attnjax.config.constraints import NonNegativeInt
 from attnjax.errors import UserError
 from attnjax.files import write_atomically
 from attnjax.rehearsal import Topology
-from launch.cost import consent, cost, seconds
 from launch.plan import Wanted
-from launch.program import DryRun, Site, Yes, run_program
+from launch.program import DryRun, SiteFile, Yes, consent, run_program
 from launch.programs import need
 from launch.shipping import CHANGES, ship, ship_code
-from launch.site import read_site
+from launch.site import Site, read_site, seconds
 
 RUNS, DATA = "/runs", "/data"
 """Where a job has the runs and the corpora."""
@@ -62,32 +61,25 @@ fi
 
 
 @dataclass(frozen=True, kw_only=True)
-class SkySite:
+class SkySite(Site):
     """What SkyPilot is asked for.
 
     Attributes:
         runs: where the runs are kept: a bucket, such as gs://NAME/FOLDER, or a volume of SkyPilot.
         data: the same, of the corpora; None: the experiment needs none.
         chips: a TPU slice or GPUs, such as v5e:2x4 or h100:8, which are rehearsed first; None: as
-            `resources` say.
-        hosts: the hosts of a job; a TPU slice has its own number.
+            `resources` say. A TPU slice has its own number of hosts.
         resources: SkyPilot's own words for the machines, such as infra, accelerators, use_spot.
         restarts: how often a job that has failed is started again; being taken away, or ending
             with 75, does not count.
-        time: the limit of one attempt, HH:MM:SS or D-HH:MM:SS; then the runs are saved.
-        price: of a host, an hour.
-        currency: of the price.
     """
 
     runs: str
     data: str | None = None
     chips: str | None = None
-    hosts: PositiveInt = 1
     resources: Mapping[str, Any] = field(default_factory=dict)
     restarts: NonNegativeInt = 0
     time: str = "1-00:00:00"
-    price: NonNegativeFloat | None = None
-    currency: str = "USD"
 
     def __post_init__(self) -> None:
         """Refuse what no job can have."""
@@ -101,6 +93,10 @@ class SkySite:
     def topology(self) -> Topology | None:
         """The chips."""
         return None if self.chips is None else Topology.named(self.chips)
+
+    @property
+    def machines(self) -> int:
+        return self.hosts if self.topology is None else self.topology.hosts * self.hosts
 
     @property
     def platform(self) -> str:
@@ -170,7 +166,7 @@ _Dumper.add_representer(
 def launch(
     wanted: Wanted,
     *,
-    site: Site = None,
+    site: SiteFile = None,
     no_rehearsal: Annotated[
         bool, option("do not compile the training step for the TPU slice first")
     ] = False,
@@ -190,8 +186,7 @@ def launch(
     words = [*wanted.words(file, RUNS), *wanted.variants]
     content = job(place, plan.folder.name, words, code)
     text = yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True)
-    hosts = place.topology.hosts * place.hosts if place.topology else place.hosts
-    price = cost(1, hosts, place.time, place.price, place.currency)
+    price = place.cost(jobs=1)
     rehearsals = [] if no_rehearsal or not place.chips else _rehearsals(wanted, place.chips)
     if dry_run:
         say(text.rstrip())

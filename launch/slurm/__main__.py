@@ -12,9 +12,8 @@ from rich.text import Text
 
 from attnjax.cli.output import out, say
 from attnjax.errors import UserError
-from launch.cost import consent, cost
 from launch.plan import Wanted, launched, stages
-from launch.program import DryRun, Folder, Site, Yes, run_program
+from launch.program import DryRun, Folder, SiteFile, Yes, consent, run_program
 from launch.programs import call, need
 from launch.shipping import changes, copy_for, record, ship
 from launch.site import read_site
@@ -23,7 +22,9 @@ from launch.slurm.script import report_script, run_script
 from launch.slurm.site import SlurmSite
 
 
-def submit(wanted: Wanted, *, site: Site = None, dry_run: DryRun = False, yes: Yes = False) -> None:
+def submit(
+    wanted: Wanted, *, site: SiteFile = None, dry_run: DryRun = False, yes: Yes = False
+) -> None:
     """Submit the runs that are not finished as a job array; the word may be left out."""
     cluster = SlurmSite() if site is None else read_site(site, SlurmSite)
     loaded = wanted.load()
@@ -37,7 +38,7 @@ def submit(wanted: Wanted, *, site: Site = None, dry_run: DryRun = False, yes: Y
         (stage, run_script(shown, plan.folder.name, words, stage, logs)) for stage in stages(left)
     ]
     report = report_script(shown, f"{plan.folder.name}-report", plan.folder, logs)
-    price = cost(len(left), cluster.hosts, cluster.time, cluster.price, cluster.currency)
+    price = cluster.cost(len(left))
     if dry_run:
         for script in (*(script for _, script in arrays), report):
             say(script)

@@ -4,48 +4,32 @@ import re
 import sys
 from dataclasses import dataclass, replace
 
-from attnjax.config.constraints import NonNegativeFloat, NonNegativeInt, PositiveInt
+from attnjax.config.constraints import NonNegativeInt, PositiveInt
 from attnjax.errors import UserError
-from launch.cost import seconds
+from launch.site import Site, seconds
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 """Line breaks and other control characters: in a script each value stays in its line."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class SlurmSite:
-    """What jobs ask SLURM for. A key that is left out is left to SLURM.
+class SlurmSite(Site):
+    """What jobs ask SLURM for; `launch/sites/gpu.toml` says what each key is.
+
+    A run that takes longer than `time` is saved and queued again until it is done. What is None is
+    left to SLURM.
 
     Attributes:
-        partition: the partition of the runs.
-        report_partition: the partition of the last job, which makes the report and needs no GPU;
-            None: that of the runs.
-        account: the account that is charged.
-        time: the limit of one attempt, HH:MM:SS or D-HH:MM:SS. A longer run is saved and queued
-            again until it is done.
-        grace: how many seconds before the limit a run is told to save.
-        hosts: the hosts (nodes) of a run.
-        processes: the processes on each host: 1, which uses all GPUs of the host, or one a GPU.
-        gpus: the GPUs on each host.
-        node_gpus: how many GPUs a node has; None: unknown.
-        cores: the CPU cores of each process.
-        memory: the memory on each host, such as 64G.
-        at_once: how many runs may run at the same time; None: all.
-        modules: environment modules to load.
+        report_partition: None: that of the runs.
+        at_once: None: all.
         container: the words before the command, such as apptainer exec --nv attnjax.sif.
         python: the interpreter that has attnjax; "": the one that submits.
-        lines: further lines of the script, before the command.
-        options: further options of sbatch.
-        price: of a host, an hour.
-        currency: of the price.
     """
 
     partition: str | None = None
     report_partition: str | None = None
     account: str | None = None
-    time: str = "08:00:00"
     grace: PositiveInt = 300
-    hosts: PositiveInt = 1
     processes: PositiveInt = 1
     gpus: NonNegativeInt = 0
     node_gpus: NonNegativeInt | None = None
@@ -57,8 +41,6 @@ class SlurmSite:
     python: str = ""
     lines: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
-    price: NonNegativeFloat | None = None
-    currency: str = "USD"
 
     def __post_init__(self) -> None:
         """Refuse what no job can have."""

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis.strategies import floats, integers
 
 from attnjax.errors import UserError
-from launch.cost import consent, cost, seconds
+from launch.program import consent
+from launch.site import Site, seconds
 
 
 @given(integers(0, 40), integers(0, 23), integers(0, 59), integers(1, 59))
@@ -25,13 +26,14 @@ def test_another_form_is_refused_with_the_right_one(written):
 
 @given(integers(1, 9), integers(1, 9), integers(1, 99), floats(0, 99))
 def test_hosts_times_hours_times_the_price(jobs, hosts, hours, price):
-    line = cost(jobs, hosts, f"{hours}:00:00", price, "EUR")
+    site = Site(hosts=hosts, time=f"{hours}:00:00", price=price, currency="EUR")
+    line = site.cost(jobs)
     assert f"= {jobs * hosts * hours:,} host-hours" in line
     assert f"= {jobs * hosts * hours * price:,.2f} EUR at most" in line
 
 
 def test_no_price_is_named_where_none_is_known():
-    line = cost(1, 2, "01:30:00", None, "EUR")
+    line = Site(hosts=2, time="01:30:00", currency="EUR").cost(jobs=1)
     assert line.startswith("1 job x 2 hosts x 1.5 h = 3 host-hours at most")
 
 
