@@ -7,23 +7,21 @@ shows of a real machine is the share of a step that goes into adding up gradient
 """
 
 import json
-import math
 import os
-import re
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import median
 from typing import Any
 
-import jax
 from rich.table import Table
 
 from attnjax.benchmark.report import plain_table
 from attnjax.benchmark.train import SIZES, Size, batch, on_devices, recipe_of, transformer
+from attnjax.benchmark.workload import Prepared
 from attnjax.errors import MachineError
+from attnjax.rehearsal.hlo import parse
+from attnjax.rehearsal.traffic import collectives
 from attnjax.training.step import on_one_device, train_step
 
 DEVICES = (1, 2, 4, 8)
@@ -32,11 +30,15 @@ DEVICES = (1, 2, 4, 8)
 SIZE = "tiny"
 TURNS = 7
 
-BYTES = {"f64": 8, "f32": 4, "s32": 4, "u32": 4, "bf16": 2, "f16": 2, "pred": 1}
+
+def measure() -> dict[str, Any]:
+    """The rows of all numbers of devices."""
+    return {"scaling": [_measured(count) for count in DEVICES]}
 
 
-def measure(count: int) -> dict[str, Any]:
+def _measured(count: int) -> dict[str, Any]:
     """A row of the table, measured in a process of its own with `count` virtual CPU devices."""
+    print(f"{count} of {DEVICES[-1]} devices", file=sys.stderr)
     environment = {
         **os.environ,
         "JAX_PLATFORMS": "cpu",
@@ -71,35 +73,23 @@ def step_times(size: Size, *, turns: int = TURNS) -> dict[str, Any]:
         devices.compile(each, donate=False).lower(held, shared).compile()  # pyright: ignore
         for each in (step, alone)
     ]
-    for program in programs:
-        _seconds(program, held, shared)
-    samples = [[_seconds(program, held, shared) for program in programs] for _ in range(turns)]
+    steps = [Prepared(call=partial(program, held, shared)) for program in programs]
+    for each in steps:
+        each.seconds(1)
+    samples = [[each.seconds(1) for each in steps] for _ in range(turns)]
     with_sum, without = (median(column) for column in zip(*samples, strict=True))
+    exchanges = collectives(parse(programs[0].as_text()))
     return {
         "devices": devices.count,
         "seconds": with_sum,
         "share": max(0.0, 1 - without / with_sum),
-        "bytes": reduced_bytes(programs[0].as_text()),
+        "bytes": sum(exchange.times * exchange.bytes for exchange in exchanges),
     }
 
 
-def _seconds(program: Callable[..., Any], *arguments: Any) -> float:
-    start = time.perf_counter()
-    jax.block_until_ready(program(*arguments))
-    return time.perf_counter() - start
-
-
-def reduced_bytes(program: str) -> int:
-    """The bytes of the results of all all-reduces of a compiled program, on one device."""
-    results = re.findall(r"= (.*?) all-reduce(?:-start)?\(", program)
-    arrays = (array for result in results for array in re.findall(r"(\w+)\[([\d,]*)\]", result))
-    return sum(
-        BYTES[kind] * math.prod(map(int, filter(None, shape.split(",")))) for kind, shape in arrays
-    )
-
-
-def table(rows: Sequence[dict[str, Any]]) -> Table:
-    """The rows of `measure`, the first of which is that of one device."""
+def tables(content: dict[str, Any]) -> list[Table]:
+    """The table of what `measure` returns; its first row is that of one device."""
+    rows = content["scaling"]
     title = f"a step of the {SIZE} Transformer, {SIZES[SIZE].rows} rows, on virtual CPU devices"
     figures = ("ms a step", "times as fast", "in collectives", "MiB added up")
     drawn = plain_table(["devices"], figures, title)
@@ -111,7 +101,7 @@ def table(rows: Sequence[dict[str, Any]]) -> Table:
             f"{row['share']:.0%}",
             f"{row['bytes'] / 2**20:,.1f}",
         )
-    return drawn
+    return [drawn]
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Seeds that train together, in one program, beside seeds that train one after the other."""
 
+import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from statistics import median
-from typing import NamedTuple
+from typing import Any
 
 from rich.table import Table
 
@@ -28,16 +29,9 @@ SIZES = {
 """Transformers, and the target tokens of a step of each seed."""
 
 
-class SeedTimes(NamedTuple):
-    """The median seconds of a step of all seeds, which train one after the other or together.
-
-    `times` is how many times as fast they are together: the median over the turns.
-    """
-
-    name: str
-    alone: float
-    together: float
-    times: float
+def measure() -> dict[str, Any]:
+    """The rows of all sizes."""
+    return {"seeds": seed_times()}
 
 
 def seed_times(
@@ -46,15 +40,15 @@ def seed_times(
     turns: int = TURNS,
     shortest: float = SHORTEST,
     clock: Clock = time.perf_counter,
-    say: Callable[[str], None] = lambda _: None,
-) -> list[SeedTimes]:
-    """Time a training step of `SEEDS` seeds, in turns: alone, together.
+) -> list[dict[str, Any]]:
+    """The median seconds of a step of `SEEDS` seeds, one after the other ("alone") and "together".
 
-    A turn takes at least `shortest` seconds; `say` is called with the name of each model first.
+    They are timed in turns of at least `shortest` seconds. "times" is how many times as fast they
+    are together, the median over the turns.
     """
     rows = []
     for name, size in sizes.items():
-        say(name)
+        print(name, file=sys.stderr)
         model = transformer(size, VOCABULARY)
         given = batch(size.rows, size.length, vocabulary=VOCABULARY)
         single, all_of_them = (prepare(model, given, seeds=n) for n in (1, SEEDS))
@@ -65,18 +59,17 @@ def seed_times(
         for _ in range(turns):
             alone.append(single.seconds(steps * SEEDS, clock) / steps)
             together.append(all_of_them.seconds(steps, clock) / steps)
-        ratios = [a / b for a, b in zip(alone, together, strict=True)]
-        rows.append(SeedTimes(name, median(alone), median(together), median(ratios)))
+        times = median(a / b for a, b in zip(alone, together, strict=True))
+        row = {"alone": median(alone), "together": median(together), "times": times}
+        rows.append({"name": name, **row})
     return rows
 
 
-def table(rows: Sequence[SeedTimes]) -> Table:
-    """The table of `attnjax bench seeds`."""
+def tables(content: dict[str, Any]) -> list[Table]:
+    """The table of what `measure` returns."""
     figures = (f"{SEEDS} seeds alone", f"{SEEDS} seeds together", "times as fast")
     drawn = plain_table(["Transformer, batch of a seed"], figures)
-    for row in rows:
-        alone, together = (
-            f"{number(seconds * 1e3, 3)} ms" for seconds in (row.alone, row.together)
-        )
-        drawn.add_row(row.name, alone, together, f"{row.times:.2f}")
-    return drawn
+    for row in content["seeds"]:
+        alone, together = (f"{number(row[way] * 1e3, 3)} ms" for way in ("alone", "together"))
+        drawn.add_row(row["name"], alone, together, f"{row['times']:.2f}")
+    return [drawn]

@@ -5,7 +5,7 @@ from itertools import count
 import pytest
 
 from attnjax.benchmark import seeds
-from attnjax.benchmark.seeds import SEEDS, seed_times, table
+from attnjax.benchmark.seeds import SEEDS, seed_times, tables
 from attnjax.benchmark.train import Size
 from attnjax.benchmark.workload import Prepared
 from attnjax.cli.main import main
@@ -27,9 +27,11 @@ def test_the_ratio_is_that_of_all_seeds_alone_over_together(monkeypatch):
     monkeypatch.setattr(seeds, "prepare", prepare)
     (found,) = seed_times({"a": Size(8, 8, 1, 1, 8, 4)}, turns=3, shortest=12, clock=lambda: now[0])
     assert asked == [1, SEEDS]
-    assert found == ("a", 3.0 * SEEDS, 6.0, 3.0 * SEEDS / 6.0)
-    assert found.times == 4.0
-    assert [column.header for column in table([found]).columns][-1] == "times as fast"
+    times = {"alone": 3.0 * SEEDS, "together": 6.0, "times": 3.0 * SEEDS / 6.0}
+    assert found == {"name": "a", **times}
+    (drawn,) = tables({"seeds": [found]})
+    assert [column.header for column in drawn.columns][-1] == "times as fast"
+    assert [list(column.cells) for column in drawn.columns][-1] == ["4.00"]
 
 
 @pytest.mark.long
@@ -38,7 +40,7 @@ def test_real_steps_of_several_seeds(monkeypatch):
     found = seed_times(
         {"a": Size(8, 8, 1, 1, 8, 4)}, turns=1, shortest=0, clock=lambda: next(ticks)
     )
-    assert found[0].times > 0
+    assert found[0]["times"] > 0
 
 
 def test_the_table_is_asked_for_alone(capsys):

@@ -63,9 +63,7 @@ def workload(calls: list[int], program: str = "engine.py") -> Workload:
 @pytest.mark.usefixtures("programs")
 def test_ours_and_the_peer_take_turns():
     calls, clock = [], count(step=0.5)
-    row = measure(
-        workload(calls), Path(sys.executable), product(8), clock=lambda: next(clock)
-    )
+    row = measure(workload(calls), Path(sys.executable), product(8), clock=lambda: next(clock))
     # Every look at the clock is half a second after the last, so a call takes that, the peer's 3.
     assert row["ours"]["median"] == 6 / 0.5
     assert row["peer"]["median"] == 6 / 3

@@ -59,6 +59,22 @@ def test_what_stays_on_the_chip_does_not_count():
     assert memory_bytes(parse(TPU)) == 8 * 128 * F
 
 
+def test_an_exchange_of_several_arrays_and_one_that_is_begun_and_done():
+    program = """\
+ENTRY %main (a: f32[2,3], b: s32[], c: bf16[4], d: f32[5]) -> f32[5] {
+  %a = f32[2,3]{1,0} parameter(0)
+  %b = s32[] parameter(1)
+  %c = bf16[4]{0} parameter(2)
+  %d = f32[5]{0} parameter(3)
+  %sum = (f32[2,3]{1,0}, s32[], bf16[4]{0}) all-reduce(%a, %b, %c), channel_id=1
+  %begun = f32[5]{0} all-reduce-start(%d), channel_id=2
+  ROOT %done = f32[5]{0} all-reduce-done(%begun)
+}
+"""
+    sizes = [4 * (6 + 1) + 2 * 4, 4 * 5]
+    assert collectives(parse(program)) == [Collective("all-reduce", 1, size) for size in sizes]
+
+
 @pytest.mark.parametrize("times", [1, 5])
 def test_exchanges_and_how_often(times):
     mesh = jax.make_mesh((8,), ("data",), axis_types=(jax.sharding.AxisType.Auto,))

@@ -2,7 +2,7 @@
 
 import json as json_format
 import sys
-from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -10,49 +10,20 @@ from attnjax.cli.command import option, positional
 from attnjax.cli.output import keep_compiled, out
 from attnjax.errors import UserError
 
-
-def _seeds(json: bool) -> None:
-    """Print how much faster seeds train together than alone."""
-    from attnjax.benchmark.report import machine
-    from attnjax.benchmark.seeds import seed_times, table
-
-    times = seed_times(say=lambda name: print(name, file=sys.stderr))
-    if json:
-        print(json_format.dumps({**machine(), "seeds": [row._asdict() for row in times]}))
-    else:
-        out().print(table(times))
+TABLES = ("data", "scaling", "seeds")
+"""Modules of `attnjax.benchmark` that have tables of their own."""
 
 
-def _scaling(json: bool) -> None:
-    """Print a training step on 1 to 8 virtual devices, and its share in collectives."""
-    from attnjax.benchmark import scaling
+def _bench_table(name: str, json: bool) -> None:
     from attnjax.benchmark.report import machine
 
-    rows = []
-    for count in scaling.DEVICES:
-        print(f"{count} of {scaling.DEVICES[-1]} devices", file=sys.stderr)
-        rows.append(scaling.measure(count))
-    if json:
-        print(json_format.dumps({**machine(), "scaling": rows}))
-        return
-    out().print(scaling.table(rows))
-
-
-def _data(json: bool) -> None:
-    """Print the padding, speed and memory of batches, and how long a training waits for them."""
-    from attnjax.benchmark.data import measure, tables
-    from attnjax.benchmark.report import machine
-
-    content = measure()
+    module = import_module(f"attnjax.benchmark.{name}")
+    content = module.measure()
     if json:
         print(json_format.dumps({**machine(), **content}))
         return
-    for table in tables(content):
+    for table in module.tables(content):
         out().print(table)
-
-
-TABLES: dict[str, Callable[[bool], None]] = {"data": _data, "scaling": _scaling, "seeds": _seeds}
-"""Tables of their own by the word that asks for them; each is called with --json."""
 
 
 def bench(
@@ -73,10 +44,10 @@ def bench(
 ) -> None:
     """Time workloads, beside PyTorch and CTranslate2 if given; takes minutes."""
     keep_compiled()
-    if tables := TABLES.keys() & set(workloads):
+    if tables := {*TABLES} & {*workloads}:
         if len(workloads) > 1 or peer or against:
             raise UserError(f"bench {min(tables)} is a table of its own: give nothing else")
-        TABLES[min(tables)](json)
+        _bench_table(min(tables), json)
         return
     from attnjax.benchmark.report import changes, kept, machine, table
     from attnjax.benchmark.turns import measure, moved
