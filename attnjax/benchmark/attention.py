@@ -77,13 +77,13 @@ def flops(length: int, window: int | None = None, heads: int = HEADS) -> int:
 
 
 def _of_each_length(
-    prefix: str, prepare: Callable[[int], Prepared], dtype: str
+    prefix: str, prepare_length: Callable[[int], Prepared], dtype: str
 ) -> tuple[Workload, ...]:
     """A workload for each length; `dtype` is that of our operands and of the peer's arrays."""
     return tuple(
         Workload(
             name=f"{prefix}-{length}",
-            prepare=partial(prepare, length),
+            prepare=partial(prepare_length, length),
             peer=("torch_attention.py", str(length), "1", str(HEADS), "cpu", dtype),
             operands=dtype,
         )

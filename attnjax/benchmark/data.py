@@ -26,7 +26,6 @@ from attnjax.data.corpus import Corpus
 from attnjax.data.packed import Packed, PackedPlan
 from attnjax.data.preparation import prepared
 from attnjax.data.prepared import VARIABLE
-from attnjax.data.vocabulary import SplitWords
 from attnjax.errors import NoCorpus
 from attnjax.evaluation.update_flops import update_flops
 from attnjax.training.devices import sharding
@@ -47,15 +46,7 @@ WAYS = {
 TURNS, STEPS = 5, 12
 """Turns of the trainings that are compared, and the steps of a turn."""
 
-MULTI30K = ParallelText(
-    folder="multi30k-bpe",
-    source="en",
-    target="de",
-    train="train",
-    valid="valid",
-    test="test.2016",
-    vocabulary=SplitWords(),
-)
+MULTI30K = ParallelText(folder="multi30k-bpe", test="test.2016")
 
 
 def measure() -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Learned
-from attnjax.benchmark.train import batch, prepare
-from attnjax.benchmark.workload import Prepared, Workload
+from attnjax.benchmark.train import batch, prepare, updates
+from attnjax.benchmark.workload import Prepared
 from attnjax.data.batch_plan import Batch
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.language_model import LanguageModel
@@ -55,18 +55,6 @@ def copying() -> Prepared:
 
 
 WORKLOADS = (
-    Workload(
-        name="laptop-gpt",
-        prepare=gpt,
-        peer=("torch_gpt.py",),
-        amount=GPT_ROWS * GPT_LENGTH,
-        unit="target tokens/s",
-    ),
-    Workload(
-        name="laptop-copy",
-        prepare=copying,
-        peer=("torch_copy.py",),
-        amount=COPY_ROWS * COPY_LENGTH,
-        unit="target tokens/s",
-    ),
+    updates("laptop-gpt", gpt, ["torch_gpt.py"], GPT_ROWS * GPT_LENGTH),
+    updates("laptop-copy", copying, ["torch_copy.py"], COPY_ROWS * COPY_LENGTH),
 )

@@ -119,10 +119,7 @@ def measure(chosen: PaperSetting, folder: Path, updates: int) -> dict[str, Any]:
 
 
 def processor_seconds() -> float:
-    """The processor time of this process and of those that it waited for.
-
-    Unlike minutes on a clock it does not grow with what else the machine does.
-    """
+    """The processor time of this process and its children: no other load makes it longer."""
     return sum(os.times()[:4])
 
 
@@ -146,7 +143,7 @@ def main(folder: Path, pairs: int, updates: int = 10) -> Table:
         kept = folder / f"{name}-{updates}.json"
         if not kept.exists():
             words = (str(folder), str(pairs), str(updates), name)
-            kept.write_text(json.dumps(in_own_process("papers", *words, prepared=own)))
+            kept.write_text(json.dumps(in_own_process("papers", *words, corpora=own)))
         row, times = json.loads(kept.read_text()), chosen.pairs / pairs
         corpus, files = gigabytes(folder / chosen.corpus), gigabytes(own)
         table.add_row(

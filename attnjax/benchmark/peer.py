@@ -15,11 +15,8 @@ PROGRAMS = Path(__file__).with_name("peers")
 class Peer:
     """A program of `peers`; within `with` it is warm and waits for its turn.
 
-    Attributes:
-        engine: its name and version.
-
-    Raises:
-        UserError: the interpreter or what the program needs is not there, or it stops.
+    `engine` is its name and version. Without the interpreter or what the program needs, or if it
+    stops, a UserError is raised.
     """
 
     engine: str

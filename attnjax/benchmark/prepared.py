@@ -132,10 +132,7 @@ def tokens_per_second(plan: BatchPlan) -> float:
 
 @contextmanager
 def most_memory() -> Iterator[list[float]]:
-    """The megabytes that this process alone holds, every few hundredths of a second.
-
-    Pages of mapped files are left out.
-    """
+    """The `own_memory` of this process, every few hundredths of a second."""
     seen, ended = [own_memory()], threading.Event()
 
     def watch() -> None:
@@ -166,15 +163,15 @@ def measure(count: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         write_pairs(Path(folder), count)
         for stage in STAGES:
-            row |= in_own_process("prepared", stage, folder, prepared=f"{folder}/prepared")
+            row |= in_own_process("prepared", stage, folder, corpora=f"{folder}/prepared")
     return row
 
 
-def in_own_process(program: str, *words: str, prepared: Path | str) -> dict[str, Any]:
-    """The figures that a program of this package prints, called with a folder for its corpora."""
+def in_own_process(program: str, *words: str, corpora: Path | str) -> dict[str, Any]:
+    """The figures that a program of this package prints; `corpora` is for what it prepares."""
     done = subprocess.run(
         [sys.executable, "-m", f"attnjax.benchmark.{program}", *words],
-        env={**os.environ, VARIABLE: str(prepared)},
+        env={**os.environ, VARIABLE: str(corpora)},
         check=True,
         stdout=subprocess.PIPE,
         text=True,

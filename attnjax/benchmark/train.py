@@ -1,6 +1,6 @@
 """Training steps as `attnjax run` takes them: loss, gradients, Adam."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -142,17 +142,24 @@ def prepare_size(size: Size, precision: Precision = "float32", seeds: int = 1) -
     return prepare(transformer(size), given, precision=precision, seeds=seeds)
 
 
+def updates(
+    name: str, prepare: Callable[[], Prepared], peer: Sequence[str], tokens: int, **more: Any
+) -> Workload:
+    """A workload of updates on batches with so many target tokens."""
+    unit = "target tokens/s"
+    return Workload(name=name, prepare=prepare, peer=tuple(peer), amount=tokens, unit=unit, **more)
+
+
 def _of_each_size(
     prefix: str, precision: Precision, *arguments: str, operands: str = "float32"
 ) -> tuple[Workload, ...]:
     """A workload for each size; the peer's program gets further arguments after the size."""
     return tuple(
-        Workload(
-            name=f"{prefix}-{name}",
-            prepare=partial(prepare_size, size, precision),
-            peer=("torch_transformer.py", name, *arguments),
-            amount=size.rows * size.length,
-            unit="target tokens/s",
+        updates(
+            f"{prefix}-{name}",
+            partial(prepare_size, size, precision),
+            ["torch_transformer.py", name, *arguments],
+            size.rows * size.length,
             operands=operands,
         )
         for name, size in SIZES.items()
@@ -165,11 +172,10 @@ ROUNDED = _of_each_size("rounded", "bfloat16_products", "medium", operands="bflo
 """The same with products of operands in bfloat16, which PyTorch calls a medium precision."""
 
 SEQ2SEQ = (
-    Workload(
-        name="seq2seq-luong",
-        prepare=lambda: prepare(luong(), batch(ROWS, LENGTH), 0.0),
-        peer=("torch_luong.py",),
-        amount=ROWS * LENGTH,
-        unit="target tokens/s",
+    updates(
+        "seq2seq-luong",
+        lambda: prepare(luong(), batch(ROWS, LENGTH), 0.0),
+        ["torch_luong.py"],
+        ROWS * LENGTH,
     ),
 )

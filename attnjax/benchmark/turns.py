@@ -24,17 +24,11 @@ SHORTEST = 0.3
 
 
 def measure(
-    workload: Workload,
-    python: Path | None,
-    product: Prepared,
-    clock: Clock = time.perf_counter,
+    workload: Workload, python: Path | None, product: Prepared, clock: Clock = time.perf_counter
 ) -> dict[str, Any]:
     """A workload's samples, a turn each; `product` says how fast the machine is, in every turn.
 
     `python` is the interpreter of an environment with the peer's engine; None: ours alone.
-
-    Raises:
-        UserError: the peer does not run.
     """
     with ExitStack() as stack:
         peer = None

@@ -48,9 +48,7 @@ class Workload:
 
     Attributes:
         name: the family and size, such as "train-tiny".
-        prepare: a function that makes parameters and data.
-        peer: the program in `attnjax/benchmark/peers` that does the same, and its arguments; None:
-            there is none.
+        peer: the program in `peers` that does the same, and its arguments; None: there is none.
         amount: the number of units of work in a call; None: milliseconds per call are shown.
         unit: the unit of work per second.
         operands: the dtype in which its products read their operands.

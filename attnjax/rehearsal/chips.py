@@ -15,8 +15,6 @@ class Chip:
     """A kind of chip, by its maker's figures.
 
     Attributes:
-        name: what the maker calls it.
-        platform: that of JAX.
         teraflops: the most operations of matrix products a second, in 10^12, in bfloat16.
         float32: the speed of a product of float32 matrices, at JAX's default precision, as a share
             of that.
@@ -177,11 +175,7 @@ COMPILERS = {"tpu": "libtpu", "cuda": "jax_cuda12_plugin"}
 
 @dataclass(frozen=True)
 class Topology:
-    """Some chips of one kind that train together.
-
-    Attributes:
-        name: as in `--on`, "v5e:2x4".
-    """
+    """Some chips of one kind that train together; the name is that of `--on`, "v5e:2x4"."""
 
     name: str
     chip: Chip
@@ -217,11 +211,7 @@ class Topology:
         return f"{self.chip.accelerator}{between}{self.count * self.chip.cores}"
 
     def devices(self) -> list[Any]:
-        """The devices, for which programs can be compiled and not run.
-
-        Raises:
-            UserError: the compiler for these chips is not installed.
-        """
+        """The devices, for which programs can be compiled and not run."""
         if find_spec(COMPILERS[self.chip.platform]) is None:
             raise UserError(
                 f"a rehearsal on {self.chip.name} needs its compiler, "

@@ -54,13 +54,9 @@ class Instruction:
     """An operation of a program.
 
     Attributes:
-        name: of its result.
-        opcode: XLA's name of the operation.
         arrays: the result; several if it is a tuple.
-        operands: the instructions whose results it reads.
         calls: the computations that it calls, by the part that they play.
         root: whether it gives the result of its computation.
-        readers: the instructions that read its result.
     """
 
     name: str

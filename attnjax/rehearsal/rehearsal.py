@@ -1,11 +1,13 @@
 """Compile a training step for chips that are not here, and say what it will do there."""
 
 import logging
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from logging.handlers import BufferingHandler
 from typing import Any
 
 import jax
@@ -92,7 +94,7 @@ def rehearse(recipe: Recipe, batch: Batch | PackedBatch, on: Topology) -> Rehear
     state = state_shapes(recipe, batch)
     step: Any = devices.compile(partial(train_step, recipe=recipe), donate=True)
     arguments = devices.shapes(state, batch)
-    with _sentences(dispatch.log) as kernels:
+    with _logged(dispatch.log) as records:
         traced = jax.make_jaxpr(step)(*arguments).jaxpr
     began = time.monotonic()
     compiled = _compile(step.lower(*arguments), on)
@@ -111,7 +113,7 @@ def rehearse(recipe: Recipe, batch: Batch | PackedBatch, on: Topology) -> Rehear
         traffic=memory_bytes(program) + kernel_bytes(traced),
         collectives=tuple(collectives(program)),
         compile_seconds=seconds,
-        kernels=tuple(kernels),
+        kernels=tuple(dict.fromkeys(record.getMessage() for record in records)),
     )
 
 
@@ -129,19 +131,13 @@ def _compile(lowered: Any, on: Topology) -> Any:
 
 
 @contextmanager
-def _sentences(log: logging.Logger) -> Iterator[dict[str, None]]:
-    """The different sentences that are logged meanwhile, in their order."""
-    sentences: dict[str, None] = {}
-
-    class Collect(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            sentences.setdefault(record.getMessage())
-
-    handler, level = Collect(), log.level
+def _logged(log: logging.Logger) -> Iterator[list[logging.LogRecord]]:
+    """What is logged meanwhile."""
+    handler, level = BufferingHandler(capacity=sys.maxsize), log.level
     log.addHandler(handler)
     log.setLevel(logging.INFO)
     try:
-        yield sentences
+        yield handler.buffer
     finally:
         log.setLevel(level)
         log.removeHandler(handler)

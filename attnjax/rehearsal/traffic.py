@@ -29,12 +29,9 @@ COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "coll
 
 @dataclass(frozen=True)
 class Collective:
-    """An exchange between devices.
+    """An exchange between devices, by XLA's name, such as all-reduce.
 
-    Attributes:
-        kind: XLA's name, such as all-reduce.
-        times: how often a step does it.
-        bytes: of the whole arrays that are exchanged once, on one device.
+    A step does it so many times; `bytes` are those of the whole arrays of one, on one device.
     """
 
     kind: str
