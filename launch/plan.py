@@ -57,8 +57,7 @@ class Wanted(ChosenExperiment):
 class LaunchedRun:
     """A job: a run, or all the runs of a variant that is tuned first.
 
-    Attributes:
-        needs: the folder of the run that this run begins with; None: it draws its parameters.
+    `needs` is the folder of the run that this run begins with; None: it draws its parameters.
     """
 
     variant: str

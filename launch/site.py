@@ -19,8 +19,7 @@ class Site:
     Attributes:
         hosts: the hosts of a job.
         time: the limit of one attempt, HH:MM:SS or D-HH:MM:SS; then the runs are saved.
-        price: of a host, an hour.
-        currency: of the price.
+        price: of a host, an hour, in the currency.
     """
 
     hosts: PositiveInt = 1

@@ -108,10 +108,7 @@ class SkySite(Site):
 
 
 def job(site: SkySite, name: str, words: Sequence[str], code: Path) -> dict[str, Any]:
-    """The job, in the form of SkyPilot's YAML.
-
-    https://docs.skypilot.co/en/latest/reference/yaml-spec.html
-    """
+    """The job: https://docs.skypilot.co/en/latest/reference/yaml-spec.html."""
     package = "." if site.platform == "cpu" else f".[{site.platform}]"
     kept: dict[str, Any] = {}
     for path, place in ((RUNS, site.runs), (DATA, site.data)):

@@ -14,11 +14,7 @@ NEW = object()
 
 
 class Unfit(UserError):
-    """The new fields of a part do not fit together.
-
-    Attributes:
-        path: the path of the part; "" is the whole tree.
-    """
+    """The new fields of the part at `path` do not fit together; "" is the whole tree."""
 
     def __init__(self, message: str, path: str) -> None:
         super().__init__(message)
@@ -40,7 +36,9 @@ class DraftPart:
 
     @classmethod
     def of(cls, value: Any) -> "DraftPart":
-        """The draft of a value that is there; a number or a string has no fields."""
+        """The draft of a value, which may be one; a number or a string has no fields."""
+        if isinstance(value, DraftPart):
+            return value
         fields = {name: getattr(value, name) for name in field_names(type(value))}
         return cls(type(value), fields, value)
 
@@ -49,14 +47,11 @@ class DraftPart:
         for name, value in self.fields.items():
             below = path_below(path, name)
             yield below
-            yield from (value if isinstance(value, DraftPart) else self.of(value)).paths(below)
+            yield from self.of(value).paths(below)
 
     def below(self, name: str) -> "DraftPart":
         """The draft of a field; a part becomes a draft in its place."""
-        value = self.fields.get(name)
-        if isinstance(value, DraftPart):
-            return value
-        draft = self.of(value)
+        draft = self.of(self.fields.get(name))
         if draft.fields:
             self.fields[name] = draft
         return draft

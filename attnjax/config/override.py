@@ -111,7 +111,7 @@ def _chosen(wanted: Override, hint: Any, old: Any) -> Any:
     kind = part(hint, wanted.text, wanted.path)
     if kind is None:
         return None
-    before = old if isinstance(old, DraftPart) else DraftPart.of(old)
+    before = DraftPart.of(old)
     return old if before.kind is kind else DraftPart(kind, defaults(kind) | _kept(before, kind))
 
 

@@ -48,11 +48,7 @@ def to_json(value: Any, own: Mapping[str, type] | None = None) -> Any:
 
 
 def parse_json(text: str) -> Any:
-    """The data that a JSON text holds.
-
-    Raises:
-        ValueError: the text is not JSON, is nested too deeply, or has half a character.
-    """
+    """The data of a text; ValueError: it is not JSON, too deep, or has half a character."""
     try:
         data = json.loads(text)
         if SURROGATE.search(text):

@@ -92,12 +92,9 @@ def cancel(folder: Folder, *, yes: Yes = False) -> None:
 
 
 def retry(folder: Folder, *, dry_run: DryRun = False, yes: Yes = False) -> int:
-    """Submit the runs that ended before they were done, as they were submitted before.
-
-    Raises:
-        UserError: somebody else may have written the record, which names a file to execute.
-    """
+    """Submit the runs that ended before they were done, as they were submitted before."""
     last = queue.submissions(folder)[-1]
+    # a record names a file to execute, and somebody else may have written it
     if not last.own:
         raise UserError(
             f"the record {folder / queue.FOLDER / last.job}.json is not one of yours: submit the "

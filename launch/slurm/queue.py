@@ -26,10 +26,9 @@ DONE, ENDED = "done", "ended"
 
 @dataclass(frozen=True, kw_only=True)
 class Submission:
-    """An array as it was submitted.
+    """An array as it was submitted, by its number.
 
     Attributes:
-        job: the number of the array.
         words: the arguments of `python -m launch.slurm` that submit it again.
         runs: the folders of each task's runs, below the experiment's folder.
         signature: the user's, of the words, which name a file that is executed.
@@ -62,11 +61,9 @@ class Submission:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskState:
-    """A run of an array, as it is now.
+    """A run of an array, by its folder below the experiment's, and its latest task (12_3).
 
     Attributes:
-        run: its folder, below the experiment's folder.
-        task: its latest task, such as 12_3.
         state: SLURM's word for a task that is in the queue, `DONE` or `ENDED`.
         reason: why the task waits or the run failed, or the last line of its output.
     """
