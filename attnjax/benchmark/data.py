@@ -27,7 +27,7 @@ from attnjax.data.packed import Packed, PackedPlan
 from attnjax.data.preparation import prepared
 from attnjax.data.prepared import VARIABLE
 from attnjax.errors import NoCorpus
-from attnjax.evaluation.update_flops import update_flops
+from attnjax.evaluation.flops import update_flops
 from attnjax.training.devices import sharding
 from attnjax.training.loop.read_ahead import ReadAhead
 from attnjax.training.settings import Recipe

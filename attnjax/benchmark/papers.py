@@ -27,7 +27,7 @@ from attnjax.data.corpora.tfds import find_prepared
 from attnjax.data.loaded import Corpora
 from attnjax.data.preparation import prepare
 from attnjax.errors import NoCorpus
-from attnjax.evaluation.update_flops import update_flops
+from attnjax.evaluation.flops import update_flops
 from attnjax.experiment.load import load
 from attnjax.runs.catalog import find
 from attnjax.training.loop.run_state import Run

@@ -12,7 +12,7 @@ from attnjax.attention.multihead import MultiHead
 from attnjax.benchmark.workload import Prepared, Workload
 from attnjax.data.batch_plan import Batch
 from attnjax.data.special_tokens import PAD
-from attnjax.evaluation.update_flops import update_flops
+from attnjax.evaluation.flops import update_flops
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.rnn_decoders import LuongDecoder
 from attnjax.models.rnn_encoder import Encoder

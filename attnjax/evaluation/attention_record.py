@@ -34,10 +34,9 @@ PLACES = 64
 
 @dataclass(frozen=True, kw_only=True)
 class LayerWeights:
-    """The weights of one attention for one sentence.
+    """The weights of one attention, named by its path in the model, for one sentence.
 
     Attributes:
-        name: the attention's path in the model.
         rows, columns: the words that its queries and its keys are, see `SentenceAttention.words`.
         shape: heads, queries and keys.
         scale: the greatest weight.
@@ -67,7 +66,7 @@ class LayerWeights:
         )
 
     def array(self) -> np.ndarray:
-        """The weights, [H, T, S]."""
+        """The weights [H, T, S]."""
         content = zlib.decompress(base64.b64decode(self.weights))
         return np.frombuffer(content, np.uint8).reshape(self.shape) * (self.scale / 255)
 
@@ -109,7 +108,7 @@ def attention_record(inputs: EvalInputs, count: int = SENTENCES) -> tuple[Senten
     """The attention to the first `count` test sentences; (): the model shows no weights."""
     split = inputs.corpus.splits.get(SPLIT, ())
     examples = inputs.batching.examples_of_seed(split, inputs.seed)[:count]
-    if not len(examples):
+    if not examples:
         return ()
     kept: dict[int, SentenceAttention] = {}
     for indices, batch in in_order(examples, inputs.batching.with_room(examples, shapes=1)):
@@ -142,18 +141,17 @@ def _sentence(
     layers, read = [], ()
     for (_, name, rows, columns), (weights, mask, keys) in attentions.items():
         allowed = np.broadcast_to(mask, weights.shape)[row, 0]
-        chosen = weights[row]
-        for axis, side, kind in ((1, example.target, rows), (2, example.source, columns)):
-            count = int(allowed.any(2 - axis).sum())
-            chosen = chosen.take(_places(count, side, kind), axis)
+        queries = _places(int(allowed.any(1).sum()), example.target, rows)
+        chosen = weights[row][:, queries]
+        chosen = chosen[..., _places(int(allowed.any(0).sum()), example.source, columns)]
         if columns == "read":
             read = _labels(source or target, keys[row][: chosen.shape[2]].tolist(), 0)
         layers.append(LayerWeights.of(name, rows, columns, chosen))
     image, grid = "", (0, 0)
     if isinstance(example.source, np.ndarray) and example.source.ndim == 3:
-        image, patches = _png(example.source), layers[-1].shape[2]
-        side = (example.source.shape[0] * example.source.shape[1] / patches) ** 0.5
-        grid = tuple(round(length / side) for length in example.source.shape[:2])
+        height, width, _ = example.source.shape
+        side = (height * width / layers[-1].shape[2]) ** 0.5
+        image, grid = _png(example.source), (round(height / side), round(width / side))
     return SentenceAttention(
         number=number,
         source=_labels(source, example.source, max(layer.shape[2] for layer in layers)),

@@ -27,9 +27,8 @@ class Bleu(Metric):
     numbers can be compared only where the tokenization is the same.
 
     Attributes:
-        tokenize: how text is split into words before n-grams are counted, by sacrebleu's names;
-            "none" splits at spaces.
-        smooth: what a missing n-gram order counts, by sacrebleu's names.
+        tokenize: sacrebleu's name of how text is split into words; "none" splits at spaces.
+        smooth: sacrebleu's name of what a missing n-gram order counts.
     """
 
     name = "bleu"

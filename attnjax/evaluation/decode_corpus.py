@@ -16,8 +16,8 @@ from attnjax.decoding.search import Hypotheses, Search
 AT_ONCE = 2
 """The number of batches that are decoded at the same time, each in a thread.
 
-While the host reads the result of one batch, the device computes another. On two cores, two batches
-are 1.36 times as fast as one and take twice the memory; three are no faster than two.
+The host reads the result of one while the device computes the other: on two cores 1.36 times as
+fast as one batch, in twice the memory; three are no faster.
 """
 
 SHAPES = 2
@@ -36,8 +36,7 @@ def hypotheses(
     """The hypotheses for each source, tokens [K, L] and scores [K], in the order of the sources.
 
     A source is a list of ids, ended by END, or an array of floats; an answer has at most `extra`
-    words more.
-    A batch has the symbols that `batching` allows, or more if a single sentence needs them.
+    words more. Batches are as large as `batching` allows, or larger if a single sentence needs it.
     """
     params = jax.device_put(params)
     decoded: dict[int, Hypotheses] = {}

@@ -1,22 +1,35 @@
 """Floating-point operations of a computation: its matrix products, counted before compilation."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from math import prod
 from typing import Any
 
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr  # pyright: ignore[reportPrivateImportUsage]
 
+from attnjax.data.batch_plan import Batch
+from attnjax.data.packing import PackedBatch
+from attnjax.training.settings import Recipe
+from attnjax.training.step import on_one_device, state_shapes, train_step
+
+type AnyBatch = Batch | PackedBatch
+
 
 def product_flops(function: Callable[..., Any], *arguments: Any) -> int:
     """Floating-point operations of all matrix products and convolutions, 2 per multiplication.
 
-    The body of a loop counts as often as it runs, and that of a Pallas kernel as often as its grid
-    says; of several branches only the costliest counts.
-    Products that the compiler would remove count too. Everything else is left out, as in papers.
-    Arguments are arrays, or their shapes.
+    The body of a loop counts as often as it runs, that of a Pallas kernel as often as its grid
+    says; of several branches only the costliest. Products that the compiler would remove count,
+    everything else is left out, as in papers. Arguments are arrays, or their shapes.
     """
     return jaxpr_flops(jax.make_jaxpr(function)(*arguments).jaxpr)
+
+
+def update_flops(recipe: Recipe, batch: AnyBatch) -> int:
+    """The `product_flops` of a training step; arrays may be shapes, nothing is allocated."""
+    step = partial(train_step, recipe=recipe, over_devices=on_one_device)
+    return product_flops(step, state_shapes(recipe, batch), batch)
 
 
 def jaxpr_flops(jaxpr: Any) -> int:

@@ -23,7 +23,7 @@ class GoldLinks(NamedTuple):
 
 
 def read_pharaoh(file: str | Path) -> list[GoldLinks]:
-    """Read a file of Pharaoh's form: `0-0 1-2 3p4`, source-target; `p` or `?` is a possible link.
+    """The links of a file of Pharaoh's form: `0-0 1-2 3p4`; `p` or `?` is a possible link.
 
     Raises:
         UserError: the file is missing, or a word of it is no link.
@@ -42,10 +42,8 @@ def read_pharaoh(file: str | Path) -> list[GoldLinks]:
 def links(weights: np.ndarray, sources: Sequence[int], targets: Sequence[int]) -> frozenset[Link]:
     """A link from the word of every target piece to that of its strongest source piece.
 
-    Args:
-        weights: [T, S], with rows and columns beyond the pieces, such as END.
-        sources: the number of the word of each source piece.
-        targets: likewise of each target piece.
+    `sources` and `targets` are the numbers of the pieces' words; the weights [T, S] have rows and
+    columns beyond the pieces, such as END.
     """
     strongest = weights[: len(targets), : len(sources)].argmax(-1)
     return frozenset(

@@ -15,14 +15,13 @@ type Moment = Literal["initial", "trained"]
 
 @dataclass(frozen=True)
 class MetricKey:
-    """The key of a measured number: metric, part of the test split, and moment.
+    """The key of a measured number.
 
     Attributes:
         name: the name of the metric, such as "bleu".
         part: (i, n): the i-th of n equal parts of the test split, sorted by source length (1 holds
             the shortest); None: the whole split.
-        moment: "initial" or "trained": the parameters that are measured; None: the metric is
-            measured on trained parameters only.
+        moment: the parameters that are measured; None: the metric has no other than trained ones.
     """
 
     name: str
@@ -72,7 +71,7 @@ class Measurement:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasurementRecord:
-    """The record of a measurement; a value of None is not finite."""
+    """The record of a measurement, as JSON has it; a value of None is not finite."""
 
     name: str
     part: tuple[PositiveInt, PositiveInt] | None = None

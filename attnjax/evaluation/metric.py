@@ -46,7 +46,6 @@ class Metric(ABC):
 
     def details(self, totals: np.ndarray) -> Mapping[str, str]:
         """Details of the score of summed statistics [C], in words; kept beside the score."""
-        del totals
         return {}
 
     def score(self, hypotheses: Sequence[str], references: Sequence[str]) -> float:

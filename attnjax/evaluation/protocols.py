@@ -24,11 +24,8 @@ def protocol_scores(
         multi-bleu, compounds   hyphens between letters are tokens, as Vaswani et al. 2017 scored
         chrF, exact match   of detokenized text
 
-    Args:
-        answers: one for each reference.
-        references: the right answers.
-        tokenized: whether the texts are split into Moses tokens already.
-        language: of the texts, two letters, for the rules of Moses.
+    `tokenized` says whether the texts are split into Moses tokens already; `language` has two
+    letters, for the rules of Moses.
     """
     pairs = answers, references
     tokens = pairs if tokenized else tuple(_tokens(side, language) for side in pairs)

@@ -6,7 +6,7 @@ sentences (`measures.by_length`), or for resampled ones (`statistics`), without 
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -43,11 +43,8 @@ class Sentences:
 
     def at(self, places: np.ndarray) -> "Sentences":
         """The sentences at these indices."""
-        return Sentences(
-            metric=self.metric,
-            lengths=None if self.lengths is None else self.lengths[places],
-            statistics=self.statistics[places],
-        )
+        lengths = None if self.lengths is None else self.lengths[places]
+        return replace(self, lengths=lengths, statistics=self.statistics[places])
 
     def comparable(self, other: "Sentences") -> bool:
         """Whether both runs have the same metric and sources of the same lengths, in order."""
@@ -71,19 +68,20 @@ def _listed(lengths: np.ndarray | None) -> list[int] | None:
     return None if lengths is None else lengths.tolist()
 
 
+def _array(lengths: Sequence[int] | None) -> np.ndarray | None:
+    return None if lengths is None else np.asarray(lengths, np.int64)
+
+
 def sentences(
     metric: Metric,
     hypotheses: Sequence[str],
     references: Sequence[str],
     lengths: Sequence[int] | None,
 ) -> Sentences:
-    """The statistics of answers under a metric."""
+    """The statistics of answers under a metric; `lengths` as in `Sentences`."""
     check_pairs(hypotheses, references)
-    return Sentences(
-        metric=metric,
-        lengths=None if lengths is None else np.asarray(lengths, np.int64),
-        statistics=metric.statistics(hypotheses, references),
-    )
+    statistics = metric.statistics(hypotheses, references)
+    return Sentences(metric=metric, lengths=_array(lengths), statistics=statistics)
 
 
 def read(folder: Path, own: Mapping[str, type] | None = None) -> Sentences | None:
@@ -91,19 +89,15 @@ def read(folder: Path, own: Mapping[str, type] | None = None) -> Sentences | Non
     path = folder / FILE
     try:
         content = parse_json(path.read_text(encoding="utf-8"))
-        metric, lengths = from_json(content["metric"], own), content["lengths"]
+        metric, lengths = from_json(content["metric"], own), _array(content["lengths"])
         if not isinstance(metric, Metric):
             raise ValueError(f"{metric!r} is not a metric")
-        sentences = Sentences(
-            metric=metric,
-            lengths=None if lengths is None else np.asarray(lengths, np.int64),
-            statistics=np.asarray(content["statistics"]),
-        )
-        statistics = sentences.statistics
+        statistics = np.asarray(content["statistics"])
         if statistics.ndim != 2 or statistics.dtype.kind not in "iuf":
             raise ValueError("its statistics are no rows of numbers")
-        if sentences.lengths is not None and sentences.lengths.shape != statistics.shape[:1]:
+        if lengths is not None and lengths.shape != statistics.shape[:1]:
             raise ValueError("it has another number of lengths than of sentences")
+        sentences = Sentences(metric=metric, lengths=lengths, statistics=statistics)
         sentences.value()  # the metric takes as many statistics
         return sentences
     except FileNotFoundError:

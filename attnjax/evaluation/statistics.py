@@ -1,6 +1,7 @@
 """Confidence intervals over seeds and over sentences, and a test for outliers.
 
-scipy.stats is imported when an interval is computed: importing this module costs nothing.
+A `confidence` is the share of such intervals that hold the truth. scipy.stats is imported when an
+interval is computed: importing this module costs nothing.
 """
 
 import math
@@ -28,8 +29,7 @@ def t_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Inter
         mean +- t((1 + confidence) / 2; n - 1) s / sqrt(n),   s^2 = sum (x - mean)^2 / (n - 1)
 
     The interval is (-inf, inf) for a single value, which says nothing about the spread, and for
-    values that are not all finite, because a run that diverged decides nothing. `confidence` is the
-    share of such intervals that hold the true mean.
+    values that are not all finite, because a run that diverged decides nothing.
 
     Source: Student 1908.
     """
@@ -50,23 +50,16 @@ def share_interval(shares: Sequence[float], count: int, confidence: float = CONF
         m = mean share,   v = variance over seeds,   q = (v / (m (1 - m)) - 1/n) / (1 - 1/n)
         N = S n / (1 + (n - 1) max(q, 0.1)),   ends of Beta(m N + 1/2, (1 - m) N + 1/2)
 
-    Near 0 and 1 seeds that agree have a spread of 0, and Student's t says nothing or too much. The
-    answers of a seed are alike, so S n answers count as N (if q exceeds 0.1, also times
-    (t(S n - 1) / t(S - 1))^2, since q is itself estimated). The end is 0 or 1 where m is.
-    In the middle, where m (1 - m) >= 0.05 and seeds differ, it is Student's t of the log odds
+    S `shares` are of `count` = n answers each. Near 0 and 1 seeds that agree have a spread of 0,
+    and Student's t says nothing or too much. The answers of a seed are alike, so S n answers count
+    as N (if q exceeds 0.1, also times (t(S n - 1) / t(S - 1))^2, since q is itself estimated). The
+    end is 0 or 1 where m is. In the middle, where m (1 - m) >= 0.05 and seeds differ, it is
+    Student's t of the log odds
 
         y = ln((n x + 1/2) / (n - n x + 1/2)),   ends e^y / (1 + e^y) of y's interval
 
     because a share x spreads less the nearer it is to 0 or 1, so that t of the shares themselves
     errs more on the side of the nearer end.
-
-    Args:
-        shares: S values in [0, 1], one per seed.
-        count: n, the number of answers of each seed.
-        confidence: the share of such intervals that hold the truth.
-
-    Raises:
-        ValueError: no shares, or a confidence outside (0, 1).
 
     Source: Korn & Graubard 1998, with Jeffreys' ends (Brown, Cai & DasGupta 2001); log odds with
     halves: Haldane 1956.
@@ -101,14 +94,8 @@ def share_difference_interval(
 
         d - sqrt((a - low_a)^2 + (high_b - b)^2)   to   d + sqrt((high_a - a)^2 + (b - low_b)^2)
 
-    a and b are the mean shares, d = a - b, their ends those of `share_interval`. If both shares are
-    in the middle, it is Student's t of the differences.
-
-    Args:
-        better: a value per seed.
-        worse: the same seeds' values.
-        count: the number of answers of each seed.
-        confidence: the share of such intervals that hold the truth.
+    a and b are the mean shares, of `count` answers a seed; d = a - b; their ends are those of
+    `share_interval`. If both shares are in the middle, it is Student's t of the differences.
 
     Source: Newcombe 1998; Zou & Donner 2008.
     """
@@ -134,10 +121,7 @@ def seeds_interval(count: int, seeds: int, confidence: float = CONFIDENCE) -> In
         ends the quantiles (1 - confidence) / 2 of Beta(k, S - k + 1) and
         (1 + confidence) / 2 of Beta(k + 1, S - k)
 
-    Args:
-        count: k, the seeds of which it holds.
-        seeds: S, the seeds that were run.
-        confidence: at least this share of such intervals hold the truth.
+    It holds of k = `count` of the S seeds that were run.
 
     Source: Clopper & Pearson 1934.
     """
@@ -158,8 +142,8 @@ def bootstrap_variance(
 ) -> float:
     """The variance of a statistic over samples of the sentences, drawn with replacement.
 
-    Each group of sentences is sampled separately and keeps its size. The statistic is a function of
-    the sampled indices, int arrays, one argument for each group.
+    Each group of sentences is sampled separately and keeps its size; the statistic takes the
+    sampled indices of each.
 
     Source: Efron & Tibshirani 1993, chapter 8 (groups: the two-sample problem); Koehn 2004.
     """
@@ -189,15 +173,10 @@ def seeds_and_sentences_interval(
         mean +- t(...; d) sqrt(a + b),   a = s^2 / n,   b = sentence_variance,
         d = (a + b)^2 / (a^2 / (n - 1) + b^2 / (N - 1))
 
-    The interval holds for other seeds and other sentences: the variances over seeds and over
-    sentences add up, with Satterthwaite's degrees of freedom. A bootstrap over seeds would be too
-    narrow with three to five seeds.
-
-    Args:
-        values: one per seed, each over all sentences.
-        sentence_variance: the variance of the mean of `values`, see `bootstrap_variance`.
-        sentences: N, the number of sentences (of the smallest group).
-        confidence: the share of such intervals that hold the truth.
+    The interval holds for other seeds and other sentences: the variances over n seeds and over N
+    sentences (of the smallest group) add up, with Satterthwaite's degrees of freedom. b is that of
+    the mean of the values, see `bootstrap_variance`. A bootstrap over seeds would be too narrow
+    with three to five seeds.
 
     Source: Satterthwaite 1946.
     """
@@ -225,9 +204,8 @@ def far_off(values: Sequence[float]) -> int | None:
 
         Q = gap to the nearest other value / range of all values
 
-    The least or the greatest value lies far off if its Q exceeds Dixon's critical value. In samples
-    of normal values, 5 % have a value that is wrongly called far off. Fewer than three values have
-    no outlier.
+    The least or the greatest value lies far off if its Q exceeds Dixon's critical value, wrongly in
+    5 % of the samples of normal values. Fewer than three values have no outlier.
 
     Source: Dean & Dixon 1951.
     """

@@ -11,7 +11,6 @@ class TrainingCost:
     """The sizes of a run's data and batches, and the cost of a step.
 
     Attributes:
-        steps: the number of updates.
         flops: the FLOPs of a training step on the largest batch, in matrix products.
         shape: B, S and T of that batch.
         tokens: the mean number of target symbols of a step.

@@ -90,21 +90,19 @@ def replace_unknown(
     replacement: Replacement,
     batching: Batching,
 ) -> list[str]:
-    """Answers as text, with unknown words replaced.
+    """Answers as text, with unknown words replaced; only such answers pass through the model.
 
-    Only answers with an unknown word need a pass through the model. `words` are spelled as in the
-    text of each source; sources and answers are ids, ended by END.
+    `words` are spelled as in the text of each source; sources and answers are ids, ended by END.
     """
     translations = replacement.translations()
     texts = [vocabulary.decode(answer) for answer in answers]
-    asked = [number for number, answer in enumerate(answers) if UNKNOWN in _until_end(answer)]
+    ended = enumerate(map(_until_end, answers))
+    asked = [(number, answer) for number, answer in ended if UNKNOWN in answer]
     if not asked:
         return texts
-    given = [_until_end(answers[number]) for number in asked]
-    examples = [Encoded(sources[n], answer) for n, answer in zip(asked, given, strict=True)]
-    batching = batching.with_room(examples, shapes=1)
+    examples = [Encoded(sources[number], answer) for number, answer in asked]
     for index, weights in alignments(model, params, examples, batching):
-        number, answer = asked[index], given[index]
+        number, answer = asked[index]
         if len(words[number]) != len(sources[number]) - 1:
             raise ValueError(
                 f"each of the {len(sources[number]) - 1} source symbols needs a word; "
@@ -126,9 +124,9 @@ def replaced(
 
         piece[t] = translation of word[j],   j = argmax over words of weights[t, j]
 
-    Columns of the weights [>= T, >= S] beyond the words, of END and padding, are ignored. If all
-    words have weight 0, UNKNOWN stays. PAD, START, END and everything after END are left out. A
-    word without a translation is copied.
+    A word without a translation is copied. Columns of the weights [>= T, >= S] beyond the words are
+    ignored; if all words have weight 0, UNKNOWN stays. PAD, START, END and what follows END are
+    left out.
     """
     output = []
     for symbol, piece, row in zip(answer, pieces, weights, strict=False):

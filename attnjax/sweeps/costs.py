@@ -7,8 +7,8 @@ import numpy as np
 
 from attnjax.data.batch_plan import Batch, BatchPlan
 from attnjax.data.corpus import Corpus
+from attnjax.evaluation.flops import AnyBatch, update_flops
 from attnjax.evaluation.training_cost import TrainingCost
-from attnjax.evaluation.update_flops import AnyBatch, update_flops
 from attnjax.experiment import Experiment
 from attnjax.nn.parameter_kinds import number_trained
 from attnjax.training.step import state_shapes

@@ -36,10 +36,10 @@ class AdversarialAttention(Measure):
         maximize   JS(a, learned)   for   TVD(y(a), y(learned)) <= tolerance
         TVD(y, z) = sum |y - z| / 2
 
-    The weights a are sought by Adam, as softmax of free logits, with the loss
+    Adam seeks the weights a, a softmax of free logits, with the loss
     500 max(0, TVD - tolerance) - JS; the greatest divergence on the way counts. The number is the
     mean over sentences, in nats, from 0 (other weights predict something else) to ln 2 (disjoint
-    weights predict the same); result.json has that of each sentence under "adversarial".
+    weights predict the same); result.json has each sentence's under "adversarial".
 
     Attributes:
         examples: the number of test sentences, the first ones.
@@ -61,11 +61,8 @@ class AdversarialAttention(Measure):
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
         attention = getattr(model, "attention", None)
-        if not (
-            isinstance(model, Classifier)
-            and isinstance(attention, Attention)
-            and isinstance(attention.pool, WeightedSum)
-        ):
+        weighs = isinstance(attention, Attention) and isinstance(attention.pool, WeightedSum)
+        if not (weighs and isinstance(model, Classifier)):
             raise UserError(
                 "AdversarialAttention needs a Classifier with the attention Attention, whose pool "
                 f"is WeightedSum; got a {type(model).__name__} with {type(attention).__name__}"
@@ -103,8 +100,8 @@ def adversarial_divergence(
 ) -> Float[Array, " B"]:
     """The greatest divergence from learned weights that leaves the prediction where it is.
 
-    `logits` are those that a label would have if one place had all the weight: a prediction is the
-    softmax of their mean by the weights. See `AdversarialAttention`.
+    `logits` are those of each place if it had all the weight: a prediction is the softmax of their
+    mean by the weights. See `AdversarialAttention`.
     """
     before = jax.nn.softmax(jnp.einsum("bs,bsv->bv", learned, logits))[:, None]
 

@@ -19,6 +19,9 @@ from attnjax.evaluation.metric import Metric
 from attnjax.models.base import Model
 from attnjax.training.objectives.base import shifted
 
+type Aligned = tuple[np.ndarray, Sequence[frozenset[int]]]
+"""Weights [T, S], and for each target token the source positions of its gold alignment, or ()."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Heatmaps(Measure):
@@ -49,23 +52,15 @@ class Alignment(Heatmaps):
             raise UserError("an alignment error needs gold alignments; the corpus has none")
 
     def after_training(self, inputs: EvalInputs) -> Sequence[Measurement]:
-        examples = inputs.corpus.splits[SPLIT]
-        pairs = (
-            (weights, alignment)
-            for index, weights in attention_of(inputs, examples)
-            if (alignment := examples[index].alignment)
-        )
         (key,) = self.keys(None)
-        return [Measurement(key, corpus_alignment_error(pairs), better="lower")]
+        return [Measurement(key, corpus_alignment_error(attention_of(inputs)), better="lower")]
 
 
-def attention_of(
-    inputs: EvalInputs, examples: Sequence[Encoded]
-) -> Iterator[tuple[int, np.ndarray]]:
-    """The `alignments` of examples while the decoder is given their references."""
-    # the forward pass alone is cheap; compiling it for each shape is not
-    batching = inputs.batching.with_room(examples, shapes=1)
-    return alignments(inputs.model, inputs.params, examples, batching)
+def attention_of(inputs: EvalInputs) -> Iterator[Aligned]:
+    """The weights of each test example, see `alignments`, and its gold alignment."""
+    examples = inputs.corpus.splits[SPLIT]
+    for index, weights in alignments(inputs.model, inputs.params, examples, inputs.batching):
+        yield weights, examples[index].alignment or ()
 
 
 def alignments(
@@ -76,7 +71,8 @@ def alignments(
     They are the model's `alignment`. S is the source's own length; where the source is no text, the
     number of places attended to.
     """
-    for indices, batch in in_order(examples, batching):
+    # the forward pass alone is cheap; compiling it for each shape is not
+    for indices, batch in in_order(examples, batching.with_room(examples, shapes=1)):
         weights = np.asarray(_alignment(model, params, batch))
         for index, rows in zip(indices, weights, strict=True):
             if index >= 0:
@@ -91,10 +87,7 @@ def _alignment(model: Model, params: Any, batch: Batch) -> jax.Array:
 
 
 def check_shown(model: Model, example: Encoded) -> int:
-    """The places of the example that the model attends to; a model that shows none is refused.
-
-    Nothing is computed for it.
-    """
+    """The places of the example that the model attends to; a model that shows none is refused."""
     return shapes_of(model.alignment, model, example).shape[-1]
 
 
@@ -107,14 +100,13 @@ def shapes_of(look: Callable[..., Any], model: Model, example: Encoded) -> Any:
     return jax.eval_shape(look, variables["params"], source, decoder_input)
 
 
-def alignment_counts(weights: Any, alignment: Sequence[frozenset[int]]) -> tuple[int, int]:
-    """The number of wrong links of a sentence, and the number of all its links.
+def alignment_counts(weights: np.ndarray, alignment: Sequence[frozenset[int]]) -> tuple[int, int]:
+    """The number of wrong links of a sentence, and that of all its links.
 
     Every target token with a gold set is linked to its strongest source position (the first of
-    equals; a row of zeros is a wrong link). A link is wrong when it lies outside the set. Rows and
-    columns of the weights [T, S] beyond the sentence are padding.
+    equals); a link outside the set, or of a row of zeros, is wrong. What lies beyond the sentence
+    in the weights [T, S] is padding.
     """
-    weights = np.asarray(weights, np.float32)
     if weights.ndim != 2 or len(weights) < len(alignment):
         raise ValueError(
             f"weights must be [T, S] with a row for each of {len(alignment)} target tokens; "
@@ -128,7 +120,7 @@ def alignment_counts(weights: Any, alignment: Sequence[frozenset[int]]) -> tuple
     return wrong, linked
 
 
-def corpus_alignment_error(pairs: Iterable[tuple[Any, Sequence[frozenset[int]]]]) -> float:
+def corpus_alignment_error(pairs: Iterable[Aligned]) -> float:
     """The share of wrong links among those of all sentences, in [0, 1].
 
         AER = 1 - (|A & S| + |A & P|) / (|A| + |S|) = 1 - |A & P| / |A|   for no sure links S

@@ -1,4 +1,4 @@
-"""`Measure`, the base class of measures, and its inputs."""
+"""The base class of measures, and their inputs."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attnjax.data.batch_plan import Batch
-from attnjax.data.batching import Batching, in_order
+from attnjax.data.batching import Batching
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement, MetricKey
@@ -20,10 +20,9 @@ SPLIT = "test"
 
 
 class EvalInputs(NamedTuple):
-    """The inputs of a measure: a model with its vocabularies and parameters, and the run's corpus.
+    """The inputs of a measure: a resolved model, its parameters, and the run's corpus.
 
-    `sentences` are the statistics of the run's answers to the test split; None: nothing was
-    decoded.
+    `sentences` are the statistics of the run's test answers; None: nothing was decoded.
     """
 
     model: Model
@@ -36,13 +35,12 @@ class EvalInputs(NamedTuple):
     def first(self, count: int) -> Batch:
         """The first `count` test sentences as one batch, in their order; filler stands behind."""
         examples = self.corpus.splits[SPLIT][:count]
-        longest = max(max(len(example.source), len(example.target)) for example in examples)
-        multiple = self.batching.batch_size_multiple
-        rows = -(-len(examples) // multiple) * multiple
-        batching = Batching(max_tokens=rows * longest, shapes=1, batch_size_multiple=multiple)
-        ((indices, batch),) = in_order(examples, batching)
-        order = np.argsort(np.where(indices < 0, rows, indices))
-        return Batch(batch.source[order], batch.target[order])
+        rows = len(examples) + -len(examples) % self.batching.batch_size_multiple
+        places, (source, target) = np.arange(len(examples)), examples.lengths.max(0)
+        return Batch(
+            examples.source.padded(places, (rows, source)),
+            examples.target.padded(places, (rows, target)),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,18 +78,15 @@ class Measure(ABC):
         Raises:
             UserError: the corpus has no test split, or the measure finds nothing to measure.
         """
-        del model
         if not corpus.splits.get(SPLIT):
             raise UserError(f"{type(self).__name__} needs a {SPLIT} split; the corpus has none")
 
     def at_init(self, inputs: EvalInputs) -> Sequence[Measurement]:
         """Measurements of the initial parameters."""
-        del inputs
         return ()
 
     def after_training(self, inputs: EvalInputs) -> Sequence[Measurement]:
         """Measurements of the trained parameters."""
-        del inputs
         return ()
 
     def with_details(self, inputs: EvalInputs) -> tuple[Sequence[Measurement], Mapping[str, Any]]:

@@ -19,7 +19,7 @@ from attnjax.data.batch_plan import Batch
 from attnjax.data.corpus import Corpus
 from attnjax.data.special_tokens import END, PAD
 from attnjax.errors import UserError
-from attnjax.evaluation.attention_numbers import agreement, distance, mass
+from attnjax.evaluation.attention_numbers import agreement, distance, entropy, mass
 from attnjax.evaluation.gold_alignment import (
     GoldLinks,
     alignment_error_rate,
@@ -30,7 +30,7 @@ from attnjax.evaluation.gold_alignment import (
 from attnjax.evaluation.measurement import Measurement, MetricKey
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure
 from attnjax.evaluation.measures.perplexity import negative_log_likelihood
-from attnjax.evaluation.measures.saturation import check_attentions, entropy
+from attnjax.evaluation.measures.saturation import check_attentions
 from attnjax.evaluation.metric import Metric
 from attnjax.models.base import Model
 from attnjax.nn.paths import flat, unflat
@@ -42,7 +42,7 @@ MEANS = {
     "end": "head_mass_on_end",
     "agreement": "head_agreement",
 }
-"""The numbers whose means over all heads or attentions are measurements, with their names."""
+"""The names of the measurements that are means of these numbers, over heads or attentions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,11 +91,12 @@ class Heads(Measure):
             Measurement(key, float(np.mean([row[name].mean() for row in arrays.values()])))
             for key, name in zip(self.keys(None), MEANS, strict=True)
         ]
-        table = {
-            name: {key: value.tolist() for key, value in row.items()}
-            for name, row in arrays.items()
-        }
-        loss = partial(_loss, batch=batch)
+        table = jax.tree.map(np.ndarray.tolist, arrays)
+
+        def loss(model: Model, params: Any) -> float:
+            total, count = negative_log_likelihood(model, params, batch)
+            return float(total / count)
+
         least = loss(inputs.model, inputs.params)
         for name, row in table.items():
             if without := _without(inputs.params, name):
@@ -124,7 +125,8 @@ def _gold(file: str, corpus: Corpus) -> Iterator[tuple[list[int], list[int], Gol
 
     A file that does not fit the corpus is refused before anything is iterated over.
     """
-    gold, examples, (source, target) = read_pharaoh(file), corpus.splits[SPLIT], corpus.vocabularies
+    gold, examples = read_pharaoh(file), corpus.splits[SPLIT]
+    source, target = corpus.vocabularies
     if source is None or target is None:
         raise UserError("an alignment error rate needs text on both sides")
     if len(gold) != len(examples):
@@ -157,12 +159,6 @@ def _statistics(
         table[layer.name] = row
         to_source |= {layer.name: heads} if layer.to_source else {}
     return table, to_source
-
-
-def _loss(model: Any, params: Any, batch: Batch) -> float:
-    """The mean negative log-likelihood of the batch's symbols, in nats."""
-    total, count = negative_log_likelihood(model, params, batch)
-    return float(total / count)
 
 
 def _without(params: Any, attention: str) -> list[Any]:

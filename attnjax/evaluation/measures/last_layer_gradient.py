@@ -43,7 +43,6 @@ class LastLayerGradient(Measure):
     examples: PositiveInt = 64
 
     def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
-        del metric
         return (KEY,)
 
     def check(self, model: Model, corpus: Corpus) -> None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 import jax
@@ -69,18 +70,19 @@ class LayerCost(Measure):
 
     def check(self, model: Model, corpus: Corpus) -> None:
         """Refuse a model without such a layer; the corpus does not matter."""
-        del corpus
         self._layer(model)
 
     def at_init(self, inputs: EvalInputs) -> Sequence[Measurement]:
-        """The exponents; of them only that of the paths depends on the parameters."""
         layer, longest = self._layer(inputs.model), max(self.lengths)
         costs = (
-            exponent(self.lengths, lambda n: flops(layer, n, self.width)),
-            exponent(self.widths, lambda d: flops(layer, longest, d)),
+            exponent(self.lengths, lambda n: product_flops(*call(layer, n, self.width))),
+            exponent(self.widths, lambda d: product_flops(*call(layer, longest, d))),
             exponent(self.lengths, lambda n: memory(layer, n, self.width)),
-            exponent(self.lengths, lambda n: chain(layer, n, self.width)),
-            exponent(self.path_lengths, lambda n: self._path(layer, n)),
+            exponent(self.lengths, lambda n: sequential_operations(*call(layer, n, self.width))),
+            exponent(
+                self.path_lengths,
+                lambda n: maximum_path_length(partial(self._layer_at, layer), n, self.width),
+            ),
         )
         return list(map(Measurement, self.keys(None), costs))
 
@@ -93,14 +95,11 @@ class LayerCost(Measure):
             )
         return layer
 
-    def _path(self, layer: Mixer, length: int) -> float:
+    def _layer_at(self, lowest: Mixer, depth: int) -> Mixer:
         if self.growing is None:
-            return maximum_path_length(lambda depth: layer, length, self.width)
+            return lowest
         path, factor = self.growing
-        first = field_at(layer, path)[1]
-        return maximum_path_length(
-            lambda depth: vary(layer, {path: first * factor**depth}), length, self.width
-        )
+        return vary(lowest, {path: field_at(lowest, path)[1] * factor**depth})
 
 
 def exponent(sizes: Sequence[int], cost: Callable[[int], float]) -> float:
@@ -110,19 +109,9 @@ def exponent(sizes: Sequence[int], cost: Callable[[int], float]) -> float:
     return float(x @ (y - y[0]) / (x @ x))
 
 
-def flops(layer: Mixer, length: int, width: int) -> int:
-    """Floating-point operations of the layer's matrix products, see `product_flops`."""
-    return product_flops(*_call(layer, length, width))
-
-
-def chain(layer: Mixer, length: int, width: int) -> int:
-    """The layer's longest chain of operations, see `sequential_operations`."""
-    return sequential_operations(*_call(layer, length, width))
-
-
 def memory(layer: Mixer, length: int, width: int) -> int:
     """Bytes that the compiled layer and its gradient allot beside their arguments and results."""
-    function, *arguments = _call(layer, length, width)
+    function, *arguments = call(layer, length, width)
     square = jax.grad(lambda params, x: (function(params, x) ** 2).sum(), argnums=(0, 1))
     analysis = jax.jit(square).lower(*arguments).compile().memory_analysis()
     if analysis is None:
@@ -136,21 +125,20 @@ def maximum_path_length(layer_at: Callable[[int], Mixer], length: int, width: in
 
     A layer is a step, or as many as the steps of its longest loop: a recurrent layer hands a signal
     on from word to word. The stack is as high as it must be for every output to depend on every
-    input, which the gradient of each layer says: whether d output[t] / d input[s] is not 0. If a
-    stack of `length` layers connects not every pair, the number is infinite. `layer_at(0)` is the
-    lowest layer.
+    input, by the gradient d output[t] / d input[s] of each layer; infinite if `length` layers do
+    not connect every pair. `layer_at(0)` is the lowest layer.
     """
     reached, steps = np.eye(length, dtype=bool), 0
     for depth in range(length):
         layer = layer_at(depth)
         reached = _depends(layer, length, width) @ reached
-        steps += longest_loop(*_call(layer, length, width))
+        steps += longest_loop(*call(layer, length, width))
         if reached.all():
             return steps
     return math.inf
 
 
-def _call(layer: Mixer, length: int, width: int) -> tuple[Callable[..., Any], Any, Any]:
+def call(layer: Mixer, length: int, width: int) -> tuple[Callable[..., Any], Any, Any]:
     """The layer as a function of its parameters and a sequence, and the shapes of both."""
     x = jax.ShapeDtypeStruct((1, length, width), jnp.float32)
     params = jax.eval_shape(lambda x: _init(layer, x), x)
@@ -163,10 +151,8 @@ def _init(layer: Mixer, x: jax.Array) -> Any:
 
 def _depends(layer: Mixer, length: int, width: int) -> np.ndarray:
     """Booleans [T, S]: whether output t depends on input s, by the gradient at a drawn sequence."""
-    x, probe = (
-        jax.random.normal(jax.random.key(seed), shape)
-        for seed, shape in enumerate(((1, length, width), (width,)))
-    )
+    x = jax.random.normal(jax.random.key(0), (1, length, width))
+    probe = jax.random.normal(jax.random.key(1), (width,))
     params = _init(layer, x)
 
     def outputs(x: jax.Array) -> jax.Array:

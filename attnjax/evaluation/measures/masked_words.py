@@ -41,12 +41,11 @@ class MaskedWords(Measure):
         MaskedLanguageModel(rate=self.rate).check(model)
 
     def after_training(self, inputs: EvalInputs) -> Sequence[Measurement]:
-        sums = {"nll": np.zeros(2), "accuracy": np.zeros(2)}
+        sums = np.zeros((2, 2))
         for _, batch in in_order(inputs.corpus.splits[SPLIT], inputs.batching):
             totals = _totals(inputs.model, self.rate, inputs.params, batch)
-            for name in sums:
-                sums[name] += np.asarray(totals[name], np.float64)
-        nll, accuracy = (total / count for total, count in sums.values())
+            sums += np.asarray([totals["nll"], totals["accuracy"]], np.float64)
+        nll, accuracy = sums[:, 0] / sums[:, 1]
         perplexity_key, accuracy_key = self.keys(None)
         return [
             Measurement(perplexity_key, math.exp(nll), better="lower"),

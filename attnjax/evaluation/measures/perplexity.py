@@ -64,26 +64,14 @@ class Perplexity(Measure):
         total, symbols = np.asarray(jax.device_get(sums), np.float64).sum(0)
         words = sum(len(text.split()) for text in references)
         characters = sum(len(text) for text in references)
-        values = (
-            _exponential(total, symbols),
-            _exponential(total, words),
-            _per(total, characters) / math.log(2),
-        )
+        # of no words the perplexity is NaN
+        means = [total / (count or math.nan) for count in (symbols, words, characters)]
+        with np.errstate(over="ignore"):  # too large for a float, it is infinite
+            values = np.exp(means[0]), np.exp(means[1]), means[2] / math.log(2)
         return [
-            Measurement(key, value, better="lower")
+            Measurement(key, float(value), better="lower")
             for key, value in zip(self.keys(None), values, strict=True)
         ]
-
-
-def _exponential(total: float, count: float) -> float:
-    """exp(total / count), or infinity if it is too large for a float."""
-    with np.errstate(over="ignore"):
-        return float(np.exp(_per(total, count)))
-
-
-def _per(total: float, count: float) -> float:
-    """The quotient total / count; NaN if count is 0."""
-    return float(total / count) if count else math.nan
 
 
 @partial(jax.jit, static_argnames=("model",))

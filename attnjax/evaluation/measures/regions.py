@@ -45,10 +45,8 @@ class Regions(Heatmaps):
             )
 
     def after_training(self, inputs: EvalInputs) -> Sequence[Measurement]:
-        examples = inputs.corpus.splits[SPLIT]
         pairs, shares = [], []
-        for index, weights in attention_of(inputs, examples):
-            regions = examples[index].alignment or ()
+        for weights, regions in attention_of(inputs):
             pairs.append((weights, regions))
             shares += [len(region) / weights.shape[1] for region in regions if region]
         accuracy, chance = self.keys(None)

@@ -1,6 +1,6 @@
 """The error of a regression against the truth."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -38,14 +38,13 @@ class RegressionError(Measure):
             )
 
     def after_training(self, inputs: EvalInputs) -> Sequence[Measurement]:
-        sums = [_error(inputs.model, inputs.params, batch) for _, batch in _batches(inputs)]
+        examples = inputs.batching.examples_of_seed(inputs.corpus.splits[SPLIT], inputs.seed)
+        batching = inputs.batching.with_room(examples, shapes=1)
+        sums = [
+            _error(inputs.model, inputs.params, batch) for _, batch in in_order(examples, batching)
+        ]
         (total, count), (key,) = np.sum(jax.device_get(sums), 0), self.keys(None)
         return [Measurement(key, float(total / count), better="lower")]
-
-
-def _batches(inputs: EvalInputs) -> Iterator[tuple[np.ndarray, Batch]]:
-    examples = inputs.batching.examples_of_seed(inputs.corpus.splits[SPLIT], inputs.seed)
-    return in_order(examples, inputs.batching.with_room(examples, shapes=1))
 
 
 @partial(jax.jit, static_argnames=("model",))

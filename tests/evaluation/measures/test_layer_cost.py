@@ -10,13 +10,14 @@ from attnjax.attention.attention import Attention
 from attnjax.attention.mask import Window
 from attnjax.attention.multihead import MultiHead
 from attnjax.errors import UserError
+from attnjax.evaluation.depth import sequential_operations
+from attnjax.evaluation.flops import product_flops
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.measures.base import EvalInputs
 from attnjax.evaluation.measures.layer_cost import (
     LayerCost,
-    chain,
+    call,
     exponent,
-    flops,
     maximum_path_length,
     memory,
 )
@@ -33,6 +34,14 @@ RECURRENT = Recurrence(cell=Elman())
 def windowed(reach: int) -> MultiHead:
     mask = Window(before=reach, after=reach)
     return MultiHead(heads=2, head=Attention(mask=mask, implementation="blockwise"))
+
+
+def flops(layer: Any, length: int, width: int) -> int:
+    return product_flops(*call(layer, length, width))
+
+
+def chain(layer: Any, length: int, width: int) -> int:
+    return sequential_operations(*call(layer, length, width))
 
 
 def test_operations_are_the_closed_forms():

@@ -11,14 +11,10 @@ from attnjax.attention.multihead import MultiHead
 from attnjax.config.vary import vary
 from attnjax.data.corpora.parallel_text import TabSeparated
 from attnjax.errors import UserError
+from attnjax.evaluation.attention_numbers import entropy, jacobian_norm, logit_variance
 from attnjax.evaluation.measures.alignment import Alignment, Heatmaps
 from attnjax.evaluation.measures.base import EvalInputs
-from attnjax.evaluation.measures.saturation import (
-    Saturation,
-    entropy,
-    jacobian_norm,
-    logit_variance,
-)
+from attnjax.evaluation.measures.saturation import Saturation
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.rnn_decoders import LuongDecoder
 from attnjax.models.rnn_encoder import Encoder
