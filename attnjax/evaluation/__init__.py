@@ -7,24 +7,23 @@ from attnjax.evaluation.measurement import (
     MetricKey as MetricKey,
     Moment as Moment,
 )
-from attnjax.evaluation.measures import (
-    AdversarialAttention as AdversarialAttention,
-    Alignment as Alignment,
-    ByLength as ByLength,
+from attnjax.evaluation.measures.adversarial import AdversarialAttention as AdversarialAttention
+from attnjax.evaluation.measures.alignment import Alignment as Alignment, Heatmaps as Heatmaps
+from attnjax.evaluation.measures.base import (
     EvalInputs as EvalInputs,
-    Heads as Heads,
-    Heatmaps as Heatmaps,
-    LastLayerGradient as LastLayerGradient,
-    LayerCost as LayerCost,
-    MaskedWords as MaskedWords,
     Measure as Measure,
-    Perplexity as Perplexity,
     Picture as Picture,
-    Regions as Regions,
-    RegressionError as RegressionError,
-    Saturation as Saturation,
-    Support as Support,
 )
+from attnjax.evaluation.measures.by_length import ByLength as ByLength
+from attnjax.evaluation.measures.heads import Heads as Heads
+from attnjax.evaluation.measures.last_layer_gradient import LastLayerGradient as LastLayerGradient
+from attnjax.evaluation.measures.layer_cost import LayerCost as LayerCost
+from attnjax.evaluation.measures.masked_words import MaskedWords as MaskedWords
+from attnjax.evaluation.measures.perplexity import Perplexity as Perplexity
+from attnjax.evaluation.measures.regions import Regions as Regions
+from attnjax.evaluation.measures.regression import RegressionError as RegressionError
+from attnjax.evaluation.measures.saturation import Saturation as Saturation
+from attnjax.evaluation.measures.support import Support as Support
 from attnjax.evaluation.metric import (
     Accuracy as Accuracy,
     ChrF as ChrF,

@@ -3,8 +3,11 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from attnjax.data.batch_plan import Batch
@@ -15,6 +18,7 @@ from attnjax.evaluation.measurement import Measurement, MetricKey
 from attnjax.evaluation.metric import Metric
 from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.models.base import Model
+from attnjax.training.objectives.base import Objective
 
 SPLIT = "test"
 
@@ -41,6 +45,15 @@ class EvalInputs(NamedTuple):
             examples.source.padded(places, (rows, source)),
             examples.target.padded(places, (rows, target)),
         )
+
+
+@partial(jax.jit, static_argnames=("objective", "model", "names"))
+def totals(
+    objective: Objective, model: Any, params: Any, batch: Batch, names: tuple[str, ...]
+) -> list[tuple[jax.Array, jax.Array]]:
+    """The sums and counts of some metrics of an objective on a batch, without dropout."""
+    every = objective(model, params, (), jax.tree.map(jnp.asarray, batch), key=None)
+    return [every[name] for name in names]
 
 
 @dataclass(frozen=True, kw_only=True)

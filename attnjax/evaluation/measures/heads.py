@@ -28,8 +28,8 @@ from attnjax.evaluation.gold_alignment import (
     words_of,
 )
 from attnjax.evaluation.measurement import Measurement, MetricKey
-from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure
-from attnjax.evaluation.measures.perplexity import negative_log_likelihood
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, totals
+from attnjax.evaluation.measures.perplexity import LIKELIHOOD
 from attnjax.evaluation.measures.saturation import check_attentions
 from attnjax.evaluation.metric import Metric
 from attnjax.models.base import Model
@@ -94,7 +94,7 @@ class Heads(Measure):
         table = jax.tree.map(np.ndarray.tolist, arrays)
 
         def loss(model: Model, params: Any) -> float:
-            total, count = negative_log_likelihood(model, params, batch)
+            ((total, count),) = totals(LIKELIHOOD, model, params, batch, ("nll",))
             return float(total / count)
 
         least = loss(inputs.model, inputs.params)

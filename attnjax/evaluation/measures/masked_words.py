@@ -3,21 +3,15 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from attnjax.data.batch_plan import Batch
 from attnjax.data.batching import in_order
 from attnjax.data.corpus import Corpus
 from attnjax.evaluation.measurement import Measurement, MetricKey
-from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, totals
 from attnjax.evaluation.metric import Metric
 from attnjax.models.base import Model
-from attnjax.training.objectives.base import Totals
 from attnjax.training.objectives.masked_language_model import MaskedLanguageModel, Rate
 
 
@@ -41,19 +35,13 @@ class MaskedWords(Measure):
         MaskedLanguageModel(rate=self.rate).check(model)
 
     def after_training(self, inputs: EvalInputs) -> Sequence[Measurement]:
-        sums = np.zeros((2, 2))
+        objective, sums = MaskedLanguageModel(rate=self.rate), np.zeros((2, 2))
         for _, batch in in_order(inputs.corpus.splits[SPLIT], inputs.batching):
-            totals = _totals(inputs.model, self.rate, inputs.params, batch)
-            sums += np.asarray([totals["nll"], totals["accuracy"]], np.float64)
+            of_batch = totals(objective, inputs.model, inputs.params, batch, ("nll", "accuracy"))
+            sums += np.asarray(of_batch, np.float64)
         nll, accuracy = sums[:, 0] / sums[:, 1]
         perplexity_key, accuracy_key = self.keys(None)
         return [
             Measurement(perplexity_key, math.exp(nll), better="lower"),
             Measurement(accuracy_key, float(accuracy), better="higher"),
         ]
-
-
-@partial(jax.jit, static_argnames=("model", "rate"))
-def _totals(model: Any, rate: float, params: Any, batch: Batch) -> Totals:
-    objective = MaskedLanguageModel(rate=rate)
-    return objective(model, params, (), jax.tree.map(jnp.asarray, batch), key=None)

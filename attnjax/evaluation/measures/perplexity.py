@@ -3,22 +3,20 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 import jax
 import numpy as np
 
-from attnjax.data.batch_plan import Batch
 from attnjax.data.batching import in_order
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement, MetricKey
-from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, totals
 from attnjax.evaluation.metric import Metric
 from attnjax.models.base import Model, SymbolModel
 from attnjax.training.objectives.base import CrossEntropy
 
+LIKELIHOOD = CrossEntropy(smoothing=0.0)
 SHAPES = 2
 """The largest number of shapes of batches: compiling another costs more time than padding."""
 
@@ -58,10 +56,10 @@ class Perplexity(Measure):
         examples, references = inputs.corpus.splits[SPLIT], inputs.corpus.references[SPLIT]
         batching = inputs.batching.with_room(examples, shapes=SHAPES)
         sums = [
-            negative_log_likelihood(inputs.model, inputs.params, batch)
+            totals(LIKELIHOOD, inputs.model, inputs.params, batch, ("nll",))
             for _, batch in in_order(examples, batching)
         ]
-        total, symbols = np.asarray(jax.device_get(sums), np.float64).sum(0)
+        ((total, symbols),) = np.asarray(jax.device_get(sums), np.float64).sum(0)
         words = sum(len(text.split()) for text in references)
         characters = sum(len(text) for text in references)
         # of no words the perplexity is NaN
@@ -72,9 +70,3 @@ class Perplexity(Measure):
             Measurement(key, float(value), better="lower")
             for key, value in zip(self.keys(None), values, strict=True)
         ]
-
-
-@partial(jax.jit, static_argnames=("model",))
-def negative_log_likelihood(model: Any, params: Any, batch: Batch) -> tuple[jax.Array, jax.Array]:
-    """The sum over the symbols of a batch, in nats, and their number."""
-    return CrossEntropy(smoothing=0.0)(model, params, (), batch, key=None)["nll"]

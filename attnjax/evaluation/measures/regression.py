@@ -2,22 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from attnjax.data.batch_plan import Batch
 from attnjax.data.batching import in_order
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement, MetricKey
-from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, totals
 from attnjax.evaluation.metric import Metric
 from attnjax.models.base import Model, SymbolModel
-from attnjax.training.objectives.squared_error import squared_error
+from attnjax.training.objectives.squared_error import SquaredError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,13 +37,9 @@ class RegressionError(Measure):
         examples = inputs.batching.examples_of_seed(inputs.corpus.splits[SPLIT], inputs.seed)
         batching = inputs.batching.with_room(examples, shapes=1)
         sums = [
-            _error(inputs.model, inputs.params, batch) for _, batch in in_order(examples, batching)
+            totals(SquaredError(), inputs.model, inputs.params, batch, ("loss",))
+            for _, batch in in_order(examples, batching)
         ]
-        (total, count), (key,) = np.sum(jax.device_get(sums), 0), self.keys(None)
+        ((total, count),) = np.sum(jax.device_get(sums), 0)
+        (key,) = self.keys(None)
         return [Measurement(key, float(total / count), better="lower")]
-
-
-@partial(jax.jit, static_argnames=("model",))
-def _error(model: Any, params: Any, batch: Batch) -> tuple[jax.Array, jax.Array]:
-    predicted = model.apply({"params": params}, batch.source, batch.target, deterministic=True)
-    return squared_error(predicted, jnp.asarray(batch.target[..., -1]))

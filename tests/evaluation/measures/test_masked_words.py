@@ -12,7 +12,7 @@ from attnjax.data.special_tokens import END
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import SPECIAL, WordVocabulary
 from attnjax.errors import UserError
-from attnjax.evaluation.measures import EvalInputs, MaskedWords
+from attnjax.evaluation import EvalInputs, MaskedWords
 from attnjax.models.bert import BertEncoder, bert_layer
 from attnjax.models.bert_heads import BertPretraining
 from attnjax.models.transformer import Transformer
