@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -31,7 +31,6 @@ class Published:
     Attributes:
         paper: author and year.
         table: the table or section of the paper.
-        variant, metric: ours, which the figure is compared with.
         source: where the figure was read, quoted if short.
         why_not: why it cannot be compared with ours, which is then not set beside it; "": it can.
     """
@@ -59,11 +58,10 @@ def figures(
     why_not: str = "",
 ) -> tuple[Published, ...]:
     """A paper's figures in one table: the value for each variant."""
-    whole = partial(Published, paper=paper, table=table, metric=metric)
-    return tuple(
-        whole(variant=name, value=value, source=source, why_not=why_not)
-        for name, value in values.items()
+    one_of = partial(
+        Published, paper=paper, table=table, metric=metric, source=source, why_not=why_not
     )
+    return tuple(one_of(variant=name, value=value) for name, value in values.items())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,9 +71,9 @@ class Setting:
     Attributes:
         changes: changes to the base and to every variant, as `vary` takes them.
         variants: variants that only this setting has; `changes` are not applied to them.
-        claims: the claims of this setting; a region for one scale says nothing about another.
-        published: the published figures of this setting; None: those of the ablation.
-        tune: the grid that the variants are tuned over; None: that of the ablation.
+        claims: of this setting alone; a region for one scale says nothing about another.
+        published: None: the figures of the ablation.
+        tune: None: the grid of the ablation.
     """
 
     changes: Mapping[str, Any]
@@ -98,19 +96,16 @@ class Ablation:
         looks: numbers of seeds after which claims are judged, the first of them `seeds`: a claim
             keeps the verdict of the first look that decides it. The intervals are wider, so that
             all looks together err no more often than one; (): claims are judged once.
-        claims: statements about the variants, judged after the runs.
-        published: the papers' figures for the variants.
         settings: the same ablation at other scales, by name; "paper" is the paper's own scale.
         tune: fields and a few values of each, as {"optimizer.schedule.peak": (0.001, 0.002)}. Every
             variant is tuned over all combinations before its seeds are trained, see
-            `attnjax.experiment.tuning`. Empty: the variants are not tuned.
+            `attnjax.experiment.tuning`.
         tune_seed: the first seed of the runs that tune; none of them may be a variant's seed.
         tune_seeds: the number of runs at each point of the grid.
 
     Raises:
-        UserError: there are no variants or fewer than one seed, a claim or figure names an unknown
-            variant, a field has a value of another type, or a variant cannot be tuned over the
-            grid.
+        UserError: there are no variants, a claim or figure names an unknown variant, a field has a
+            value of another type, or a variant cannot be tuned over the grid.
     """
 
     base: Experiment
@@ -201,11 +196,7 @@ class Ablation:
         return range(self.tune_seed, self.tune_seed + self.tune_seeds)
 
     def variant(self, name: str) -> Experiment:
-        """The variant of a name.
-
-        Raises:
-            UserError: no variant has this name; the nearest is named.
-        """
+        """The variant of a name; if there is none, a UserError names the nearest."""
         if name not in self.variants:
             raise unknown("variant", name, self.variants)
         return self.variants[name]
@@ -216,24 +207,19 @@ class Ablation:
         Raises:
             UserError: the variant gives no such number; the nearest metric that it gives is named.
         """
-        metric = experiment.metric
+        of_answers = () if experiment.metric is None else (experiment.metric.key,)
         for claim in self.claims:
             for estimand in claim.estimands:
-                if name not in estimand.variants:
-                    continue
-                known, key = experiment.keys, estimand.key
-                if estimand.of_answers:
-                    known = () if metric is None else (metric.key,)
-                if key not in known:
-                    problem = _unmeasured(name, key, known)
+                known = of_answers if estimand.of_answers else experiment.keys
+                if name in estimand.variants and estimand.key not in known:
+                    problem = _unmeasured(name, estimand.key, known)
                     raise UserError(f"the claim {claim.text!r} cannot be judged: {problem}")
 
     def at(self, setting: str) -> "Ablation":
         """The ablation in one of its settings.
 
         Raises:
-            UserError: no setting has this name (the nearest is named), or its changes do not fit
-                the variants.
+            UserError: no setting has this name (the nearest is named), or it does not fit.
         """
         if setting not in self.settings:
             raise unknown("setting", setting, self.settings)
@@ -243,17 +229,14 @@ class Ablation:
             if path in chosen.changes:
                 raise UserError(f"{path} is changed, and tuned too: give the setting its own tune")
         variants = {name: vary(variant, chosen.changes) for name, variant in self.variants.items()}
-        return Ablation(
+        return replace(
+            self,
             base=vary(self.base, chosen.changes),
             variants=variants | dict(chosen.variants),
-            seeds=self.seeds,
-            first_seed=self.first_seed,
-            looks=self.looks,
             claims=chosen.claims,
             published=self.published if chosen.published is None else chosen.published,
+            settings={},
             tune=tune,
-            tune_seed=self.tune_seed,
-            tune_seeds=self.tune_seeds,
         )
 
 

@@ -9,25 +9,24 @@ from attnjax.config.serialize import to_json
 from attnjax.experiment.ablation import Ablation
 from attnjax.experiment.claims import Claim
 
+type Own = Mapping[str, type] | None
+"""The dataclasses of the experiment file, by name."""
 
-def claim_digest(claim: Claim, own: Mapping[str, type] | None = None) -> str:
-    """The digest of a claim without its words, eight hexadecimal digits; `own`: see `design`."""
+
+def claim_digest(claim: Claim, own: Own = None) -> str:
+    """The digest of a claim without its words, eight hexadecimal digits."""
     return _digest(_content(claim, own))
 
 
-def design(ablation: Ablation, own: Mapping[str, type] | None = None) -> str:
+def design(ablation: Ablation, own: Own = None) -> str:
     """The digest of claims, grid and planned seeds, eight hexadecimal digits.
 
-    Words are left out: they may be mended. What is learned from and by what network is left out,
-    too: the key of a record has that.
-
-    Args:
-        ablation: the ablation, in one of its settings.
-        own: the dataclasses of the experiment file, by name.
+    Words are left out: they may be mended. Task and model are left out: the key of a record has
+    them.
     """
     content = {
         "claims": [_content(claim, own) for claim in ablation.claims],
-        "tune": {path: list(values) for path, values in ablation.tune.items()},
+        "tune": dict(ablation.tune),
         "tuning_seeds": list(ablation.tuning_seeds) if ablation.tune else [],
         "seeds": [ablation.first_seed, ablation.seeds],
     }
@@ -36,7 +35,7 @@ def design(ablation: Ablation, own: Mapping[str, type] | None = None) -> str:
     return _digest(content)
 
 
-def _content(claim: Claim, own: Mapping[str, type] | None) -> list[Any]:
+def _content(claim: Claim, own: Own) -> list[Any]:
     return [to_json(part, own) for part in (claim.estimand, claim.low, claim.high, claim.given)]
 
 

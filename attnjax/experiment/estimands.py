@@ -1,9 +1,8 @@
 """Estimands: numbers computed from the results of runs, each with its confidence interval.
 
-Every estimand has one value per seed. Its interval is Student's t over seeds, which holds for other
-seeds; for shares of right answers it is `statistics.share_interval`, which also holds near 0 and 1.
-A difference of scores whose seeds answered the same test sentences has an interval over seeds and
-sentences, which also holds for other test sentences.
+Every estimand has one value per seed. Its interval is Student's t over seeds; for shares of right
+answers, also near 0 and 1, `statistics.share_interval`. A difference of scores whose seeds answered
+the same test sentences has an interval over seeds and sentences, which holds for others of both.
 """
 
 import math
@@ -35,7 +34,6 @@ class RunMetrics(NamedTuple):
     """The measurements of one run.
 
     Attributes:
-        metrics: the value of each metric.
         sentences: the statistics of the answers to the test split; None: nothing was decoded.
         test_set: the digest of the test split; None: unknown.
     """
@@ -56,8 +54,7 @@ type Results = Mapping[str, Mapping[int, RunMetrics]]
 class Estimand(ABC):
     """A number that is computed from the results of one or more variants.
 
-    Attributes:
-        metric: the name of a metric ("bleu"), or the key of a part or a moment.
+    `metric` is the name of a metric ("bleu"), or the key of a part or a moment.
     """
 
     of_answers: ClassVar[bool] = False
@@ -82,7 +79,11 @@ class Estimand(ABC):
     def spread(self, results: Results) -> Spread | None:
         """The spread of the mean over seeds; None: nothing was measured."""
         values = [*self.values(results).values()]
-        return Spread("seeds", partial(t_interval, values)) if values else None
+        return self.spread_of(values, results) if values else None
+
+    def spread_of(self, values: Sequence[float], results: Results) -> Spread:
+        """The spread of the mean of the seeds' values, at least one, from these results."""
+        return Spread("seeds", partial(t_interval, values))
 
     def interval(self, results: Results) -> Interval | None:
         """The mean over seeds and its 95 % interval; None: nothing was measured."""
@@ -108,13 +109,7 @@ class Estimand(ABC):
 
 @dataclass(frozen=True)
 class Condition:
-    """That networks have learnt: `Value("exact_match", "base") >= 0.99`.
-
-    Attributes:
-        estimand: a number whose mean over seeds tells it.
-        low: the least mean that will do.
-        high: the greatest.
-    """
+    """That networks have learnt: `Value("exact_match", "base") >= 0.99`, of the mean over seeds."""
 
     estimand: Estimand
     low: float = -math.inf
@@ -144,10 +139,9 @@ class PerSeed(Estimand):
         """The value of one seed, from the metric of each variant."""
 
     def values(self, results: Results) -> dict[int, float]:
-        measured = self.measured(results)
         return {
             seed: self.of(dict(zip(self.variants, values, strict=True)))
-            for seed, values in measured.items()
+            for seed, values in self.measured(results).items()
         }
 
     def measured(self, results: Results) -> dict[int, tuple[float, ...]]:
@@ -161,25 +155,32 @@ class PerSeed(Estimand):
 
     def answers(self, results: Results) -> int:
         """The number of answers a seed of which the metric is the share; 0: it is no share."""
-        counts = {
-            _answers(run.sentences, self.key)
-            for variant in self.variants
-            for run in results.get(variant, {}).values()
-            if self.key in run.metrics
-        }
-        return min(counts, default=0)
+        runs = (run for variant in self.variants for run in results.get(variant, {}).values())
+        return min((_answers(run, self.key) for run in runs if self.key in run.metrics), default=0)
 
 
-def _answers(sentences: Sentences | None, key: MetricKey) -> int:
-    """The number of answers of which this metric is the share that is right; 0: it is no share."""
+def _scored(run: RunMetrics, key: MetricKey) -> Sentences | None:
+    """The answers of which the metric is the score; None: it is no score of answers."""
+    sentences = run.sentences
     if sentences is None or sentences.metric.name != key.name or key.moment is not None:
+        return None
+    return sentences
+
+
+def _answers(run: RunMetrics, key: MetricKey) -> int:
+    """The number of answers of which the metric is the share that is right; 0: it is no share."""
+    scored = _scored(run, key)
+    if scored is None or not scored.metric.share_of_answers:
         return 0
-    if not sentences.metric.share_of_answers:
-        return 0
+    return len(_places(scored, key))
+
+
+def _places(sentences: Sentences, key: MetricKey) -> np.ndarray:
+    """The indices of the sentences in the metric's part of the test split."""
     if key.part is None or sentences.lengths is None:
-        return len(sentences.statistics)
+        return np.arange(len(sentences.statistics))
     number, parts = key.part
-    return len(by_length(sentences.lengths, parts)[number - 1])
+    return by_length(sentences.lengths, parts)[number - 1]
 
 
 @dataclass(frozen=True)
@@ -192,11 +193,10 @@ class Value(PerSeed):
     def variants(self) -> tuple[str, ...]:
         return (self.variant,)
 
-    def spread(self, results: Results) -> Spread | None:
-        values, answers = [*self.values(results).values()], self.answers(results)
-        if values and answers:
+    def spread_of(self, values: Sequence[float], results: Results) -> Spread:
+        if answers := self.answers(results):
             return Spread("seeds", partial(share_interval, values, answers))
-        return super().spread(results)
+        return super().spread_of(values, results)
 
     def of(self, measured: Mapping[str, float]) -> float:
         return measured[self.variant]
@@ -206,12 +206,10 @@ class Value(PerSeed):
 class Count(Value):
     """A number of one variant that no seed changes, as of operations: it has no interval."""
 
-    def spread(self, results: Results) -> Spread | None:
-        values = [*self.values(results).values()]
-        return Spread("count", lambda _: Interval(*[values[0]] * 3)) if values else None
+    def spread_of(self, values: Sequence[float], results: Results) -> Spread:
+        return Spread("count", lambda _: Interval(*[values[0]] * 3))
 
     def undecidable(self, values: Sequence[float], interval: Interval) -> str:
-        del interval
         if not np.isfinite(values).all():
             return "the count is not finite"
         return "" if min(values) == max(values) else "the seeds gave different counts"
@@ -221,9 +219,8 @@ class Count(Value):
 class Difference(PerSeed):
     """The metric of the better variant minus the metric of the worse, seed by seed.
 
-    The claim says which variant is better. If lower values are better, the expected difference is
-    negative. If all seeds of both variants answered the same test sentences, the interval is over
-    seeds and sentences: resamples draw the same sentences for both variants and all seeds, see
+    If lower values are better, the expected difference is negative. If all seeds of both variants
+    answered the same test sentences, resamples draw the same ones for all of them, see
     `statistics.seeds_and_sentences_interval`. Near 0 and 1 shares of right answers have the
     interval of `statistics.share_difference_interval`.
 
@@ -240,15 +237,14 @@ class Difference(PerSeed):
     def of(self, measured: Mapping[str, float]) -> float:
         return measured[self.better] - measured[self.worse]
 
-    def spread(self, results: Results) -> Spread | None:
-        columns, answers = [*self.measured(results).values()], self.answers(results)
-        if columns and answers:
-            shares = [*zip(*columns, strict=True)]
-            if not all(map(in_the_middle, shares)):
-                return Spread("seeds", partial(share_difference_interval, *shares, answers))
-        alike = self.pairs(results).keys() == self.measured(results).keys()
+    def spread_of(self, values: Sequence[float], results: Results) -> Spread:
+        measured, answers = self.measured(results), self.answers(results)
+        columns = [*zip(*measured.values(), strict=True)]
+        if answers and not all(map(in_the_middle, columns)):
+            return Spread("seeds", partial(share_difference_interval, *columns, answers))
+        alike = self.pairs(results).keys() == measured.keys()
         over_both = self.over_sentences(results, sum) if alike else None
-        return over_both or super().spread(results)
+        return over_both or super().spread_of(values, results)
 
     def over_sentences(self, results: Results, of: Callable[[list[float]], float]) -> Spread | None:
         """The spread over seeds and sentences; None: seeds have sentences of their own."""
@@ -259,20 +255,15 @@ class Difference(PerSeed):
 
     def groups(self, sentences: Sentences) -> list[np.ndarray]:
         """The indices of the sentences that are resampled together, one array per group."""
-        if self.key.part is None or sentences.lengths is None:
-            return [np.arange(len(sentences.statistics))]
-        number, parts = self.key.part
-        return [by_length(sentences.lengths, parts)[number - 1]]
+        return [_places(sentences, self.key)]
 
     def pairs(self, results: Results) -> dict[int, tuple[Sentences, Sentences]]:
         """The better and the worse variant's sentences, for each seed that has both."""
         better, worse = (
             {
-                seed: sentences
-                for seed, (_, sentences, _) in results.get(variant, {}).items()
-                if sentences is not None
-                and self.key.moment is None
-                and sentences.metric.name == self.key.name
+                seed: scored
+                for seed, run in results.get(variant, {}).items()
+                if (scored := _scored(run, self.key))
             }
             for variant in self.variants
         )

@@ -1,5 +1,6 @@
 """Whether an advantage grows with the length of the source."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,7 +10,7 @@ from attnjax.errors import UserError
 from attnjax.evaluation.measures.by_length import Parts, by_length
 from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.experiment.estimands import Difference, Estimand, Results
-from attnjax.experiment.spread import Spread
+from attnjax.experiment.spread import Spread, gaps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,11 +20,9 @@ class LengthGain(Difference):
         mean over seeds of [score(better) - score(worse)] on the part with the longest sources
             - the same on the part with the shortest
 
-    Resamples draw from the two parts separately. 0 means that length makes no difference. Where
-    each seed has sentences of its own, the interval is Student's t over seeds.
-
-    Attributes:
-        parts: the number of parts that the test split is cut into, see `measures.by_length`.
+    The test split is cut into `parts`, see `measures.by_length`; resamples draw from the two parts
+    separately. 0 means that length makes no difference. Where each seed has sentences of its own,
+    the interval is Student's t over seeds.
 
     Source: the statement of Bahdanau et al. 2015, section 5.1 and Figure 2.
     """
@@ -45,20 +44,11 @@ class LengthGain(Difference):
                 f"{self.better} and {self.worse} cannot be compared by sentence: "
                 "their test splits or their metrics differ"
             )
-        return {
-            seed: _longer(
-                [
-                    better.at(places).value() - worse.at(places).value()
-                    for places in self.groups(better)
-                ]
-            )
-            for seed, (better, worse) in pairs.items()
-        }
+        return {seed: _longer(gaps(pair, self.groups(pair[0]))) for seed, pair in pairs.items()}
 
-    def spread(self, results: Results) -> Spread | None:
-        if not self.values(results):
-            return None
-        return self.over_sentences(results, _longer) or Estimand.spread(self, results)
+    def spread_of(self, values: Sequence[float], results: Results) -> Spread:
+        over_both = self.over_sentences(results, _longer)
+        return over_both or Estimand.spread_of(self, values, results)
 
 
 def _longer(differences: list[float]) -> float:

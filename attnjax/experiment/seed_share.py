@@ -1,6 +1,6 @@
 """How many of all seeds do it: the only number that sees a seed in ten fail whole."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,12 +11,9 @@ from attnjax.experiment.spread import Spread
 
 @dataclass(frozen=True)
 class SeedShare(Value):
-    """The share of seeds whose metric is at least a threshold: 0.9 of them copy 99 % right.
+    """The share of seeds whose metric is at least `least`: 0.9 of them copy 99 % right.
 
     The interval is Clopper and Pearson's; ten seeds that all reach it say at least 0.69.
-
-    Attributes:
-        least: the threshold.
     """
 
     least: float
@@ -24,7 +21,5 @@ class SeedShare(Value):
     def of(self, measured: Mapping[str, float]) -> float:
         return float(super().of(measured) >= self.least)
 
-    def spread(self, results: Results) -> Spread | None:
-        reached = [*self.values(results).values()]
-        interval = partial(seeds_interval, round(sum(reached)), len(reached))
-        return Spread("seeds", interval) if reached else None
+    def spread_of(self, values: Sequence[float], results: Results) -> Spread:
+        return Spread("seeds", partial(seeds_interval, round(sum(values)), len(values)))

@@ -1,7 +1,6 @@
 """A claim that compares tuned variants is judged at every value that tuning could not tell apart.
 
-Three seeds choose a variant's values, and values within one standard error of the lowest loss are
-tied (`tuning.tied`). A verdict that holds at some of them alone is a verdict on the choice.
+A verdict that holds at some of the tied values (`tuning.tied`) alone is a verdict on the choice.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,11 +22,7 @@ def at_ties(
 ) -> Verdict | None:
     """The verdict if it is the same at all combinations of tied values, else "depends on the rate".
 
-    Args:
-        judge: the verdict on some results.
-        variants: those that the verdict is computed from.
-        results: the measurements at the chosen values.
-        tied: those at tied values.
+    It is computed from `variants`; `results` are those at the chosen values.
     """
     verdict = judge(results)
     if verdict is None or verdict.verdict == "not judged yet":
@@ -35,9 +30,9 @@ def at_ties(
     names = [name for name in variants if tied.get(name)]
     combinations = [*product(*(["", *tied[name]] for name in names))]
     for values in combinations[1:]:
-        at = {name: value for name, value in zip(names, values, strict=True) if value}
-        other = judge({**results, **{name: tied[name][value] for name, value in at.items()}})
-        where = " and ".join(f"{name} at {value}" for name, value in at.items())
+        places = [(name, value) for name, value in zip(names, values, strict=True) if value]
+        other = judge({**results, **{name: tied[name][value] for name, value in places}})
+        where = " and ".join(f"{name} at {value}" for name, value in places)
         if other is None or other.verdict == "not judged yet":
             reason = f"not all planned seeds were trained with {where}"
             return replace(verdict, verdict="not judged yet", reason=reason, p=None)

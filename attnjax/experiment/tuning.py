@@ -1,11 +1,10 @@
 """A grid of values that every variant is tuned over before its seeds are trained.
 
-In a fair comparison all variants are tuned in the same way: a learning rate that suits one variant
-may not suit another. Each variant is trained at every point of the same grid, with a few seeds that
-no other run has. Its own seeds are then trained at the point with the lowest mean validation loss.
-If that point lies at the grid's edge, the grid is first made one point longer there, once. Test
-data are not used. Points that are tied with it are no worse a choice: a claim must hold at each of
-them, see `attnjax.experiment.ties`.
+A learning rate that suits one variant may not suit another. Each is trained at every point of the
+same grid, with a few seeds that no other run has, and its own seeds at the point with the lowest
+mean validation loss. If that point lies at the grid's edge, the grid is first made one point longer
+there, once. Points that are tied with it are no worse a choice: a claim must hold at each of them,
+see `attnjax.experiment.ties`.
 """
 
 import math
@@ -34,7 +33,7 @@ def points(grid: Grid) -> list[Point]:
 def extended(grid: Grid, point: Point) -> Grid:
     """The grid, one value longer where a point lies at its edge, by the ratio of the two last.
 
-    A field with a value that is not positive is left as it is.
+    A field with a value that is not positive keeps its values.
     """
     return {path: _extended(values, point[path]) for path, values in grid.items()}
 
@@ -51,8 +50,7 @@ def _extended(values: tuple[float, ...], value: float) -> tuple[float, ...]:
 def best(losses: Sequence[Sequence[float]]) -> int | None:
     """The place of the lowest mean loss, the first if several have it; None: all are infinite.
 
-    Args:
-        losses: of the seeds at each point; infinity: the training diverged.
+    `losses` are those of the seeds at each point; infinity: the training diverged.
     """
     means = [sum(seeds) / len(seeds) for seeds in losses]
     lowest = min(means, default=math.inf)
@@ -64,7 +62,7 @@ def tied(losses: Sequence[Sequence[float]]) -> list[int]:
 
         mean_s d_s <= sqrt(var_s d_s / S),   d_s = loss of seed s here - its loss at the best place
 
-    With one seed nothing is known of the error, and only the lowest itself is returned.
+    With one seed nothing is known of the error, and only the lowest is tied with itself.
 
     Raises:
         ValueError: all losses are infinite.
@@ -93,7 +91,7 @@ def point_name(point: Point) -> str:
 
 
 def shortest(value: float) -> str:
-    """A value with at most twelve digits: 0.001 for 1.0e-3."""
+    """A value in at most twelve digits: 0.001 for 1.0e-3."""
     return f"{value:.12g}"
 
 
