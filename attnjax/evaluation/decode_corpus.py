@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from attnjax.data.batch_plan import Batch
 from attnjax.data.batching import Batching, in_order
 from attnjax.data.corpus import Encoded
 from attnjax.data.special_tokens import END
@@ -38,19 +39,26 @@ def hypotheses(
     A source is a list of ids, ended by END, or an array of floats; an answer has at most `extra`
     words more. Batches are as large as `batching` allows, or larger if a single sentence needs it.
     """
+    if not sources:
+        return []
     params = jax.device_put(params)
     decoded: dict[int, Hypotheses] = {}
     wide = jax.config.read("jax_enable_x64")
+    # hypotheses take the memory: a target of the greatest length stands for each of them
+    examples = [Encoded(source, [END] * (len(source) + extra)) for source in sources]
+    batches = in_order(examples, batching.with_room(examples, shapes=SHAPES))
 
-    def searched(batch: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, Hypotheses]:
-        indices, source = batch
+    def searched(numbered: tuple[np.ndarray, Batch]) -> tuple[np.ndarray, Hypotheses]:
+        indices, batch = numbered
         # JAX's settings are per thread: the width of numbers is the caller's
         with jax.enable_x64(wide):
-            return indices, generate(model, params, source, search, number=indices, extra=extra)
+            return indices, generate(
+                model, params, batch.source, search, number=indices, extra=extra
+            )
 
     threads = ThreadPoolExecutor(AT_ONCE)
     try:
-        for indices, of_batch in threads.map(searched, _batches(sources, batching, extra)):
+        for indices, of_batch in threads.map(searched, batches):
             for index, *each in zip(indices, *map(np.asarray, of_batch), strict=True):
                 if index >= 0:
                     decoded[int(index)] = Hypotheses(*each)
@@ -58,15 +66,3 @@ def hypotheses(
         # after Ctrl-C only the batches that are being decoded are waited for
         threads.shutdown(cancel_futures=True)
     return [decoded[index] for index in range(len(sources))]
-
-
-def _batches(
-    sources: Sequence[list[int] | np.ndarray], batching: Batching, extra: int
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Sources in batches whose rows have room for the longest hypotheses."""
-    if not sources:
-        return []
-    # hypotheses take the memory: a target of the greatest length stands for each of them
-    examples = [Encoded(source, [END] * (len(source) + extra)) for source in sources]
-    batching = batching.with_room(examples, shapes=SHAPES)
-    return [(indices, batch.source) for indices, batch in in_order(examples, batching)]

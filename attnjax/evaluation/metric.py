@@ -45,7 +45,7 @@ class Metric(ABC):
         """The score of summed statistics [C]."""
 
     def details(self, totals: np.ndarray) -> Mapping[str, str]:
-        """Details of the score of summed statistics [C], in words; kept beside the score."""
+        """Details of the score of summed statistics [C], in words, which are kept beside it."""
         return {}
 
     def score(self, hypotheses: Sequence[str], references: Sequence[str]) -> float:
@@ -140,8 +140,7 @@ class ChrF(Metric):
 
     P and R are the precision and the recall of n-grams, averaged over the orders n = 1, ..., order
     for which both sides have n-grams; n-grams of an answer whose reference is shorter than n are
-    not counted. The score equals that of chrF2 in sacrebleu. It is computed here because sacrebleu
-    gives no statistics per sentence.
+    not counted. The score equals chrF2 of sacrebleu, which gives no statistics per sentence.
 
     Attributes:
         order: the length of the longest n-grams.

@@ -2,12 +2,12 @@
 
 A claim is an estimand and the region [low, high] that the estimand lies in if the statement holds.
 The verdict is "reproduced" if the 95 % interval lies inside the region, "not reproduced" if it lies
-outside, and "undecided" otherwise. It is also undecided if there are fewer than three seeds, or if
-all seeds gave the same value of what is no share of right answers, because then the interval says
-nothing about other seeds. One seed decides a `Count`, which no seed changes. A claim may have a
-condition, that networks have learnt; if it does not hold, the verdict is "not trained". Before
-all planned seeds are there, it is "not judged yet". Where tuning could not tell values apart, a
-claim is judged at each of them; if its verdicts differ, it "depends on the rate".
+outside, and "undecided" otherwise, or if there are fewer than three seeds, or if all seeds gave the
+same value of what is no share of right answers: the interval then says nothing about other seeds.
+One seed decides a `Count`, which no seed changes. If a claim's condition, that networks have
+learnt, does not hold, the verdict is "not trained"; before all planned seeds are there, "not judged
+yet". A claim is judged at each of the values that tuning could not tell apart; if the verdicts
+differ, it "depends on the rate".
 """
 
 import math
@@ -21,8 +21,7 @@ from attnjax.config.constraints import check_fields
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.statistics import CONFIDENCE, LEAST_P, Interval, far_off
-from attnjax.experiment.estimands import Condition, Count, Difference, Estimand, Results
-from attnjax.experiment.spread import Spread
+from attnjax.experiment.estimands import Condition, Count, Difference, Estimand, Results, Spread
 
 MOST_SEEDS = 1_000
 """The most seeds that are said to be missing."""
@@ -30,13 +29,11 @@ MOST_SEEDS = 1_000
 MEANING = ("task", "model", "objective", "metric", "measures", "unknown", "imported")
 """The fields of an experiment that say what a claim or a published figure is about.
 
-"imported" is no field: it stands for the modules that the file's own parts are made of.
-
-A claim or a published figure is about what is learned (task), by which network (model) and for what
-(objective), and about how the answers are judged (metric, measures, unknown). If a run differs from
-the experiment file in one of these, the statement is not about that run, and is left out. The other
-fields (optimizer, training, search) say how long and how well it is done: a statement keeps its
-meaning if they are changed, and the report says at its top what was changed.
+It is about what is learned (task), by which network (model) and for what (objective), and how the
+answers are judged (metric, measures, unknown); "imported" stands for the modules that the file's
+own parts are made of. If a run differs from the file in one of these, the statement is left out.
+The other fields (optimizer, training, search) say how long and how well it is done: a statement
+keeps its meaning if they are changed, and the report says so at its top.
 """
 
 
@@ -51,7 +48,6 @@ class Claim:
 
     Attributes:
         text: the statement, in words.
-        estimand: the number that the statement is about.
         low: the least value that the statement allows: the smallest effect of interest, set by us.
         high: the greatest value that the statement allows, also set by us.
         given: what must hold before the claim is judged. A claim that something fails, or is
@@ -95,10 +91,8 @@ class Claim:
     ) -> "Verdict | None":
         """The verdict on the results; None: the estimand was not measured.
 
-        Args:
-            results: the measurements by variant and seed.
-            planned: the seeds that must be there before the claim is judged; a count needs one.
-            confidence: that of the interval which decides.
+        The `planned` seeds must be there before the claim is judged; a count needs one. The
+        interval that decides has this confidence.
         """
         spread = self.estimand.spread(results)
         if spread is None:
@@ -173,18 +167,14 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """The verdict on a claim, with the numbers behind it.
+    """The verdict on a claim, by the rule at the top of this file, with the numbers behind it.
 
     Attributes:
-        estimate: the mean over seeds.
-        low: the lower end of its interval.
-        high: the upper end.
-        confidence: the interval's.
+        estimate: the mean over seeds; `low` and `high` are the ends of its interval.
         basis: the samples that the interval is over, "count" if there are none.
         p: 1 less the largest confidence whose interval decides; None: none does.
         more_seeds: how many more seeds would decide at the spread seen; None: the claim is decided,
             or they are more than MOST_SEEDS.
-        verdict: the outcome, by the rule at the top of this file.
         reason: why the claim cannot be decided or judged; "": it can.
         combinations: the number of combinations of tied values that have this verdict.
         seeds: the value of each seed.

@@ -22,12 +22,13 @@ from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.evaluation.statistics import (
     CONFIDENCE,
     Interval,
+    bootstrap_variance,
     in_the_middle,
+    seeds_and_sentences_interval,
     share_difference_interval,
     share_interval,
     t_interval,
 )
-from attnjax.experiment.spread import Spread, over_sentences
 
 
 class RunMetrics(NamedTuple):
@@ -48,6 +49,21 @@ SEEDS = 3
 
 type Results = Mapping[str, Mapping[int, RunMetrics]]
 """The measurements by variant and seed."""
+
+type Pair = tuple[Sentences, Sentences]
+"""The sentences of the better and of the worse variant, with one seed."""
+
+
+class Spread(NamedTuple):
+    """How far an estimate may lie from the truth.
+
+    Attributes:
+        basis: the samples that the interval is over: "seeds", or "seeds and sentences".
+        at: the interval by its confidence.
+    """
+
+    basis: str
+    at: Callable[[float], Interval]
 
 
 @dataclass(frozen=True)
@@ -243,21 +259,49 @@ class Difference(PerSeed):
         if answers and not all(map(in_the_middle, columns)):
             return Spread("seeds", partial(share_difference_interval, *columns, answers))
         alike = self.pairs(results).keys() == measured.keys()
-        over_both = self.over_sentences(results, sum) if alike else None
+        over_both = self.over_sentences(results) if alike else None
         return over_both or super().spread_of(values, results)
 
-    def over_sentences(self, results: Results, of: Callable[[list[float]], float]) -> Spread | None:
+    def over_sentences(self, results: Results) -> Spread | None:
         """The spread over seeds and sentences; None: seeds have sentences of their own."""
         for variant in self.variants:
             if len({run.test_set for run in results.get(variant, {}).values()}) > 1:
                 return None
-        return over_sentences([*self.pairs(results).values()], self.groups, of)
+        pairs = [*self.pairs(results).values()]
+        every = [sentences for pair in pairs for sentences in pair]
+        if not every or not all(map(every[0].comparable, every)):
+            return None
+        groups = self.groups(every[0])
+        sizes = [*map(len, groups)]
+        if min(sizes) < 2:
+            return None
+
+        def mean(*drawn: np.ndarray) -> float:
+            places = [group[which] for group, which in zip(groups, drawn, strict=True)]
+            return sum(self.of_sentences(pair, places) for pair in pairs) / len(pairs)
+
+        values = [self.of_sentences(pair, groups) for pair in pairs]
+        variance = bootstrap_variance(sizes, mean)
+        interval = partial(seeds_and_sentences_interval, values, variance, min(sizes))
+        return Spread("seeds and sentences", interval)
+
+    def of_sentences(self, pair: Pair, groups: Sequence[np.ndarray]) -> float:
+        """The value of one seed, from the sentences of each group."""
+        better, worse = pair
+        return self.of_gaps(
+            [better.at(places).value() - worse.at(places).value() for places in groups]
+        )
+
+    def of_gaps(self, gaps: Sequence[float]) -> float:
+        """The value of one seed, from the difference of the scores of each group."""
+        (gap,) = gaps
+        return gap
 
     def groups(self, sentences: Sentences) -> list[np.ndarray]:
         """The indices of the sentences that are resampled together, one array per group."""
         return [_places(sentences, self.key)]
 
-    def pairs(self, results: Results) -> dict[int, tuple[Sentences, Sentences]]:
+    def pairs(self, results: Results) -> dict[int, Pair]:
         """The better and the worse variant's sentences, for each seed that has both."""
         better, worse = (
             {

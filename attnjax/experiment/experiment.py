@@ -8,7 +8,7 @@ import numpy as np
 
 from attnjax.config.constraints import check_fields
 from attnjax.data.corpus import Corpus, Task
-from attnjax.data.vocabularies import SIDES, Side, Vocabularies
+from attnjax.data.vocabularies import SIDES, Vocabularies
 from attnjax.data.vocabulary import WordVocabulary
 from attnjax.decoding.beam import Beam
 from attnjax.decoding.generate import EXTRA
@@ -32,16 +32,11 @@ class Experiment:
     """The whole configuration of a run except its seed.
 
     Attributes:
-        task: the data.
-        model: a module of `attnjax.models`.
-        objective: the loss that training minimizes.
-        optimizer: how gradients change the parameters.
         training: how long training lasts, and on which batches.
         search: how the test split is decoded.
         metric: the score of the decoded answers. None: exact match if only one answer is right, and
             BLEU for text (over the corpus' own words if it comes split into words, as in its
             published figures; over sacrebleu's tokens otherwise).
-        measures: what is measured beside the metric.
         unknown: how unknown words in answers are replaced; None: they stay.
         initial_parameters_from: the folder of a trained run, below the runs' folder or absolute,
             whose parameters this run begins with where path and shape are equal; the folder of a
@@ -81,31 +76,26 @@ class Experiment:
 
         Raises:
             UserError: a sentence is longer than the model allows, the model does not accept such
-                data or has another vocabulary size, the objective or the search does not fit the
-                model, or there is a metric and nothing is decoded.
+                data, the objective or the search does not fit the model, or there is a metric and
+                nothing is decoded.
         """
+        nothing = f"scores answers, and nothing of {type(self.task).__name__} is decoded: remove"
         if self.metric is not None and self.task.answers is None:
             raise UserError(
-                f"the metric {type(self.metric).__name__} scores answers, and nothing of "
-                f"{type(self.task).__name__} is decoded: remove the metric, and give a measure"
+                f"the metric {type(self.metric).__name__} {nothing} the metric, and give a measure"
             )
         if self.training.scoring is not None and self.task.answers is None:
-            raise UserError(
-                "training.scoring scores answers, and nothing of "
-                f"{type(self.task).__name__} is decoded: remove it"
-            )
-        text: list[Side] = [
-            side for side in SIDES if getattr(corpus.vocabularies, side) is not None
-        ]
+            raise UserError(f"training.scoring {nothing} it")
         for split, examples in corpus.splits.items():
-            for side in text:
-                lengths = getattr(examples, side).lengths
-                self.model.check_lengths(lengths, f"of the {split} split", side)
-            self.model.check_examples(examples, f"of the {split} split")
-        model = self.model.with_vocabularies(*corpus.vocabularies.sizes)
+            where = f"of the {split} split"
+            for side, vocabulary in zip(SIDES, corpus.vocabularies, strict=True):
+                if vocabulary is not None:
+                    self.model.check_lengths(getattr(examples, side).lengths, where, side)
+            self.model.check_examples(examples, where)
+        resolved = self.with_vocabularies(corpus.vocabularies)
+        model = resolved.model
         model.check_vocabularies(corpus.vocabularies)
         self.objective.check(model)
-        resolved = self.with_vocabularies(corpus.vocabularies)
         if isinstance(model, SequenceModel):
             self.search.check(model)
         elif resolved.metric is not None:
@@ -133,27 +123,22 @@ class Experiment:
     @property
     def keys(self) -> tuple[MetricKey, ...]:
         """The keys of all numbers that a run measures; the experiment is a resolved one."""
-        of_answers = () if self.metric is None else (self.metric.key,)
-        if self.metric is not None and self.unknown is not None:
-            of_answers += (before_replacement(self.metric),)
-        return of_answers + tuple(
-            key for measure in self.measures for key in measure.keys(self.metric)
-        )
+        keys = [key for measure in self.measures for key in measure.keys(self.metric)]
+        if self.metric is None:
+            return tuple(keys)
+        unreplaced = [] if self.unknown is None else [before_replacement(self.metric)]
+        return (self.metric.key, *unreplaced, *keys)
 
     def answers(
         self, params: Any, sources: Sequence[list[int] | np.ndarray], *, extra: int = EXTRA
     ) -> list[list[int]]:
         """The answer of the search to each encoded source, see `hypotheses`."""
-        decoded = self.hypotheses(params, sources, extra=extra)
-        return [each.tokens[0].tolist() for each in decoded]
+        return [each.tokens[0].tolist() for each in self.hypotheses(params, sources, extra=extra)]
 
     def hypotheses(
         self, params: Any, sources: Sequence[list[int] | np.ndarray], *, extra: int = EXTRA
     ) -> list[Hypotheses]:
-        """The hypotheses of the search for each encoded source; the experiment must be resolved.
-
-        They have at most `extra` more words than their source.
-        """
+        """The hypotheses of the search for each encoded source; the experiment is resolved."""
         return hypotheses(
             self.model,
             params,
@@ -173,8 +158,7 @@ class Experiment:
     ) -> list[str]:
         """Answers as text; unknown words are replaced if the experiment has a `Replacement`.
 
-        The sources are given twice, as text (`written`, used only to replace unknown words) and
-        encoded.
+        Only that needs the sources, as text (`written`) and encoded.
 
         Raises:
             UserError: the task's targets are not text.

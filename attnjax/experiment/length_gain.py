@@ -9,8 +9,7 @@ import numpy as np
 from attnjax.errors import UserError
 from attnjax.evaluation.measures.by_length import Parts, by_length
 from attnjax.evaluation.sentence_stats import Sentences
-from attnjax.experiment.estimands import Difference, Estimand, Results
-from attnjax.experiment.spread import Spread, gaps
+from attnjax.experiment.estimands import Difference, Estimand, Results, Spread
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,13 +43,11 @@ class LengthGain(Difference):
                 f"{self.better} and {self.worse} cannot be compared by sentence: "
                 "their test splits or their metrics differ"
             )
-        return {seed: _longer(gaps(pair, self.groups(pair[0]))) for seed, pair in pairs.items()}
+        return {seed: self.of_sentences(pair, self.groups(pair[0])) for seed, pair in pairs.items()}
+
+    def of_gaps(self, gaps: Sequence[float]) -> float:
+        shortest, longest = gaps
+        return longest - shortest
 
     def spread_of(self, values: Sequence[float], results: Results) -> Spread:
-        over_both = self.over_sentences(results, _longer)
-        return over_both or Estimand.spread_of(self, values, results)
-
-
-def _longer(differences: list[float]) -> float:
-    shortest, longest = differences
-    return longest - shortest
+        return self.over_sentences(results) or Estimand.spread_of(self, values, results)

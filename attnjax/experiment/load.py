@@ -1,13 +1,12 @@
 """Loading of experiment files: a file is executed, and its ablation is taken."""
 
-import ast
 import dataclasses
 import hashlib
+import inspect
 import sys
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
@@ -25,25 +24,21 @@ class ExperimentFile:
     Attributes:
         name: the name of the file, without `.py`.
         own: the dataclasses that the file defines or imports, by name.
-        imported: the digests of the modules of one's own that the file imports, see
-            `attnjax.experiment.own_modules`.
+        imported: the digests of the modules of one's own that the file imports.
         setting: the name of the setting that `ablation` is in; None: no setting was chosen.
     """
 
     name: str
     path: Path
     text: str
+    docstring: str
     ablation: Ablation
     own: dict[str, type]
-    imported: Mapping[str, str] = field(default_factory=dict)
+    imported: Mapping[str, str]
     setting: str | None = None
 
     def at(self, setting: str | None) -> "ExperimentFile":
-        """The file with its ablation in a setting; None: unchanged.
-
-        Raises:
-            UserError: no setting has this name; the nearest is named.
-        """
+        """The file with its ablation in a setting, see `Ablation.at`; None: unchanged."""
         if setting is None:
             return self
         return dataclasses.replace(self, ablation=self.ablation.at(setting), setting=setting)
@@ -53,22 +48,15 @@ class ExperimentFile:
         """The name of the folder of the runs; each setting has a folder of its own."""
         return self.name if self.setting is None else f"{self.name}-{self.setting}"
 
-    @cached_property
-    def _docstring(self) -> str:
-        try:
-            return ast.get_docstring(ast.parse(self.text)) or ""
-        except (SyntaxError, RecursionError, MemoryError, ValueError):
-            return ""
-
     @property
     def title(self) -> str:
         """The first line of the file's docstring."""
-        return self._docstring.partition("\n")[0]
+        return self.docstring.partition("\n")[0]
 
     @property
     def note(self) -> str:
         """The rest of the file's docstring."""
-        return self._docstring.partition("\n")[2].strip("\n")
+        return self.docstring.partition("\n")[2].strip("\n")
 
 
 def load(path: Path) -> ExperimentFile:
@@ -83,8 +71,7 @@ def load(path: Path) -> ExperimentFile:
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"the experiment file {path} cannot be read: {error}") from error
     loaded = load_text(text, name=path.stem, path=path, folder=path.resolve().parent)
-    # not for a run's record: its part may be older than the shipped one
-    try:
+    try:  # not for a run's record: its part may be older than the shipped one
         check_names(loaded.own.values())
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
@@ -110,7 +97,13 @@ def load_text(text: str, *, name: str, path: Path, folder: Path | None = None) -
         if isinstance(value, type) and dataclasses.is_dataclass(value)
     }
     return ExperimentFile(
-        name=name, path=path, text=text, ablation=ablation, own=own, imported=imported.digests
+        name=name,
+        path=path,
+        text=text,
+        docstring=inspect.getdoc(module) or "",
+        ablation=ablation,
+        own=own,
+        imported=imported.digests,
     )
 
 

@@ -1,8 +1,6 @@
 """A user's own modules that an experiment file imports: found beside it, digested, kept apart.
 
-While a file is executed its folder is the first place where modules are looked for. Afterwards the
-path is as before, and the modules are the file's own: another file that imports a module of the
-same name gets the module of its own folder.
+Another file that imports a module of the same name gets the module of its own folder.
 """
 
 import ast
@@ -24,7 +22,6 @@ class OwnModules(NamedTuple):
 
     Attributes:
         folder: where they were looked for first; None: nowhere but on Python's path.
-        modules: by name.
         digests: of their source files, by the path relative to the folder.
     """
 
@@ -45,7 +42,7 @@ _used = OwnModules(None, {}, {})
 
 @contextmanager
 def imported_from(folder: Path | None) -> Iterator[OwnModules]:
-    """Let what is executed within import the modules of a folder, which are given at the end."""
+    """Let what is executed within import the modules of a folder; they are known at the end."""
     own = OwnModules(folder, {}, {})
     use(own)
     before, writes = set(sys.modules), sys.dont_write_bytecode
@@ -104,7 +101,7 @@ def _digests(folder: Path | None, modules: Mapping[str, ModuleType]) -> dict[str
 
 
 def source_digest(path: Path) -> str:
-    """The digest of a Python file; comments, docstrings and layout do not count."""
+    """The digest of a file; comments, docstrings and layout of Python do not count."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -121,15 +118,7 @@ def plain_source(text: str) -> str:
     except SyntaxError:
         return text
     for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list) and body and _is_text(body[0]):
-            body[:1] = [] if len(body) > 1 else [ast.Pass()]
+        match getattr(node, "body", None):
+            case [ast.Expr(value=ast.Constant(value=str())), *rest]:
+                vars(node)["body"] = rest or [ast.Pass()]
     return ast.unparse(tree)
-
-
-def _is_text(statement: ast.stmt) -> bool:
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )

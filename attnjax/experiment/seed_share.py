@@ -1,12 +1,11 @@
-"""How many of all seeds do it: the only number that sees a seed in ten fail whole."""
+"""The share of seeds that do it: the only number that sees a seed in ten fail whole."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from attnjax.evaluation.statistics import seeds_interval
-from attnjax.experiment.estimands import Results, Value
-from attnjax.experiment.spread import Spread
+from attnjax.experiment.estimands import Results, Spread, Value
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from attnjax.evaluation.sentence_stats import Sentences, sentences
 from attnjax.experiment.claims import Claim
 from attnjax.experiment.estimands import Difference, Results, RunMetrics
 from attnjax.experiment.length_gain import LengthGain
-from attnjax.experiment.spread import over_sentences
 from tests.experiment.test_claims import runs
 
 TOKENIZED = Bleu(tokenize="none", smooth="none")
@@ -119,13 +118,12 @@ def test_all_seeds_and_both_variants_have_the_same_sentences():
     nothing = exact(np.zeros_like(even))
     difference = Difference(metric="exact_match", better="a", worse="b")
     # each sample has as many of the odd ones as of the even ones it lacks
-    pairs = [(exact(even), nothing), (exact(1 - even), nothing)]
-    spread = over_sentences(pairs, difference.groups, sum)
+    results = answered(a=[exact(even), exact(1 - even)], b=[nothing] * 2)
+    spread = difference.over_sentences(results)
     assert spread.basis == "seeds and sentences"
     assert spread.at(0.95) == (0.5, 0.5, 0.5)
-    assert (
-        over_sentences([(exact(even), nothing), (exact(even), exact(even[:9]))], len, sum) is None
-    )
+    fewer = answered(a=[exact(even)] * 2, b=[nothing, exact(even[:9])])
+    assert difference.over_sentences(fewer) is None
 
 
 def test_a_difference_holds_for_other_sentences_by_default():

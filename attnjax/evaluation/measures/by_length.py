@@ -23,9 +23,8 @@ type Parts = Annotated[int, Ge(2)]
 def by_length(lengths: Sequence[int] | np.ndarray, parts: int) -> list[np.ndarray]:
     """The places of the sentences of each part, the shortest sources first.
 
-    Sentences are sorted by length (equally long ones keep the corpus' order) and cut into parts of
-    equal size; where that does not come out even, the first parts have one sentence more. The cuts
-    depend on the corpus alone.
+    Equally long sentences keep the corpus' order. The parts are of equal size, or the first ones
+    have one sentence more. The cuts depend on the corpus alone.
     """
     if not 2 <= parts <= len(lengths):
         raise UserError(
@@ -39,8 +38,7 @@ def by_length(lengths: Sequence[int] | np.ndarray, parts: int) -> list[np.ndarra
 class ByLength(Measure):
     """The metric of the task on each of `parts` equal parts of the test split, by source length.
 
-    Measurements have the key `MetricKey("bleu", part=(i, parts))`; part 1 has the shortest sources,
-    see `by_length`.
+    Measurements have the key `MetricKey("bleu", part=(i, parts))`, see `by_length`.
     """
 
     parts: Parts = 4

@@ -40,18 +40,16 @@ class LayerCost(Measure):
 
         cost ~ size^exponent, by least squares of log cost against log size
 
-    Measured are `time_by_length` and `time_by_width` (the floating-point operations of the matrix
-    products), `memory_by_length` (the bytes that the compiled layer and its gradient allot on the
-    way), `sequential_by_length` (the longest chain of operations) and `path_by_length` (see
-    `maximum_path_length`); all but the memory in the forward pass, over one sequence. All are
-    counted before anything runs: no clock is read, and no seed changes them.
+    Measured are `time_by_length` and `time_by_width` (see `product_flops`), `memory_by_length` (the
+    bytes that the compiled layer and its gradient allot on the way), `sequential_by_length` (see
+    `sequential_operations`) and `path_by_length` (see `maximum_path_length`); all but the memory in
+    the forward pass, over one sequence. They are counted: no clock is read, no seed changes them.
 
     Attributes:
         layer: the path of the layer in the model.
-        lengths: the lengths of the sequences, at the width `width`.
-        width: D, for all lengths.
+        lengths: of the sequences, at the width `width`.
         widths: D, at the longest length.
-        path_lengths: the lengths of the sequences whose paths are followed.
+        path_lengths: of the sequences whose paths are followed.
         growing: a field of the layer that is multiplied by a factor from each layer of a stack to
             the next, as ("dilation", 2); None: all layers of a stack are alike.
 
