@@ -27,9 +27,17 @@ def protocol_scores(
     `tokenized` says whether the texts are split into Moses tokens already; `language` has two
     letters, for the rules of Moses.
     """
-    pairs = answers, references
-    tokens = pairs if tokenized else tuple(_tokens(side, language) for side in pairs)
-    plain = tuple(_detokenized(side, language) for side in pairs) if tokenized else pairs
+    from sacremoses import MosesDetokenizer, MosesTokenizer
+
+    tokens = plain = (answers, references)
+    if tokenized:
+        joiner = MosesDetokenizer(lang=language)
+        plain = tuple([joiner.detokenize(text.split()) for text in side] for side in tokens)
+    else:
+        splitter = MosesTokenizer(lang=language)
+        tokens = tuple(
+            [" ".join(splitter.tokenize(text, escape=False)) for text in side] for side in plain
+        )
     lower = tuple([text.lower() for text in side] for side in plain)
     split = tuple([COMPOUND.sub(r"\1 ##AT##-##AT## \2", text) for text in side] for side in tokens)
     scores: dict[str, tuple[Metric, Sequence[Sequence[str]]]] = {
@@ -41,17 +49,3 @@ def protocol_scores(
         "exact match": (ExactMatch(), plain),
     }
     return {name: metric.score(*texts) for name, (metric, texts) in scores.items()}
-
-
-def _tokens(texts: Sequence[str], language: str) -> Sequence[str]:
-    from sacremoses import MosesTokenizer
-
-    moses = MosesTokenizer(lang=language)
-    return [" ".join(moses.tokenize(text, escape=False)) for text in texts]
-
-
-def _detokenized(texts: Sequence[str], language: str) -> Sequence[str]:
-    from sacremoses import MosesDetokenizer
-
-    moses = MosesDetokenizer(lang=language)
-    return [moses.detokenize(text.split()) for text in texts]
