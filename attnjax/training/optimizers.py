@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
 
 import jax
 import optax
@@ -61,12 +61,8 @@ class Adam(Optimizer):
         adam = optax.scale_by_adam(b1=self.b1, b2=self.b2, eps=self.epsilon)
         if not self.weight_decay:
             return adam
-        return optax.chain(adam, optax.add_decayed_weights(self.weight_decay, decayed))
-
-
-def decayed(params: Any) -> Any:
-    """For each parameter, in a tree alike, whether it decays: whether it is a weight."""
-    return map_by_kind(lambda kind, _: kind is Kind.WEIGHT, params)
+        is_weight = partial(map_by_kind, lambda kind, _: kind is Kind.WEIGHT)
+        return optax.chain(adam, optax.add_decayed_weights(self.weight_decay, is_weight))
 
 
 @dataclass(frozen=True, kw_only=True)

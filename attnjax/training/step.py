@@ -15,7 +15,6 @@ from attnjax.nn.parameter_kinds import keep_untrained, map_by_kind, trained_only
 from attnjax.nn.paths import flat, unflat
 from attnjax.nn.product import rounded_products
 from attnjax.training.accumulation import accumulate
-from attnjax.training.not_finite import skip_unless_finite
 from attnjax.training.objectives.base import Totals
 from attnjax.training.settings import Precision, Recipe
 
@@ -38,10 +37,7 @@ def on_one_device[T](function: Callable[[Any, Any], T], held: Any, batch: Any, /
 class State:
     """Everything that training changes, which is also the content of a checkpoint.
 
-    Attributes:
-        step: the number of updates so far, int32.
-        objective: the objective's state, see `Objective.initial`.
-        key: the run's random key; the update after step n draws from fold_in(key, n).
+    The update after step n draws from fold_in(key, n).
     """
 
     step: jax.Array
@@ -87,11 +83,10 @@ def train_step(
 
     "gradient_norm", the norm before clipping, and "tokens", the count, are added to the metrics;
     also "skipped", 1 or 0, if updates that are not finite are skipped (`Training.not_finite`).
-    Gradients and metrics stay sums until those of all micro-batches (see
-    `attnjax.training.accumulation`) and of all devices are added up, and are then divided by the
-    count: a mean of means would weigh the tokens of short sentences more. The learning rate is
-    `rate`; None: that of the optimizer's schedule. The running statistics of batch norms take a
-    step of their own, and constants stay, see `attnjax.nn.parameter_kinds`.
+    Gradients and metrics stay sums until those of all micro-batches and devices are added up, and
+    are then divided by the count: a mean of means would weigh the tokens of short sentences more.
+    The running statistics of batch norms take a step of their own, and constants stay, see
+    `attnjax.nn.parameter_kinds`. Without a rate the optimizer's schedule gives it.
     """
     key = jax.random.fold_in(state.key, state.step)
 
@@ -119,6 +114,22 @@ def train_step(
     if recipe.training.not_finite == "skip":
         after, metrics["skipped"] = skip_unless_finite(state, after, metrics)
     return after, metrics
+
+
+def skip_unless_finite(
+    before: State, after: State, metrics: Mapping[str, jax.Array]
+) -> tuple[State, jax.Array]:
+    """The state before an update whose loss or gradient is not finite, else that after it.
+
+    Whole numbers are always those after it: they are the counts that a schedule of the learning
+    rate goes by. The second result says whether the update was skipped, 0.0 or 1.0.
+    """
+    finite = jnp.isfinite(metrics["loss"]) & jnp.isfinite(metrics["gradient_norm"])
+
+    def keep(new: jax.Array, old: jax.Array) -> jax.Array:
+        return jnp.where(finite, new, old) if jnp.issubdtype(new.dtype, jnp.inexact) else new
+
+    return jax.tree.map(keep, after, before), 1.0 - finite.astype(jnp.float32)
 
 
 def train_step_at(

@@ -15,6 +15,9 @@ from attnjax.models.base import PackingModel, SymbolModel
 from attnjax.models.packed_rows import first_places
 from attnjax.training.objectives.cross_entropy import Totals, cross_entropy
 
+type Key = jax.Array | None
+"""The random key of a training step; None: there is neither dropout nor sampling."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Objective(ABC):
@@ -29,23 +32,18 @@ class Objective(ABC):
 
         `length` is the number of places of a row on either side.
         """
-        raise UserError(
-            f"{type(self).__name__} reads one example a row, and training.batching packs several: "
-            "--training.batching:batching"
-        )
+        raise _one_example_a_row(type(self).__name__)
 
     def initial(self) -> Any:
         """The initial state of the objective: a pytree of arrays, saved in checkpoints."""
         return ()
 
     @abstractmethod
-    def __call__(
-        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
-    ) -> Totals:
+    def __call__(self, model: Any, params: Any, state: Any, batch: Any, *, key: Key) -> Totals:
         """The sums and counts of a batch; they add up over devices and batches.
 
-        The state is what `initial` or `update_state` returned. Without a key there is neither
-        dropout nor sampling. "loss" is minimized; the other metrics are any.
+        The state is what `initial` or `update_state` returned. "loss" is minimized; the other
+        metrics are any.
         """
 
     def update_state(self, state: Any, totals: Totals) -> Any:
@@ -71,9 +69,7 @@ class CrossEntropy(Objective):
                 f"{type(self).__name__} needs a sequence model; got {type(model).__name__}"
             )
 
-    def __call__(
-        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
-    ) -> Totals:
+    def __call__(self, model: Any, params: Any, state: Any, batch: Any, *, key: Key) -> Totals:
         hidden, table = features_of(model, params, batch, streams(key))
         return self.totals(hidden, table, batch.target)
 
@@ -81,15 +77,19 @@ class CrossEntropy(Objective):
         if type(self).__call__ is not CrossEntropy.__call__:
             return super().check_packing(model, length)
         if not isinstance(model, PackingModel):
-            raise UserError(
-                f"a {type(model).__name__} reads one example a row, and training.batching packs "
-                "several: --training.batching:batching"
-            )
+            raise _one_example_a_row(f"a {type(model).__name__}")
         return model.check_packing(length)
 
     def totals(self, hidden: jax.Array, table: jax.Array, target: jax.Array) -> Totals:
         """The sums and counts, from hidden vectors [B, T, D] and the output embedding [V, D]."""
-        return cross_entropy(hidden, table, target, smoothing=self.smoothing).totals()
+        return cross_entropy(hidden, table, target, smoothing=self.smoothing)
+
+
+def _one_example_a_row(reader: str) -> UserError:
+    return UserError(
+        f"{reader} reads one example a row, and training.batching packs several: "
+        "--training.batching:batching"
+    )
 
 
 def features_of(
@@ -125,7 +125,7 @@ def features(
     )
 
 
-def streams(key: jax.Array | None) -> dict[str, jax.Array]:
+def streams(key: Key) -> dict[str, jax.Array]:
     """The random streams of a training step; {} without a key."""
     return {} if key is None else {"dropout": key, "sample": jax.random.fold_in(key, 1)}
 

@@ -1,7 +1,6 @@
 """Label-smoothed cross entropy over a large vocabulary; the logits are computed in chunks."""
 
 from functools import partial
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -33,30 +32,10 @@ type Totals = dict[str, tuple[jax.Array, jax.Array]]
 """The (sum, count) of each metric, float32 or wider; training minimizes sum / count of "loss"."""
 
 
-class Sums(NamedTuple):
-    """Sums over the target tokens that are not PAD, scalars of float32 or wider.
-
-    Attributes:
-        smoothed: label-smoothed negative log-likelihood in nats; only this sum has a gradient.
-        nll: negative log-likelihood in nats.
-        correct: the number of tokens whose logit is the largest.
-    """
-
-    smoothed: jax.Array
-    nll: jax.Array
-    correct: jax.Array
-    tokens: jax.Array
-
-    def totals(self) -> Totals:
-        """The sum and the count of "loss" (smoothed), "nll" and "accuracy"."""
-        sums = {"loss": self.smoothed, "nll": self.nll, "accuracy": self.correct}
-        return {name: (total, self.tokens) for name, total in sums.items()}
-
-
 def cross_entropy(
     hidden: jax.Array, table: jax.Array, target: jax.Array, *, smoothing: float
-) -> Sums:
-    """Sums of the label-smoothed cross entropy of softmax(hidden @ table.T).
+) -> Totals:
+    """The totals of the label-smoothed cross entropy of softmax(hidden @ table.T).
 
         loss = (1 - smoothing) * -log p(target)
                + smoothing * mean over the vocabulary of -log p(word)
@@ -67,7 +46,8 @@ def cross_entropy(
     gradient is computed. There is no forward-mode derivative.
 
     Hidden vectors [B, T, D] and the table [V, D] give the logits of the targets, integers [B, T];
-    PAD is not counted.
+    PAD is not counted. "loss" and "nll", which is not smoothed, are in nats; "accuracy" counts the
+    tokens whose logit is the largest. Only "loss" has a gradient.
 
     Source: Szegedy et al. 2016, section 7, with a uniform u(k), which Vaswani et al. 2017, section
     5.4, cite. fairseq's label_smoothed_cross_entropy spreads the share over the V - 1 other words:
@@ -83,10 +63,11 @@ def cross_entropy(
         array = jnp.pad(array.reshape(tokens, *tail), ((0, filler),) + ((0, 0),) * len(tail))
         return array.reshape(-1, chunk, *tail)
 
-    smoothed, nll, correct = _sums(chunked(hidden, width), table, chunked(target), smoothing)
+    loss, *others = _sums(chunked(hidden, width), table, chunked(target), smoothing)
+    nll, correct = jax.lax.stop_gradient(others)
     # converted to float before the sum: an integer sum would need a second all-reduce
-    number = (target != PAD).astype(smoothed.dtype).sum()
-    return Sums(smoothed, jax.lax.stop_gradient(nll), jax.lax.stop_gradient(correct), number)
+    number = (target != PAD).astype(loss.dtype).sum()
+    return {"loss": (loss, number), "nll": (nll, number), "accuracy": (correct, number)}
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(3,))

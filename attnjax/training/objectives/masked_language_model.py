@@ -14,7 +14,7 @@ from attnjax.data.special_tokens import END, PAD, UNKNOWN, mask_symbol
 from attnjax.errors import UserError
 from attnjax.models.masked_words import MaskedWordModel, Predictions
 from attnjax.nn.counter_hash import bits, uniform
-from attnjax.training.objectives.base import Objective, Totals, streams
+from attnjax.training.objectives.base import Key, Objective, Totals, streams
 from attnjax.training.objectives.cross_entropy import cross_entropy
 
 MASKED, RANDOM = 0.8, 0.1
@@ -99,9 +99,7 @@ class MaskedLanguageModel(Objective):
                 "SentencePairs; the task has none"
             )
 
-    def __call__(
-        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
-    ) -> Totals:
+    def __call__(self, model: Any, params: Any, state: Any, batch: Any, *, key: Key) -> Totals:
         drawn = jax.random.key(0) if key is None else jax.random.fold_in(key, 4)
         masked = mask_words(drawn, batch.source, model.source_vocabulary, self.rate)
         predictions: Predictions = model.apply(
@@ -113,13 +111,12 @@ class MaskedLanguageModel(Objective):
             method="predict",
         )
         words = cross_entropy(*predictions.words, masked.words, smoothing=0.0)
-        totals = words.totals()
         if not self.next_sentence or predictions.label is None:
-            return totals
+            return words
         label = cross_entropy(*predictions.label, batch.target, smoothing=0.0)
-        loss = words.smoothed + self.next_sentence * label.smoothed
-        return totals | {
-            "loss": (loss, words.tokens),
-            "label_nll": (label.nll, label.tokens),
-            "label_accuracy": (label.correct, label.tokens),
+        loss, count = words["loss"]
+        return words | {
+            "loss": (loss + self.next_sentence * label["loss"][0], count),
+            "label_nll": label["nll"],
+            "label_accuracy": label["accuracy"],
         }

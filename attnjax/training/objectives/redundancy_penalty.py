@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 
 from attnjax.config.constraints import DropoutRate, NonNegativeFloat
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
 from attnjax.nn.lift import sown
-from attnjax.training.objectives.base import CrossEntropy, Totals, features_of, streams
+from attnjax.training.objectives.base import CrossEntropy, Key, Totals, features_of, streams
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,9 +30,7 @@ class RedundancyPenalty(CrossEntropy):
     smoothing: DropoutRate = 0.0
     penalty: NonNegativeFloat = 1.0
 
-    def __call__(
-        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
-    ) -> Totals:
+    def __call__(self, model: Any, params: Any, state: Any, batch: Any, *, key: Key) -> Totals:
         (hidden, table), seen = features_of(
             model, params, batch, streams(key), mutable=["objective"]
         )

@@ -14,7 +14,7 @@ from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
 from attnjax.models.base import logits
 from attnjax.nn.lift import sown
-from attnjax.training.objectives.base import CrossEntropy, Totals, features_of, streams
+from attnjax.training.objectives.base import CrossEntropy, Key, Totals, features_of, streams
 
 
 def coverage(weights: jax.Array, present: jax.Array) -> jax.Array:
@@ -55,9 +55,7 @@ class DoublyStochastic(CrossEntropy):
     smoothing: DropoutRate = 0.0
     penalty: NonNegativeFloat = 1.0
 
-    def __call__(
-        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
-    ) -> Totals:
+    def __call__(self, model: Any, params: Any, state: Any, batch: Any, *, key: Key) -> Totals:
         (hidden, table), seen = features_of(
             model, params, batch, streams(key), mutable=["attention"]
         )
@@ -109,9 +107,7 @@ class Reinforce(CrossEntropy):
     def initial(self) -> jax.Array:
         return jnp.zeros((), jnp.float32)
 
-    def __call__(
-        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
-    ) -> Totals:
+    def __call__(self, model: Any, params: Any, state: Any, batch: Any, *, key: Key) -> Totals:
         keys = streams(key)
         if key is not None:
             keys["coin"] = jax.random.fold_in(key, 2)

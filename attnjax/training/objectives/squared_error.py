@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from attnjax.errors import UserError
 from attnjax.models.base import SymbolModel
 from attnjax.nn.dtypes import wide
-from attnjax.training.objectives.base import Objective, Totals, streams
+from attnjax.training.objectives.base import Key, Objective, Totals, streams
 
 
 def squared_error(predicted: jax.Array, target: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -39,9 +39,7 @@ class SquaredError(Objective):
                 "a model of sequences"
             )
 
-    def __call__(
-        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
-    ) -> Totals:
+    def __call__(self, model: Any, params: Any, state: Any, batch: Any, *, key: Key) -> Totals:
         predicted = model.apply(
             {"params": params},
             batch.source,

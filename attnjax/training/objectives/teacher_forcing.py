@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from attnjax.config.constraints import DropoutRate, Probability
 from attnjax.data.special_tokens import PAD, START
 from attnjax.nn.counter_hash import uniform
-from attnjax.training.objectives.base import CrossEntropy, Totals, features, shifted, streams
+from attnjax.training.objectives.base import CrossEntropy, Key, Totals, features, shifted, streams
 
 
 def predicted_inputs(model: Any, params: Any, source: jax.Array, length: int) -> jax.Array:
@@ -54,9 +54,7 @@ class TeacherForcing(CrossEntropy):
     smoothing: DropoutRate = 0.0
     probability: Probability = 0.5
 
-    def __call__(
-        self, model: Any, params: Any, state: Any, batch: Any, *, key: jax.Array | None
-    ) -> Totals:
+    def __call__(self, model: Any, params: Any, state: Any, batch: Any, *, key: Key) -> Totals:
         decoder_input = shifted(batch.target)
         if key is not None:
             own = predicted_inputs(

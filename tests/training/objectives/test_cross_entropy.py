@@ -45,8 +45,11 @@ def test_equals_the_whole_softmax(monkeypatch, platform, chunk):
 
     def loss(hidden, table, target):
         with compiled_for(platform):
-            sums = cross_entropy(hidden, table, target, smoothing=SMOOTHING)
-        return 3 * sums.smoothed, sums
+            totals = cross_entropy(hidden, table, target, smoothing=SMOOTHING)
+        (smoothed, count), (nll, _), (correct, _) = (
+            totals[name] for name in ("loss", "nll", "accuracy")
+        )
+        return 3 * smoothed, (smoothed, nll, correct, count)
 
     examples = [example(seed) for seed in range(2)]
     stacked = [jnp.asarray(np.stack(x)) for x in zip(*examples, strict=True)]
@@ -64,7 +67,7 @@ def test_equals_the_whole_softmax(monkeypatch, platform, chunk):
 def test_a_batch_of_filler_alone_is_nothing():
     hidden, table, target = (jnp.asarray(x) for x in example(0))
     value, gradient = jax.value_and_grad(
-        lambda h: cross_entropy(h, table, jnp.zeros_like(target), smoothing=SMOOTHING).smoothed
+        lambda h: cross_entropy(h, table, jnp.zeros_like(target), smoothing=SMOOTHING)["loss"][0]
     )(hidden)
     assert value == 0
     assert not np.any(gradient)
@@ -76,8 +79,8 @@ def test_bfloat16_is_added_up_in_float32():
         hidden.astype("bfloat16"), table.astype("bfloat16"), target, smoothing=SMOOTHING
     )
     full = cross_entropy(hidden, table, target, smoothing=SMOOTHING)
-    assert all(x.dtype == jnp.float32 for x in half)
-    np.testing.assert_allclose(half.smoothed, full.smoothed, rtol=1e-2)
+    assert all(x.dtype == jnp.float32 for x in jax.tree.leaves(half))
+    np.testing.assert_allclose(half["loss"], full["loss"], rtol=1e-2)
 
 
 def test_holds_a_chunk_of_logits_and_computes_gradients_only_when_asked():
@@ -89,7 +92,7 @@ def test_holds_a_chunk_of_logits_and_computes_gradients_only_when_asked():
     )
 
     def loss(hidden, table, target):
-        return cross_entropy(hidden, table, target, smoothing=SMOOTHING).smoothed
+        return cross_entropy(hidden, table, target, smoothing=SMOOTHING)["loss"][0]
 
     compiled = jax.jit(jax.grad(loss, (0, 1))).lower(*shapes).compile()
     assert compiled.memory_analysis().temp_size_in_bytes < tokens * words * 4 / 2
@@ -116,7 +119,7 @@ def test_the_logits_of_a_chunk_fit_the_platform(platform, tokens, words, chunk):
 
     def loss(hidden, table, target):
         with compiled_for(platform):
-            return cross_entropy(hidden[None], table, target, smoothing=SMOOTHING).smoothed
+            return cross_entropy(hidden[None], table, target, smoothing=SMOOTHING)["loss"][0]
 
     traced = str(jax.make_jaxpr(jax.grad(loss))(hidden, table, target))
     assert f"f32[{chunk},{words}]" in traced
