@@ -17,6 +17,7 @@ from attnjax.training.optimizers import Optimizer
 
 type Precision = Literal["float32", "bfloat16", "bfloat16_products"]
 type EpochOrder = Literal["last", "best"]
+type Parallel = Literal["mesh", "pmap", "fsdp"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +26,7 @@ class Scoring:
 
     Attributes:
         every: the number of epochs from one score to the next; the last epoch is always scored.
-        sentences: the number of examples, from the first of the split, that are decoded.
+        sentences: the number of examples, from the first of the split on, that are decoded.
         decides: what `patience`, `result` and `keep_best` go by: the validation loss or the score.
     """
 
@@ -46,7 +47,6 @@ class Training:
     """How long, on which batches, and in which precision a model is trained.
 
     Attributes:
-        steps: the number of updates.
         patience: the number of epochs in a row without a lower validation loss after which training
             ends early; None: training never ends early.
         average: the number of epochs whose final parameters are averaged.
@@ -55,8 +55,7 @@ class Training:
         keep_best: the number of epochs of the lowest validation loss whose checkpoints are kept.
             What is averaged is kept in any case.
         parallel: how a step runs on several devices, all with the same result: "mesh" and "pmap"
-            hold parameters and optimizer state on every device, "fsdp" a slice of them on each; see
-            `attnjax.training.devices.sharding`.
+            hold the state on every device, "fsdp" a slice on each.
         precision: the dtype of the model's computation; parameters, updates and loss stay float32.
             "bfloat16_products": float32, but the operands of products are rounded to bfloat16, as a
             TPU does by default; a CPU without units for it computes in float32, see
@@ -65,11 +64,10 @@ class Training:
             all devices together.
         not_finite: what happens if a loss or a gradient is not finite: "stop" ends the run, "skip"
             leaves the update out; after 10 of them in a row the run ends.
-        scoring: how answers to the validation split are scored during the training; None: the loss
-            alone is computed.
-        device_tokens: the largest size of what a device computes at once, padding counted. A device
-            whose share of a batch is larger computes micro-batches one after the other and adds up
-            their gradients: memory is saved, and no result changes. None: its whole share.
+        scoring: None: of the validation split the loss alone is computed.
+        device_tokens: the largest size of what a device computes at once, padding counted: a larger
+            share of a batch is cut into micro-batches, which saves memory and changes no result.
+            None: its whole share.
     """
 
     steps: PositiveInt = 1000
@@ -78,7 +76,7 @@ class Training:
     result: EpochOrder = "last"
     keep_last: PositiveInt = 1
     keep_best: NonNegativeInt = 0
-    parallel: Literal["mesh", "pmap", "fsdp"] = "mesh"
+    parallel: Parallel = "mesh"
     precision: Precision = "float32"
     batching: Batching = field(default_factory=Batching)
     device_tokens: PositiveInt | None = None
@@ -126,11 +124,7 @@ class Training:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """Everything that decides a training except data and seed.
-
-    Attributes:
-        model: see `attnjax.models`; its vocabularies are filled in.
-    """
+    """Everything that decides a training except data and seed; the vocabularies are filled in."""
 
     model: Any
     objective: Objective

@@ -25,7 +25,7 @@ from attnjax.training.objectives import cross_entropy
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam
 from attnjax.training.schedules import Constant
-from attnjax.training.settings import Precision, Recipe, Training
+from attnjax.training.settings import Parallel, Precision, Recipe, Training
 from attnjax.training.step import initial_state, train_step
 from tests.training.toy import WORDS, Toy, ragged
 
@@ -57,7 +57,7 @@ OPTIMIZER = Adam(schedule=Constant(value=2**-7), clip=1.0)
 
 def run(
     model: Any,
-    how: sharding.How,
+    how: Parallel,
     count: int,
     *,
     seeds: tuple[int, ...],

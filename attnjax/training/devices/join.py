@@ -10,11 +10,10 @@ import jax
 
 from attnjax.errors import UserError, first_line
 
-SECONDS_TO_JOIN = 300
-"""How long a process waits for the coordinator and for the other processes."""
+SECONDS_TO_JOIN = 300  # the longest wait for the coordinator and for the other processes
 
+# environment variables: the first process's HOST:PORT, the number of processes, and our number
 COORDINATOR, COUNT, INDEX = "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
-"""Environment variables: the first process's HOST:PORT, the number of processes, and our number."""
 
 
 def join(environment: Mapping[str, str] = os.environ) -> None:
@@ -22,12 +21,8 @@ def join(environment: Mapping[str, str] = os.environ) -> None:
 
     The environment is that of SLURM, Open MPI, Kubernetes or a TPU slice, in which JAX finds the
     other processes, or has the variables `COORDINATOR`, `COUNT` and `INDEX`. A count of 1 means
-    that the process is alone, in a cluster too. Call this before a device is used. On CPUs the
-    processes speak through gloo.
-
-    Raises:
-        UserError: the environment is incomplete or contradicts itself.
-        SystemExit: the other processes cannot be reached; the process ends at once.
+    that the process is alone, in a cluster too. Call this before a device is used. If the others
+    cannot be reached, the process ends.
     """
     given = _given(environment)
     if environment.get(COUNT) == "1" or (given is None and not _cluster(environment)):

@@ -9,15 +9,11 @@ import jax.numpy as jnp
 
 from attnjax.training.train_setup import TrainSetup
 
-STATES, NUMBERS_AN_OUTPUT = 2, 4
-"""What a training step holds at once, see `seed_memory`."""
+STATES, NUMBERS_AN_OUTPUT = 2, 4  # what a training step holds at once, see `seed_memory`
 
 
 def peak_memory() -> dict[str, int]:
-    """The highest memory so far, in bytes: of the process, and of the fullest of its devices.
-
-    "host_memory", and "device_memory" where the devices tell it (GPUs and TPUs do).
-    """
+    """The highest memory so far in bytes: of the process, and of its fullest device if it tells."""
     # in bytes on macOS, in KiB elsewhere
     unit = 1 if sys.platform == "darwin" else 1024
     peaks = {"host_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit}

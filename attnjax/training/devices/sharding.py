@@ -5,30 +5,28 @@ same steps in the same order.
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from attnjax.errors import UserError
 from attnjax.nn.axes import DATA
 from attnjax.nn.platform import compiled_for, platform_of
 from attnjax.training.devices import hosts
+from attnjax.training.settings import Parallel
 from attnjax.training.step import OverDevices
 
-WHOLE = -1
-"""The axis of an array that is not divided."""
+WHOLE = -1  # the axis of an array that is not divided
 
+# arrays with fewer elements are not divided: to gather them costs more than they weigh
 SMALL = 1024
-"""Arrays with fewer elements are not divided: to gather them costs more than they weigh."""
-
-type How = Literal["mesh", "pmap", "fsdp"]
 
 
 class Step(Protocol):
@@ -37,14 +35,11 @@ class Step(Protocol):
     def __call__(self, held: Any, batch: Any, /, *, over_devices: OverDevices) -> Any: ...
 
 
-def devices(how: How, *, rows: int, seeds: bool) -> "Devices":
+def devices(how: Parallel, *, rows: int, seeds: bool) -> "Devices":
     """The largest number of devices that divides `rows`, a divisor of the rows of every batch.
 
     Other devices stay idle, and every process has equally many. With `seeds` all arrays have a
     leading axis of seeds, over which the step is mapped.
-
-    Raises:
-        UserError: the number of processes does not divide the rows.
     """
     processes = hosts.count()
     if rows % processes:
@@ -58,15 +53,19 @@ def devices(how: How, *, rows: int, seeds: bool) -> "Devices":
     return together(used, how, seeds=seeds)
 
 
-def together(used: Sequence[Any], how: How, *, seeds: bool) -> "Devices":
+def together(used: Sequence[Any], how: Parallel, *, seeds: bool) -> "Devices":
     """These devices of JAX; for those of another machine a step can be compiled only."""
     mesh = Mesh(np.asarray(used), (DATA,), axis_types=(AxisType.Auto,))
-    return {"mesh": Meshed, "pmap": Mapped, "fsdp": Divided}[how](mesh, seeds)
+    return {"mesh": Devices, "pmap": Mapped, "fsdp": Divided}[how](mesh, seeds)
 
 
 @dataclass(frozen=True)
-class Devices(ABC):
-    """Devices that each take some rows of every batch."""
+class Devices:
+    """Devices that each take some rows of every batch: `jax.shard_map` over a mesh.
+
+    A step reads its device's rows, and `psum` adds up sums. XLA could divide the global batch by
+    itself, but would then add up the gradient of a matrix used in a loop over time at every word.
+    """
 
     mesh: Mesh
     seeds: bool
@@ -81,28 +80,41 @@ class Devices(ABC):
         """The number of devices that are not used."""
         return jax.device_count() - self.count
 
-    @abstractmethod
     def replicate(self, tree: Any) -> Any:
         """Put a state or parameters, equal in all processes, on the devices."""
+        return jax.tree.map(lambda x: _put(x, self._place(x.shape)), tree)
 
-    @abstractmethod
     def shard(self, batch: Any) -> Any:
         """Divide the rows of a batch of host arrays among the devices."""
+        self._rows(batch)
+        return _put(batch, NamedSharding(self.mesh, self._rows_axes()))
 
-    @abstractmethod
     def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:
         """Compile the step for all devices; with `donate` the first argument's memory is reused."""
+        shared = jax.shard_map(
+            self._known(step, _sum_here),
+            mesh=self.mesh,
+            in_specs=(PartitionSpec(), self._rows_axes()),
+            out_specs=PartitionSpec(),
+            # otherwise JAX would add up gradients by itself, one by one
+            check_vma=False,
+        )
+        return jax.jit(shared, donate_argnums=0 if donate else ())
 
-    @abstractmethod
     def shapes(self, held: Any, batch: Any) -> tuple[Any, Any]:
         """The shapes of a compiled step's arguments, from those of a state and of a batch."""
+        self._rows(batch)
+        rows = NamedSharding(self.mesh, self._rows_axes())
 
-    @abstractmethod
+        def put(x: Any, sharding: NamedSharding) -> Any:
+            return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding)
+
+        held = jax.tree.map(lambda x: put(x, self._place(x.shape)), held)
+        return held, jax.tree.map(lambda x: put(x, rows), batch)
+
     def fetch(self, tree: Any) -> Any:
-        """The result of a compiled step or of `replicate`, in the form of a single device.
-
-        Its arrays are on a device of this process.
-        """
+        """The result of a compiled step or of `replicate`, as a device of this process has it."""
+        return jax.tree.map(_whole, tree)
 
     def _known(self, step: Step, over_devices: OverDevices) -> Callable[[Any, Any], Any]:
         """The step, which is traced for the platform of these devices, with the axis of seeds."""
@@ -124,66 +136,21 @@ class Devices(ABC):
             )
         return rows // self.count
 
-    def _sharding(self, *axes: str | None) -> NamedSharding:
-        return NamedSharding(self.mesh, PartitionSpec(*axes))
-
-
-class Meshed(Devices):
-    """`jax.shard_map` over a mesh: a step reads its device's rows, and `psum` adds up sums.
-
-    XLA could divide the global batch by itself, but would then add up the gradient of a matrix used
-    in a loop over time at every word.
-    """
-
-    def replicate(self, tree: Any) -> Any:
-        return _put(tree, self._sharding())
-
-    def shard(self, batch: Any) -> Any:
-        self._rows(batch)
-        return _put(batch, NamedSharding(self.mesh, self._rows_axes()))
-
-    def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:
-        shared = jax.shard_map(
-            self._known(step, _sum_here),
-            mesh=self.mesh,
-            in_specs=(PartitionSpec(), self._rows_axes()),
-            out_specs=PartitionSpec(),
-            # otherwise JAX would add up gradients by itself, one by one
-            check_vma=False,
-        )
-        return jax.jit(shared, donate_argnums=0 if donate else ())
-
-    def shapes(self, held: Any, batch: Any) -> tuple[Any, Any]:
-        self._rows(batch)
-        rows = NamedSharding(self.mesh, self._rows_axes())
-
-        def put(x: Any, sharding: NamedSharding) -> Any:
-            return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding)
-
-        held = jax.tree.map(lambda x: put(x, self._place(x.shape)), held)
-        return held, jax.tree.map(lambda x: put(x, rows), batch)
-
-    def _place(self, shape: tuple[int, ...]) -> NamedSharding:
-        """How an array of a state or of a result is divided among the devices: not at all."""
-        return self._sharding()
-
     def _rows_axes(self) -> PartitionSpec:
         return PartitionSpec(None, DATA) if self.seeds else PartitionSpec(DATA)
 
-    def fetch(self, tree: Any) -> Any:
-        return tree if hosts.count() == 1 else jax.tree.map(lambda x: x.addressable_data(0), tree)
+    def _place(self, shape: tuple[int, ...]) -> NamedSharding:
+        """How an array of a state or of a result is divided among the devices: not at all."""
+        return NamedSharding(self.mesh, PartitionSpec())
 
 
-class Divided(Meshed):
+class Divided(Devices):
     """Parameters and optimizer states are divided among the devices of a mesh (fsdp, ZeRO 3).
 
     A device holds a slice of every array, and updates it. For a step it gathers the parameters, and
     the gradients are added up in slices ("reduce-scatter"). Every array is divided along its
     longest axis that the number of devices divides; small arrays are whole on every device.
     """
-
-    def replicate(self, tree: Any) -> Any:
-        return jax.tree.map(lambda x: _put(x, self._place(x.shape)), tree)
 
     def compile(self, step: Step, *, donate: bool) -> Callable[[Any, Any], Any]:
         known = self._known(step, self._sum)
@@ -216,22 +183,11 @@ class Divided(Meshed):
 
         return over_rows(summed, out_specs=jax.tree.map(_along, axes))(held, batch)
 
-    def fetch(self, tree: Any) -> Any:
-        return jax.tree.map(self._whole, tree)
-
-    def _whole(self, x: jax.Array) -> Any:
-        """An array that this process can read; one after the other, they need not fit together."""
-        if x.is_fully_addressable:
-            return x
-        if x.is_fully_replicated:
-            return x.addressable_data(0)
-        return np.asarray(jax.jit(_same, out_shardings=self._sharding())(x).addressable_data(0))
-
     def _place(self, shape: tuple[int, ...]) -> NamedSharding:
         """How an array of a result is divided; an axis of seeds is not."""
-        shape = shape[self.seeds :]
         seeds = (None,) * self.seeds
-        return self._sharding(*seeds, *_along(self._divided_axis(shape)))
+        axes = _along(self._divided_axis(shape[self.seeds :]))
+        return NamedSharding(self.mesh, PartitionSpec(*seeds, *axes))
 
     def _divided_axis(self, shape: tuple[int, ...]) -> int:
         """The axis of an array along which it is divided among the devices."""
@@ -239,10 +195,6 @@ class Divided(Meshed):
         if not axes or math.prod(shape) < SMALL:
             return WHOLE
         return max(axes, key=lambda axis: shape[axis])
-
-
-def _same(x: jax.Array) -> jax.Array:
-    return x
 
 
 def _along(axis: int) -> PartitionSpec:
@@ -304,6 +256,15 @@ class Mapped(Devices):
 def _sum_here[T](function: Callable[[Any, Any], T], held: Any, batch: Any) -> T:
     """The sum over all devices, in a program in which each has its own rows of the batch."""
     return jax.lax.psum(function(held, batch), DATA)
+
+
+def _whole(x: jax.Array) -> Any:
+    """An array that this process can read; one after the other, they need not fit together."""
+    if x.is_fully_addressable:
+        return x
+    if x.is_fully_replicated:
+        return x.addressable_data(0)
+    return multihost_utils.process_allgather(x, tiled=True)
 
 
 def _put(tree: Any, sharding: NamedSharding) -> Any:
