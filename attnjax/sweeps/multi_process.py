@@ -4,7 +4,6 @@ The first process runs the command. It announces each training to the others; th
 data of their own machine, get the state of every run from the first, and write nothing.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,14 +58,14 @@ def announced(
             ],
             "stacked": stacked,
         }
-        hosts.say(json.dumps(announcement))
+        hosts.say(announcement)
     with _failing_together():
         yield
 
 
 def no_more_trainings() -> None:
     """Tell the other processes that nothing is left to be trained."""
-    hosts.say(json.dumps(None))
+    hosts.say(None)
 
 
 def follow(loaded: ExperimentFile) -> None:
@@ -77,7 +76,7 @@ def follow(loaded: ExperimentFile) -> None:
         Interrupted: a signal came to one of the processes.
     """
     corpora = Corpora()
-    while (announcement := json.loads(hosts.say(""))) is not None:
+    while (announcement := hosts.say()) is not None:
         try:
             with _failing_together():
                 _train(announcement, loaded, corpora)

@@ -10,7 +10,7 @@ from attnjax.errors import UserError
 from attnjax.runs.manifest import read
 from attnjax.training.checkpoints.checkpoint import FOLDER, Checkpoints
 from attnjax.training.checkpoints.retention import reasons
-from attnjax.training.checkpoints.run_progress import RunProgress
+from attnjax.training.checkpoints.snapshot import RunProgress
 from attnjax.training.settings import Training
 
 

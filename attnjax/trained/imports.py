@@ -16,8 +16,7 @@ from attnjax.nn.parameter_kinds import number_trained
 from attnjax.runs.result import RunResult
 from attnjax.runs.run_folder import write_result
 from attnjax.training.checkpoints.checkpoint import Checkpoints
-from attnjax.training.checkpoints.run_progress import RunProgress
-from attnjax.training.checkpoints.snapshot import Snapshot
+from attnjax.training.checkpoints.snapshot import RunProgress, Snapshot
 from attnjax.training.loop.run_state import TrainResult
 from attnjax.training.step import State
 

@@ -18,7 +18,6 @@ class TrainSetup:
     """A recipe and its data, cut into batches.
 
     Attributes:
-        valid: the validation batches; (): there is no validation.
         own: the training and validation batches of each seed that has data of its own.
         initial: for a seed, parameters that its run begins with, by their paths; the others are
             drawn.
@@ -38,10 +37,9 @@ class TrainSetup:
         return cls(recipe=recipe, plan=plan, valid=_in_order(_valid_plan(recipe, corpus)))
 
     def of_seeds(self, corpus: Corpus, seeds: Collection[int]) -> "TrainSetup":
-        """The setup of runs that train together, with the data of each.
+        """The setup of runs that train together, with the data of each, from the same corpus.
 
         Batches have the same shapes for all of the seeds, and as many examples as they have here.
-        The corpus is that of this setup.
         """
         if corpus.drawn is None:
             return self
@@ -60,18 +58,14 @@ class TrainSetup:
         return replace(self, own=own)
 
     def plan_of(self, seed: int) -> BatchPlan:
-        """The training batches of the run of a seed."""
         return self.own[seed][0] if seed in self.own else self.plan
 
     def valid_of(self, seed: int) -> tuple[Batch, ...]:
-        """The validation batches of the run of a seed."""
         return self.own[seed][1] if seed in self.own else self.valid
 
     def initial_state(self, seed: int) -> State:
-        """The initial state of the run of a seed.
-
-        The drawing is not compiled: compiling it takes XLA longer than drawing without.
-        """
+        """The initial state of the run of a seed."""
+        # not compiled: that would take XLA longer than drawing does
         key, given = jax.random.key(seed), self.initial.get(seed, {})
         return initial_state(key, self.plan.batch(0, 0), recipe=self.recipe, given=given)
 

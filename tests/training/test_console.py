@@ -1,12 +1,13 @@
 """Lines in a log say what their numbers are of."""
 
 import io
+from contextlib import closing
 
 import numpy as np
 import pytest
 from rich.console import Console
 
-from attnjax.training.log.console import display
+from attnjax.training.log.console import Display
 
 
 @pytest.mark.parametrize(
@@ -15,7 +16,7 @@ from attnjax.training.log.console import display
 )
 def test_a_mean_over_seeds_is_called_one(losses, loss):
     written = io.StringIO()
-    with display(Console(file=written), title="scaled", steps=10) as shown:
+    with closing(Display(Console(file=written), title="scaled", steps=10)) as shown:
         train = {"loss": np.asarray(losses), "tokens_per_second": np.ones(len(losses))}
         valid = {"loss": 2 * np.asarray(losses)} if len(losses) > 1 else {}
         shown.epoch(1, 5, train, valid)

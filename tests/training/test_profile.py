@@ -6,7 +6,8 @@ import json
 import pytest
 from rich.console import Console
 
-from attnjax.training.loop.profile import NAME, STEPS_BEFORE
+from attnjax.training.loop.group import STEP_NAME
+from attnjax.training.loop.profile import STEPS_BEFORE
 from attnjax.training.loop.run_state import Run
 from attnjax.training.loop.train import train
 from attnjax.training.objectives.base import CrossEntropy
@@ -31,5 +32,5 @@ def test_the_trace_has_the_steps_and_their_numbers(tmp_path, asked, traced):
     train(runs, setup, console=Console(quiet=True), profiled_steps=asked)
     (path,) = (tmp_path / "profile").rglob("perfetto_trace.json.gz")
     events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
-    steps = [int(one["args"]["step_num"]) for one in events if one.get("name") == NAME]
+    steps = [int(one["args"]["step_num"]) for one in events if one.get("name") == STEP_NAME]
     assert sorted(steps) == [STEPS_BEFORE + 1 + number for number in range(traced)]

@@ -3,7 +3,7 @@
 from hypothesis import given, strategies as st
 
 from attnjax.training.checkpoints.retention import epoch_ends, reasons, result_steps
-from attnjax.training.checkpoints.run_progress import RunProgress
+from attnjax.training.checkpoints.snapshot import RunProgress
 from attnjax.training.settings import Training
 
 PER_EPOCH = 4

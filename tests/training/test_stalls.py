@@ -1,11 +1,12 @@
 """What a training waits for too long is said."""
 
 import threading
+from contextlib import closing
 
 import pytest
 
 from attnjax.training.loop import stall_watch as watched
-from attnjax.training.loop.stall_watch import stalls
+from attnjax.training.loop.stall_watch import StallWatch
 
 
 @pytest.mark.parametrize("what", ["the data", "the devices"])
@@ -18,7 +19,7 @@ def test_a_long_wait_is_said_and_a_short_one_is_not(monkeypatch, what):
         said.append(sentence)
         heard.set()
 
-    with stalls(say) as watch:
+    with closing(StallWatch(say)) as watch:
         with watch.waiting_for(what):
             assert heard.wait(60), "nothing was said"
         with watch.waiting_for("nothing"):

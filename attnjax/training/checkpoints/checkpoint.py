@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,8 @@ from attnjax.training.checkpoints.corruption import (
 )
 from attnjax.training.checkpoints.disk import check_space, writable
 from attnjax.training.checkpoints.retention import epoch_ends, reasons
-from attnjax.training.checkpoints.run_progress import RunProgress
 from attnjax.training.checkpoints.snapshot import (
+    RunProgress,
     Snapshot,
     blank,
     difference,
@@ -34,11 +35,8 @@ from attnjax.training.checkpoints.snapshot import (
 from attnjax.training.settings import EpochOrder, Training
 from attnjax.training.step import State
 
-FOLDER = "checkpoints"
-"""The name of the checkpoints' folder in the run's folder."""
-
-DELETED = ".deleted"
-"""The suffix of a checkpoint that is being deleted."""
+FOLDER = "checkpoints"  # in the run's folder
+DELETED = ".deleted"  # the suffix of a checkpoint that is being deleted
 
 
 @contextmanager
@@ -89,13 +87,9 @@ class Checkpoints:
         """Save a snapshot; earlier checkpoints stay.
 
         A checkpoint of the same step is replaced if it was saved before the validation.
-
-        Raises:
-            MachineError: the disk is full, or the folder cannot be written to. Earlier checkpoints
-                are whole.
         """
-        step = snapshot.step
-        if step in self.steps and _outcome(self.progress(step)) == _outcome(snapshot.progress):
+        step, outcome = snapshot.step, attrgetter("epoch_end", "loss", "stopped")
+        if step in self.steps and outcome(self.progress(step)) == outcome(snapshot.progress):
             return  # interrupted again before the first step after a resume
         with writable(self.folder):
             check_space(self.folder, snapshot.size)
@@ -119,7 +113,6 @@ class Checkpoints:
             self._delete(step for step, why in kept.items() if not why)
 
     def discard_after(self, step: int) -> None:
-        """Delete the checkpoints after `step`."""
         self._delete([later for later in self.steps if later > step])
 
     def _delete(self, steps: Iterable[int]) -> None:
@@ -133,13 +126,7 @@ class Checkpoints:
         self._manager.reload()
 
     def restore(self, step: int, like: State) -> State:
-        """The state that was saved at `step`.
-
-        `jax.eval_shape` of the initial state will do for `like`, whose shapes are wanted.
-
-        Raises:
-            UserError: the checkpoint is corrupt, or its arrays have other paths or shapes.
-        """
+        """The state that was saved at `step`, which must have the paths and shapes of `like`."""
         wanted = blank(like)
         with self._readable(step):
             _check_shapes(self.folder / str(step), wanted)
@@ -155,14 +142,7 @@ class Checkpoints:
         return state_of(read["params"], read["rest"])
 
     def ends(self, count: int, order: EpochOrder = "last") -> list[int]:
-        """The steps of `count` ends of epochs; the end of the training counts as one.
-
-        If fewer are saved, all are taken. The order says which: the last ones, or those of the
-        lowest validation loss.
-
-        Raises:
-            UserError: no end of an epoch is saved, or a checkpoint is corrupt.
-        """
+        """The steps of the first `count` ends of epochs, or of all if fewer are saved."""
         steps = epoch_ends(self.all_progress(), order)[:count]
         if not steps:
             raise UserError(
@@ -184,7 +164,6 @@ class Checkpoints:
         )
 
     def progress(self, step: int) -> RunProgress:
-        """The progress that was saved at `step`."""
         if step not in self._progress:
             with self._readable(step):
                 args = ocp.args.Composite(progress=ocp.args.JsonRestore())
@@ -193,7 +172,6 @@ class Checkpoints:
         return self._progress[step]
 
     def all_progress(self) -> dict[int, RunProgress]:
-        """The progress of each checkpoint, by its step."""
         return {step: self.progress(step) for step in self.steps}
 
     def damage(self, step: int) -> str | None:
@@ -212,11 +190,10 @@ class Checkpoints:
             damage = self.damage(step)
             if damage:
                 before = [other for other in self.steps if other < step]
+                state = f"that of step {before[-1]} is there" if before else "there is no other"
                 raise UserError(
-                    f"{damage}; "
-                    + (f"that of step {before[-1]} is there" if before else "there is no other")
-                    + ": `attnjax run` sets a corrupt checkpoint aside and resumes from the one "
-                    "before"
+                    f"{damage}; {state}: `attnjax run` sets a corrupt checkpoint aside and resumes "
+                    "from the one before"
                 )
             self._whole.add(step)
             yield
@@ -233,7 +210,6 @@ class Checkpoints:
 
 
 def _manager(folder: Path, *, only_read: bool) -> ocp.CheckpointManager:
-    """Open a folder of checkpoints, which is made if there is none and it may be written to."""
     with writable(folder.parent), _without_warnings():
         if not only_read:
             folder.mkdir(parents=True, exist_ok=True)
@@ -293,8 +269,3 @@ def _opened(folder: Path) -> Iterator[Checkpoints]:
         raise UserError(f"{folder} has no {FOLDER}: it is not the folder of a trained run")
     with closing(Checkpoints(folder, only_read=True)) as checkpoints:
         yield checkpoints
-
-
-def _outcome(progress: RunProgress) -> tuple[Any, ...]:
-    """What the validation of a step changes."""
-    return progress.epoch_end, progress.loss, progress.stopped

@@ -7,12 +7,11 @@ from pathlib import Path
 from attnjax.errors import warn
 from attnjax.files import file_digest, write_atomically
 
-DIGEST = "digest"
-"""The name of the digest's file, in the checkpoint's folder."""
+DIGEST = "digest"  # the file's name, in the checkpoint's folder
 
 
 def write_digest(folder: Path) -> None:
-    """Write the digest of a checkpoint that was just saved, atomically."""
+    """Write the digest of a checkpoint that was just saved."""
     write_atomically(folder / DIGEST, _of_step(folder.name, _digest(folder)))
 
 

@@ -10,8 +10,7 @@ from tempfile import TemporaryFile
 
 from attnjax.errors import MachineError, UserError, message
 
-SPARE = 2**24
-"""Bytes that a disk must have free beside what is to be saved."""
+SPARE = 2**24  # bytes that a disk must have free beside what is to be saved
 
 
 def check_space(folder: Path, size: int) -> None:
@@ -30,14 +29,11 @@ def check_space(folder: Path, size: int) -> None:
 
 @contextmanager
 def writable(folder: Path) -> Iterator[None]:
-    """Turn the errors that a failing file system causes into one sentence.
+    """Turn the errors that a failing file system causes into one sentence, a MachineError.
 
     Libraries report such errors in words and classes of their own. So whatever was raised, the
     folder is tried: if nothing can be written there, that is the error. An error of the system that
     names a file below the folder is one, too.
-
-    Raises:
-        MachineError: the disk of `folder` is full, or `folder` cannot be written to.
     """
     try:
         yield

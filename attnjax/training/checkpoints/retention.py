@@ -3,16 +3,15 @@
 from collections.abc import Mapping
 from math import inf
 
-from attnjax.training.checkpoints.run_progress import RunProgress
+from attnjax.training.checkpoints.snapshot import RunProgress
 from attnjax.training.settings import EpochOrder, Training
 
 
 def epoch_ends(saved: Mapping[int, RunProgress], order: EpochOrder) -> list[int]:
     """The saved steps at ends of epochs and at the end of the training.
 
-    A checkpoint that an interruption left within an epoch is not one of them. "last": the latest
-    first; "best": the lowest validation loss first, of equal losses, and without any, the earlier
-    step.
+    "last": the latest first; "best": the lowest validation loss first, of equal losses, and without
+    any, the earlier step.
     """
     last = max(saved, default=0)
     ends = [

@@ -1,6 +1,5 @@
-"""A run's state as arrays on the host: the form in which it is saved and read."""
+"""A run at a step: its progress, and its state as arrays on the host, as saved and read."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,23 +8,48 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnjax.nn.paths import flat, named
-from attnjax.training.checkpoints.run_progress import RunProgress
+from attnjax.training.log.metrics_log import LogEnd
 from attnjax.training.step import State
 
+# saved instead of the parameters of a model without parameters: Orbax saves no empty tree
 NOTHING = {"nothing": np.zeros(1)}
-"""Saved instead of the parameters of a model without parameters: Orbax saves no empty tree."""
 
-SHOWN = 3
-"""The most parameters that a sentence names."""
+SHOWN = 3  # the most parameters that a sentence names
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunProgress:
+    """The progress of a run at a checkpoint: everything but its state.
+
+    Attributes:
+        best: the lowest `loss` at the end of an epoch, or infinity if that of an epoch was not
+            finite; None: no epoch has ended.
+        waited: the number of epochs since that loss.
+        loss: the validation loss of this step, or, if scores decide, the score with its sign
+            turned, so that lower is better; None: the step is within an epoch, or there are no
+            validation examples.
+        epoch_end: whether an epoch has ended at this step, and was validated.
+        stopped: why training ended, "steps" or "patience"; None: it has not ended.
+        together: the folders' names of all runs that were saved together with this one, its own
+            included.
+    """
+
+    best: float | None = None
+    waited: int = 0
+    epochs: float = 0.0
+    loss: float | None = None
+    seconds: float = 0.0
+    epoch_end: bool = False
+    stopped: str | None = None
+    together: tuple[str, ...] = ()
+    log: LogEnd = LogEnd()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Snapshot:
     """A copy of a run at a step, on the host; training may go on and reuse the devices' memory.
 
-    Attributes:
-        params: the parameters, or `NOTHING`.
-        rest: everything else in the state.
+    `rest` is everything in the state but the parameters.
     """
 
     step: int
@@ -36,12 +60,15 @@ class Snapshot:
     @classmethod
     def of(cls, state: State, progress: RunProgress) -> "Snapshot":
         """Copy a state."""
-        return cls(
-            step=int(state.step),
-            params=_copied(state.params) or NOTHING,
-            rest=_rest(state),
-            progress=progress,
-        )
+        rest = {
+            "step": state.step,
+            "optimizer": state.optimizer,
+            "objective": state.objective,
+            "key": jax.random.key_data(state.key),
+        }
+        # a copy: on a CPU np.asarray would share the memory that the next update overwrites
+        params, rest = jax.tree.map(np.array, (state.params, rest))
+        return cls(step=int(state.step), params=params or NOTHING, rest=rest, progress=progress)
 
     @property
     def size(self) -> int:
@@ -50,7 +77,7 @@ class Snapshot:
 
 
 def blank(like: State) -> Snapshot:
-    """Zeros of the shapes in `like`, for Orbax to read a snapshot of these shapes."""
+    """Zeros, for Orbax to read a snapshot of these shapes."""
 
     def zeros(leaf: Any) -> Any:
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
@@ -79,46 +106,21 @@ def something(params: Any) -> Any:
 def difference(saved: Any, wanted: Any) -> str | None:
     """How saved parameters differ from those wanted, in paths or shapes; None: they do not."""
     ours, theirs = (
-        {name: tuple(leaf.shape) for name, leaf in flat(params).items()}
-        for params in (wanted, saved)
+        {name: [*leaf.shape] for name, leaf in flat(params).items()} for params in (wanted, saved)
     )
-    clauses = [
-        *_clauses("not saved", sorted(ours.keys() - theirs.keys()), ours),
-        *_clauses("not in the model", sorted(theirs.keys() - ours.keys()), theirs),
-    ]
+    clauses = []
+    for what, some, others in (("not saved", ours, theirs), ("not in the model", theirs, ours)):
+        if alone := sorted(some.keys() - others.keys()):
+            clauses.append(f"{what}: {named([f'{name} {some[name]}' for name in alone], SHOWN)}")
     for name in sorted(ours.keys() & theirs.keys()):
         if ours[name] != theirs[name]:
-            clauses.append(f"{name} is {_drawn(theirs[name])}, not {_drawn(ours[name])}")
+            clauses.append(f"{name} is {theirs[name]}, not {ours[name]}")
     if not clauses:
         return None
     more = f" and {len(clauses) - SHOWN} more differences" if len(clauses) > SHOWN else ""
     return "; ".join(clauses[:SHOWN]) + more
 
 
-def _clauses(what: str, names: list[str], shapes: dict[str, tuple[int, ...]]) -> Iterator[str]:
-    """One clause for all parameters of one side."""
-    if names:
-        yield f"{what}: {named([f'{name} {_drawn(shapes[name])}' for name in names], SHOWN)}"
-
-
 def shapes(tree: Any) -> list[tuple[int, ...]]:
     """The shapes of all arrays in a tree, sorted: the kinds of its nodes do not matter."""
     return sorted(tuple(leaf.shape) for leaf in jax.tree.leaves(tree))
-
-
-def _drawn(shape: tuple[int, ...]) -> str:
-    return f"[{', '.join(map(str, shape))}]"
-
-
-def _copied(tree: Any) -> Any:
-    # on a CPU np.asarray would share the memory that the next update overwrites
-    return jax.tree.map(lambda leaf: np.array(leaf, copy=True), tree)
-
-
-def _rest(state: State) -> dict[str, Any]:
-    return {
-        "step": np.array(state.step),
-        "optimizer": _copied(state.optimizer),
-        "objective": _copied(state.objective),
-        "key": np.array(jax.random.key_data(state.key)),
-    }

@@ -5,6 +5,7 @@ is computed. `attnjax.training.devices.sharding` knows the devices of all of the
 """
 
 import atexit
+import json
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -23,21 +24,14 @@ from attnjax.errors import Interrupted, MachineError, UserError, exhausted, firs
 from attnjax.training.devices.join import end_process, join
 from attnjax.training.devices.last_words import replaced_by
 
-SECONDS_TO_WAIT = 7 * 24 * 3600
-"""How long a process waits for the first one, which may be decoding or measuring for hours.
-
-A process that has died is noticed by JAX's own heartbeat, within two minutes.
-"""
-
+# how long a process that has failed waits for the others to notice, or to fail as it did
 SECONDS_TO_FAIL = 20
-"""How long a process that has failed waits for the others to notice, or to fail as it did."""
 
 # what is said when another process was killed
 GONE = "another process has ended, or cannot be reached any more"
 GOES_ON = "the same command goes on from what is saved"
 
-FAILED = "failed"
-"""The coordinator's key for the sentence of a process that has failed."""
+FAILED = "failed"  # the coordinator's key for the sentence of a process that has failed
 
 _meetings, _messages = numbers(), numbers()
 
@@ -47,10 +41,6 @@ def joined() -> Iterator[None]:
     """`join` for the time of a command; when it fails in one process it ends in all of them.
 
     Interrupted is no failure: all processes have agreed on it.
-
-    Raises:
-        UserError: as `join`, or JAX has no device of the platform that the environment asks for.
-        MachineError: another process has failed, or cannot be reached any more.
     """
     join()
     _check_platform()
@@ -136,18 +126,10 @@ def is_first() -> bool:
     return index() == 0
 
 
-def agree(value: int) -> int:
-    """The greatest value over all processes, which all get: the number of a signal, a flag.
-
-    All processes wait for each other here.
-    """
-    return begin_to_agree(value)()
-
-
 def begin_to_agree(value: int) -> Callable[[], int]:
-    """As `agree`, without waiting: the devices compare the values, and the result waits for them.
+    """A function that gives all processes the greatest value: the number of a signal, a flag.
 
-    Whoever reads the result a training step later does not wait at all.
+    The devices compare the values meanwhile: who calls it a training step later does not wait.
     """
     if count() == 1:
         return lambda: value
@@ -167,20 +149,20 @@ def _greatest() -> tuple[Mesh, Callable[[jax.Array], jax.Array]]:
     return mesh, jax.jit(jnp.max, out_shardings=NamedSharding(mesh, PartitionSpec()))
 
 
-def say(text: str) -> str:
+def say(value: Any = None) -> Any:
     """What the first process says, in all processes; what the others say is not heard.
 
-    The others wait, for hours if need be.
+    It is a value of JSON. The others wait, for hours if need be.
     """
     if count() == 1:
-        return text
+        return value
     key = f"said/{next(_messages)}"
     if is_first():
-        _client().key_value_set(key, text)
-        return text
+        _client().key_value_set(key, json.dumps(value))
+        return value
     while True:
         with suppress(jax.errors.JaxRuntimeError):  # nothing yet; Ctrl-C is noticed in between
-            return _client().blocking_key_value_get(key, 5_000)
+            return json.loads(_client().blocking_key_value_get(key, 5_000))
 
 
 def all_failed() -> bool:
@@ -193,17 +175,10 @@ def all_failed() -> bool:
     return True
 
 
-def wait(name: str) -> None:
-    """Wait until every process is here; a process that waits in vain names what it waits for."""
-    if count() > 1:
-        _client().wait_at_barrier(f"{name} {next(_meetings)}", SECONDS_TO_WAIT * 1000)
-
-
 def broadcast(tree: Any) -> Any:
     """The first process's arrays, bit for bit, as NumPy arrays in every process.
 
-    Of the other processes' arrays or random keys only shapes and dtypes are read, so that
-    `jax.ShapeDtypeStruct` will do.
+    Of the other processes' arrays or random keys only shapes and dtypes are read.
     """
     return tree if count() == 1 else jax.tree.map(_broadcast, tree)
 

@@ -1,8 +1,6 @@
 """The progress of a training: a bar in a terminal, or a line per epoch and per minute in a log."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import numpy as np
 from rich.console import Console
@@ -10,18 +8,31 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from attnjax.console import print_line
 
-SECONDS_BETWEEN_LINES = 60
-"""The longest time without a line in a log."""
+SECONDS_BETWEEN_LINES = 60  # the longest time without a line in a log
 
 
 class Display:
-    """Shows the mean loss and the total speed of the runs that train together."""
+    """Shows the mean loss and the total speed of runs that train together, until it is closed."""
 
-    def __init__(self, console: Console, bar: Progress, title: str, steps: int) -> None:
-        self._console, self._bar, self._title, self._steps = console, bar, title, steps
-        self._task = bar.add_task(title, total=steps, loss="", valid="", speed="")
+    def __init__(self, console: Console, *, title: str, steps: int) -> None:
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[loss]}"),
+            TextColumn("{task.fields[valid]}"),
+            TextColumn("{task.fields[speed]}"),
+            TimeRemainingColumn(),
+        )
+        self._console, self._title, self._steps = console, title, steps
+        self._bar = Progress(*columns, console=console, disable=not console.is_terminal)
+        self._task = self._bar.add_task(title, total=steps, loss="", valid="", speed="")
+        self._bar.start()
         self._began = self._last = time.monotonic()
         self._first: int | None = None
+
+    def close(self) -> None:
+        self._bar.stop()
 
     def step(self, step: int, losses: np.ndarray) -> None:
         """Show a step: the loss of each run."""
@@ -69,19 +80,3 @@ class Display:
 def _mean_of(values: np.ndarray) -> str:
     """A note beside a mean over the seeds that train together; "" for a single seed."""
     return f"(mean of {values.size} seeds)" if values.size > 1 else ""
-
-
-@contextmanager
-def display(console: Console, *, title: str, steps: int) -> Iterator[Display]:
-    """A display for a training of `steps` steps."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[loss]}"),
-        TextColumn("{task.fields[valid]}"),
-        TextColumn("{task.fields[speed]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        yield Display(console, bar, title, steps)

@@ -22,11 +22,8 @@ from attnjax.config.record import WholeNumber, count
 from attnjax.errors import first_line, warn
 from attnjax.files import write_atomically
 
-FILE = "metrics.jsonl"
-"""The name of the file in a run's folder."""
-
-SECONDS_BETWEEN_FLUSHES = 10
-"""The longest delay of TensorBoard's files; metrics.jsonl has no delay."""
+FILE = "metrics.jsonl"  # in a run's folder
+SECONDS_BETWEEN_FLUSHES = 10  # the longest delay of TensorBoard's files; metrics.jsonl has none
 
 type Watcher = Callable[[Path, Mapping[str, Any]], object]
 """A function of a run's folder and a row of its log."""
@@ -109,13 +106,9 @@ class MetricsLog:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._size += len(line)
         self._digest.update(line)
-        scalars = [
-            Summary.Value(tag=f"{split}/{name}", simple_value=value)
-            for name, value in values.items()
-        ]
-        self._board.write_event(
-            Event(step=step, wall_time=time.time(), summary=Summary(value=scalars))
-        )
+        scalars = [Summary.Value(tag=f"{split}/{k}", simple_value=v) for k, v in values.items()]
+        summary = Summary(value=scalars)
+        self._board.write_event(Event(step=step, wall_time=time.time(), summary=summary))
         if time.monotonic() - self._flushed > SECONDS_BETWEEN_FLUSHES:
             self._board.flush()
             self._flushed = time.monotonic()
@@ -134,6 +127,11 @@ class RunningMean:
         self.tokens: Any = 0.0
         self._sums: dict[str, Any] = {}
 
+    @property
+    def seconds(self) -> float:
+        """The time since it was made."""
+        return max(time.monotonic() - self._began, 1e-9)
+
     def add(self, metrics: dict[str, np.ndarray]) -> None:
         """Add the means of a step, weighted by its "tokens"."""
         tokens = metrics["tokens"]
@@ -146,7 +144,7 @@ class RunningMean:
         """The means, and "tokens_per_second"; {} if nothing was added."""
         if not self._sums:
             return {}
-        speed = self.tokens / max(time.monotonic() - self._began, 1e-9)
+        speed = self.tokens / self.seconds
         # nan for a run whose updates were all skipped
         counts = np.where(self.tokens, self.tokens, np.nan)
         means = {name: total / counts for name, total in self._sums.items()}

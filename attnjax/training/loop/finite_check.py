@@ -15,14 +15,11 @@ from attnjax.training.loop.group import RunGroup
 from attnjax.training.loop.hook import Hook
 from attnjax.training.loop.run_state import RunState
 
+# of kept batches, in the run's folder: `step-<n>.npz`, for `attnjax replay RUN <n>`
 FOLDER = "not_finite"
-"""The folder of kept batches, in the run's folder: `step-<n>.npz`, for `attnjax replay RUN <n>`."""
 
-MOST_IN_A_ROW = 10
-"""The number of skipped updates in a row after which a run stops."""
-
-MOST_KEPT = 20
-"""The number of batches that are kept of a run."""
+MOST_IN_A_ROW = 10  # the number of skipped updates in a row after which a run stops
+MOST_KEPT = 20  # the number of batches that are kept of a run
 
 
 class FiniteCheck(Hook):
@@ -68,12 +65,15 @@ class FiniteCheck(Hook):
         self._raise_if_all_failed()
 
     def _keep(self, run: RunState, step: int) -> None:
-        if hosts.is_first():
-            keep_batch(
-                run.run.folder,
-                step,
-                self._group.setup.plan_of(run.run.seed).batch(step - 1, run.run.seed),
-            )
+        """Keep the batch of an update in the run's folder, unless many are there already."""
+        if not hosts.is_first():
+            return
+        folder, seed = run.run.folder / FOLDER, run.run.seed
+        folder.mkdir(exist_ok=True)
+        if len(list(folder.iterdir())) < MOST_KEPT:
+            batch = self._group.setup.plan_of(seed).batch(step - 1, seed)
+            with replacing(folder / f"step-{step}.npz") as beside, beside.open("wb") as file:
+                np.savez(file, **batch._asdict())
 
     def _raise_if_all_failed(self) -> None:
         failures = [(run.run.folder, run.failure) for run in self._group.runs]
@@ -87,15 +87,6 @@ def _advice(step: int) -> str:
         "a lower learning rate, a longer warm-up or clipping may help (earlier checkpoints are "
         f"kept; `attnjax replay RUN {step}` says where it arises)"
     )
-
-
-def keep_batch(folder: Path, step: int, batch: Batch | PackedBatch) -> None:
-    """Keep the batch of an update in the run's folder, unless many are there already."""
-    kept = folder / FOLDER
-    kept.mkdir(exist_ok=True)
-    if len(list(kept.iterdir())) < MOST_KEPT:
-        with replacing(kept / f"step-{step}.npz") as beside, beside.open("wb") as file:
-            np.savez(file, **batch._asdict())
 
 
 def kept_batch(folder: Path, step: int) -> Batch | PackedBatch | None:

@@ -4,19 +4,23 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, partial
+from operator import itemgetter
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from attnjax.data.batch_plan import Batch
 from attnjax.data.packing import PackedBatch
 from attnjax.training.devices import sharding
 from attnjax.training.loop.read_ahead import ReadAhead
-from attnjax.training.loop.run_state import RunState, stack, unstack
+from attnjax.training.loop.run_state import RunState
 from attnjax.training.schedules import Schedule
 from attnjax.training.step import State, evaluation_step, train_step, train_step_at
 from attnjax.training.train_setup import TrainSetup
+
+STEP_NAME = "update"  # the name of a step in a profiler's trace; its number stands beside it
 
 
 @cache
@@ -30,11 +34,6 @@ class RunGroup:
 
     If `devices.seeds`, all arrays have a leading axis of runs. The axis stays when only one run is
     left, so that a resumed run compiles the same program. Outside of the group nothing knows of it.
-
-    Attributes:
-        runs: the runs that have not stopped.
-        validated: the step after which the runs were validated last.
-        waited: the seconds that updates have waited for their batches, in this process.
     """
 
     def __init__(
@@ -47,14 +46,16 @@ class RunGroup:
         """Put the runs' states on the devices; `waiting_for` surrounds what may take long."""
         self.setup, self.runs, self._devices, self._waiting_for = setup, runs, devices, waiting_for
         self.step = runs[0].step
-        self.validated = self.step if runs[0].progress.epoch_end else 0
+        self.validated = self.step if runs[0].progress.epoch_end else 0  # the step of the last one
+        self.waited = 0.0  # the seconds that updates have waited for their batches
         self._seconds, self._began = [run.progress.seconds for run in runs], time.monotonic()
-        self.waited = 0.0
-        self._ahead = ReadAhead(self._batch, end=setup.recipe.training.steps)
+        recipe = setup.recipe
+        self._ahead = ReadAhead(self._batch, end=recipe.training.steps)
         self._rates_differ = any(run.run.schedule is not None for run in runs)
-        step = train_step_at if self._rates_differ else train_step
-        self._train_step = self._compiled(step, donate=True)
-        self._evaluation_step = self._compiled(evaluation_step, donate=False)
+        update = partial(train_step_at if self._rates_differ else train_step, recipe=recipe)
+        self._train_step = devices.compile(update, donate=True)
+        evaluate = partial(evaluation_step, recipe=recipe)
+        self._evaluation_step = devices.compile(evaluate, donate=False)
         self._place([run.state for run in runs if run.state is not None])
 
     @property
@@ -78,19 +79,13 @@ class RunGroup:
         self.waited += time.monotonic() - began
         return batch
 
-    def _batch(self, step: int) -> Any:
-        """The batches of the update after `step` updates, on the devices."""
-        return self._shard(
-            [self.setup.plan_of(run.run.seed).batch(step, run.run.seed) for run in self.runs]
-        )
-
     def close(self) -> None:
-        """End the reading ahead."""
         self._ahead.close()
 
     def update(self, batch: Any) -> Any:
         """Update all runs; returns the metrics, which the devices may still compute."""
-        self._state, metrics = self._train_step(self._with_rates(), batch)
+        with jax.profiler.StepTraceAnnotation(STEP_NAME, step_num=self.step + 1):
+            self._state, metrics = self._train_step(self._with_rates(), batch)
         self.step += 1
         return metrics
 
@@ -108,7 +103,10 @@ class RunGroup:
     def states(self) -> list[State]:
         """The runs' states, on the host."""
         state = self._devices.fetch(self._state)
-        return unstack(state, len(self.runs)) if self._devices.seeds else [state]
+        if not self._devices.seeds:
+            return [state]
+        stacked = jax.device_get(state)
+        return [jax.tree.map(itemgetter(index), stacked) for index in range(len(self.runs))]
 
     def drop_stopped(self) -> None:
         """Go on without the runs that have stopped or diverged."""
@@ -123,6 +121,11 @@ class RunGroup:
         if staying:
             self._place([states[index] for index in staying])
 
+    def _batch(self, step: int) -> Any:
+        """The batches of the update after `step` updates, on the devices."""
+        seeds = [run.run.seed for run in self.runs]
+        return self._shard([self.setup.plan_of(seed).batch(step, seed) for seed in seeds])
+
     def _with_rates(self) -> Any:
         """The first argument of an update: the state, and the learning rates if they differ."""
         if not self._rates_differ:
@@ -130,17 +133,14 @@ class RunGroup:
         recipe = self.setup.recipe
         schedules = (run.run.schedule or recipe.optimizer.schedule for run in self.runs)
         rates = [_rates(schedule, recipe.training.steps)[self.step] for schedule in schedules]
-        held = np.stack(rates) if self._devices.seeds else rates[0]
-        return self._state, self._devices.replicate(held)
+        return self._state, self._devices.replicate(self._together(rates, np.stack))
 
     def _shard(self, batches: Sequence[Batch | PackedBatch]) -> Any:
-        stacked = self._devices.seeds
-        return self._devices.shard(
-            jax.tree.map(lambda *x: np.stack(x), *batches) if stacked else batches[0]
-        )
+        return self._devices.shard(self._together(batches, np.stack))
 
-    def _place(self, states: list[State]) -> None:
-        self._state = self._devices.replicate(stack(states) if self._devices.seeds else states[0])
+    def _place(self, states: Sequence[State]) -> None:
+        self._state = self._devices.replicate(self._together(states, jnp.stack))
 
-    def _compiled(self, step: Callable[..., Any], *, donate: bool) -> Callable[[Any, Any], Any]:
-        return self._devices.compile(partial(step, recipe=self.setup.recipe), donate=donate)
+    def _together(self, trees: Sequence[Any], stack: Callable[..., Any]) -> Any:
+        """What each run has, as one tree: with an axis of runs, or that of the only run."""
+        return jax.tree.map(lambda *x: stack(x), *trees) if self._devices.seeds else trees[0]

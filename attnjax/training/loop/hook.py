@@ -8,27 +8,26 @@ import numpy as np
 class Hook:
     """Something that a training does beside its steps; by default nothing.
 
-    The hooks of a training are called in their order. Values are arrays with one entry for each run
-    of the group that trains.
+    The hooks of a training are called in their order. Values are arrays with an entry for each run.
     """
 
     def before(self, step: int) -> None:
-        """Is called before update number `step` is handed to the devices, from 1."""
+        """Before update number `step` is handed to the devices, from 1."""
 
     def dispatched(self, metrics: Any) -> None:
-        """Is called when an update was handed to the devices, which may still compute `metrics`."""
+        """When an update was handed to the devices, which may still compute `metrics`."""
 
     def after(self, step: int, metrics: dict[str, np.ndarray]) -> None:
-        """Is called with the metrics of update number `step`, while the next update runs."""
+        """With the metrics of update number `step`, while the next update runs."""
 
     def epoch(self, values: dict[str, np.ndarray]) -> None:
-        """Is called after each epoch, with the means over the validation split, if there is one.
+        """After each epoch, with the means over the validation split, {} if there is none.
 
         A hook may add values, which the hooks after it get.
         """
 
     def pause(self) -> None:
-        """Is called between two updates, after each epoch and where a save was asked for."""
+        """Between two updates, after each epoch and where a save was asked for."""
 
     def close(self) -> None:
-        """Is called at the end of the training, also after an error."""
+        """At the end of the training, also after an error."""

@@ -5,21 +5,17 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from threading import Thread
 
-AHEAD = 2
-"""The number of batches that wait for their step; each is on the devices already."""
-
-SECONDS_TO_END = 10.0
-"""How long the end of a training waits for the batch that is being made."""
+AHEAD = 2  # the number of batches that wait for their step, on the devices already
+SECONDS_TO_END = 10.0  # how long the end of a training waits for the batch that is being made
 
 
 class ReadAhead[T]:
-    """Makes values number by number in one thread, a few before they are asked for.
+    """Makes the values make(number) of the numbers before `end`, in a thread, a few ahead.
 
     An error in the making is raised where the value is asked for.
     """
 
     def __init__(self, make: Callable[[int], T], *, end: int) -> None:
-        """Make the values make(number) of the numbers before `end`."""
         self._make, self._end = make, end
         self._values: dict[int, Future[T]] = {}
         self._thread: Thread | None = None
@@ -54,7 +50,6 @@ class ReadAhead[T]:
 def _make_all[T](
     make: Callable[[int], T], wanted: SimpleQueue[tuple[int, Future[T]] | None]
 ) -> None:
-    """Make the values that are wanted, until None is."""
     while (item := wanted.get()) is not None:
         number, value = item
         if value.set_running_or_notify_cancel():

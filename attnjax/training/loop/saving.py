@@ -28,10 +28,8 @@ class Saving(Hook):
     """Saves all runs where a save is due or a signal came; the last of the hooks.
 
     Checkpoints are written while the training goes on, one save at a time. An error of a save is
-    raised after the next update, or where the next save begins.
-
-    Raises:
-        Interrupted: from `pause`, if a signal came and all runs are saved.
+    raised after the next update, or where the next save begins. After a signal `pause` raises
+    Interrupted, once all runs are saved.
     """
 
     def __init__(
@@ -41,16 +39,16 @@ class Saving(Hook):
         before_save: Callable[[], None],
         after_save: Callable[[], None],
     ) -> None:
-        """Save the runs of a group; the functions are those of `train`."""
         self._group, self._requests = group, requests
         self._before_save, self._after_save = before_save, after_save
         self._training, self._last = group.setup.recipe.training, time.monotonic()
         self._thread = ThreadPoolExecutor(max_workers=1)
-        self._written: Future[None] | None = None
+        self._written = Future[None]()  # the last save
+        self._written.set_result(None)
 
     def dispatched(self, metrics: Any) -> None:
-        if self._written is not None and self._written.done():
-            self._wait()
+        if self._written.done():
+            self._written.result()
         within = time.monotonic() - self._last >= SECONDS_WITHIN_AN_EPOCH
         self._requests.compare(save=within, wait=False)
 
@@ -65,28 +63,22 @@ class Saving(Hook):
         if self._requests.save:
             self._save()
         if self._requests.signal:
-            self._wait()
+            self._written.result()
             where = f"{group.runs[0].run.folder} is saved at step {group.step}"
             raise Interrupted(where, self._requests.signal)
         if all(run.progress.stopped or run.failure for run in group.runs):
-            self._wait()
+            self._written.result()
 
     def close(self) -> None:
         """Wait for the save; if it fails, its error is lost."""
         self._thread.shutdown()
-
-    def _wait(self) -> None:
-        """Wait until everything is saved."""
-        written, self._written = self._written, None
-        if written is not None:
-            written.result()
 
     def _save(self) -> None:
         """Begin to save all runs; the first process does, the others help to get the states."""
         states = self._group.states()
         snapshots = self._snapshots(states) if hosts.is_first() else []
         self._before_save()
-        self._wait()
+        self._written.result()
         self._last = time.monotonic()
         self._written = self._thread.submit(self._write, snapshots)
         self._requests.saved()

@@ -5,16 +5,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+# how long a training may wait for one thing before it is reported; then after twice as long
 SECONDS_OF_SILENCE = 300.0
-"""How long a training may wait for one thing before it is reported; then after twice as long."""
 
 
-class Stalls:
-    """Says what a training has been waiting for, if it waits long."""
+class StallWatch:
+    """Says what a training has been waiting for, if it waits long; watches until it is closed."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
+        """Begin to watch; `say` gets the sentences, without their subject."""
         self._say, self._ended = say, threading.Event()
         self._waiting: tuple[str, float] | None = None
+        threading.Thread(target=self._watch, name="stalls", daemon=True).start()
 
     @contextmanager
     def waiting_for(self, what: str) -> Iterator[None]:
@@ -25,8 +27,10 @@ class Stalls:
         finally:
             self._waiting = None
 
-    def watch(self) -> None:
-        """Look at the waiting until the end, and report it; runs in a thread."""
+    def close(self) -> None:
+        self._ended.set()
+
+    def _watch(self) -> None:
         reported, patience = None, SECONDS_OF_SILENCE
         while not self._ended.wait(SECONDS_OF_SILENCE / 20):
             waiting = self._waiting
@@ -39,17 +43,3 @@ class Stalls:
             if seconds >= patience:
                 self._say(f"has been waiting for {what} for {seconds:.0f} s")
                 reported, patience = waiting, 2 * patience
-
-    def end(self) -> None:
-        self._ended.set()
-
-
-@contextmanager
-def stalls(say: Callable[[str], None]) -> Iterator[Stalls]:
-    """Watch over a training; `say` gets the sentences, without their subject."""
-    watched = Stalls(say)
-    threading.Thread(target=watched.watch, name="stalls", daemon=True).start()
-    try:
-        yield watched
-    finally:
-        watched.end()

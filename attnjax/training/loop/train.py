@@ -1,8 +1,7 @@
 """Trains runs of one recipe: each goes on from its latest checkpoint, together with the others."""
 
-import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict
 from functools import cache
 from itertools import groupby
@@ -13,21 +12,20 @@ from attnjax.config.record import read_record
 from attnjax.console import print_line
 from attnjax.errors import Diverged, Interrupted
 from attnjax.training.checkpoints.disk import writable
-from attnjax.training.checkpoints.run_progress import RunProgress
+from attnjax.training.checkpoints.snapshot import RunProgress
 from attnjax.training.devices import hosts, sharding
-from attnjax.training.log.console import display
+from attnjax.training.log.console import Display
 from attnjax.training.loop.agreement import Requests
 from attnjax.training.loop.early_stopping import EarlyStopping
 from attnjax.training.loop.finite_check import FiniteCheck
 from attnjax.training.loop.group import RunGroup
 from attnjax.training.loop.hook import Hook
-from attnjax.training.loop.interruption import interruption
 from attnjax.training.loop.profile import Profile
-from attnjax.training.loop.run_state import FollowedRun, Run, RunState, TrainResult, open_runs
+from attnjax.training.loop.run_state import Run, RunState, TrainResult, open_runs
 from attnjax.training.loop.saving import Saving
-from attnjax.training.loop.stall_watch import stalls
+from attnjax.training.loop.stall_watch import StallWatch
 from attnjax.training.loop.train_log import TrainLog
-from attnjax.training.loop.trainer import Trainer
+from attnjax.training.loop.trainer import fit
 from attnjax.training.loop.validation_score import ScoreValidation, ValidationScore
 from attnjax.training.settings import Training
 from attnjax.training.train_setup import TrainSetup
@@ -55,14 +53,12 @@ def train(
 
     `stacked` says whether arrays have an axis of runs, which runs that go on must have as before;
     None: if there are several. `before_save` is called before anything is saved, and its errors end
-    the training; `after_save` when all runs are saved, before earlier checkpoints are deleted. A
-    trace is written of `profiled_steps` steps. The console shows the title, or the name of the
-    first run's folder.
+    the training; `after_save` when all runs are saved, before earlier checkpoints are deleted.
 
     Raises:
         Diverged: a loss or a gradient is not finite. The other runs are trained to their ends.
         UserError: a folder cannot be written to.
-        Interrupted: a signal of `interruption` came; every run is saved.
+        Interrupted: a signal came; every run is saved.
     """
     title = title or runs[0].folder.name
     training = setup.recipe.training
@@ -79,17 +75,22 @@ def train(
         say(remark)
     with ExitStack() as opened:
         opened.enter_context(writable(runs[0].folder))
-        requests = Requests(opened.enter_context(interruption()))
+        requests = Requests()
+        opened.enter_context(requests.noticing_signals())
         states = _opened(runs, training, opened)
         _restore(states, setup)
-        watched = opened.enter_context(stalls(say))
-        shown = opened.enter_context(display(console, title=title, steps=training.steps))
+        watched = opened.enter_context(closing(StallWatch(say)))
+        shown = opened.enter_context(closing(Display(console, title=title, steps=training.steps)))
         for group in _groups(states):
             together = RunGroup(setup, group, devices, watched.waiting_for)
-            profile = Profile(group[0].run.folder, profiled_steps)
-            saving = Saving(together, requests, before_save, after_save)
-            hooks = [profile, FiniteCheck(together), *_decided(together, score)]
-            Trainer(together, requests, [*hooks, TrainLog(together, shown), saving]).fit()
+            hooks = [
+                Profile(group[0].run.folder, profiled_steps),
+                FiniteCheck(together),
+                *_decided(together, score),
+                TrainLog(together, shown),
+                Saving(together, requests, before_save, after_save),
+            ]
+            fit(together, requests, hooks)
         if failed := {run.run.folder: run.failure for run in states if run.failure is not None}:
             raise Diverged(failed)
         finished = states if hosts.is_first() else []
@@ -104,12 +105,11 @@ def _opened(runs: Sequence[Run], training: Training, opened: ExitStack) -> list[
     """The runs at their latest checkpoints, which only the first process reads."""
     if hosts.is_first():
         states = open_runs(runs, training, opened)
-        hosts.say(json.dumps([[run.step, asdict(run.progress)] for run in states]))
+        hosts.say([[run.step, asdict(run.progress)] for run in states])
         return states
-    places = json.loads(hosts.say(""))
     return [
-        FollowedRun(run, step, read_record(progress, RunProgress, "process 0"))
-        for run, (step, progress) in zip(runs, places, strict=True)
+        RunState(run=run, step=step, progress=read_record(progress, RunProgress, "process 0"))
+        for run, (step, progress) in zip(runs, hosts.say(), strict=True)
     ]
 
 
@@ -149,7 +149,7 @@ def _restore(states: Sequence[RunState], setup: TrainSetup) -> None:
         if not hosts.is_first():
             run.state = shapes()
         elif run.step:
-            run.restore(shapes())
+            run.state = run.checkpoints.restore(run.step, shapes())
         else:
             run.state = setup.initial_state(run.run.seed)
         run.state = hosts.broadcast(run.state)

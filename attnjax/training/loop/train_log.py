@@ -1,7 +1,5 @@
 """The log of runs that train together: when a row is due, what stands in it, the console."""
 
-import time
-
 import numpy as np
 
 from attnjax.training.devices import hosts
@@ -11,21 +9,20 @@ from attnjax.training.log.metrics_log import RunningMean
 from attnjax.training.loop.group import RunGroup
 from attnjax.training.loop.hook import Hook
 
+# the training rows of metrics.jsonl: about so many per epoch, each for so many steps
 ROWS_AN_EPOCH, FEWEST_STEPS_A_ROW, MOST_STEPS_A_ROW = 20, 10, 50
-"""The training rows of metrics.jsonl: about so many per epoch, each for so many steps."""
 
 
 class TrainLog(Hook):
     """Writes rows to every run's metrics.jsonl, and shows the progress on the console.
 
-    metrics.jsonl has an object a line: "step", "epoch" (from 1), "split" ("train" or "valid"),
-    "seconds" (as in `TrainResult`, so far) and the objective's means over tokens ("loss", "nll",
-    "accuracy"). Training rows hold means since the row before, or since an interruption after it,
-    and also "learning_rate", "gradient_norm" (before clipping), "tokens_per_second" (of the
-    target), "padding" (its share of the places of an epoch's batches), "waiting_for_data" (the
-    share of the time in which updates waited for their batches), "skipped" (the number of skipped
-    updates, if they are skipped), and the highest memory so far in bytes: "host_memory", and
-    "device_memory" of the fullest device, where it tells.
+    A row has "step", "epoch" (from 1), "split" ("train" or "valid"), "seconds" (as in
+    `TrainResult`, so far) and the objective's means over tokens. Training rows hold means since the
+    row before, or since an interruption after it, and also "learning_rate", "gradient_norm" (before
+    clipping), "tokens_per_second" (of the target), "padding" (its share of the places of an epoch's
+    batches), "waiting_for_data" (the share of the time in which updates waited for their batches),
+    "skipped" (the number of skipped updates, if they are skipped), and the highest memory so far in
+    bytes: "host_memory", and "device_memory" of the fullest device, where it tells.
     """
 
     def __init__(self, group: RunGroup, shown: Display) -> None:
@@ -35,12 +32,10 @@ class TrainLog(Hook):
 
     def before(self, step: int) -> None:
         if self._epoch_ended:  # the time of a validation and of a save counts to no row
-            self._row, self._epoch, self._skipped = RunningMean(), RunningMean(), np.zeros(())
-            self._began, self._waited = time.monotonic(), self._group.waited
-            self._epoch_ended = False
+            self._epoch, self._epoch_ended = RunningMean(), False
+            self._begin_row()
 
     def after(self, step: int, metrics: dict[str, np.ndarray]) -> None:
-        """Add a step's metrics, and write a row if one is due."""
         counted = metrics
         if "skipped" in metrics:
             skipped = metrics["skipped"]
@@ -58,21 +53,17 @@ class TrainLog(Hook):
         means["learning_rate"] = np.array([float(each.rate(step)) for each in schedules])
         if "skipped" in metrics:
             means["skipped"] = self._skipped
-        for name, value in (*peak_memory().items(), *self._of_data().items()):
-            means[name] = np.full(len(runs), value)
+        waiting = (self._group.waited - self._waited) / self._row.seconds
+        shared = {**peak_memory(), "padding": self._padding, "waiting_for_data": waiting}
+        means |= {name: np.full(len(runs), value) for name, value in shared.items()}
         self._write(step, "train", means)
         self._shown.speed(float(self._of_going(means)["tokens_per_second"].sum()))
-        self._row, self._skipped = RunningMean(), np.zeros(())
-        self._began, self._waited = time.monotonic(), self._group.waited
+        self._begin_row()
 
-    def _of_data(self) -> dict[str, float]:
-        """The share of padding in a batch, and of the row's time that was spent on waiting."""
-        seconds = max(time.monotonic() - self._began, 1e-9)
-        waiting = (self._group.waited - self._waited) / seconds
-        return {"padding": self._padding, "waiting_for_data": waiting}
+    def _begin_row(self) -> None:
+        self._row, self._skipped, self._waited = RunningMean(), np.zeros(()), self._group.waited
 
     def epoch(self, values: dict[str, np.ndarray]) -> None:
-        """Write the validation means, if there are any, and show the epoch."""
         step = self._group.step
         if values:
             self._write(step, "valid", values)

@@ -1,6 +1,5 @@
 """The score of answers to the validation split, during a training."""
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,12 +15,9 @@ from attnjax.training.settings import Scoring
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationScore:
-    """A score of parameters.
+    """A score of the parameters of the run of a seed, and its name in metrics.jsonl.
 
-    Attributes:
-        name: the name of the score in metrics.jsonl.
-        sign: 1 if a higher score is better, -1 if a lower one is.
-        score: computes the score of the parameters of the run of a seed.
+    `sign` is 1 if a higher score is better, -1 if a lower one is.
     """
 
     name: str
@@ -48,4 +44,4 @@ class ScoreValidation(Hook):
             for run, state in zip(group.runs, group.states(), strict=True)
             if hosts.is_first()
         ]
-        values[self._by.name] = np.array(json.loads(hosts.say(json.dumps(scores))))
+        values[self._by.name] = np.array(hosts.say(scores))

@@ -26,8 +26,7 @@ from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer
 from attnjax.training.checkpoints.checkpoint import Checkpoints
-from attnjax.training.checkpoints.run_progress import RunProgress
-from attnjax.training.checkpoints.snapshot import Snapshot
+from attnjax.training.checkpoints.snapshot import RunProgress, Snapshot
 from attnjax.training.objectives.base import CrossEntropy, shifted
 from attnjax.training.objectives.show_attend_tell import (
     DoublyStochastic,
