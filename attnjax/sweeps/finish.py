@@ -19,7 +19,7 @@ from attnjax.runs.json_files import write_json
 from attnjax.runs.result import RunResult
 from attnjax.runs.run_folder import ATTENTION, HYPOTHESES, REFERENCES
 from attnjax.training.loop.run_state import TrainResult
-from attnjax.training.loop.validation_score import ValidationScore
+from attnjax.training.loop.validation import ValidationScore
 
 
 def finish(

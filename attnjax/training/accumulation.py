@@ -27,10 +27,9 @@ def micro_batches(rows: int, longest: int, device_tokens: int | None) -> int:
 
 
 def accumulate[T](sums: Callable[[Any], T], batch: Any, device_tokens: int | None) -> T:
-    """sums(batch) of a device's rows, the total of the sums of its micro-batches.
+    """sums(batch) of a device's rows, added up over micro-batches, one after the other.
 
-    The micro-batches are computed one after the other, so that the arrays of one are in memory at
-    a time. Rows of PAD (or NaN) fill the last one.
+    Rows of PAD (or NaN) fill the last one.
     """
     rows = len(batch.target)
     longest = max(batch.source.shape[1], batch.target.shape[1])

@@ -64,13 +64,11 @@ class TrainSetup:
         return self.own[seed][1] if seed in self.own else self.valid
 
     def initial_state(self, seed: int) -> State:
-        """The initial state of the run of a seed."""
         # not compiled: that would take XLA longer than drawing does
         key, given = jax.random.key(seed), self.initial.get(seed, {})
         return initial_state(key, self.plan.batch(0, 0), recipe=self.recipe, given=given)
 
     def state_shapes(self) -> State:
-        """The shapes of a run's state; nothing is drawn."""
         return state_shapes(self.recipe, self.plan.batch(0, 0))
 
 

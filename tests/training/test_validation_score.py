@@ -12,7 +12,7 @@ from attnjax.errors import Diverged, Interrupted, UserError
 from attnjax.training.log import metrics_log
 from attnjax.training.loop.run_state import Run, TrainResult
 from attnjax.training.loop.train import train
-from attnjax.training.loop.validation_score import ValidationScore
+from attnjax.training.loop.validation import ValidationScore
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam
 from attnjax.training.schedules import Constant

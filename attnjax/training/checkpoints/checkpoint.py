@@ -80,7 +80,6 @@ class Checkpoints:
 
     @property
     def steps(self) -> list[int]:
-        """The saved steps, the latest last."""
         return sorted(self._manager.all_steps())
 
     def save(self, snapshot: Snapshot) -> None:

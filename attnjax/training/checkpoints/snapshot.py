@@ -47,19 +47,15 @@ class RunProgress:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Snapshot:
-    """A copy of a run at a step, on the host; training may go on and reuse the devices' memory.
-
-    `rest` is everything in the state but the parameters.
-    """
+    """A copy of a run at a step, on the host; training may go on and reuse the devices' memory."""
 
     step: int
     params: Any
-    rest: dict[str, Any]
+    rest: dict[str, Any]  # everything in the state but the parameters
     progress: RunProgress
 
     @classmethod
     def of(cls, state: State, progress: RunProgress) -> "Snapshot":
-        """Copy a state."""
         rest = {
             "step": state.step,
             "optimizer": state.optimizer,

@@ -38,10 +38,7 @@ _meetings, _messages = numbers(), numbers()
 
 @contextmanager
 def joined() -> Iterator[None]:
-    """`join` for the time of a command; when it fails in one process it ends in all of them.
-
-    Interrupted is no failure: all processes have agreed on it.
-    """
+    """`join` for the time of a command; when it fails in one process it ends in all of them."""
     join()
     _check_platform()
     if count() == 1:
@@ -66,7 +63,7 @@ def _failing_with_the_others() -> Iterator[None]:
         finally:
             ended.set()
             watch.join()
-    except Interrupted:
+    except Interrupted:  # is no failure: all processes have agreed on it
         raise
     except BaseException as error:
         with suppress(jax.errors.JaxRuntimeError):  # another one has failed, too, or is gone
@@ -176,10 +173,7 @@ def all_failed() -> bool:
 
 
 def broadcast(tree: Any) -> Any:
-    """The first process's arrays, bit for bit, as NumPy arrays in every process.
-
-    Of the other processes' arrays or random keys only shapes and dtypes are read.
-    """
+    """The first process's arrays, bit for bit, in all processes; the others give the shapes."""
     return tree if count() == 1 else jax.tree.map(_broadcast, tree)
 
 

@@ -72,7 +72,6 @@ class Devices:
 
     @property
     def count(self) -> int:
-        """The number of devices."""
         return self.mesh.size
 
     @property
@@ -190,7 +189,6 @@ class Divided(Devices):
         return NamedSharding(self.mesh, PartitionSpec(*seeds, *axes))
 
     def _divided_axis(self, shape: tuple[int, ...]) -> int:
-        """The axis of an array along which it is divided among the devices."""
         axes = [axis for axis, length in enumerate(shape) if length % self.count == 0]
         if not axes or math.prod(shape) < SMALL:
             return WHOLE

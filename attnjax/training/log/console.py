@@ -35,7 +35,6 @@ class Display:
         self._bar.stop()
 
     def step(self, step: int, losses: np.ndarray) -> None:
-        """Show a step: the loss of each run."""
         loss, of = losses.mean(), _mean_of(losses)
         self._bar.update(self._task, completed=step, loss=f"loss {loss:.3f} {of}".rstrip())
         if self._first is None:
@@ -45,7 +44,6 @@ class Display:
             self._say(f"step {step} of {self._steps}", f"loss {loss:.4g}", of, self._left(step))
 
     def speed(self, tokens_per_second: float) -> None:
-        """Show the target tokens per second of all runs together."""
         self._bar.update(self._task, speed=f"{tokens_per_second:,.0f} tokens/s")
 
     def epoch(

@@ -95,11 +95,9 @@ class MetricsLog:
 
     @property
     def end(self) -> LogEnd:
-        """The present size and digest of the file."""
         return LogEnd(size=self._size, digest=self._digest.hexdigest())
 
     def write(self, *, step: int, epoch: int, split: str, **values: float) -> None:
-        """Add a row."""
         row = {"step": step, "epoch": epoch, "split": split, **values}
         line = _line(row).encode()
         if self._file.write(line) < len(line):  # so a disk that becomes full says it

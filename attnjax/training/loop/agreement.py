@@ -29,11 +29,8 @@ class Requests:
 
     @contextmanager
     def noticing_signals(self) -> Iterator[None]:
-        """Notice the first signal of each kind; the second goes to the handler of before.
-
-        Only the main thread gets signals; in another thread nothing is noticed.
-        """
-        if threading.current_thread() is not threading.main_thread():
+        """Notice the first signal of each kind; the second goes to the handler of before."""
+        if threading.current_thread() is not threading.main_thread():  # it alone gets signals
             yield
             return
 

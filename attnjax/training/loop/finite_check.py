@@ -12,8 +12,8 @@ from attnjax.errors import Diverged, UserError, first_line
 from attnjax.files import replacing
 from attnjax.training.devices import hosts
 from attnjax.training.loop.group import RunGroup
-from attnjax.training.loop.hook import Hook
 from attnjax.training.loop.run_state import RunState
+from attnjax.training.loop.trainer import Hook
 
 # of kept batches, in the run's folder: `step-<n>.npz`, for `attnjax replay RUN <n>`
 FOLDER = "not_finite"
@@ -23,10 +23,7 @@ MOST_KEPT = 20  # the number of batches that are kept of a run
 
 
 class FiniteCheck(Hook):
-    """Ends runs whose loss or gradient is not finite, and keeps their batches; the others go on.
-
-    `Diverged` is raised once every run of the group has diverged.
-    """
+    """Ends runs whose loss or gradient is not finite, and keeps their batches; the others go on."""
 
     def __init__(self, group: RunGroup) -> None:
         self._group = group

@@ -25,7 +25,6 @@ STEP_NAME = "update"  # the name of a step in a profiler's trace; its number sta
 
 @cache
 def _rates(schedule: Schedule, steps: int) -> np.ndarray:
-    """The learning rates of all updates."""
     return np.asarray(schedule.rate(np.arange(1, steps + 1)), np.float32)
 
 
@@ -122,7 +121,6 @@ class RunGroup:
             self._place([states[index] for index in staying])
 
     def _batch(self, step: int) -> Any:
-        """The batches of the update after `step` updates, on the devices."""
         seeds = [run.run.seed for run in self.runs]
         return self._shard([self.setup.plan_of(seed).batch(step, seed) for seed in seeds])
 

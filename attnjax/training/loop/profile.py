@@ -5,7 +5,7 @@ from typing import Any
 
 import jax
 
-from attnjax.training.loop.hook import Hook
+from attnjax.training.loop.trainer import Hook
 
 FOLDER = "profile"  # in the folder of the group's first run
 STEPS_BEFORE = 2  # the steps before the trace: the first compiles

@@ -37,7 +37,6 @@ class ReadAhead[T]:
         return self._values.pop(number).result()
 
     def close(self) -> None:
-        """End the thread, and forget what was made."""
         for value in self._values.values():
             value.cancel()
         self._values.clear()

@@ -17,18 +17,12 @@ from attnjax.training.step import State
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One training: folder, seed and learning rate.
-
-    Attributes:
-        schedule: None: that of the optimizer.
-        may_diverge: True: a loss that is not finite is a result, an infinite loss; False: it is an
-            error.
-    """
+    """One training: folder, seed and learning rate."""
 
     folder: Path
     seed: int
-    schedule: Schedule | None = None
-    may_diverge: bool = False
+    schedule: Schedule | None = None  # None: that of the optimizer
+    may_diverge: bool = False  # a loss that is not finite is an infinite loss, and no error
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,25 +48,19 @@ class TrainResult:
 
 @dataclass(kw_only=True, eq=False)
 class RunState:
-    """A run during its training.
-
-    Attributes:
-        failure: why it diverged; such a run is not saved.
-        skipped: the number of updates skipped in a row.
-        checkpoints: in the first process alone, as `log`: the others have no files.
-    """
+    """A run during its training."""
 
     run: Run
     step: int
     progress: RunProgress
     state: State | None = None
-    failure: UserError | None = None
-    skipped: int = 0
+    failure: UserError | None = None  # why it diverged; such a run is not saved
+    skipped: int = 0  # the number of updates skipped in a row
+    # the files, in the first process alone
     checkpoints: Checkpoints = field(init=False)
     log: MetricsLog = field(init=False)
 
     def result(self, training: Training, per_epoch: int) -> TrainResult:
-        """The result, once the run has stopped."""
         losses = (self.progress.best, self.progress.loss)
         averaged = self.checkpoints.ends(training.average, training.result)
         return TrainResult(

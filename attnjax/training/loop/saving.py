@@ -14,14 +14,12 @@ from attnjax.training.checkpoints.snapshot import Snapshot
 from attnjax.training.devices import hosts
 from attnjax.training.loop.agreement import Requests
 from attnjax.training.loop.group import RunGroup
-from attnjax.training.loop.hook import Hook
+from attnjax.training.loop.trainer import Hook
 from attnjax.training.step import State
 
+# the shortest times between checkpoints at ends of epochs, and within an epoch; every end of an
+# epoch is saved if more than the last one is wanted, see `Training.keep_last`
 SECONDS_BETWEEN_CHECKPOINTS, SECONDS_WITHIN_AN_EPOCH = 60, 600
-"""The shortest times between checkpoints at ends of epochs, and within an epoch.
-
-Every end of an epoch is saved if more than the last one is wanted, see `Training.keep_last`.
-"""
 
 
 class Saving(Hook):

@@ -16,17 +16,15 @@ from attnjax.training.checkpoints.snapshot import RunProgress
 from attnjax.training.devices import hosts, sharding
 from attnjax.training.log.console import Display
 from attnjax.training.loop.agreement import Requests
-from attnjax.training.loop.early_stopping import EarlyStopping
 from attnjax.training.loop.finite_check import FiniteCheck
 from attnjax.training.loop.group import RunGroup
-from attnjax.training.loop.hook import Hook
 from attnjax.training.loop.profile import Profile
 from attnjax.training.loop.run_state import Run, RunState, TrainResult, open_runs
 from attnjax.training.loop.saving import Saving
 from attnjax.training.loop.stall_watch import StallWatch
 from attnjax.training.loop.train_log import TrainLog
-from attnjax.training.loop.trainer import fit
-from attnjax.training.loop.validation_score import ScoreValidation, ValidationScore
+from attnjax.training.loop.trainer import Hook, fit
+from attnjax.training.loop.validation import EarlyStopping, ScoreValidation, ValidationScore
 from attnjax.training.settings import Training
 from attnjax.training.train_setup import TrainSetup
 

@@ -28,10 +28,7 @@ class Objective(ABC):
         del model
 
     def check_packing(self, model: Any, length: int) -> None:
-        """Refuse, before training, packed rows that model or objective cannot read.
-
-        `length` is the number of places of a row on either side.
-        """
+        """Refuse, before training, packed rows of a length that model or objective cannot read."""
         raise _one_example_a_row(type(self).__name__)
 
     def initial(self) -> Any:
@@ -96,10 +93,13 @@ def features_of(
     model: Any, params: Any, batch: Any, rngs: dict[str, jax.Array], **options: Any
 ) -> Any:
     """The model's `features` of a batch under teacher forcing, packed or not; see `features`."""
-    if not isinstance(batch, PackedBatch):
-        return features(model, params, batch.source, shifted(batch.target), rngs, **options)
-    words = shifted_in_sentences(batch.target, batch.target_sentence)
-    return features(model, params, batch.source, words, rngs, packing=batch.packing, **options)
+    words = shifted(batch.target)
+    if isinstance(batch, PackedBatch):
+        # START stands before each sentence, and padding stays PAD
+        words = jnp.where(first_places(batch.target_sentence), START, words)
+        words = jnp.where(batch.target == PAD, PAD, words)
+        options["packing"] = batch.packing
+    return features(model, params, batch.source, words, rngs, **options)
 
 
 def features(
@@ -133,9 +133,3 @@ def streams(key: Key) -> dict[str, jax.Array]:
 def shifted(target: jax.Array) -> jax.Array:
     """The decoder input for teacher forcing: START and the target [B, T] but its last word."""
     return jnp.pad(target[:, :-1], ((0, 0), (1, 0)), constant_values=START)
-
-
-def shifted_in_sentences(target: Any, sentence: Any) -> jax.Array:
-    """As `shifted`, of packed rows: START stands before each sentence, and padding stays PAD."""
-    words = jnp.where(first_places(sentence), START, shifted(target))
-    return jnp.where(target == PAD, PAD, words)

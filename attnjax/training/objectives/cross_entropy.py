@@ -10,23 +10,16 @@ from attnjax.nn.dtypes import wide
 from attnjax.nn.platform import platforms
 from attnjax.nn.product import product
 
+# The tokens of a chunk on a CPU. On two cores, with 4,096 tokens, 10,000 words and width 128, 512
+# is the fastest of 128 to 4,096: a smaller chunk rereads the table's gradient more often, a larger
+# one does not fit the processor's cache.
 CHUNK = 512
-"""The number of tokens whose logits are in memory at the same time, on a CPU.
 
-On two cores, with 4,096 tokens, 10,000 words and width 128, 512 is the fastest of 128 to 4,096: a
-smaller chunk rereads the table's gradient more often, a larger one does not fit the
-processor's cache.
-"""
-
+# The bytes of the logits of a chunk elsewhere. On a TPU logits that fit into the 128 MiB of the
+# chip's own memory cost no traffic: with 3,072 tokens, 37,000 words and width 512 a v5e moves
+# 0.88 GB with chunks of 768 tokens, 1.15 GB with 512, 2.13 GB with 1,024 and 2.21 GB with one chunk
+# (`attnjax.rehearsal`). A GPU's cache holds the logits of few tokens: they are in memory anyway.
 LOGITS = {"tpu": 112 * 2**20, "cuda": 2**30, "rocm": 2**30}
-"""The bytes of the logits of a chunk elsewhere: each chunk reads and writes the table's gradient.
-
-On a TPU logits that fit into the 128 MiB of the chip's own memory cost no traffic. With 3,072
-tokens, 37,000 words and width 512 a v5e moves 0.88 GB with chunks of 768 tokens, 1.15 GB with 512,
-2.13 GB with 1,024 and 2.21 GB with one chunk (`attnjax.rehearsal`). A GPU's cache holds the logits
-of few tokens: there they are in memory in any case.
-"""
-
 
 type Totals = dict[str, tuple[jax.Array, jax.Array]]
 """The (sum, count) of each metric, float32 or wider; training minimizes sum / count of "loss"."""

@@ -17,24 +17,18 @@ from attnjax.nn.counter_hash import bits, uniform
 from attnjax.training.objectives.base import Key, Objective, Totals, streams
 from attnjax.training.objectives.cross_entropy import cross_entropy
 
+# the shares of the chosen words that become MASK and a random word; the others stay
 MASKED, RANDOM = 0.8, 0.1
-"""The shares of the chosen words that become MASK and a random word; the others stay."""
 
 type Rate = Annotated[float, Gt(0), Le(1)]
 
 
 class MaskedSource(NamedTuple):
-    """A source with words chosen to be predicted.
+    """A source with words chosen to be predicted."""
 
-    Attributes:
-        source: [B, S], with MASK and random words.
-        places: of the chosen words, integers [B, N] below S.
-        words: the chosen words [B, N]; PAD where a row has fewer than N.
-    """
-
-    source: jax.Array
-    places: jax.Array
-    words: jax.Array
+    source: jax.Array  # [B, S], with MASK and random words
+    places: jax.Array  # of the chosen words, integers [B, N] below S
+    words: jax.Array  # the chosen words [B, N]; PAD where a row has fewer than N
 
 
 def mask_words(key: jax.Array, source: jax.Array, vocabulary: int, rate: float) -> MaskedSource:

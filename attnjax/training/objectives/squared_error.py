@@ -13,10 +13,7 @@ from attnjax.training.objectives.base import Key, Objective, Totals, streams
 
 
 def squared_error(predicted: jax.Array, target: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The sum of (predicted - target)^2 over the targets that are not NaN, and their number.
-
-    Both arrays are [..., T], both results scalars of float32 or wider.
-    """
+    """The sum of (predicted - target)^2 over the targets [..., T] but NaN, and their number."""
     dtype = wide(predicted, target)
     known = ~jnp.isnan(target)
     # the target is made finite first: the gradient of a branch not taken is multiplied by 0
@@ -27,10 +24,7 @@ def squared_error(predicted: jax.Array, target: jax.Array) -> tuple[jax.Array, j
 
 @dataclass(frozen=True, kw_only=True)
 class SquaredError(Objective):
-    """The mean squared error, see `squared_error`.
-
-    The target is the last column of the batch's targets [B, T, D+1].
-    """
+    """The mean squared error; the target is the last column of the batch's targets [B, T, D+1]."""
 
     def check(self, model: Any) -> None:
         if isinstance(model, SymbolModel):

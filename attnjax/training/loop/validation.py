@@ -1,13 +1,48 @@
-"""When a run stops: after its last step, or when its validation no longer gets better."""
+"""What a validation decides: a run's score, and whether it stops."""
 
-from dataclasses import replace
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from attnjax.training.checkpoints.snapshot import RunProgress
+from attnjax.training.devices import hosts
 from attnjax.training.loop.group import RunGroup
-from attnjax.training.loop.hook import Hook
-from attnjax.training.loop.validation_score import ValidationScore
+from attnjax.training.loop.trainer import Hook
+from attnjax.training.settings import Scoring
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidationScore:
+    """A score of the parameters of the run of a seed, and its name in metrics.jsonl."""
+
+    name: str
+    sign: int  # 1 if a higher score is better, -1 if a lower one is
+    score: Callable[[Any, int], float]
+
+
+class ScoreValidation(Hook):
+    """Adds the score to the validation values; the first process decodes, all get the scores.
+
+    A run that has diverged is not decoded: its score is nan.
+    """
+
+    def __init__(self, group: RunGroup, scoring: Scoring, by: ValidationScore) -> None:
+        self._group, self._scoring, self._by = group, scoring, by
+
+    def epoch(self, values: dict[str, np.ndarray]) -> None:
+        group = self._group
+        epoch = -(-group.step // group.setup.plan.per_epoch)
+        if epoch % self._scoring.every and group.step < group.setup.recipe.training.steps:
+            return
+        scores = [
+            self._by.score(state.params, run.run.seed) if run.failure is None else math.nan
+            for run, state in zip(group.runs, group.states(), strict=True)
+            if hosts.is_first()
+        ]
+        values[self._by.name] = np.array(hosts.say(scores))
 
 
 class EarlyStopping(Hook):
