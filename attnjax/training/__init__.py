@@ -1,7 +1,6 @@
-"""Training: objectives, optimizers, schedules, the pure step; the loop is in `training.trainer`.
+"""Training: objectives, optimizers, schedules, the pure step; the loop is in `training.loop`.
 
-This package imports JAX, Flax and optax alone. The trainer, checkpoints and logs are imported from
-their own modules: `from attnjax.training.loop.train import train`.
+This package imports JAX, Flax and optax alone.
 """
 
 from attnjax.training.objectives.base import (

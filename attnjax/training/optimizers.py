@@ -45,7 +45,6 @@ class Adam(Optimizer):
     """Adam with the constants of Vaswani et al. 2017, section 5.3.
 
     Attributes:
-        epsilon: added to the root of the second moment.
         weight_decay: lambda of AdamW: each update also takes rate * lambda * parameter away, from
             all weights, see `attnjax.nn.parameter_kinds`: biases and scales do not decay.
 
@@ -54,7 +53,7 @@ class Adam(Optimizer):
 
     b1: DropoutRate = 0.9
     b2: DropoutRate = 0.98
-    epsilon: PositiveFloat = 1e-9
+    epsilon: PositiveFloat = 1e-9  # added to the root of the second moment
     weight_decay: NonNegativeFloat = 0.0
 
     def scaling(self) -> optax.GradientTransformation:
@@ -69,16 +68,12 @@ class Adam(Optimizer):
 class Adadelta(Optimizer):
     """Adadelta with the constants of Bahdanau et al. 2015, appendix B.2, and a rate of 1.
 
-    Attributes:
-        rho: the decay of both running means.
-        epsilon: added to both.
-
     Source: Zeiler 2012, algorithm 1.
     """
 
     schedule: Schedule = field(default_factory=lambda: Constant(value=1.0))
-    rho: DropoutRate = 0.95
-    epsilon: PositiveFloat = 1e-6
+    rho: DropoutRate = 0.95  # the decay of both running means
+    epsilon: PositiveFloat = 1e-6  # added to both
 
     def scaling(self) -> optax.GradientTransformation:
         return optax.scale_by_adadelta(rho=self.rho, eps=self.epsilon)

@@ -35,16 +35,13 @@ def on_one_device[T](function: Callable[[Any, Any], T], held: Any, batch: Any, /
 
 @struct.dataclass
 class State:
-    """Everything that training changes, which is also the content of a checkpoint.
-
-    The update after step n draws from fold_in(key, n).
-    """
+    """Everything that training changes, which is also the content of a checkpoint."""
 
     step: jax.Array
     params: Any
     optimizer: Any
     objective: Any
-    key: jax.Array
+    key: jax.Array  # the update after step n draws from fold_in(key, n)
 
 
 def initial_state(

@@ -15,18 +15,14 @@ from attnjax.training.step import State, initial_state, state_shapes
 
 @dataclass(frozen=True, kw_only=True)
 class TrainSetup:
-    """A recipe and its data, cut into batches.
-
-    Attributes:
-        own: the training and validation batches of each seed that has data of its own.
-        initial: for a seed, parameters that its run begins with, by their paths; the others are
-            drawn.
-    """
+    """A recipe and its data, cut into batches."""
 
     recipe: Recipe
     plan: BatchPlan
     valid: tuple[Batch, ...]
+    # the training and validation batches of each seed that has data of its own
     own: Mapping[int, tuple[BatchPlan, tuple[Batch, ...]]] = field(default_factory=dict)
+    # for a seed, parameters that its run begins with, by their paths; the others are drawn
     initial: Mapping[int, Mapping[str, np.ndarray]] = field(default_factory=dict)
 
     @classmethod

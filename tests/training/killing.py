@@ -30,7 +30,7 @@ def live(folder: Path, seeds: Sequence[int], born: Connection) -> None:
 
     train_log.FEWEST_STEPS_A_ROW = train_log.MOST_STEPS_A_ROW = 1
     saves.SECONDS_WITHIN_AN_EPOCH = 0.05
-    save, batch = ocp.CheckpointManager.save, BatchPlan.batch
+    save, batch = ocp.Checkpointer.save, BatchPlan.batch
 
     def slowly(*given: Any, **named: Any) -> Any:
         time.sleep(0.02)
@@ -43,7 +43,7 @@ def live(folder: Path, seeds: Sequence[int], born: Connection) -> None:
         born.send("training")
         return batch(plan, step, seed)
 
-    ocp.CheckpointManager.save, BatchPlan.batch = slowly, told
+    ocp.Checkpointer.save, BatchPlan.batch = slowly, told
     go(folder, *seeds, steps=EPOCHS * PER_EPOCH, average=AVERAGE)
 
 

@@ -227,7 +227,7 @@ def test_what_is_no_corruption_passes_through(tmp_path, monkeypatch):
     def refuse(*_: object, **__: object) -> None:
         raise RuntimeError("no memory")
 
-    monkeypatch.setattr(ocp.CheckpointManager, "restore", refuse)
+    monkeypatch.setattr(ocp.Checkpointer, "restore", refuse)
     with pytest.raises(RuntimeError, match="no memory") as caught:
         checkpoint.average(tmp_path / "0", 1)
     assert "checkpoints/2, whose files are not damaged" in caught.value.__notes__[0]
@@ -320,18 +320,18 @@ def test_a_log_gets_a_line_a_minute(tmp_path, monkeypatch):
     ("noticed", "said"), [("before", r"has 0\.0 MB free"), ("while", "is full")]
 )
 def test_a_full_disk_is_said_and_leaves_the_checkpoint_before(tmp_path, monkeypatch, noticed, said):
-    save = ocp.CheckpointManager.save
+    save = ocp.Checkpointer.save
 
-    def full(manager: Any, step: int, **arguments: Any) -> Any:
-        if step == PER_EPOCH:
-            return save(manager, step, **arguments)
+    def full(checkpointer: Any, folder: Path, **arguments: Any) -> Any:
+        if folder.name == str(PER_EPOCH):
+            return save(checkpointer, folder, **arguments)
         assert noticed == "while"
         raise OSError(errno.ENOSPC, "No space left on device")
 
     def usage(folder: Path) -> Any:
         return SimpleNamespace(free=0 if noticed == "before" and steps(folder.parent) else 2**40)
 
-    monkeypatch.setattr(ocp.CheckpointManager, "save", full)
+    monkeypatch.setattr(ocp.Checkpointer, "save", full)
     monkeypatch.setattr(shutil, "disk_usage", usage)
     with pytest.raises(UserError, match=rf"the disk of {tmp_path}/0\S* {said}"):
         go(tmp_path, 0, average=2)

@@ -1,6 +1,5 @@
 """Checkpoints: the state and progress of a run on disk."""
 
-import logging
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -39,18 +38,6 @@ FOLDER = "checkpoints"  # in the run's folder
 DELETED = ".deleted"  # the suffix of a checkpoint that is being deleted
 
 
-@contextmanager
-def _without_warnings() -> Iterator[None]:
-    """Silence the warnings that Orbax gives when a folder is opened for reading only."""
-    logger = logging.getLogger("absl")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
-
-
 class Checkpoints:
     """The checkpoints of the run in `folder`, kept by Orbax.
 
@@ -70,38 +57,38 @@ class Checkpoints:
         self._whole: set[int] = set()  # steps whose digest was checked
         self._progress: dict[int, RunProgress] = {}
         if not only_read:
-            for deleted in self.folder.glob(f"*{DELETED}"):
-                shutil.rmtree(deleted)
+            with writable(self.folder.parent):
+                self.folder.mkdir(parents=True, exist_ok=True)
+            for suffix in (DELETED, ocp.utils.TMP_DIR_SUFFIX):
+                for half in self.folder.glob(f"*{suffix}*"):
+                    shutil.rmtree(half)
             self._whole = set_corrupt_aside(self.folder)
-        self._manager = _manager(self.folder, only_read=only_read)
+        self._steps = {*saved_steps(self.folder)}
+        self._orbax = _checkpointer()
 
     def close(self) -> None:
-        self._manager.close()
+        self._orbax.close()
 
     @property
     def steps(self) -> list[int]:
-        return sorted(self._manager.all_steps())
+        return sorted(self._steps)
 
     def save(self, snapshot: Snapshot) -> None:
-        """Save a snapshot; earlier checkpoints stay.
-
-        A checkpoint of the same step is replaced if it was saved before the validation.
-        """
+        """Save a snapshot, in the place of one of the same step from before its validation."""
         step, outcome = snapshot.step, attrgetter("epoch_end", "loss", "stopped")
         if step in self.steps and outcome(self.progress(step)) == outcome(snapshot.progress):
             return  # interrupted again before the first step after a resume
         with writable(self.folder):
             check_space(self.folder, snapshot.size)
             self._delete([step] if step in self.steps else [])
-            self._manager.save(
-                step,
-                args=ocp.args.Composite(
-                    params=ocp.args.StandardSave(snapshot.params),
-                    rest=ocp.args.StandardSave(snapshot.rest),
-                    progress=ocp.args.JsonSave(asdict(snapshot.progress)),
-                ),
+            items = ocp.args.Composite(
+                params=ocp.args.StandardSave(snapshot.params),
+                rest=ocp.args.StandardSave(snapshot.rest),
+                progress=ocp.args.JsonSave(asdict(snapshot.progress)),
             )
+            self._orbax.save(self.folder / str(step), args=items)
             write_digest(self.folder / str(step))
+        self._steps.add(step)
         self._whole.add(step)
         self._progress[step] = snapshot.progress
 
@@ -122,22 +109,20 @@ class Checkpoints:
             shutil.rmtree(deleted)
             self._progress.pop(step, None)
             self._whole.discard(step)
-        self._manager.reload()
+            self._steps.discard(step)
 
     def restore(self, step: int, like: State) -> State:
         """The state that was saved at `step`, which must have the paths and shapes of `like`."""
-        wanted = blank(like)
+        folder, wanted = self.folder / str(step), blank(like)
         with self._readable(step):
-            _check_shapes(self.folder / str(step), wanted)
-            read = self._manager.restore(
-                step,
-                args=ocp.args.Composite(
-                    params=ocp.args.StandardRestore(wanted.params),
-                    rest=ocp.args.StandardRestore(wanted.rest),
-                ),
-            )
-            if int(read["rest"]["step"]) != step:
-                raise UserError(f"{self.folder / str(step)} is the checkpoint of another step")
+            _check_shapes(folder, self._orbax.metadata(folder).item_metadata, wanted)
+        read = self._read(
+            step,
+            params=ocp.args.StandardRestore(wanted.params),
+            rest=ocp.args.StandardRestore(wanted.rest),
+        )
+        if int(read["rest"]["step"]) != step:
+            raise UserError(f"{folder} is the checkpoint of another step")
         return state_of(read["params"], read["rest"])
 
     def ends(self, count: int, order: EpochOrder = "last") -> list[int]:
@@ -156,7 +141,8 @@ class Checkpoints:
                 f"{self.folder} lacks the checkpoint of step {missing[0]}, which the run's "
                 "parameters are made of: restore it from a copy, or train the run again"
             )
-        saved = [self._params(step) for step in steps]
+        items = [self._read(step, params=ocp.args.StandardRestore()) for step in steps]
+        saved = [something(each["params"]) for each in items]
         # in float64, so that the mean of equal numbers is that number
         return jax.tree.map(
             lambda *x: np.mean(x, axis=0, dtype=np.float64).astype(x[0].dtype), *saved
@@ -164,9 +150,7 @@ class Checkpoints:
 
     def progress(self, step: int) -> RunProgress:
         if step not in self._progress:
-            with self._readable(step):
-                args = ocp.args.Composite(progress=ocp.args.JsonRestore())
-                record = self._manager.restore(step, args=args)["progress"]
+            record = self._read(step, progress=ocp.args.JsonRestore())["progress"]
             self._progress[step] = read_record(record, RunProgress, self.folder / str(step))
         return self._progress[step]
 
@@ -177,10 +161,9 @@ class Checkpoints:
         """The damage to the checkpoint of a step, in words; None: it is whole."""
         return None if step in self._whole else corruption(self.folder / str(step))
 
-    def _params(self, step: int) -> Any:
+    def _read(self, step: int, **items: Any) -> Any:
         with self._readable(step):
-            args = ocp.args.Composite(params=ocp.args.StandardRestore())
-            return something(self._manager.restore(step, args=args)["params"])
+            return self._orbax.restore(self.folder / str(step), args=ocp.args.Composite(**items))
 
     @contextmanager
     def _readable(self, step: int) -> Iterator[None]:
@@ -208,29 +191,8 @@ class Checkpoints:
             raise
 
 
-def _manager(folder: Path, *, only_read: bool) -> ocp.CheckpointManager:
-    with writable(folder.parent), _without_warnings():
-        if not only_read:
-            folder.mkdir(parents=True, exist_ok=True)
-        here = jax.process_index()
-        options = ocp.CheckpointManagerOptions(
-            create=False,
-            enable_async_checkpointing=False,
-            cleanup_tmp_directories=not only_read,
-            read_only=only_read,
-            multiprocessing_options=ocp.options.MultiprocessingOptions(
-                primary_host=here, active_processes={here}, barrier_sync_key_prefix=FOLDER
-            ),
-        )
-        return ocp.CheckpointManager(folder, options=options)
-
-
-def _check_shapes(folder: Path, wanted: Snapshot) -> None:
+def _check_shapes(folder: Path, saved: Any, wanted: Snapshot) -> None:
     """Refuse a checkpoint of another model or optimizer; Orbax would restore other shapes."""
-    with _without_warnings(), closing(ocp.StandardCheckpointer()) as reader:
-        saved: dict[str, Any] = {
-            item: reader.metadata(folder / item).item_metadata for item in ("params", "rest")
-        }
     if other := difference(saved["params"].tree, wanted.params):
         raise UserError(f"{folder} is of another model: {other}")
     if shapes(saved["rest"].tree) != shapes(wanted.rest):
@@ -238,6 +200,21 @@ def _check_shapes(folder: Path, wanted: Snapshot) -> None:
             f"{folder} has no state of this optimizer, so its training cannot go on; a new run "
             "can begin with its parameters (initial_parameters_from)"
         )
+
+
+def _checkpointer() -> ocp.Checkpointer:
+    """Orbax for this process alone."""
+    here = jax.process_index()
+    alone = ocp.options.MultiprocessingOptions(
+        primary_host=here, active_processes={here}, barrier_sync_key_prefix=FOLDER
+    )
+    items = ocp.CompositeCheckpointHandler(
+        composite_options=ocp.CompositeOptions(multiprocessing_options=alone),
+        params=ocp.StandardCheckpointHandler(multiprocessing_options=alone),
+        rest=ocp.StandardCheckpointHandler(multiprocessing_options=alone),
+        progress=ocp.JsonCheckpointHandler(multiprocessing_options=alone),
+    )
+    return ocp.Checkpointer(items, multiprocessing_options=alone)
 
 
 def has_checkpoints(folder: Path) -> bool:

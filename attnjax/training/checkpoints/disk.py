@@ -14,10 +14,7 @@ SPARE = 2**24  # bytes that a disk must have free beside what is to be saved
 
 
 def check_space(folder: Path, size: int) -> None:
-    """Refuse to save `size` bytes unless these and some more are free.
-
-    Orbax's threads would print their tracebacks if the disk became full while they save.
-    """
+    """Refuse to save `size` bytes on a disk that is nearly full: threads would print tracebacks."""
     free, wanted = shutil.disk_usage(folder).free, size + SPARE
     if free < wanted:
         raise MachineError(
@@ -55,10 +52,8 @@ def writable(folder: Path) -> Iterator[None]:
 
 
 def _named(error: Exception, folder: Path) -> str | None:
-    """What the system says of a file below a folder; None: it says nothing, or names no such file.
-
-    A library may have made the folder again, after it was gone.
-    """
+    """What the system says of a file below a folder; None: it says nothing, or names no file."""
+    # a library may have made the folder again, after it was gone
     if not isinstance(error, OSError) or error.filename is None:
         return None
     return error.strerror if folder in Path(os.fsdecode(error.filename)).parents else None

@@ -19,29 +19,18 @@ SHOWN = 3  # the most parameters that a sentence names
 
 @dataclass(frozen=True, kw_only=True)
 class RunProgress:
-    """The progress of a run at a checkpoint: everything but its state.
+    """The progress of a run at a checkpoint: everything but its state."""
 
-    Attributes:
-        best: the lowest `loss` at the end of an epoch, or infinity if that of an epoch was not
-            finite; None: no epoch has ended.
-        waited: the number of epochs since that loss.
-        loss: the validation loss of this step, or, if scores decide, the score with its sign
-            turned, so that lower is better; None: the step is within an epoch, or there are no
-            validation examples.
-        epoch_end: whether an epoch has ended at this step, and was validated.
-        stopped: why training ended, "steps" or "patience"; None: it has not ended.
-        together: the folders' names of all runs that were saved together with this one, its own
-            included.
-    """
-
-    best: float | None = None
-    waited: int = 0
+    best: float | None = None  # the lowest `loss` of an epoch, infinity if one was not finite
+    waited: int = 0  # the number of epochs since that loss
     epochs: float = 0.0
+    # that of the validation, or, if scores decide, the score with its sign turned: lower is better;
+    # None: the step is within an epoch, or there are no validation examples
     loss: float | None = None
     seconds: float = 0.0
-    epoch_end: bool = False
-    stopped: str | None = None
-    together: tuple[str, ...] = ()
+    epoch_end: bool = False  # whether an epoch has ended at this step, and was validated
+    stopped: str | None = None  # "steps" or "patience"; None: training has not ended
+    together: tuple[str, ...] = ()  # the names of the folders that were saved together, its own too
     log: LogEnd = LogEnd()
 
 
@@ -85,13 +74,8 @@ def blank(like: State) -> Snapshot:
 
 def state_of(params: Any, rest: dict[str, Any]) -> State:
     """The state that a snapshot was made of."""
-    return State(
-        step=rest["step"],
-        params=something(params),
-        optimizer=rest["optimizer"],
-        objective=rest["objective"],
-        key=jax.random.wrap_key_data(rest["key"]),
-    )
+    key = jax.random.wrap_key_data(rest["key"])
+    return State(**{**rest, "params": something(params), "key": key})
 
 
 def something(params: Any) -> Any:

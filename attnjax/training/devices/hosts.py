@@ -1,7 +1,6 @@
 """The processes that train together; all of it is trivial for a process that is alone.
 
-Only the first process reads and writes files: runs, checkpoints, logs. The others take part in what
-is computed. `attnjax.training.devices.sharding` knows the devices of all of them.
+Only the first process reads and writes files: runs, checkpoints, logs.
 """
 
 import atexit
@@ -147,10 +146,7 @@ def _greatest() -> tuple[Mesh, Callable[[jax.Array], jax.Array]]:
 
 
 def say(value: Any = None) -> Any:
-    """What the first process says, in all processes; what the others say is not heard.
-
-    It is a value of JSON. The others wait, for hours if need be.
-    """
+    """What the first process says, a value of JSON, in all processes: they wait, for hours even."""
     if count() == 1:
         return value
     key = f"said/{next(_messages)}"

@@ -80,8 +80,7 @@ def _number(name: str, value: str) -> int:
 def _cluster(environment: Mapping[str, str]) -> bool:
     """Whether this is one of several processes that a cluster has started with one command.
 
-    An allocation of SLURM, a pod or a machine with a TPU may also hold a process that is alone: it
-    must not wait for others.
+    An allocation of SLURM, a pod or a machine with a TPU may also hold a process that is alone.
     """
     slurm = environment.get("SLURM_STEP_NUM_TASKS", "1")
     mpi = environment.get("OMPI_COMM_WORLD_SIZE", "1")
@@ -95,10 +94,8 @@ def _cluster(environment: Mapping[str, str]) -> bool:
 
 
 def _devices(environment: Mapping[str, str]) -> list[int] | None:
-    """The machine's devices that this process uses; []: all; None: one, as JAX has it.
-
-    SLURM's only process of a machine uses all devices, where JAX would leave it one.
-    """
+    """The machine's devices that this process uses; []: all; None: one, as JAX has it."""
+    # SLURM's only process of a machine uses all devices, where JAX would leave it one
     alone = environment.get("SLURM_STEP_TASKS_PER_NODE", "").split("(")[0] == "1"
     return [] if alone and "JAX_LOCAL_DEVICE_IDS" not in environment else None
 

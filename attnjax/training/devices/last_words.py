@@ -2,7 +2,7 @@
 
 JAX ends this process when the coordinator is gone, or names a process that is: it aborts, with a
 page of C++. Nothing asks Python first. So what C++ writes on standard error is held back for a
-moment, and the handler of the abort looks at it.
+second, and the handler of the abort looks at it; another abort stays as it is.
 """
 
 import ctypes
@@ -20,10 +20,7 @@ SECONDS_HELD_BACK = 1.0
 
 @contextmanager
 def replaced_by(sentence: str) -> Iterator[None]:
-    """End this process with a sentence and the exit code 2 when JAX aborts it in the block.
-
-    What else C++ writes on standard error comes a second later; another abort stays as it is.
-    """
+    """End this process with a sentence and the exit code 2 when JAX aborts it in the block."""
     before, stderr, libc = sys.stderr, os.dup(2), ctypes.CDLL(None)
     ended = threading.Event()
     passed = 0  # the bytes that were passed on

@@ -23,10 +23,7 @@ def peak_memory() -> dict[str, int]:
 
 
 def free_memory() -> int | None:
-    """The bytes that are free: on the fullest device, or of the machine if it has only CPUs.
-
-    None: the platform does not tell.
-    """
+    """The free bytes of the fullest device, or of a machine of CPUs alone; None: nobody tells."""
     stats = [device.memory_stats() or {} for device in jax.local_devices()]
     if all("bytes_limit" in each for each in stats):
         return min(each["bytes_limit"] - each.get("bytes_in_use", 0) for each in stats)

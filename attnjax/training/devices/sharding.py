@@ -200,10 +200,7 @@ def _along(axis: int) -> PartitionSpec:
 
 
 class Mapped(Devices):
-    """`jax.pmap`: a step reads its device's rows, and `psum` adds up sums.
-
-    A process sees its own devices' part of every array.
-    """
+    """The same by `jax.pmap`; a process sees its own devices' part of every array."""
 
     def replicate(self, tree: Any) -> Any:
         count = self.mesh.local_mesh.size

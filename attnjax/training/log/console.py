@@ -15,7 +15,8 @@ class Display:
     """Shows the mean loss and the total speed of runs that train together, until it is closed."""
 
     def __init__(self, console: Console, *, title: str, steps: int) -> None:
-        columns = (
+        self._console, self._title, self._steps = console, title, steps
+        self._bar = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
@@ -23,9 +24,9 @@ class Display:
             TextColumn("{task.fields[valid]}"),
             TextColumn("{task.fields[speed]}"),
             TimeRemainingColumn(),
+            console=console,
+            disable=not console.is_terminal,
         )
-        self._console, self._title, self._steps = console, title, steps
-        self._bar = Progress(*columns, console=console, disable=not console.is_terminal)
         self._task = self._bar.add_task(title, total=steps, loss="", valid="", speed="")
         self._bar.start()
         self._began = self._last = time.monotonic()

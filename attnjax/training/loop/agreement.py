@@ -59,7 +59,6 @@ class Requests:
 
     @property
     def save(self) -> bool:
-        """Whether all processes save now."""
         return self._heard != NOTHING or self.signal is not None
 
     def compare(self, *, save: bool, wait: bool) -> None:

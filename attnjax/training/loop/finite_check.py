@@ -15,7 +15,7 @@ from attnjax.training.loop.group import RunGroup
 from attnjax.training.loop.run_state import RunState
 from attnjax.training.loop.trainer import Hook
 
-# of kept batches, in the run's folder: `step-<n>.npz`, for `attnjax replay RUN <n>`
+# the folder of kept batches, in the run's folder: `step-<n>.npz`, for `attnjax replay RUN <n>`
 FOLDER = "not_finite"
 
 MOST_IN_A_ROW = 10  # the number of skipped updates in a row after which a run stops
@@ -73,9 +73,9 @@ class FiniteCheck(Hook):
                 np.savez(file, **batch._asdict())
 
     def _raise_if_all_failed(self) -> None:
-        failures = [(run.run.folder, run.failure) for run in self._group.runs]
-        errors = {folder: failure for folder, failure in failures if failure is not None}
-        if len(errors) == len(failures):
+        runs = self._group.runs
+        errors = {run.run.folder: run.failure for run in runs if run.failure is not None}
+        if len(errors) == len(runs):
             raise Diverged(errors)
 
 

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from functools import cache, partial
 from operator import itemgetter
 from typing import Any
@@ -16,6 +15,7 @@ from attnjax.data.packing import PackedBatch
 from attnjax.training.devices import sharding
 from attnjax.training.loop.read_ahead import ReadAhead
 from attnjax.training.loop.run_state import RunState
+from attnjax.training.loop.stall_watch import StallWatch
 from attnjax.training.schedules import Schedule
 from attnjax.training.step import State, evaluation_step, train_step, train_step_at
 from attnjax.training.train_setup import TrainSetup
@@ -36,14 +36,10 @@ class RunGroup:
     """
 
     def __init__(
-        self,
-        setup: TrainSetup,
-        runs: list[RunState],
-        devices: sharding.Devices,
-        waiting_for: Callable[[str], AbstractContextManager[None]],
+        self, setup: TrainSetup, runs: list[RunState], devices: sharding.Devices, watch: StallWatch
     ) -> None:
-        """Put the runs' states on the devices; `waiting_for` surrounds what may take long."""
-        self.setup, self.runs, self._devices, self._waiting_for = setup, runs, devices, waiting_for
+        """Put the runs' states on the devices; `watch` is told what is waited for."""
+        self.setup, self.runs, self._devices, self._watch = setup, runs, devices, watch
         self.step = runs[0].step
         self.validated = self.step if runs[0].progress.epoch_end else 0  # the step of the last one
         self.waited = 0.0  # the seconds that updates have waited for their batches
@@ -73,7 +69,7 @@ class RunGroup:
     def batch(self) -> Any:
         """The batches of the next update, on the devices."""
         began = time.monotonic()
-        with self._waiting_for("the data"):
+        with self._watch.waiting_for("the data"):
             batch = self._ahead.take(self.step)
         self.waited += time.monotonic() - began
         return batch
@@ -96,7 +92,7 @@ class RunGroup:
 
     def read(self, values: Any) -> Any:
         """Scalars from the devices, as host arrays with an axis of runs."""
-        with self._waiting_for("the devices"):
+        with self._watch.waiting_for("the devices"):
             return jax.tree.map(np.atleast_1d, jax.device_get(self._devices.fetch(values)))
 
     def states(self) -> list[State]:

@@ -10,10 +10,7 @@ SECONDS_TO_END = 10.0  # how long the end of a training waits for the batch that
 
 
 class ReadAhead[T]:
-    """Makes the values make(number) of the numbers before `end`, in a thread, a few ahead.
-
-    An error in the making is raised where the value is asked for.
-    """
+    """Makes the values make(number) of the numbers before `end`, in a thread, a few ahead."""
 
     def __init__(self, make: Callable[[int], T], *, end: int) -> None:
         self._make, self._end = make, end
@@ -21,7 +18,7 @@ class ReadAhead[T]:
         self._thread: Thread | None = None
 
     def take(self, number: int) -> T:
-        """The value of a number; those of the next numbers are made meanwhile."""
+        """The value of a number, or its error; those of the next numbers are made meanwhile."""
         if number not in self._values:
             self.close()
             self._wanted = SimpleQueue[tuple[int, Future[T]] | None]()

@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from attnjax.config.record import read_record
 from attnjax.errors import UserError
 from attnjax.training.checkpoints.checkpoint import Checkpoints
 from attnjax.training.checkpoints.snapshot import RunProgress
+from attnjax.training.devices import hosts
 from attnjax.training.log.metrics_log import MetricsLog
 from attnjax.training.schedules import Schedule
 from attnjax.training.settings import Training
@@ -27,23 +29,15 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TrainResult:
-    """The result of a finished training.
+    """The result of a finished training."""
 
-    Attributes:
-        params: the mean of the parameters at ends of epochs, see `Training.average`, in NumPy.
-        averaged: the steps of these ends of epochs.
-        seconds: the training time over all resumes; runs that train together share it equally.
-        best: the lowest `RunProgress.loss`, or infinity if the run diverged; None without
-            validation examples.
-    """
-
-    params: Any
+    params: Any  # in NumPy, the mean of the parameters at the steps of `averaged`
     step: int
-    averaged: Sequence[int]
+    averaged: Sequence[int]  # ends of epochs, see `Training.average`
     epochs: float
-    seconds: float
+    seconds: float  # over all resumes; runs that train together share the time equally
     stopped: str
-    best: float | None
+    best: float | None  # the lowest `RunProgress.loss`; infinity: diverged; None: not validated
 
 
 @dataclass(kw_only=True, eq=False)
@@ -77,10 +71,17 @@ class RunState:
 def open_runs(runs: Sequence[Run], training: Training, opened: ExitStack) -> list[RunState]:
     """The runs, each at its last checkpoint that is complete, or at the beginning.
 
+    Only the first process reads and writes their files, and tells the others where the runs are.
+
     Runs that train together are saved one after the other. A checkpoint is complete if all of them
     have one at its step. If the program was killed in between, the newest checkpoints are dropped:
     all runs go on from the checkpoints before, together, in the same program.
     """
+    if not hosts.is_first():
+        return [
+            RunState(run=run, step=step, progress=read_record(progress, RunProgress, "process 0"))
+            for run, (step, progress) in zip(runs, hosts.say(), strict=True)
+        ]
     saved = [opened.enter_context(closing(Checkpoints(run.folder))) for run in runs]
     latest = {
         run.folder.name: max(checkpoints.steps, default=0)
@@ -94,18 +95,24 @@ def open_runs(runs: Sequence[Run], training: Training, opened: ExitStack) -> lis
     states = []
     for run, checkpoints in zip(runs, saved, strict=True):
         step = max((step for step in checkpoints.steps if whole(checkpoints, step)), default=0)
-        if step > training.steps:
-            raise UserError(
-                f"{run.folder} has a checkpoint of step {step}, and training.steps is "
-                f"{training.steps}: choose as many steps at least, or another --runs"
-            )
-        checkpoints.discard_after(step)
-        progress = checkpoints.progress(step) if step else RunProgress()
-        if progress.stopped == "steps" and step < training.steps:  # it is to have more steps
-            waited = training.patience is not None and progress.waited >= training.patience
-            progress = replace(progress, stopped="patience" if waited else None)
-        log = MetricsLog(run.folder, step=step, end=progress.log)
-        state = RunState(run=run, step=step, progress=progress)
+        state = RunState(run=run, step=step, progress=_begun(run, step, checkpoints, training))
+        log = MetricsLog(run.folder, step=step, end=state.progress.log)
         state.checkpoints, state.log = checkpoints, opened.enter_context(closing(log))
         states.append(state)
+    hosts.say([[run.step, asdict(run.progress)] for run in states])
     return states
+
+
+def _begun(run: Run, step: int, checkpoints: Checkpoints, training: Training) -> RunProgress:
+    """The progress of a run that goes on from a step; later checkpoints are deleted."""
+    if step > training.steps:
+        raise UserError(
+            f"{run.folder} has a checkpoint of step {step}, and training.steps is "
+            f"{training.steps}: choose as many steps at least, or another --runs"
+        )
+    checkpoints.discard_after(step)
+    progress = checkpoints.progress(step) if step else RunProgress()
+    if progress.stopped == "steps" and step < training.steps:  # it is to have more steps
+        waited = training.patience is not None and progress.waited >= training.patience
+        progress = replace(progress, stopped="patience" if waited else None)
+    return progress

@@ -2,17 +2,14 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import asdict
 from functools import cache
 from itertools import groupby
 
 from rich.console import Console
 
-from attnjax.config.record import read_record
 from attnjax.console import print_line
 from attnjax.errors import Diverged, Interrupted
 from attnjax.training.checkpoints.disk import writable
-from attnjax.training.checkpoints.snapshot import RunProgress
 from attnjax.training.devices import hosts, sharding
 from attnjax.training.log.console import Display
 from attnjax.training.loop.agreement import Requests
@@ -25,7 +22,6 @@ from attnjax.training.loop.stall_watch import StallWatch
 from attnjax.training.loop.train_log import TrainLog
 from attnjax.training.loop.trainer import Hook, fit
 from attnjax.training.loop.validation import EarlyStopping, ScoreValidation, ValidationScore
-from attnjax.training.settings import Training
 from attnjax.training.train_setup import TrainSetup
 
 
@@ -75,12 +71,12 @@ def train(
         opened.enter_context(writable(runs[0].folder))
         requests = Requests()
         opened.enter_context(requests.noticing_signals())
-        states = _opened(runs, training, opened)
+        states = open_runs(runs, training, opened)
         _restore(states, setup)
-        watched = opened.enter_context(closing(StallWatch(say)))
+        watch = opened.enter_context(closing(StallWatch(say)))
         shown = opened.enter_context(closing(Display(console, title=title, steps=training.steps)))
         for group in _groups(states):
-            together = RunGroup(setup, group, devices, watched.waiting_for)
+            together = RunGroup(setup, group, devices, watch)
             hooks = [
                 Profile(group[0].run.folder, profiled_steps),
                 FiniteCheck(together),
@@ -97,18 +93,6 @@ def train(
         if requests.signal:
             raise Interrupted(f"{runs[0].folder} is trained", requests.signal)
         return results
-
-
-def _opened(runs: Sequence[Run], training: Training, opened: ExitStack) -> list[RunState]:
-    """The runs at their latest checkpoints, which only the first process reads."""
-    if hosts.is_first():
-        states = open_runs(runs, training, opened)
-        hosts.say([[run.step, asdict(run.progress)] for run in states])
-        return states
-    return [
-        RunState(run=run, step=step, progress=read_record(progress, RunProgress, "process 0"))
-        for run, (step, progress) in zip(runs, hosts.say(), strict=True)
-    ]
 
 
 def _decided(group: RunGroup, score: ValidationScore | None) -> Iterator[Hook]:
@@ -138,10 +122,7 @@ def _remarks(devices: sharding.Devices, setup: TrainSetup) -> Iterator[str]:
 
 
 def _restore(states: Sequence[RunState], setup: TrainSetup) -> None:
-    """Restore each run's state from its checkpoint; draw the initial state if there is none.
-
-    The first process does, and gives the states to the others.
-    """
+    """Restore or draw the state of each run; the first process does, and gives it to the others."""
     shapes = cache(setup.state_shapes)
     for run in states:
         if not hosts.is_first():

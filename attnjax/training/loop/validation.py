@@ -24,10 +24,7 @@ class ValidationScore:
 
 
 class ScoreValidation(Hook):
-    """Adds the score to the validation values; the first process decodes, all get the scores.
-
-    A run that has diverged is not decoded: its score is nan.
-    """
+    """Adds the score, nan of a run that has diverged; the first process decodes, all get scores."""
 
     def __init__(self, group: RunGroup, scoring: Scoring, by: ValidationScore) -> None:
         self._group, self._scoring, self._by = group, scoring, by

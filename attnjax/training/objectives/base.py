@@ -18,6 +18,9 @@ from attnjax.training.objectives.cross_entropy import Totals, cross_entropy
 type Key = jax.Array | None
 """The random key of a training step; None: there is neither dropout nor sampling."""
 
+type Streams = dict[str, jax.Array]
+"""A key for each of a model's random streams, "dropout" and "sample"; {}: nothing is random."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Objective(ABC):
@@ -53,12 +56,9 @@ class CrossEntropy(Objective):
     """Label-smoothed cross entropy under teacher forcing; see `cross_entropy`.
 
     Gives "loss" (smoothed), "nll" (not smoothed), both in nats, and "accuracy".
-
-    Attributes:
-        smoothing: the share of the target's probability that is spread over all words.
     """
 
-    smoothing: DropoutRate = 0.1
+    smoothing: DropoutRate = 0.1  # the share of the target's probability spread over all words
 
     def check(self, model: Any) -> None:
         if not isinstance(model, SymbolModel):
@@ -89,9 +89,7 @@ def _one_example_a_row(reader: str) -> UserError:
     )
 
 
-def features_of(
-    model: Any, params: Any, batch: Any, rngs: dict[str, jax.Array], **options: Any
-) -> Any:
+def features_of(model: Any, params: Any, batch: Any, rngs: Streams, **options: Any) -> Any:
     """The model's `features` of a batch under teacher forcing, packed or not; see `features`."""
     words = shifted(batch.target)
     if isinstance(batch, PackedBatch):
@@ -103,17 +101,9 @@ def features_of(
 
 
 def features(
-    model: Any,
-    params: Any,
-    source: Any,
-    decoder_input: jax.Array,
-    rngs: dict[str, jax.Array],
-    **options: Any,
+    model: Any, params: Any, source: Any, decoder_input: jax.Array, rngs: Streams, **options: Any
 ) -> Any:
-    """The model's `features`; `options` are further ones of that method and of Linen's `apply`.
-
-    Without random streams, {}, the model is deterministic.
-    """
+    """The model's `features`; `options` are further ones of that method or of Linen's `apply`."""
     return model.apply(
         {"params": params},
         source,
@@ -125,8 +115,8 @@ def features(
     )
 
 
-def streams(key: Key) -> dict[str, jax.Array]:
-    """The random streams of a training step; {} without a key."""
+def streams(key: Key) -> Streams:
+    """The random streams of a training step."""
     return {} if key is None else {"dropout": key, "sample": jax.random.fold_in(key, 1)}
 
 

@@ -43,9 +43,6 @@ class DoublyStochastic(CrossEntropy):
     The loss of a caption is its cross entropy plus `penalty` times its `coverage`. The metric
     "coverage" is the mean over captions. The penalty has no gradient through sampled weights.
 
-    Attributes:
-        penalty: the weight lambda of the penalty.
-
     Raises:
         UserError: the model does not have exactly one attention that shows its weights.
 
@@ -53,7 +50,7 @@ class DoublyStochastic(CrossEntropy):
     """
 
     smoothing: DropoutRate = 0.0
-    penalty: NonNegativeFloat = 1.0
+    penalty: NonNegativeFloat = 1.0  # lambda
 
     def __call__(self, model: Any, params: Any, state: Any, batch: Any, *, key: Key) -> Totals:
         (hidden, table), seen = features_of(
@@ -90,10 +87,6 @@ class Reinforce(CrossEntropy):
     it is the value of the bound. The metrics "log_likelihood" of a caption and "entropy" of a word
     are in nats.
 
-    Attributes:
-        reward: the weight lambda_r of the reward term.
-        entropy: the weight lambda_e of the entropy term.
-
     Raises:
         UserError: no align of the model samples, or the model does not compute word by word.
 
@@ -101,8 +94,8 @@ class Reinforce(CrossEntropy):
     """
 
     smoothing: DropoutRate = 0.0
-    reward: NonNegativeFloat = 1.0
-    entropy: NonNegativeFloat = 0.01
+    reward: NonNegativeFloat = 1.0  # lambda_r
+    entropy: NonNegativeFloat = 0.01  # lambda_e
 
     def initial(self) -> jax.Array:
         return jnp.zeros((), jnp.float32)

@@ -34,11 +34,8 @@ class SquaredError(Objective):
             )
 
     def __call__(self, model: Any, params: Any, state: Any, batch: Any, *, key: Key) -> Totals:
+        rngs = streams(key)
         predicted = model.apply(
-            {"params": params},
-            batch.source,
-            batch.target,
-            deterministic=key is None,
-            rngs=streams(key),
+            {"params": params}, batch.source, batch.target, deterministic=not rngs, rngs=rngs
         )
         return {"loss": squared_error(predicted, batch.target[..., -1])}
