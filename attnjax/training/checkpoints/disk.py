@@ -14,7 +14,7 @@ SPARE = 2**24  # bytes that a disk must have free beside what is to be saved
 
 
 def check_space(folder: Path, size: int) -> None:
-    """Refuse to save `size` bytes on a disk that is nearly full: threads would print tracebacks."""
+    """Refuse to save `size` bytes on a nearly full disk: Orbax's threads would print tracebacks."""
     free, wanted = shutil.disk_usage(folder).free, size + SPARE
     if free < wanted:
         raise MachineError(

@@ -41,7 +41,7 @@ class RunGroup:
         """Put the runs' states on the devices; `watch` is told what is waited for."""
         self.setup, self.runs, self._devices, self._watch = setup, runs, devices, watch
         self.step = runs[0].step
-        self.validated = self.step if runs[0].progress.epoch_end else 0  # the step of the last one
+        self.validated = self.step if runs[0].progress.epoch_end else 0  # after this step
         self.waited = 0.0  # the seconds that updates have waited for their batches
         self._seconds, self._began = [run.progress.seconds for run in runs], time.monotonic()
         recipe = setup.recipe
