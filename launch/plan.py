@@ -11,6 +11,7 @@ from attnjax.experiment.load import ExperimentFile
 from attnjax.runs.catalog import find
 from attnjax.runs.initial_parameters import source_of
 from attnjax.sweeps.plan import Sweep
+from attnjax.sweeps.tune import Tuner
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +77,7 @@ def launched(plan: Sweep) -> list[LaunchedRun]:
     """The runs that are not finished, a job each; a variant that is to be tuned is one job."""
     jobs: list[LaunchedRun] = []
     for variant, experiment in plan.chosen().items():
-        tuned = plan.tuner(variant, experiment).tuned()
+        tuned = Tuner(plan, variant, experiment).tuned()
         left = plan.unfinished(plan.runs(variant, tuned or experiment))
         runs = [(folder, manifest.seed) for folder, manifest in left.items()]
         for group in [[run] for run in runs] if tuned else [runs] if runs else []:

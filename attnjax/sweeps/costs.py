@@ -15,19 +15,10 @@ from attnjax.training.step import state_shapes
 
 
 class Costs(NamedTuple):
-    """The costs of a training.
-
-    Attributes:
-        parameters: the number of trained parameters.
-        flops: the FLOPs of a training step on the largest batch, in matrix products.
-        shape: B, S and T of that batch.
-        tokens: the mean number of target symbols of a step.
-    """
+    """The number of trained parameters, and the cost of their training."""
 
     parameters: int
-    flops: int
-    shape: tuple[int, int, int]
-    tokens: float
+    training: TrainingCost
 
 
 def costs(experiment: Experiment, corpus: Corpus) -> Costs:
@@ -36,26 +27,14 @@ def costs(experiment: Experiment, corpus: Corpus) -> Costs:
     batch = largest_batch(plan)
     state = state_shapes(experiment.recipe, batch)
     symbols = int(corpus.splits["train"].target.lengths.sum())
-    shape = batch.target.shape[0], batch.source.shape[1], batch.target.shape[1]
-    return Costs(
-        parameters=number_trained(state.params),
-        flops=update_flops(experiment.recipe, batch),
-        shape=shape,
-        tokens=symbols / plan.per_epoch,
-    )
-
-
-def run_cost(experiment: Experiment, corpus: Corpus) -> TrainingCost:
-    """The costs of a resolved experiment, for the results of its runs."""
-    cost = costs(experiment, corpus)
-    sizes = tuple((split, len(examples)) for split, examples in corpus.splits.items())
-    return TrainingCost(
+    training = TrainingCost(
         steps=experiment.training.steps,
-        flops=cost.flops,
-        shape=cost.shape,
-        tokens=cost.tokens,
-        examples=sizes,
+        flops=update_flops(experiment.recipe, batch),
+        shape=(batch.target.shape[0], batch.source.shape[1], batch.target.shape[1]),
+        tokens=symbols / plan.per_epoch,
+        examples=tuple((split, len(examples)) for split, examples in corpus.splits.items()),
     )
+    return Costs(number_trained(state.params), training)
 
 
 def largest_batch(plan: BatchPlan) -> AnyBatch:

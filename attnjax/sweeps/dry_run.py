@@ -3,7 +3,7 @@
 Nothing is written, and no folder is made.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,8 +12,10 @@ from attnjax.errors import NoCorpus
 from attnjax.runs import failures
 from attnjax.runs.initial_parameters import check_initial_parameters
 from attnjax.runs.status import Begun, Done, Failed, Missing, Running, RunStatus, status
+from attnjax.sweeps.checks import check_corpus, check_folders
 from attnjax.sweeps.costs import Costs, costs
-from attnjax.sweeps.plan import Sweep, check_corpus, check_folders
+from attnjax.sweeps.plan import Sweep
+from attnjax.sweeps.seed_groups import Group
 from attnjax.sweeps.tune import Tuner
 from attnjax.training.log.metrics_log import FILE as METRICS, read
 
@@ -24,7 +26,7 @@ class PlannedVariant:
 
     Attributes:
         runs: the status of the run of each seed.
-        points: the status of the run at each point of the grid; (): the variant is not tuned.
+        points: the status of the run at each point of the grid; []: the variant is not tuned.
         tied: the status of each run at values that are tied with the chosen ones.
         failure: why the tuning of the variant failed the last time; None: it did not fail.
         steps: the updates of each run.
@@ -35,8 +37,8 @@ class PlannedVariant:
 
     name: str
     runs: Mapping[int, RunStatus]
-    points: tuple[RunStatus, ...]
-    tied: tuple[RunStatus, ...]
+    points: Sequence[RunStatus]
+    tied: Sequence[RunStatus]
     failure: str | None
     steps: int
     costs: Costs | None
@@ -70,7 +72,7 @@ def dry_run(plan: Sweep) -> list[PlannedVariant]:
             check_initial_parameters(variant, data.vocabularies, seeds, plan.above, coming)
         coming |= runs.keys()
     return [
-        _planned(plan, plan.tuner(name, variant), corpora[variant.task])
+        _planned(Tuner(plan, name, variant), corpora[variant.task])
         for name, variant in chosen.items()
     ]
 
@@ -82,26 +84,23 @@ def _corpus(task: Task) -> Corpus | None:
         return None
 
 
-def _planned(plan: Sweep, tuner: Tuner, corpus: Corpus | None) -> PlannedVariant:
+def _planned(tuner: Tuner, corpus: Corpus | None) -> PlannedVariant:
     if corpus is not None:
         check_corpus(tuner, corpus)
-    tuned = tuner.tuned()
+    plan, tuned = tuner.plan, tuner.tuned()
+
+    def states(runs: Group) -> list[RunStatus]:
+        return [status(folder, wanted, plan.verified) for folder, wanted in runs.items()]
+
     experiment = tuned or tuner.experiment
     runs = plan.runs(tuner.variant, experiment)
-    states = {wanted.seed: status(folder, wanted, plan.verified) for folder, wanted in runs.items()}
-    if tuned is None:
-        # seeds are trained anew after another tuning
-        states = {seed: _anew(run) for seed, run in states.items()}
-    points = tuner.manifests.items() if tuner.grid else ()
+    # seeds are trained anew after another tuning
+    seeds = states(runs) if tuned else map(_anew, states(runs))
     return PlannedVariant(
         name=tuner.variant,
-        runs=states,
-        points=tuple(status(folder, wanted, plan.verified) for folder, wanted in points),
-        tied=tuple(
-            status(folder, wanted, plan.verified)
-            for _, runs in plan.tied(tuner)
-            for folder, wanted in runs.items()
-        ),
+        runs=dict(zip((wanted.seed for wanted in runs.values()), seeds, strict=True)),
+        points=states(tuner.manifests) if plan.grid else [],
+        tied=[state for _, runs in tuner.tied() for state in states(runs)],
         failure=failures.own_reason(tuner.folder),
         steps=experiment.training.steps,
         costs=None if corpus is None else costs(experiment.resolve(corpus), corpus),

@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from attnjax.config.serialize import to_json
 from attnjax.data.corpus import Corpus
@@ -38,20 +38,18 @@ def finish(
     needed only if the experiment has measures.
     """
     begun = time.perf_counter()
-    answered = _answer(folder, experiment, corpus, outcome.params)
-    measurements, details = _score(experiment, answered)
-    kept = None if answered is None else answered.sentences
-    more: dict[str, Any] = {}
+    kept, measurements, details = _answer(folder, experiment, corpus, outcome.params)
 
     def inputs(params: Any) -> EvalInputs:
         batching = experiment.training.batching
         return EvalInputs(experiment.model, params, corpus, batching, kept, seed)
 
+    measured: dict[str, Any] = {}
     for measure in experiment.measures:
         measurements += measure.at_init(inputs(initial))
-        trained, also = measure.with_details(inputs(outcome.params))
+        trained, more = measure.with_details(inputs(outcome.params))
         measurements += trained
-        more |= also
+        measured |= more
     if recorded := attention_record(inputs(outcome.params)):
         write_json(folder / ATTENTION, to_json(recorded))
     result = RunResult.of(outcome, variant=variant, seed=seed)
@@ -69,7 +67,7 @@ def finish(
         decoding_seconds=time.perf_counter() - begun,
         parameters=number_trained(outcome.params),
         best_validation_loss=None if score else result.best_validation_loss,
-        details={**details, **score, **more},
+        details={**details, **score, **measured},
     )
 
 
@@ -100,19 +98,14 @@ def validation_score(experiment: Experiment, corpus: Corpus) -> ValidationScore 
     )
 
 
-class _Answered(NamedTuple):
-    """The statistics of the answers, and those of the answers before words were replaced."""
-
-    sentences: Sentences
-    unreplaced: Sentences | None
-
-
-def _answer(folder: Path, experiment: Experiment, corpus: Corpus, params: Any) -> _Answered | None:
-    """Decode the test split and write the answers; None: nothing is decoded."""
+def _answer(
+    folder: Path, experiment: Experiment, corpus: Corpus, params: Any
+) -> tuple[Sentences | None, list[Measurement], Mapping[str, str]]:
+    """Decode the test split and write the answers: their statistics, their scores, details."""
     metric, (source, target) = experiment.metric, corpus.vocabularies
     examples = corpus.splits.get(SPLIT)
     if metric is None or target is None or not examples:
-        return None
+        return None, [], {}
     sources, references = [example.source for example in examples], corpus.references[SPLIT]
     answers = experiment.answers(params, sources)
     written = corpus.sources.get(SPLIT, [])
@@ -120,26 +113,12 @@ def _answer(folder: Path, experiment: Experiment, corpus: Corpus, params: Any) -
     (folder / HYPOTHESES).write_text("".join(text + "\n" for text in texts), encoding="utf-8")
     lengths = None if source is None else [len(sentence) - 1 for sentence in sources]
     kept = sentences(metric, texts, references, lengths)
-    own = {type(metric).__name__: type(metric)}
-    kept.write(folder, own)
-    pairs = zip(written or [""] * len(texts), references, strict=True)
-    write_json(folder / REFERENCES, [*pairs])
-    if experiment.unknown is None:
-        return _Answered(kept, None)
-    plain = [target.decode(answer) for answer in answers]
-    return _Answered(kept, sentences(metric, plain, references, lengths))
-
-
-def _score(
-    experiment: Experiment, answered: _Answered | None
-) -> tuple[list[Measurement], Mapping[str, str]]:
-    """The scores of the answers, and the details of the scores."""
-    metric = experiment.metric
-    if metric is None or answered is None:
-        return [], {}
-    kept, unreplaced = answered
+    kept.write(folder, {type(metric).__name__: type(metric)})
+    write_json(folder / REFERENCES, [*zip(written or [""] * len(texts), references, strict=True)])
     scores = [Measurement(metric.key, kept.value(), metric.better)]
-    if unreplaced is not None:
-        key = before_replacement(metric)
-        scores.append(Measurement(key, unreplaced.value(), metric.better))
-    return scores, metric.details(kept.totals)
+    if experiment.unknown is not None:
+        plain = sentences(
+            metric, [target.decode(answer) for answer in answers], references, lengths
+        )
+        scores.append(Measurement(before_replacement(metric), plain.value(), metric.better))
+    return kept, scores, metric.details(kept.totals)

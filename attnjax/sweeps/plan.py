@@ -1,4 +1,4 @@
-"""The runs that a command asks for, and what is refused before the first of them is trained."""
+"""The runs that a command asks for."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,20 +6,15 @@ from pathlib import Path
 
 from attnjax.config.override import Override, apply_possible, override
 from attnjax.config.serialize import plain, to_json
-from attnjax.config.vary import field_at, vary
+from attnjax.config.vary import field_at
 from attnjax.config.walk import differences
-from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
-from attnjax.evaluation.measures.base import SPLIT
-from attnjax.evaluation.metric import check_metric
 from attnjax.experiment import Experiment
-from attnjax.experiment.claims import changes_meaning
 from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import Grid, Point
 from attnjax.results.tuning import tied_folder
 from attnjax.runs.manifest import Manifest, manifest
-from attnjax.runs.run_folder import Verified, check, unfinished
-from attnjax.sweeps.tune import Tuner, check_tuning
+from attnjax.runs.run_folder import Verified, unfinished
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,17 +104,6 @@ class Sweep:
             if not any(f"{path}.".startswith(f"{over}.") for over in given)
         }
 
-    def tuner(self, variant: str, experiment: Experiment) -> Tuner:
-        """The tuning of a variant."""
-        return Tuner(
-            loaded=self.loaded,
-            variant=variant,
-            experiment=experiment,
-            grid=self.grid,
-            folder=self.folder / variant,
-            verified=self.verified,
-        )
-
     def runs(
         self, variant: str, experiment: Experiment, tied: Point | None = None
     ) -> dict[Path, Manifest]:
@@ -132,65 +116,6 @@ class Sweep:
             for seed in self.only or self.all_seeds
         }
 
-    def tied(self, tuner: Tuner) -> list[tuple[Experiment, dict[Path, Manifest]]]:
-        """A tuned variant at values that are tied with the chosen ones, and its runs there.
-
-        Claims are judged at those, too; a variant that no claim is about has none.
-        """
-        if not any(tuner.variant in claim.variants for claim in self.loaded.ablation.claims):
-            return []
-        others = tuner.best()[1:] if tuner.grid else []
-        varied = [(vary(tuner.experiment, point), point) for point in others]
-        return [(each, self.runs(tuner.variant, each, point)) for each, point in varied]
-
     def unfinished(self, runs: Mapping[Path, Manifest]) -> dict[Path, Manifest]:
         """The runs that are not finished."""
         return unfinished(runs, self.verified)
-
-
-def check_corpus(tuner: Tuner, data: Corpus) -> None:
-    """Refuse a corpus that does not fit a variant, at any point of its grid.
-
-    A claim about a number that the variant does not measure is refused, too.
-    """
-    check_tuning(tuner, data)
-    resolved = tuner.experiment.resolve(data)
-    resolved.recipe.check(data)
-    for part in (*resolved.measures, resolved.unknown):
-        if part is not None:
-            part.check(resolved.model, data)
-    references = data.references.get(SPLIT)
-    if resolved.metric is not None and references:
-        check_metric(resolved.metric, references[0])
-    ablation = tuner.loaded.ablation
-    changed = differences(ablation.variant(tuner.variant), tuner.experiment)
-    if not any(map(changes_meaning, changed)):
-        ablation.check_claims(tuner.variant, resolved)
-
-
-def check_folders(plan: Sweep, chosen: Mapping[str, Experiment]) -> None:
-    """Refuse other settings in any folder of the experiment: all runs share one table.
-
-    Runs that are chosen may have been shorter: they are lengthened.
-    """
-    running = {folder for item in chosen.items() for folder in plan.runs(*item)}
-    for variant, experiment in plan.loaded.ablation.variants.items():
-        if not (plan.folder / variant).is_dir():
-            continue
-        settings, _ = apply_possible(experiment, plan.overrides)
-        tuner = plan.tuner(variant, settings)
-        tuner.check(may_lengthen=variant in chosen)
-        tuned = tuner.tuned()
-        for _, runs in plan.tied(tuner):
-            for folder, wanted in runs.items():
-                check(folder, wanted, plan.loaded, may_lengthen=variant in chosen)
-        for folder in sorted((plan.folder / variant).glob("seed-*")):
-            seed = folder.name.removeprefix("seed-")
-            if seed.isdigit():
-                check(
-                    folder,
-                    manifest(plan.loaded, variant, int(seed), tuned or settings),
-                    plan.loaded,
-                    may_lengthen=folder in running,
-                    open_fields=() if tuned else tuple(plan.grid),
-                )

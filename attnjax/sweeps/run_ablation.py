@@ -24,7 +24,8 @@ from attnjax.experiment import Experiment
 from attnjax.experiment.tuning import describe, points
 from attnjax.runs.initial_parameters import check_initial_parameters
 from attnjax.runs.lease import Taken
-from attnjax.sweeps.plan import Sweep, check_corpus, check_folders
+from attnjax.sweeps.checks import check_corpus, check_folders
+from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.sweep_failures import SweepFailures
 from attnjax.sweeps.tune import Tuner
 from attnjax.sweeps.variant_work import VariantWork
@@ -49,7 +50,7 @@ def sweep(plan: Sweep, console: Console) -> dict[str, str]:
     """
     say = partial(print_line, console)
     chosen, corpora = plan.chosen(), Corpora(say)
-    failed = SweepFailures(plan.folder, say)
+    failed = SweepFailures(plan.folder, console)
     for path in plan.loaded.ablation.tune:
         if path not in plan.grid:
             say(f"{path} is not tuned: the command line sets it")
@@ -69,14 +70,12 @@ def sweep(plan: Sweep, console: Console) -> dict[str, str]:
     only = len(waiting) == 1
     work = [
         VariantWork(
-            plan=plan,
             tuner=tuner,
             title=tuner.variant if only else f"{tuner.variant} (variant {place} of {len(waiting)})",
             only=only,
             corpora=corpora,
             failed=failed,
             console=console,
-            say=say,
         )
         for place, tuner in enumerate(waiting, start=1)
     ]
@@ -96,10 +95,10 @@ def _waiting(
     """The variants that are not finished; a variant that cannot be run is refused."""
     waiting, coming = list[Tuner](), set[Path]()
     for variant, experiment in chosen.items():
-        tuner = plan.tuner(variant, experiment)
+        tuner = Tuner(plan, variant, experiment)
         tuned = tuner.tuned()
         runs = plan.runs(variant, tuned or experiment)
-        for _, others in plan.tied(tuner):
+        for _, others in tuner.tied():
             runs |= others
         unfinished = plan.unfinished(runs)
         if tuned is not None and not unfinished:

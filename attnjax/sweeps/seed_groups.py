@@ -5,12 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import jax
+from rich.console import Console
 
+from attnjax.console import print_line
 from attnjax.errors import UserError
 from attnjax.evaluation.training_cost import TrainingCost
 from attnjax.runs.manifest import Manifest, read
 from attnjax.runs.run_folder import has_progress
-from attnjax.sweeps.plan import Sweep
+from attnjax.sweeps.tune import Tuner
 from attnjax.training.devices.memory import free_memory, seed_memory
 from attnjax.training.train_setup import TrainSetup
 
@@ -52,24 +54,24 @@ def seed_groups(
 
 
 def fitting(
-    plan: Sweep,
-    variant: str,
+    tuner: Tuner,
     setup: TrainSetup,
     runs: Group,
-    say: Callable[[str], None],
     cost: Callable[[], TrainingCost],
+    console: Console,
 ) -> int:
     """The number of a variant's new seeds that train together: as asked for, or as many as fit.
 
     Where an update takes much of a CPU, it is 1. `runs` are those that are not finished.
     """
-    new = sum(not has_progress(folder) for folder in runs)
+    plan, new = tuner.plan, sum(not has_progress(folder) for folder in runs)
     if plan.together is not None or new < 2:
         return plan.together or len(plan.all_seeds)
     if jax.default_backend() == "cpu" and (flops := cost().flops) > ALONE:
-        say(
-            f"{variant}: its {new} seeds are trained one after the other, for an update takes "
-            f"{flops / 1e9:.0f} GFLOPs; --together {new} trains them in one program"
+        print_line(
+            console,
+            f"{tuner.variant}: its {new} seeds are trained one after the other, for an update "
+            f"takes {flops / 1e9:.0f} GFLOPs; --together {new} trains them in one program",
         )
         return 1
     free = free_memory()
@@ -78,9 +80,10 @@ def fitting(
     seed = seed_memory(setup)
     fit = max(1, free // seed)
     if fit < new:
-        say(
-            f"{variant}: {fit} of its {new} seeds are trained together, because "
-            f"{free / 1e9:.1f} GB of memory are free and each seed takes about {seed / 1e9:.1f} GB"
+        print_line(
+            console,
+            f"{tuner.variant}: {fit} of its {new} seeds are trained together, because "
+            f"{free / 1e9:.1f} GB of memory are free and each seed takes about {seed / 1e9:.1f} GB",
         )
     return fit
 

@@ -1,9 +1,12 @@
 """What fails during a sweep, here or in another process: it is not tried again."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
+from rich.console import Console
+
+from attnjax.console import print_line
 from attnjax.runs import failures
 
 
@@ -14,9 +17,9 @@ class SweepFailures:
         reasons: why each failed, by its folder; a variant's folder, if its tuning failed.
     """
 
-    def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, console: Console) -> None:
         """Leave out what has failed before; `folder` has all runs of the experiment."""
-        self._folder, self._say = folder, say
+        self._folder, self._console = folder, console
         self._earlier = failures.recorded(folder)
         self.reasons: dict[Path, str] = {}
 
@@ -34,4 +37,4 @@ class SweepFailures:
             self.reasons[folder] = failures.record(folder, error)
             names[self.reasons[folder]].append(str(folder.relative_to(self._folder)))
         for why, failed in names.items() if aloud else ():
-            self._say(f"{', '.join(failed)} failed: {why}")
+            print_line(self._console, f"{', '.join(failed)} failed: {why}")

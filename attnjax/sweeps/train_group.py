@@ -8,27 +8,26 @@ from rich.console import Console
 
 from attnjax.data.corpus import Corpus
 from attnjax.experiment import Experiment
-from attnjax.experiment.load import ExperimentFile
 from attnjax.runs.initial_parameters import with_initial_parameters
 from attnjax.runs.lease import Leases
 from attnjax.runs.manifest import Manifest
 from attnjax.runs.run_folder import claim_folder, supersede
 from attnjax.sweeps.finish import validation_score
 from attnjax.sweeps.multi_process import announced
+from attnjax.sweeps.plan import Sweep
 from attnjax.training.loop.run_state import Run, TrainResult
 from attnjax.training.loop.train import train
 from attnjax.training.train_setup import TrainSetup
 
 
 def train_group(
-    loaded: ExperimentFile,
+    plan: Sweep,
     experiment: Experiment,
     setup: TrainSetup,
     data: Corpus,
     runs: Sequence[Run],
     wanted: Mapping[Path, Manifest],
     leases: Leases,
-    above: Path,
     *,
     title: str,
     console: Console,
@@ -39,17 +38,18 @@ def train_group(
     """The setup that the runs were trained with, and the result of each.
 
     The experiment is resolved, `setup` has its recipe and batches; `wanted` are the folders and
-    manifests of the runs, `above` is the folder of all runs; the options are those of `train`.
+    manifests of the runs; the options are those of `train`.
 
     Raises:
         Exception: as `train`, `claim_folder`, `with_initial_parameters`.
         Lost: another process has taken a run over.
     """
+    loaded = plan.loaded
     for folder, own in wanted.items():
         claim_folder(folder, own, loaded, data.vocabularies)
     # a run that goes on alone keeps the shapes of its group
     setup = setup.of_seeds(data, next(iter(wanted.values())).group_seeds)
-    setup, begun = with_initial_parameters(setup, experiment, data.vocabularies, runs, above)
+    setup, begun = with_initial_parameters(setup, experiment, data.vocabularies, runs, plan.above)
     if begun:
         say(begun)
     lengthen = partial(supersede, wanted, loaded, data.vocabularies)

@@ -7,7 +7,8 @@ learning rate's schedule alone are trained together, in one program. The test sp
 """
 
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -17,58 +18,54 @@ from attnjax.console import print_line
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.experiment import Experiment
-from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import Grid, Point, best, points, tied
 from attnjax.reporting import evidence
-from attnjax.results.tuning import (
-    Losses,
-    longer_grid,
-    point_folders,
-    seed_losses,
-    tuning_row,
-)
-from attnjax.runs.initial_parameters import source_of
-from attnjax.runs.lease import Taken
+from attnjax.results.tuning import Losses, longer_grid, point_folders, seed_losses, tuning_row
+from attnjax.runs.lease import Taken, leased
 from attnjax.runs.manifest import Manifest, manifest
-from attnjax.runs.run_folder import Verified, check, finished, unfinished
-from attnjax.sweeps.run_points import run_points
+from attnjax.runs.result import RunResult
+from attnjax.runs.run_folder import finished, write_result
+from attnjax.sweeps.plan import Sweep
+from attnjax.sweeps.train_group import train_group
+from attnjax.training.checkpoints.disk import writable
 from attnjax.training.loop.run_state import Run
+from attnjax.training.train_setup import TrainSetup
 
 SCHEDULE = "optimizer.schedule"
 """The part that may differ between runs of one program."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Tuner:
-    """The tuning of one variant.
+    """The tuning of one variant over the plan's grid; without a grid the variant is not tuned.
 
     Attributes:
         experiment: the variant, with the overrides of the command line.
-        grid: the grid that the variant is tuned over; {}: the variant is not tuned.
-        verified: the results of finished runs whose files were hashed, see `run_folder.result`.
     """
 
-    loaded: ExperimentFile
+    plan: Sweep
     variant: str
     experiment: Experiment
-    grid: Grid
-    folder: Path
-    verified: Verified
+
+    @property
+    def folder(self) -> Path:
+        """The folder of all runs of the variant."""
+        return self.plan.folder / self.variant
 
     @property
     def seeds(self) -> range:
         """The seeds of the runs at each point."""
-        return self.loaded.ablation.tuning_seeds
+        return self.plan.loaded.ablation.tuning_seeds
 
     @property
     def longer(self) -> Grid:
         """The grid, longer by a value once the best of its points is known to lie at its edge."""
-        grid = longer_grid(self.folder, self.grid, self._losses(self.grid))
+        grid = longer_grid(self.folder, self.plan.grid, self._losses(self.plan.grid))
         try:
             for point in points(grid):
                 vary(self.experiment, point)
         except UserError:  # the field does not allow the value
-            return self.grid
+            return self.plan.grid
         return grid
 
     @property
@@ -83,18 +80,13 @@ class Tuner:
     def _runs(self, point: Point) -> dict[Path, Manifest]:
         experiment = vary(self.experiment, point)
         return {
-            folder: manifest(self.loaded, self.variant, seed, experiment)
+            folder: manifest(self.plan.loaded, self.variant, seed, experiment)
             for seed, folder in point_folders(self.folder, point, self.seeds).items()
         }
 
-    def check(self, *, may_lengthen: bool) -> None:
-        """Refuse the folder of a point that has another run."""
-        for folder, wanted in self.manifests.items():
-            check(folder, wanted, self.loaded, may_lengthen=may_lengthen)
-
     def tuned(self) -> Experiment | None:
         """The variant with the chosen values; None: the tuning is not finished."""
-        chosen = self.best()[:1] if self.grid else [{}]
+        chosen = self.best()[:1] if self.plan.grid else [{}]
         return vary(self.experiment, chosen[0]) if chosen else None
 
     def best(self) -> list[Point]:
@@ -109,9 +101,21 @@ class Tuner:
             return []
         return [grid[place], *(grid[other] for other in tied(tried) if other != place)]
 
+    def tied(self) -> list[tuple[Experiment, dict[Path, Manifest]]]:
+        """The variant at values that are tied with the chosen ones, and its runs there.
+
+        Claims are judged at those, too; a variant that no claim is about has none.
+        """
+        claims = self.plan.loaded.ablation.claims
+        if not (self.plan.grid and any(self.variant in claim.variants for claim in claims)):
+            return []
+        varied = [(vary(self.experiment, point), point) for point in self.best()[1:]]
+        return [(each, self.plan.runs(self.variant, each, point)) for each, point in varied]
+
     def _losses(self, grid: Grid) -> Losses:
+        verified = self.plan.verified
         return [
-            seed_losses([finished(*run, self.verified) for run in self._runs(point).items()])
+            seed_losses([finished(*run, verified) for run in self._runs(point).items()])
             for point in points(grid)
         ]
 
@@ -125,7 +129,7 @@ class Tuner:
             Taken: another process trains some of the points; the others are trained.
         """
         self._train(corpus, console, title)
-        if len(points(self.longer)) > len(points(self.grid)):
+        if len(points(self.longer)) > len(points(self.plan.grid)):
             print_line(console, f"{self.variant}: the best lies at the grid's edge; one value more")
             self._train(corpus, console, title)
         if not (chosen := self.best()[:1]):
@@ -133,30 +137,21 @@ class Tuner:
                 f"{self.variant} cannot be tuned: its training diverged at every point of the "
                 "grid; lower learning rates, a longer warm-up or clipping may help"
             )
-        row = tuning_row(self.folder, self.variant, self.seeds, self.grid, *chosen)
+        row = tuning_row(self.folder, self.variant, self.seeds, self.plan.grid, *chosen)
         choice = f"{evidence.chosen(row)} ({evidence.losses(row)})"
         print_line(console, f"{self.variant}: tuned to {choice}")
         return vary(self.experiment, *chosen)
 
     def _train(self, corpus: Corpus, console: Console, title: str) -> None:
         """Train the runs of the grid, as it is now, that are not finished."""
-        taken, left = list[Taken](), unfinished(self.manifests, self.verified)
+        taken, left = list[Taken](), self.plan.unfinished(self.manifests)
         for experiment, runs in self.together(corpus).items():
             # a finished run is left alone: training it along would change its files
             runs = [run for run in runs if run.folder in left]
             if not runs:
                 continue
             try:
-                run_points(
-                    self.loaded,
-                    experiment,
-                    runs,
-                    {run.folder: left[run.folder] for run in runs},
-                    corpus,
-                    self.folder.parent.parent,
-                    title=f"{title}, tuning",
-                    console=console,
-                )
+                run_points(self.plan, experiment, runs, left, corpus, title, console)
             except Taken as error:
                 taken.append(error)
         if taken:
@@ -168,7 +163,7 @@ class Tuner:
         They are in groups that differ only in the seed and the schedule.
         """
         groups: dict[Experiment, list[Run]] = defaultdict(list)
-        grid = points(self.grid)
+        grid = points(self.plan.grid)
         for point in [point for point in points(self.longer) if point not in grid] or grid:
             experiment = vary(self.experiment, point).resolve(corpus)
             schedule = experiment.optimizer.schedule
@@ -180,30 +175,35 @@ class Tuner:
         return groups
 
 
-def check_tuning(tuner: Tuner, corpus: Corpus) -> None:
-    """Refuse a corpus that the variant cannot be tuned on."""
-    if tuner.grid and not corpus.splits.get("valid"):
-        raise UserError(
-            f"{tuner.variant} cannot be tuned: tuning chooses by the validation loss, and the "
-            "corpus has no validation examples"
+def run_points(
+    plan: Sweep,
+    experiment: Experiment,
+    runs: Sequence[Run],
+    left: Mapping[Path, Manifest],
+    corpus: Corpus,
+    title: str,
+    console: Console,
+) -> None:
+    """Train runs that differ in seed and schedule alone, and write their results, undecoded.
+
+    The experiment is resolved; `left` are the folders and manifests of these runs and of others.
+    """
+    names = tuple(f"seed-{seed}" for seed in plan.loaded.ablation.tuning_seeds)
+    wanted = {run.folder: replace(left[run.folder], together=names) for run in runs}
+    # in no process: the lowest loss is chosen
+    experiment = vary(experiment, {"training.scoring": None})
+    with writable(runs[0].folder), leased(wanted) as leases:
+        _, outcomes = train_group(
+            plan,
+            experiment,
+            TrainSetup.of(experiment.recipe, corpus),
+            corpus,
+            runs,
+            wanted,
+            leases,
+            title=f"{title}, tuning",
+            console=console,
         )
-    scoring = tuner.experiment.training.scoring
-    if tuner.grid and scoring is not None and scoring.decides == "score":
-        raise UserError(
-            f"{tuner.variant} cannot be tuned: tuning chooses by the validation loss, and "
-            "training.scoring.decides is score"
-        )
-    given = tuner.experiment.initial_parameters_from
-    seed = tuner.seeds[0]
-    source = source_of(tuner.experiment, seed, tuner.folder.parent.parent)
-    if tuner.grid and given is not None and source.name == f"seed-{seed}":
-        raise UserError(
-            f"{tuner.variant} cannot be tuned: it begins with the run of {given} that has its "
-            f"own seed, and tuning has the seed {seed}; name one run for all seeds, as "
-            f"{given}/seed-{tuner.loaded.ablation.first_seed}"
-        )
-    # whether a corpus fits does not depend on the schedule; `plan.check_corpus` checks the variant
-    schedule = {SCHEDULE: tuner.experiment.optimizer.schedule}
-    varied = {vary(tuner.experiment, {**point, **schedule}) for point in points(tuner.grid)}
-    for experiment in varied - {tuner.experiment}:
-        experiment.resolve(corpus).recipe.check(corpus)
+        for run, outcome in zip(runs, outcomes, strict=True):
+            variant = wanted[run.folder].variant
+            write_result(run.folder, RunResult.of(outcome, variant=variant, seed=run.seed))

@@ -1,12 +1,13 @@
 """The work of a process on one variant: it is tuned, and its free groups of seeds are run."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from rich.console import Console
 
+from attnjax.console import print_line
 from attnjax.data.corpus import Corpus
 from attnjax.data.loaded import Corpora
 from attnjax.errors import Diverged, Interrupted, MachineError, exhausted
@@ -16,7 +17,7 @@ from attnjax.runs import failures
 from attnjax.runs.initial_parameters import source_of
 from attnjax.runs.lease import Lost, Taken, leased
 from attnjax.runs.run_folder import check, has_progress
-from attnjax.sweeps.costs import run_cost
+from attnjax.sweeps.costs import costs
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.run_group import run_group
 from attnjax.sweeps.seed_groups import Group, fitting, seed_groups
@@ -34,21 +35,24 @@ class VariantWork:
     """The work on one variant.
 
     Attributes:
-        title: the variant's name on the console.
+        title: the variant's name while it is trained.
         only: whether this is the only variant: the error of its only group is raised.
         failed: what has failed during the sweep.
         together: the greatest number of new seeds that train together; None: not known yet.
     """
 
-    plan: Sweep
     tuner: Tuner
     title: str
     only: bool
     corpora: Corpora
     failed: SweepFailures
     console: Console
-    say: Callable[[str], None]
     together: int | None = None
+
+    @property
+    def plan(self) -> Sweep:
+        """The runs that the command asks for."""
+        return self.tuner.plan
 
     def run(self, before: Mapping[Path, Taken]) -> dict[Path, Taken]:
         """Tune the variant, and run its groups of seeds that are free.
@@ -65,7 +69,7 @@ class VariantWork:
         if experiment is None:
             return {}
         taken = self._run(experiment, self.plan.runs(self.tuner.variant, experiment), data, before)
-        for other, runs in self.plan.tied(self.tuner):
+        for other, runs in self.tuner.tied():
             taken |= self._run(other, runs, data, before)
         return taken
 
@@ -84,12 +88,10 @@ class VariantWork:
 
         @cache
         def cost() -> TrainingCost:
-            return run_cost(prepared()[0], data)
+            return costs(prepared()[0], data).training
 
         if self.together is None:
-            self.together = fitting(
-                self.plan, self.tuner.variant, prepared()[1], left, self.say, cost
-            )
+            self.together = fitting(self.tuner, prepared()[1], left, cost, self.console)
         taken: dict[Path, Taken] = {}
         while group := self._next_group(runs, taken):
             seeds = (wanted.seed for wanted in group.values())
@@ -104,17 +106,8 @@ class VariantWork:
                 with writable(next(iter(group))), leased(group) as leases:
                     # another process may have worked on the group before it was leased
                     if self._next_group(runs, taken) == group:
-                        run_group(
-                            self.plan,
-                            group,
-                            *prepared(),
-                            data,
-                            leases,
-                            title=title,
-                            console=self.console,
-                            say=self.say,
-                            cost=cost,
-                        )
+                        ready = *prepared(), cost(), data
+                        run_group(self.plan, group, *ready, leases, title, self.console)
             except Taken as error:
                 self._say_if_lost(error)
                 taken |= dict.fromkeys(group, error)
@@ -163,9 +156,10 @@ class VariantWork:
         # a run that has begun keeps its group
         if exhausted(error) and len(group) > 1 and not any(map(has_progress, group)):
             self.together = len(group) // 2
-            self.say(
+            print_line(
+                self.console,
                 f"{self.tuner.variant}: {len(group)} seeds together need more memory than there "
-                f"is; {self.together} are trained together"
+                f"is; {self.together} are trained together",
             )
             return False
         each = error.errors if isinstance(error, Diverged) else dict.fromkeys(group, error)
@@ -175,7 +169,7 @@ class VariantWork:
 
     def _say_if_lost(self, error: Taken) -> None:
         if isinstance(error, Lost):
-            self.say(str(error))
+            print_line(self.console, str(error))
 
 
 def _seeds(group: Group) -> str:

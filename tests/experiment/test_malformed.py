@@ -13,6 +13,7 @@ import pytest
 
 from attnjax.cli.main import main
 from attnjax.config.walk import field_names, is_part
+from attnjax.evaluation.training_cost import TrainingCost
 from attnjax.experiment.load import load
 from attnjax.sweeps.costs import Costs
 
@@ -65,6 +66,7 @@ def in_a_variant(way: tuple[Step, ...]) -> bool:
     return "variants" in way and len(way) > way.index("variants") + 2
 
 
+FREE = TrainingCost(steps=0, flops=0, shape=(0, 0, 0), tokens=0.0, examples=())
 WAYS = [way for way in ways(ABLATION) if not in_a_variant(way)]
 
 
@@ -78,7 +80,7 @@ WAYS = [way for way in ways(ABLATION) if not in_a_variant(way)]
 )
 def test_a_malformed_value_is_one_sentence_or_is_valid(way, capsys, monkeypatch, tmp_path):
     """`attnjax show` loads the file, the corpus, and resolves; what it costs is left out."""
-    monkeypatch.setattr("attnjax.sweeps.costs.costs", lambda *_: Costs(0, 0, (0, 0, 0), 0.0))
+    monkeypatch.setattr("attnjax.sweeps.costs.costs", lambda *_: Costs(0, FREE))
     path = tmp_path / "malformed.py"
     refused = 0
     for number, value in enumerate((*MALFORMED, *HUGE)):

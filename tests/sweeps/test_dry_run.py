@@ -74,9 +74,9 @@ def test_costs_are_those_of_the_variant(runs):
     batching = load(TINY).ablation.base.training.batching
     symbols = sum(len(example.target) for example in corpus.splits["train"])
     assert scaled.costs is not None
-    assert scaled.costs.tokens == symbols / batching.plan(corpus.splits["train"]).per_epoch
+    assert scaled.costs.training.tokens == symbols / batching.plan(corpus.splits["train"]).per_epoch
     assert scaled.costs.parameters == 10 * 16 + 3 * 4 * 16**2 + 2 * (2 * 16**2 + 32) + 5 * 32
-    assert scaled.costs.flops > 2 * 3 * scaled.costs.parameters
+    assert scaled.costs.training.flops > 2 * 3 * scaled.costs.parameters
 
 
 def test_the_command_prints_a_row_for_each_variant(runs, capsys):

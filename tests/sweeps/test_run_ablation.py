@@ -21,7 +21,8 @@ from attnjax.experiment.load import load
 from attnjax.reporting.summary import LeftOut, Summary
 from attnjax.runs.json_files import write_sealed
 from attnjax.runs.manifest import manifest
-from attnjax.sweeps.plan import Sweep, check_folders
+from attnjax.sweeps.checks import check_folders
+from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.run_ablation import sweep
 from attnjax.training.log import metrics_log
 from attnjax.training.loop.group import RunGroup

@@ -44,16 +44,16 @@ def path(tmp_path) -> Path:
 def test_a_variant_that_a_claim_is_about_has_runs_at_tied_values(path, tmp_path, monkeypatch):
     monkeypatch.setattr(Tuner, "_losses", lambda *_: [(0.5, 0.5), (0.4, 0.7)])
     plan = Sweep(loaded=load(path), variants=(), seeds=2, folder=tmp_path, overrides=())
-    scaled, longer = (plan.tuner(*variant) for variant in plan.chosen().items())
-    assert (scaled.tuned().optimizer.schedule.decay, plan.tied(longer)) == (20, [])
-    ((experiment, runs),) = plan.tied(scaled)
+    scaled, longer = (Tuner(plan, *variant) for variant in plan.chosen().items())
+    assert (scaled.tuned().optimizer.schedule.decay, longer.tied()) == (20, [])
+    ((experiment, runs),) = scaled.tied()
     assert experiment.optimizer.schedule.decay == 30
     there = tmp_path / "scaled" / "tied" / "optimizer.schedule.decay=30"
     assert [*runs] == [there / "seed-0", there / "seed-1"]
     assert not runs.keys() & plan.runs("scaled", experiment).keys()
     # nothing is known before the tuning is finished
     monkeypatch.setattr(Tuner, "_losses", lambda *_: [(0.5, 0.5), None])
-    assert plan.tied(scaled) == []
+    assert scaled.tied() == []
 
 
 @pytest.mark.long

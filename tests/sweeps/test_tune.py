@@ -21,10 +21,11 @@ from attnjax.reporting.summary import Summary
 from attnjax.reporting.table import plain
 from attnjax.results import tuning
 from attnjax.sweeps import train_group, tune
+from attnjax.sweeps.checks import check_corpus
 from attnjax.sweeps.finish import validation_score
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.run_ablation import sweep
-from attnjax.sweeps.tune import Tuner, check_tuning
+from attnjax.sweeps.tune import Tuner
 from attnjax.trained.evaluate import evaluate
 from attnjax.trained.trained_run import open_trained
 from tests.training.looping import interrupt
@@ -284,11 +285,11 @@ def test_a_variant_that_diverges_everywhere_is_said(path, tmp_path, capsys):
 
 def test_tuning_needs_validation_examples(path, tmp_path):
     plan = Sweep(loaded=load(path), variants=(), seeds=None, folder=tmp_path, overrides=())
-    tuner = plan.tuner("scaled", plan.chosen()["scaled"])
+    tuner = Tuner(plan, "scaled", plan.chosen()["scaled"])
     corpus = tuner.experiment.task.load()
     splits = {name: split for name, split in corpus.splits.items() if name != "valid"}
     with pytest.raises(UserError, match="by the validation loss, and the corpus has no validation"):
-        check_tuning(tuner, replace(corpus, splits=splits))
+        check_corpus(tuner, replace(corpus, splits=splits))
 
 
 def test_points_are_scored_in_no_process(path, tmp_path, monkeypatch):
@@ -316,9 +317,9 @@ def test_tuning_has_no_pretrained_run_of_its_own_seed(path, tmp_path):
     corpus = scaled.task.load()
     own = replace(scaled, initial_parameters_from="read/words")
     with pytest.raises(UserError, match="the seed 1000000; name one run .* as read/words/seed-0"):
-        check_tuning(plan.tuner("scaled", own), corpus)
+        check_corpus(Tuner(plan, "scaled", own), corpus)
     one = replace(scaled, initial_parameters_from="read/words/seed-0")
-    check_tuning(plan.tuner("scaled", one), corpus)
+    check_corpus(Tuner(plan, "scaled", one), corpus)
 
 
 @pytest.mark.long
@@ -330,7 +331,7 @@ def test_points_that_differ_in_more_than_the_schedule_are_trained_apart(path, tm
     plan = Sweep(
         loaded=load(two), variants=(), seeds=1, folder=tmp_path, overrides=tuple(overrides)
     )
-    tuner = plan.tuner("scaled", plan.chosen()["scaled"])
+    tuner = Tuner(plan, "scaled", plan.chosen()["scaled"])
     corpus = tuner.experiment.task.load()
     groups = tuner.together(corpus)
     assert [experiment.model.dropout for experiment in groups] == [0.0, 0.3]
@@ -376,13 +377,7 @@ def test_show_says_what_is_tuned(path, capsys):
 def test_the_first_of_equal_losses_is_chosen(monkeypatch):
     tried = [(0.5, 0.5), (0.25, 0.75), (inf, 0.0), (0.75, 0.25)]
     monkeypatch.setattr(Tuner, "_losses", lambda *_: tried)
-    loaded = load(TINY)
-    tuner = Tuner(
-        loaded=loaded,
-        variant="cosine",
-        experiment=loaded.ablation.base,
-        grid={RATE: (2.0, 1.0, 3.0, 4.0)},
-        folder=Path(),
-        verified={},
-    )
+    monkeypatch.setattr(Sweep, "grid", {RATE: (2.0, 1.0, 3.0, 4.0)})
+    plan = Sweep(loaded=load(TINY), variants=(), seeds=None, folder=Path(), overrides=())
+    tuner = Tuner(plan, "cosine", plan.loaded.ablation.base)
     assert tuner.best()[0] == {RATE: 2.0}

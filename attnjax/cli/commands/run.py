@@ -143,8 +143,8 @@ def planned(variants: Sequence["PlannedVariant"]) -> Iterator[RenderableType]:
     for plan in variants:
         costs = [MISSING] * 3
         if plan.costs is not None:
-            numbers = plan.costs.parameters, plan.costs.flops, plan.costs.tokens
-            costs = [f"{numbers[0]:,}", f"{numbers[1]:.3g}", f"{numbers[2]:,.0f}"]
+            parameters, training = plan.costs
+            costs = [f"{parameters:,}", f"{training.flops:.3g}", f"{training.tokens:,.0f}"]
         drawn.add_row(
             Text(plan.name), Text(_runs(plan)), f"{plan.steps:,}", *costs, _time(plan.seconds)
         )

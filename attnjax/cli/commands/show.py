@@ -52,13 +52,13 @@ def describe(experiment: "Experiment") -> Iterator[RenderableType]:
     except NoCorpus as error:
         yield Text(f"parameters and FLOPs depend on the data: {error}")
         return
-    cost = costs(resolved, corpus)
+    parameters, cost = costs(resolved, corpus)
     for note in corpus.notes:
         yield Text(f"data: {note}")
     for side, size in zip(SIDES, corpus.vocabularies.sizes, strict=True):
         if size is not None:
             yield Text(f"{side} vocabulary: {size:,}")
-    yield Text(f"parameters: {cost.parameters:,}")
+    yield Text(f"parameters: {parameters:,}")
     flops, shape = f"{cost.flops:.3g}", list(cost.shape)
     yield Text(f"a training step: {flops} FLOPs in matrix products, at [B, S, T] = {shape}")
 
