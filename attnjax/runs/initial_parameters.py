@@ -111,7 +111,13 @@ def with_initial_parameters(
                 f"initial_parameters_from: no parameter of {source} has the path and shape of one "
                 f"of this {type(experiment.model).__name__}; it has {named(sorted(flat(params)))}"
             )
-        _record(run.folder, source, params_digest(params), [*taken], drawn)
+        record = _Record(
+            run=str(source),
+            parameters=params_digest(params),
+            taken=tuple(taken),
+            drawn=tuple(drawn),
+        )
+        _write(run.folder, record)
         initial[run.seed] = taken
         sentence = sentence or (
             f"begins with {len(taken)} of {len(shapes)} parameters from {source}"
@@ -130,19 +136,15 @@ class _Record:
     drawn: tuple[str, ...]
 
 
-def _record(
-    folder: Path, source: Path, digest: str, taken: Sequence[str], drawn: Sequence[str]
-) -> None:
+def _write(folder: Path, record: _Record) -> None:
     """Write initial_parameters.json, or check that of a run that goes on."""
     path = folder / INITIAL
-    if has_checkpoints(folder) and path.exists():
-        if read_record(read_sealed(path), _Record, path).parameters != digest:
-            raise UserError(
-                f"{folder} began with parameters that {source} no longer has: choose another --runs"
-            )
-        return
-    content = _Record(run=str(source), parameters=digest, taken=tuple(taken), drawn=tuple(drawn))
-    write_sealed(path, asdict(content))
+    if not (has_checkpoints(folder) and path.exists()):
+        write_sealed(path, asdict(record))
+    elif read_record(read_sealed(path), _Record, path).parameters != record.parameters:
+        raise UserError(
+            f"{folder} began with parameters that {record.run} no longer has: choose another --runs"
+        )
 
 
 def params_digest(params: Any) -> str:

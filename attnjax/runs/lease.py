@@ -91,15 +91,15 @@ class Lost(Taken):
     """This process has lost the run to another one, because it was silent for so long."""
 
 
+@dataclass(frozen=True)
 class Leases:
-    """Leases of this process on runs."""
+    """Leases of this process on runs: the number of each."""
 
-    def __init__(self, numbers: dict[Path, int]) -> None:
-        self._numbers = numbers
+    numbers: dict[Path, int]
 
     def check(self) -> None:
-        """Refuse to go on with a run that this process has lost, because it was silent so long."""
-        for folder, number in self._numbers.items():
+        """Refuse to go on with a run that this process has lost."""
+        for folder, number in self.numbers.items():
             if _latest(folder) > number:
                 raise Lost(
                     folder,
@@ -109,7 +109,7 @@ class Leases:
 
     def touch(self) -> None:
         """Give a sign of life."""
-        for folder, number in self._numbers.items():
+        for folder, number in self.numbers.items():
             with suppress(OSError):  # a network file system may be away for a while
                 os.utime(_path(folder, number))
 
@@ -164,13 +164,13 @@ def _take(folder: Path, held: ExitStack) -> int:
     other = _holder(folder, locked=locked, now=(folder / LOCK).stat().st_mtime)
     if other is not None:
         raise Taken(folder, f"is being trained by another process ({other})")
-    path = _path(folder, before + 1)
+    number, overtaken = before + 1, Taken(folder, "was taken by another process at this moment")
     try:
-        path.touch(exist_ok=False)
+        _path(folder, number).touch(exist_ok=False)
     except FileExistsError as error:
-        raise Taken(folder, "was taken by another process at this moment") from error
-    if _latest(folder) != before + 1:
-        raise Taken(folder, "was taken by another process at this moment")
+        raise overtaken from error
+    if _latest(folder) != number:
+        raise overtaken
     mine = Lease(
         host=socket.gethostname(),
         machine=_machine(),
@@ -178,11 +178,11 @@ def _take(folder: Path, held: ExitStack) -> int:
         since=time.time(),
         locked=bool(locked),
     )
-    write_json(path, asdict(mine))
-    held.callback(_release, folder, before + 1, mine)
-    for earlier in range(1, before + 1):
+    write_json(_path(folder, number), asdict(mine))
+    held.callback(_release, folder, number, mine)
+    for earlier in range(1, number):
         _path(folder, earlier).unlink(missing_ok=True)
-    return before + 1
+    return number
 
 
 def _refuse_links(folder: Path) -> None:

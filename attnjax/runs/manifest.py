@@ -26,6 +26,8 @@ CONFIG, EXPERIMENT = "config.json", "experiment.py"
 class Manifest:
     """The content of config.json: which experiment, variant and seed a run is of.
 
+    What an earlier version of attnjax did not record is None.
+
     Attributes:
         experiment: the name of the experiment file, without `.py`.
         setting: the name of the ablation's setting; None: the ablation itself.
@@ -36,10 +38,8 @@ class Manifest:
         signature: the user's signature of `text` and `path`, see `attnjax.runs.trust`.
         tuned: the paths of the fields whose values were chosen by tuning.
         together: the names of the folders of the runs that are trained together, its own included.
-        claims: the digests of the file's claims when the run was started; None: an earlier version
-            of attnjax made the run.
-        imported: the digests of the modules of one's own that the experiment file imports, by file;
-            None: an earlier version of attnjax made the run.
+        claims: the digests of the file's claims when the run was started.
+        imported: the digests of the modules of one's own that the experiment file imports, by file.
     """
 
     experiment: FolderName
@@ -123,9 +123,8 @@ def read(folder: Path) -> Manifest:
     if not isinstance(training, Mapping):
         raise UserError(f"{path} is damaged: its settings have no training")
     for name in ("steps", "average", "result"):
-        check_value(
-            field_types(Training)[name], manifest.training(name), f"{path}: training.{name}"
-        )
+        kind = field_types(Training)[name]
+        check_value(kind, manifest.training(name), f"{path}: training.{name}")
     return manifest
 
 
@@ -140,9 +139,8 @@ def experiment_file(folder: Path, *, trust: bool) -> ExperimentFile:
     manifest = read(folder)
     path = Path(manifest.path)
     own = signed(manifest.signature, manifest.text, manifest.path)
-    if own and path.is_file():
-        return load(path).at(manifest.setting)
-    return load_copy(folder, manifest, trust=trust or own).at(manifest.setting)
+    loaded = load(path) if own and path.is_file() else load_copy(folder, manifest, trust=trust)
+    return loaded.at(manifest.setting)
 
 
 def load_copy(folder: Path, manifest: Manifest, *, trust: bool) -> ExperimentFile:

@@ -43,10 +43,7 @@ class Code:
 
 
 def check_imported(folder: Path, then: Mapping[str, str] | None, now: Mapping[str, str]) -> None:
-    """Refuse a run whose parts were made of other modules than the experiment file imports now.
-
-    The modules are given by their digests; None: an earlier version of attnjax did not record them.
-    """
+    """Refuse a run whose parts were made of other modules than the experiment file imports now."""
     for file in changed_imports(then, now):
         raise UserError(
             f"{folder} is a run of other code: {file} was changed after the run was started; "
@@ -55,7 +52,7 @@ def check_imported(folder: Path, then: Mapping[str, str] | None, now: Mapping[st
 
 
 def changed_imports(then: Mapping[str, str] | None, now: Mapping[str, str]) -> list[str]:
-    """The files of modules that were changed; the arguments are those of `check_imported`.
+    """The files of modules that were changed, by their digests; None: they were not recorded.
 
     A module that only one of the two imports is none: what uses it was changed then.
     """
@@ -69,8 +66,7 @@ def code(experiment: Path) -> Code:
 
 def sources() -> Sources:
     """The version of attnjax that is running."""
-    known = commit(PACKAGE / "__init__.py")
-    return Sources(digest=library_digest(), commit=known.commit, clean=known.clean)
+    return Sources(digest=library_digest(), **vars(commit(PACKAGE / "__init__.py")))
 
 
 @cache

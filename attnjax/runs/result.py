@@ -23,25 +23,20 @@ RESULT = "result.json"
 
 @dataclass(frozen=True, kw_only=True)
 class RunResult:
-    """The result of a run.
+    """The result of a run; what an earlier version of attnjax did not record is (), {} or None.
 
     Attributes:
-        metrics: the measured numbers.
         date: the day on which the run was finished.
-        averaged: the steps of the checkpoints whose mean are the run's parameters; (): an earlier
-            version of attnjax did not write them.
+        averaged: the steps of the checkpoints whose mean are the run's parameters.
         stopped: why training ended, "steps" or "patience".
         best_validation_loss: None: there were no validation examples, the training diverged, or a
             score decided.
         parameters: the number of parameters; None: the run is a point of a tuning.
         test_set: the digest of the test split; None: there was none.
-        data: the digests of all splits; {}: an earlier version of attnjax did not record them.
-        splits: of each split its name where it comes from and its number of examples; {}: likewise.
-        cost: None: an earlier version of attnjax did not record it.
-        machine: None: an earlier version of attnjax did not record it.
-        decoding_seconds: the time of decoding and measuring; None: likewise.
+        data: the digests of all splits.
+        splits: of each split its name where it comes from and its number of examples.
+        decoding_seconds: the time of decoding and measuring.
         notes: what a reader must know of the data.
-        code: the code that made the run; None: an earlier version of attnjax did not record it.
         files: the digests of the files that belong to the result, by their names.
         details: details of the scores, and the best score on the validation split. The file holds
             them beside the other keys.
@@ -72,11 +67,11 @@ class RunResult:
     details: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, outcome: TrainResult, *, variant: str, seed: int) -> Self:
+    def of(cls, outcome: TrainResult, manifest: Manifest) -> Self:
         """The result of a training that has ended now, on this device; nothing is measured yet."""
         return cls(
-            variant=variant,
-            seed=seed,
+            variant=manifest.variant,
+            seed=manifest.seed,
             metrics=(),
             seconds=outcome.seconds,
             date=datetime.date.today().isoformat(),

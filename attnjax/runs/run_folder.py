@@ -47,12 +47,10 @@ def check(
     may_lengthen: bool = False,
     open_fields: Iterable[str] = (),
 ) -> None:
-    """Refuse a folder that holds another run, finished or interrupted.
+    """Refuse a folder that holds another run, finished or interrupted, than is `wanted`.
 
-    Of the experiment file only the definitions of the run's own parts are compared.
-
-    `wanted` is the manifest of the run to be started, which may have more steps if it
-    `may_lengthen`. Fields that are still to be tuned, `open_fields`, are not compared.
+    Of the experiment file only the definitions of the run's own parts are compared; fields that are
+    still to be tuned, `open_fields`, are not. The run may have more steps if it `may_lengthen`.
 
     Raises:
         UserError: the experiment, a setting or a part differs (the first difference is named with
@@ -82,7 +80,6 @@ def _check_settings(
     may_lengthen: bool,
     open_fields: Iterable[str],
 ) -> None:
-    """Refuse a run of another experiment, variant or seed, or with other settings."""
     for name in ("experiment", "setting", "variant", "seed"):
         ours, theirs = getattr(wanted, name), getattr(present, name)
         if ours != theirs:
@@ -138,15 +135,6 @@ def finished(folder: Path, wanted: Manifest, verified: Verified) -> RunResult | 
     return None if STEPS in {path for path, *_ in different} else content
 
 
-def unfinished(runs: Mapping[Path, Manifest], verified: Verified) -> dict[Path, Manifest]:
-    """The runs that are not finished; arguments as of `finished`."""
-    return {
-        folder: wanted
-        for folder, wanted in runs.items()
-        if finished(folder, wanted, verified) is None
-    }
-
-
 def claim_folder(
     folder: Path, wanted: Manifest, loaded: ExperimentFile, vocabularies: Vocabularies
 ) -> None:
@@ -197,10 +185,9 @@ def write_result(folder: Path, content: RunResult) -> None:
 
 
 def result(folder: Path, verified: Verified) -> RunResult | None:
-    """The result of a run, which `verified` gets; None: the run is not finished.
+    """The result of a run whose files are whole, which `verified` gets; None: it is not finished.
 
-    The files of a result that is verified already are not hashed again. A file that is missing or
-    damaged is refused.
+    The files of a result that is verified already are not hashed again.
     """
     content = read_result(folder)
     if content is None or verified.get(folder) == content:

@@ -16,6 +16,7 @@ from attnjax.evaluation.unknown_words import before_replacement
 from attnjax.experiment import Experiment
 from attnjax.nn.parameter_kinds import number_trained
 from attnjax.runs.json_files import write_json
+from attnjax.runs.manifest import Manifest
 from attnjax.runs.result import RunResult
 from attnjax.runs.run_folder import ATTENTION, HYPOTHESES, REFERENCES
 from attnjax.training.loop.run_state import TrainResult
@@ -24,13 +25,11 @@ from attnjax.training.loop.validation import ValidationScore
 
 def finish(
     folder: Path,
+    manifest: Manifest,
     experiment: Experiment,
     corpus: Corpus,
     outcome: TrainResult,
     initial: Any,
-    *,
-    variant: str,
-    seed: int,
 ) -> RunResult:
     """Decode, score and measure a trained run of a resolved experiment.
 
@@ -42,7 +41,7 @@ def finish(
 
     def inputs(params: Any) -> EvalInputs:
         batching = experiment.training.batching
-        return EvalInputs(experiment.model, params, corpus, batching, kept, seed)
+        return EvalInputs(experiment.model, params, corpus, batching, kept, manifest.seed)
 
     measured: dict[str, Any] = {}
     for measure in experiment.measures:
@@ -52,7 +51,7 @@ def finish(
         measured |= more
     if recorded := attention_record(inputs(outcome.params)):
         write_json(folder / ATTENTION, to_json(recorded))
-    result = RunResult.of(outcome, variant=variant, seed=seed)
+    result = RunResult.of(outcome, manifest)
     score = best_score(experiment, outcome.best)
     return replace(
         result,

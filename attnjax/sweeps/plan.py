@@ -14,7 +14,7 @@ from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import Grid, Point
 from attnjax.results.tuning import tied_folder
 from attnjax.runs.manifest import Manifest, manifest
-from attnjax.runs.run_folder import Verified, unfinished
+from attnjax.runs.run_folder import Verified, finished
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,4 +118,8 @@ class Sweep:
 
     def unfinished(self, runs: Mapping[Path, Manifest]) -> dict[Path, Manifest]:
         """The runs that are not finished."""
-        return unfinished(runs, self.verified)
+        return {
+            folder: wanted
+            for folder, wanted in runs.items()
+            if finished(folder, wanted, self.verified) is None
+        }

@@ -60,9 +60,7 @@ def run_group(
         seed = wanted.seed
         initial = setup.initial_state(seed).params if experiment.measures else None
         with console.status(f"{variant}: decoding and measuring seed {seed}"):
-            result = finish(
-                folder, experiment, data.of_seed(seed), outcome, initial, variant=variant, seed=seed
-            )
+            result = finish(folder, wanted, experiment, data.of_seed(seed), outcome, initial)
         leases.check()
         write_result(folder, replace(result, code=made_by, cost=replace(cost, steps=result.step)))
         failures.forget(folder)

@@ -205,5 +205,4 @@ def run_points(
             console=console,
         )
         for run, outcome in zip(runs, outcomes, strict=True):
-            variant = wanted[run.folder].variant
-            write_result(run.folder, RunResult.of(outcome, variant=variant, seed=run.seed))
+            write_result(run.folder, RunResult.of(outcome, wanted[run.folder]))

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from attnjax.config.serialize import parse_json, to_json
 from attnjax.evaluation.attention_record import attention_record
-from attnjax.evaluation.measures.base import EvalInputs
 from attnjax.runs.json_files import write_json
 from attnjax.runs.run_folder import ATTENTION, result, write_result
 from attnjax.trained.trained_run import open_trained
@@ -21,10 +20,7 @@ def keep_attention(folder: Path, count: int, *, trust: bool = False) -> None:
     if kept is None or has >= count:
         return
     trained = open_trained(folder, trust=trust)
-    experiment = trained.experiment
-    corpus = experiment.task.load(trained.vocabularies)
-    batching, seed = experiment.training.batching, trained.manifest.seed
-    inputs = EvalInputs(experiment.model, trained.params, corpus, batching, seed=seed)
-    if recorded := attention_record(inputs, count):
+    corpus = trained.experiment.task.load(trained.vocabularies)
+    if recorded := attention_record(trained.inputs(corpus), count):
         write_json(path, to_json(recorded))
         write_result(folder, kept)

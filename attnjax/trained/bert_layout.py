@@ -8,6 +8,7 @@ import numpy as np
 
 from attnjax.attention.position import Learned
 from attnjax.config.constraints import DropoutRate, PositiveInt, check_fields
+from attnjax.config.record import known_keys
 from attnjax.data.vocabulary import SPECIAL
 from attnjax.errors import UserError
 from attnjax.models.bert import BertEncoder, bert_layer
@@ -45,12 +46,10 @@ class BertConfig:
         for name, wanted in ONLY.items():
             if content.get(name, wanted) != wanted:
                 raise UserError(f"{where} must have {name} {wanted!r}; got {content[name]!r}")
-        names = [field.name for field in fields(cls)]
-        given = {name: content[name] for name in names if name in content}
         for field in fields(cls):
-            if field.name not in given and field.default is MISSING:
+            if field.name not in content and field.default is MISSING:
                 raise UserError(f"{where} must give {field.name}; it does not")
-        config = cls(**given)
+        config = cls(**known_keys(content, cls))
         check_fields(config, where)
         if config.hidden_size % config.num_attention_heads:
             raise UserError(
@@ -76,12 +75,12 @@ class BertConfig:
         return BertPretraining(bert=bert, dropout=self.hidden_dropout_prob)
 
 
+@dataclass(frozen=True)
 class Layout:
-    """The arrays of the public layout, read by their names."""
+    """The arrays of the public layout, read by their names; errors name the file `where`."""
 
-    def __init__(self, arrays: Mapping[str, np.ndarray], where: str) -> None:
-        """Read from `arrays`; error messages name the file `where`."""
-        self.arrays, self.where = arrays, where
+    arrays: Mapping[str, np.ndarray]
+    where: str
 
     def array(self, name: str, *shape: int) -> np.ndarray:
         """The array of a name, in float32 or wider."""
@@ -115,10 +114,7 @@ class Layout:
 def parameters_of(layout: Layout, config: BertConfig, order: Sequence[int]) -> dict[str, Any]:
     """The parameters in the layout, as those of `BertPretraining`.
 
-    Args:
-        layout: the arrays.
-        config: the sizes.
-        order: for each of our ids the layout's id; that of MASK is the last.
+    `order` has for each of our ids the layout's id; that of MASK is the last.
 
     Raises:
         UserError: an array is missing, or has another shape than the config says.

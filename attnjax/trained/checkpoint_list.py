@@ -1,6 +1,6 @@
 """The checkpoints of a run as a list: how far each is, why it is kept, whether it is whole."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,35 +46,33 @@ def listed(folder: Path) -> list[ListedCheckpoint]:
     if not (folder / FOLDER).is_dir():
         raise UserError(f"{folder} has no {FOLDER}: its training has not begun")
     try:
-        return [*_kept(folder, training), *_aside(folder / FOLDER)]
+        return [*_kept(folder, training), *_aside(folder)]
     except FileNotFoundError as error:
         raise UserError(
             f"{folder} is being trained, and a checkpoint was replaced by a later one: try again"
         ) from error
 
 
-def _kept(folder: Path, training: Training) -> list[ListedCheckpoint]:
+def _kept(folder: Path, training: Training) -> Iterator[ListedCheckpoint]:
     """The checkpoints that a training goes on from, or that its result is made of."""
     with closing(Checkpoints(folder, only_read=True)) as checkpoints:
         damage = {step: checkpoints.damage(step) for step in checkpoints.steps}
         progress = {step: checkpoints.progress(step) for step in damage if not damage[step]}
     why = reasons(progress, training)
-    return [
-        ListedCheckpoint(
+    for step in damage:
+        yield ListedCheckpoint(
             name=str(step),
             progress=progress.get(step),
             size=_size(folder / FOLDER / str(step)),
             reasons=why.get(step, ()),
             damage=damage[step],
         )
-        for step in damage
-    ]
 
 
-def _aside(folder: Path) -> list[ListedCheckpoint]:
+def _aside(folder: Path) -> Iterator[ListedCheckpoint]:
     """The corrupt checkpoints that a training has kept aside."""
-    return [
-        ListedCheckpoint(
+    for path in sorted((folder / FOLDER).glob("*.corrupt")):
+        yield ListedCheckpoint(
             name=path.name,
             progress=None,
             size=_size(path),
@@ -82,8 +80,6 @@ def _aside(folder: Path) -> list[ListedCheckpoint]:
             damage="it is corrupt",
             aside=True,
         )
-        for path in sorted(folder.glob("*.corrupt"))
-    ]
 
 
 def _size(folder: Path) -> int:

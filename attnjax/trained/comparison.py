@@ -15,7 +15,6 @@ from attnjax.config.serialize import own_names
 from attnjax.errors import UserError
 from attnjax.evaluation import sentence_stats
 from attnjax.evaluation.attention_numbers import divergence
-from attnjax.evaluation.measures.base import EvalInputs
 from attnjax.evaluation.metric import ChrF
 from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.evaluation.statistics import CONFIDENCE, Interval
@@ -42,9 +41,6 @@ class Comparison:
     """The difference of two runs' scores on the same sentences.
 
     Attributes:
-        metric: the name of the score.
-        sentences: the number of sentences.
-        scores: of the first run and the second.
         difference: first - second, with its 95 % interval by the paired bootstrap.
         probability: of a difference as large if the runs were exchangeable, by approximate
             randomization.
@@ -144,10 +140,10 @@ def attention_agreement(
     if runs[0].vocabularies.digest != runs[1].vocabularies.digest:
         raise UserError(f"{first} and {second} have different vocabularies")
     corpus = runs[0].experiment.task.load(runs[0].vocabularies)
-    batching, layers = runs[0].experiment.training.batching, []
+    batch = runs[0].inputs(corpus).first(examples)
+    source, decoder_input = jnp.asarray(batch.source), shifted(jnp.asarray(batch.target))
+    layers = []
     for run in runs:
-        batch = EvalInputs(run.experiment.model, run.params, corpus, batching).first(examples)
-        source, decoder_input = jnp.asarray(batch.source), shifted(jnp.asarray(batch.target))
         attentions = run.experiment.model.attentions(run.params, source, decoder_input)
         layers.append({each.name: each for each in attentions})
     ours, theirs = layers

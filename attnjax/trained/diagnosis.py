@@ -17,9 +17,6 @@ from attnjax.nn.watched_outputs import watched_outputs
 from attnjax.training.settings import Recipe
 from attnjax.training.step import State, cast, products
 
-type Kinds = tuple[bool, bool]
-"""Whether an output has an infinite number, and whether it has one that is no number (nan)."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis:
@@ -61,22 +58,16 @@ def diagnose(
     recipe: Recipe,
     healthy: tuple[State, Batch | PackedBatch] | None = None,
 ) -> Diagnosis:
-    """Compute a step again, and say what in it is not finite.
+    """Compute a step again from the state before it, and say what in it is not finite.
 
-    Args:
-        state: the state before the step.
-        batch: the batch of the step.
-        recipe: the recipe.
-        healthy: another state and batch, whose step was finite: what is infinite or no number in
-            it too, such as masked logits or padding, is so by design.
+    `healthy` is another state and batch, whose step was finite: what is infinite or no number in it
+    too, such as masked logits or padding, is so by design.
     """
-    kinds = _outputs(state, batch, recipe)
     usual = {} if healthy is None else _outputs(*healthy, recipe)
     outputs = [
         name
-        for name, (infinite, none) in kinds.items()
-        if (none and not usual.get(name, (False, False))[1])
-        or (infinite and not usual.get(name, (False, False))[0])
+        for name, flags in _outputs(state, batch, recipe).items()
+        if (flags & ~usual.get(name, np.zeros(2, bool))).any()
     ]
     (loss, count), gradients = jax.jit(partial(_gradient, recipe=recipe))(state, batch)
     return Diagnosis(
@@ -103,20 +94,18 @@ def _gradient(state: State, batch: Batch | PackedBatch, *, recipe: Recipe) -> An
     return totals, gradients
 
 
-def _outputs(state: State, batch: Batch | PackedBatch, recipe: Recipe) -> Mapping[str, Kinds]:
-    """What the output of each module has, in the order of the computation."""
+def _outputs(state: State, batch: Batch | PackedBatch, recipe: Recipe) -> Mapping[str, np.ndarray]:
+    """Whether the output of each module has infinities and nan, in the order of the computation."""
     names: list[str] = []
     calls = Counter[str]()
-    kinds: dict[int, Kinds] = {}
+    flags: dict[int, np.ndarray] = {}
 
-    def note(number: int, infinite: Any, none: Any) -> None:
-        before = kinds.get(number, (False, False))
-        kinds[number] = before[0] or bool(np.any(infinite)), before[1] or bool(np.any(none))
+    def note(number: int, seen: Any) -> None:
+        flags[number] = flags.get(number, np.zeros(2, bool)) | np.asarray(seen)
 
     def watch(name: str, arrays: Sequence[jax.Array]) -> None:
-        infinite = jnp.stack([jnp.isinf(array).any() for array in arrays]).any()
-        none = jnp.stack([jnp.isnan(array).any() for array in arrays]).any()
-        jax.debug.callback(partial(note, len(names)), infinite, none)
+        kinds = [[jnp.isinf(array).any(), jnp.isnan(array).any()] for array in arrays]
+        jax.debug.callback(partial(note, len(names)), jnp.array(kinds).any(0))
         calls[name] += 1
         names.append(name if calls[name] == 1 else f"{name}, call {calls[name]}")
 
@@ -125,7 +114,7 @@ def _outputs(state: State, batch: Batch | PackedBatch, recipe: Recipe) -> Mappin
         totals = jax.jit(lambda state, batch: _totals(state.params, state, batch, recipe))
         jax.block_until_ready(totals(state, batch))
     jax.effects_barrier()
-    return {names[number]: kinds[number] for number in sorted(kinds)}
+    return {names[number]: flags[number] for number in sorted(flags)}
 
 
 def _not_finite(tree: Any) -> tuple[str, ...]:

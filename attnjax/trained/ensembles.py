@@ -16,9 +16,6 @@ def ensemble(runs: Sequence[Trained]) -> Trained:
     The models may differ. Search, metric, measures and everything else are those of the first run.
     A single run is returned unchanged.
 
-    Args:
-        runs: at least one.
-
     Raises:
         UserError: the runs have different tasks or vocabularies, or a model predicts no words.
     """
@@ -26,8 +23,7 @@ def ensemble(runs: Sequence[Trained]) -> Trained:
     if not others:
         return first
     for other in others:
-        task = differences(first.experiment.task, other.experiment.task, "task")
-        if task:
+        if task := differences(first.experiment.task, other.experiment.task, "task"):
             path, (ours, theirs) = next(iter(task.items()))
             raise UserError(
                 f"the runs of an ensemble must have one task; {path} is {ours!r} in "

@@ -14,7 +14,7 @@ from attnjax.data.corpus import Corpus
 from attnjax.data.files import find_file
 from attnjax.errors import UserError, unknown
 from attnjax.evaluation.measurement import MetricKey
-from attnjax.evaluation.measures.base import SPLIT, EvalInputs
+from attnjax.evaluation.measures.base import SPLIT
 from attnjax.evaluation.metric import Metric
 from attnjax.evaluation.sentence_stats import Sentences, sentences
 from attnjax.trained.predict import MAX_SYMBOLS, answers, encoded
@@ -45,11 +45,8 @@ def evaluate(
 ) -> Evaluation:
     """Score a run's answers to a split of its task; if nothing is decoded, take its measures there.
 
-    Args:
-        trained: the run.
-        split: "train", "valid" or "test".
-        beam: the number of hypotheses, 1 is greedy; None: the run's own search.
-        measured: whether to take the measures in any case.
+    `split` is "train", "valid" or "test"; `beam` is the number of hypotheses, 1 is greedy, None the
+    run's own search; with `measured` the measures are taken in any case.
 
     Raises:
         UserError: the task has no such split, its data are missing, or the run has neither a metric
@@ -68,11 +65,9 @@ def evaluate(
         lengths = corpus.splits[split].source.lengths
         trained.experiment.model.check_lengths(lengths, f"of the {split} split", "source")
     written, references = corpus.sources.get(split, []), corpus.references[split]
-    scored = _scored(trained, split, written, sources, references, beam)
+    scored, kept = _scored(trained, split, written, sources, references, beam)
     if not measured:
         return scored
-    lengths = None if trained.vocabularies.source is None else [len(each) - 1 for each in sources]
-    kept = sentences(experiment.metric, scored.answers, references, lengths)
     more = _measured(trained, split, corpus, kept)
     metrics, details = scored.metrics | more.metrics, {**scored.details, **more.details}
     return replace(scored, metrics=metrics, details=details)
@@ -86,15 +81,10 @@ def evaluate_files(
     beam: int | None = None,
     max_symbols: int = MAX_SYMBOLS,
 ) -> Evaluation:
-    """Score a run's answers to the lines of a file.
+    """Score a run's answers to the lines of the file `source`; `reference` has the right ones.
 
-    Args:
-        trained: the run.
-        source: a file with a source in each line; its path is as given, or relative to the folder
-            ATTNJAX_DATA.
-        reference: a file with the right answer to each source, found in the same way.
-        beam: as in `evaluate`.
-        max_symbols: the largest number of symbols of a line.
+    Their paths are as given, or relative to the folder ATTNJAX_DATA. `beam` is as in `evaluate`,
+    `max_symbols` the largest number of symbols of a line.
 
     Raises:
         UserError: a file is missing or not UTF-8, their numbers of lines differ, a line is too
@@ -106,11 +96,10 @@ def evaluate_files(
     written = [example.source for example in examples]
     sources = encoded(trained, enumerate(written, start=1), str(path), max_symbols)
     references = [trained.text("target").plain(example.target) for example in examples]
-    return _scored(trained, str(path), written, sources, references, beam)
+    return _scored(trained, str(path), written, sources, references, beam)[0]
 
 
 def _metric(trained: Trained) -> Metric:
-    """The metric of a run's answers."""
     metric = trained.experiment.metric
     if metric is None:
         raise UserError(
@@ -126,35 +115,31 @@ def _scored(
     sources: Sequence[Any],
     references: Sequence[str],
     beam: int | None,
-) -> Evaluation:
+) -> tuple[Evaluation, Sentences]:
+    """The scores of a run's answers, and the statistics of its answers."""
     texts = [best.text for best, *_ in answers(trained, written, sources, beam)]
     metric = _metric(trained)
-    totals = sentences(metric, texts, references, None).totals
-    return Evaluation(
+    lengths = None if trained.vocabularies.source is None else [len(each) - 1 for each in sources]
+    kept = sentences(metric, texts, references, lengths)
+    evaluation = Evaluation(
         on=on,
         sentences=len(texts),
-        metrics={metric.name: metric.value(totals)},
-        details=metric.details(totals),
+        metrics={metric.name: kept.value()},
+        details=metric.details(kept.totals),
         answers=texts,
     )
+    return evaluation, kept
 
 
 def _measured(trained: Trained, split: str, corpus: Corpus, kept: Sentences | None) -> Evaluation:
     """The measures of a run on a split, as those of its result are on the test split."""
-    experiment, metrics, details = trained.experiment, {}, {}
+    metrics, details = {}, {}
     parts = (corpus.splits, corpus.sources, corpus.references)
     splits, sources, references = ({SPLIT: part[split]} if split in part else {} for part in parts)
     corpus = replace(corpus, splits=splits, sources=sources, references=references)
-    inputs = EvalInputs(
-        experiment.model,
-        trained.params,
-        corpus,
-        experiment.training.batching,
-        kept,
-        seed=trained.manifest.seed,
-    )
-    for measure in experiment.measures:
-        measure.check(experiment.model, corpus)
+    inputs = trained.inputs(corpus, kept)
+    for measure in trained.experiment.measures:
+        measure.check(inputs.model, corpus)
         measurements, more = measure.with_details(inputs)
         details |= more
         for measurement in measurements:

@@ -52,11 +52,7 @@ class ExportRecord:
 def export(run: Path, folder: Path, *, last: int | None = None) -> int:
     """Write a trained run into a new folder; returns the number of parameters.
 
-    Args:
-        run: the run's folder.
-        folder: the folder to be written, which must not be there.
-        last: the number of last epochs whose parameters are averaged; None: the parameters of the
-            run's result.
+    `last` is the number of last epochs whose parameters are averaged; None: those of the result.
 
     Raises:
         UserError: the run is not trained yet, is damaged, or the folder is there already.
@@ -89,13 +85,10 @@ def write_record(folder: Path, step: int) -> None:
 
 
 def import_export(source: Path, runs: Path) -> Path:
-    """Make a run's folder of an export; returns the run's folder.
+    """Make a run's folder, below `runs`, of an export; returns the run's folder.
 
-    Nothing of the export is executed. The run is finished, and has no metrics.
-
-    Args:
-        source: the folder that `export` wrote, or the file that an earlier version wrote.
-        runs: the folder of all runs.
+    Nothing of the export is executed. The run is finished, and has no metrics. `source` is the
+    folder that `export` wrote, or the file that an earlier version wrote.
 
     Raises:
         UserError: the export is missing, damaged or none of attnjax, or the run is there already.
@@ -115,9 +108,7 @@ def import_export(source: Path, runs: Path) -> Path:
         for name in (CONFIG, EXPERIMENT):
             shutil.copyfile(source / name, beside / name)
         vocabularies.save(beside / VOCABULARY)
-        write_imported(
-            beside, params, variant=manifest.variant, seed=manifest.seed, step=record.step
-        )
+        write_imported(beside, params, manifest, step=record.step)
     return run
 
 

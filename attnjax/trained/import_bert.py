@@ -40,9 +40,6 @@ experiment = experiment_of({folder!r})
 def experiment_of(folder: str) -> Experiment:
     """The experiment that stands for an imported BERT: its model, its words, pairs of sentences.
 
-    Args:
-        folder: of the files of the layout.
-
     Raises:
         UserError: config.json is missing or describes no BERT.
     """
@@ -56,11 +53,9 @@ def experiment_of(folder: str) -> Experiment:
 
 
 def import_bert(folder: Path, runs: Path) -> Path:
-    """Write a BERT of the public layout as a finished run; returns the run's folder.
+    """Write a BERT of the public layout as a finished run below `runs`; returns the run's folder.
 
-    Args:
-        folder: has config.json, vocab.txt and model.safetensors.
-        runs: the folder of all runs.
+    `folder` has config.json, vocab.txt and model.safetensors.
 
     Raises:
         UserError: a file is missing or damaged, the model is no BERT, an array is missing or has
@@ -84,8 +79,9 @@ def import_bert(folder: Path, runs: Path) -> Path:
     experiment = loaded.ablation.base
     vocabularies = Vocabularies(_words(folder).learn(()), PairLabels().learn(()))
     with leased([run]):
-        claim_folder(run, manifest(loaded, VARIANT, 0, experiment), loaded, vocabularies)
-        write_imported(run, params, variant=VARIANT, seed=0)
+        wanted = manifest(loaded, VARIANT, 0, experiment)
+        claim_folder(run, wanted, loaded, vocabularies)
+        write_imported(run, params, wanted)
     return run
 
 

@@ -13,6 +13,7 @@ from safetensors.numpy import load_file
 
 from attnjax.errors import UserError
 from attnjax.nn.parameter_kinds import number_trained
+from attnjax.runs.manifest import Manifest
 from attnjax.runs.result import RunResult
 from attnjax.runs.run_folder import write_result
 from attnjax.training.checkpoints.checkpoint import Checkpoints
@@ -34,18 +35,12 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
         raise UserError(f"{path} is no file of safetensors that can be read: {error}") from error
 
 
-def write_imported(run: Path, params: Any, *, variant: str, seed: int, step: int = 1) -> None:
+def write_imported(run: Path, params: Any, manifest: Manifest, *, step: int = 1) -> None:
     """Write the checkpoint and the result of a run that was trained elsewhere.
 
     There is no state of an optimizer: the run can be evaluated, and begin other runs, but its own
-    training does not go on.
-
-    Args:
-        run: the run's folder, with its manifest and vocabularies.
-        params: the parameters.
-        variant: the name of the run's variant.
-        seed: the run's seed.
-        step: the number of updates that the parameters have had.
+    training does not go on. The folder has the manifest and vocabularies; `step` is the number of
+    updates that the parameters have had.
     """
     with closing(Checkpoints(run)) as checkpoints:
         state = State(jnp.int32(step), params, {}, {}, jax.random.key(0))
@@ -59,5 +54,5 @@ def write_imported(run: Path, params: Any, *, variant: str, seed: int, step: int
         stopped="steps",
         best=None,
     )
-    result = RunResult.of(outcome, variant=variant, seed=seed)
+    result = RunResult.of(outcome, manifest)
     write_result(run, replace(result, parameters=number_trained(params)))

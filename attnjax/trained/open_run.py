@@ -22,10 +22,10 @@ from attnjax.trained.ensembles import ensemble
 from attnjax.trained.predict import (
     Answer,
     encoded,
+    gives_labels,
     label_probabilities,
     n_best,
     next_symbols,
-    predict,
 )
 from attnjax.trained.trained_run import Trained, open_trained, with_overrides
 
@@ -57,8 +57,9 @@ class OpenRun(Trained):
     def translate(
         self, lines: Sequence[str], *, beam: int | None = None, extra: int = EXTRA
     ) -> list[str]:
-        """The answer to each line, see `predict`; a language model goes on with the line."""
-        return predict(self, lines, beam=beam, extra=extra)
+        """The answer to each line, "" to an empty one; a language model goes on with the line."""
+        best = n_best(self, lines, 1, beam=beam, extra=extra)
+        return [answers[0].text if answers else "" for answers in best]
 
     def n_best(
         self, lines: Sequence[str], most: int, *, beam: int | None = None
@@ -72,7 +73,9 @@ class OpenRun(Trained):
         Raises:
             UserError: the model gives no labels.
         """
-        return label_probabilities(self, lines)
+        if not gives_labels(self):
+            raise UserError(f"{self.folder} gives no labels: its answers are sentences")
+        return label_probabilities(self, encoded(self, enumerate(lines, start=1)))
 
     def next(self, prompt: str, *, most: int = 10) -> dict[str, float]:
         """The most probable symbols after a prompt, with their probabilities.
@@ -93,12 +96,9 @@ class OpenRun(Trained):
         """The weights of every attention of the model, by the attention's path in the model.
 
         A row of an attention to the source is named by the target's word that it predicts, any
-        other row by the word that it reads.
-
-        Args:
-            source: a text; or an array, where the sources are no text.
-            target: the decoder's words, with which a language model goes on; None: the run's own
-                answer, or nothing for a language model whose task has no answers.
+        other row by the word that it reads. `source` is an array where the sources are no text;
+        `target` are the decoder's words, with which a language model goes on; None: the run's own
+        answer, or nothing for a language model whose task has no answers.
 
         Raises:
             UserError: the model shows no attention, or a text is too long.
@@ -146,12 +146,8 @@ class OpenRun(Trained):
 def open(*runs: str | Path, trust: bool = False, overrides: Sequence[Override] = ()) -> OpenRun:
     """Open trained runs from their folders; several act as one, see `OpenRun`.
 
-    A warning names each run whose training is not finished.
-
-    Args:
-        runs: the runs' folders, at least one.
-        trust: whether to execute an experiment.py that the user has not run on this machine.
-        overrides: of the search and the measures, and of the heads that are taken out.
+    A warning names each run whose training is not finished. `trust` executes an experiment.py that
+    the user has not run on this machine; overrides are of the search, of measures, of heads_out.
 
     Raises:
         UserError: as `open_trained`, `ensemble` and `with_overrides`.

@@ -1,8 +1,4 @@
-"""What a trained run answers to lines of text, with scores.
-
-run = attnjax.open("runs/luong2015/dot/seed-10")
-predict(run, ["3. März 2021"])            ["2021-03-03"]
-"""
+"""What a trained run answers to lines of text, with scores; see `attnjax.open`."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -33,35 +29,6 @@ MAX_SYMBOLS = 1_000
 of the length."""
 
 
-def predict(
-    trained: Trained,
-    lines: Sequence[str],
-    *,
-    beam: int | None = None,
-    max_symbols: int = MAX_SYMBOLS,
-    extra: int = EXTRA,
-    origin: str = "the input",
-) -> list[str]:
-    """A run's answer to each line; an empty line has an empty answer.
-
-    The answer of a language model is what comes after the line, which is a prompt.
-
-    Args:
-        trained: the run.
-        lines: the sources as text.
-        beam: as in `evaluate`.
-        max_symbols: the largest number of symbols of a line.
-        extra: how many more symbols than its line an answer may have.
-        origin: the lines' origin in words, for error messages.
-
-    Raises:
-        UserError: a line is too long, or the source or the target of the run's task is not text.
-    """
-    options: dict[str, Any] = {"beam": beam, "max_symbols": max_symbols, "extra": extra}
-    answers = n_best(trained, lines, 1, **options, origin=origin)
-    return [best[0].text if best else "" for best in answers]
-
-
 class Answer(NamedTuple):
     """An answer and its score: a log-probability over its length penalty, or that of a label."""
 
@@ -82,10 +49,14 @@ def n_best(
 ) -> list[list[Answer]]:
     """The `most` best answers to each line, the best first; an empty line has none.
 
-    `first` is the number of the first line, for error messages.
+    `beam` is as in `evaluate`, `max_symbols` the largest number of symbols of a line; an answer may
+    have `extra` symbols more than its line. Errors name the `origin`, and count lines from `first`.
+
+    The answer of a language model is what comes after the line, which is a prompt.
 
     Raises:
-        UserError: as `predict`; or the search has fewer hypotheses.
+        UserError: a line is too long, the source or the target of the run's task is not text, or
+            the search has fewer hypotheses.
     """
     asked = [(number, line) for number, line in enumerate(lines, start=first) if line.strip()]
     written = [line for _, line in asked]
@@ -94,21 +65,11 @@ def n_best(
     return [next(decoded) if line.strip() else [] for line in lines]
 
 
-def label_probabilities(trained: Trained, lines: Sequence[str]) -> list[dict[str, float]]:
-    """The probability of each label for each line, the most probable label first.
+def label_probabilities(trained: Trained, sources: Sequence[Any]) -> list[dict[str, float]]:
+    """The probability of each label for each source, the most probable label first.
 
-    They add up to 1 with those of PAD, START, END and UNKNOWN, which no line is given.
-
-    Raises:
-        UserError: the model gives no labels, or a line is too long.
+    They add up to 1 with those of PAD, START, END and UNKNOWN, which no source is given.
     """
-    if not _gives_labels(trained):
-        raise UserError(f"{trained.folder} gives no labels: its answers are sentences")
-    return _labels(trained, encoded(trained, enumerate(lines, start=1)))
-
-
-def _labels(trained: Trained, sources: Sequence[Any]) -> list[dict[str, float]]:
-    """The probability of each label for each source, the most probable label first."""
     labels, first = trained.text("target").pieces, len(SPECIAL)
     rows = [dict(zip(labels, row.tolist(), strict=True)) for row in next_symbols(trained, sources)]
     return [dict(sorted([*row.items()][first:], key=lambda item: -item[1])) for row in rows]
@@ -134,7 +95,8 @@ def _first(model: Any, params: Any, source: Any) -> jax.Array:
     return jax.nn.softmax(model.apply({"params": params}, source, start, deterministic=True)[:, 0])
 
 
-def _gives_labels(trained: Trained) -> bool:
+def gives_labels(trained: Trained) -> bool:
+    """Whether a run answers with one label."""
     model = trained.experiment.model
     return isinstance(model, SequenceModel) and model.predicts_label
 
@@ -145,11 +107,7 @@ def encoded(
     origin: str = "the input",
     max_symbols: int = MAX_SYMBOLS,
 ) -> list[list[int]]:
-    """Encode numbered lines.
-
-    Raises:
-        UserError: a line is too long, or the source of the run's task is not text.
-    """
+    """The ids of numbered lines; a line that is too long is refused."""
     vocabulary, task = trained.text("source"), trained.experiment.task
     limit = trained.experiment.model.max_length("source")
     sources = []
@@ -177,8 +135,8 @@ def answers(
 ) -> list[list[Answer]]:
     """The `most` best answers to each source."""
     search = chosen_search(trained.experiment.search, beam)
-    if _gives_labels(trained):
-        labels = _labels(trained, sources)
+    if gives_labels(trained):
+        labels = label_probabilities(trained, sources)
         return [[Answer(*item) for item in islice(row.items(), most)] for row in labels]
     if most > search.width:
         raise UserError(

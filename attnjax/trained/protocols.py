@@ -12,18 +12,12 @@ from attnjax.evaluation.protocols import protocol_scores
 from attnjax.trained.evaluate import evaluate
 from attnjax.trained.trained_run import Trained
 
+PERPLEXITIES = {"a piece": "perplexity", "a word": "word_perplexity"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Protocols:
-    """The scores by protocol.
-
-    Attributes:
-        sentences: their number.
-        known: the number without an unknown word on either side.
-        scores: of all sentences.
-        known_scores: of those without unknown words; {}: there are none.
-        signature: sacrebleu's.
-    """
+    """The scores by protocol; `known` are the sentences without an unknown word on either side."""
 
     sentences: int
     known: int
@@ -65,6 +59,3 @@ def protocols(trained: Trained, *, split: str = "test", beam: int | None = None)
         known_scores=protocol_scores(*subset, **options) if known else {},
         signature=Bleu().details(Bleu().statistics(["a"], ["a"]).sum(0))["signature"],
     )
-
-
-PERPLEXITIES = {"a piece": "perplexity", "a word": "word_perplexity"}

@@ -1,5 +1,6 @@
 """A step of a run, computed again from the checkpoint before it."""
 
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -22,12 +23,8 @@ def replay(folder: Path, step: int, *, trust: bool = False) -> tuple[int, Diagno
     """Compute a step of a run again, alone, and say what in it is not finite.
 
     The updates since the checkpoint before it are made again. A run that was trained together with
-    other seeds is rounded differently when it is alone.
-
-    Args:
-        folder: the run's folder.
-        step: the number of the update, from 1.
-        trust: see `open_trained`.
+    other seeds is rounded differently when it is alone. Steps count from 1; `trust` is that of
+    `open_trained`.
 
     Returns:
         The step of the checkpoint, and the diagnosis.
@@ -73,13 +70,9 @@ def replay(folder: Path, step: int, *, trust: bool = False) -> tuple[int, Diagno
 def _state_before(folder: Path, step: int, setup: TrainSetup, seed: int) -> State:
     """The state of the latest checkpoint before a step; the initial state if there is none."""
     if has_checkpoints(folder):
-        checkpoints = Checkpoints(folder, only_read=True)
-        try:
-            before = [saved for saved in checkpoints.steps if saved < step]
-            if before:
+        with closing(Checkpoints(folder, only_read=True)) as checkpoints:
+            if before := [saved for saved in checkpoints.steps if saved < step]:
                 return checkpoints.restore(before[-1], setup.state_shapes())
-        finally:
-            checkpoints.close()
     return setup.initial_state(seed)
 
 

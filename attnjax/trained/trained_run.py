@@ -7,9 +7,12 @@ from typing import Any, Literal
 
 from attnjax.config.override import Override, override
 from attnjax.config.serialize import from_json, own_names
+from attnjax.data.corpus import Corpus
 from attnjax.data.vocabularies import Vocabularies, load_vocabularies
 from attnjax.data.vocabulary import Vocabulary
 from attnjax.errors import UserError, warn
+from attnjax.evaluation.measures.base import EvalInputs
+from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.experiment import Experiment
 from attnjax.models.sequence_model import SequenceModel
 from attnjax.runs.manifest import CONFIG, Manifest, load_copy, read, warn_of_text
@@ -26,7 +29,6 @@ class Trained:
         manifest: the content of its config.json.
         experiment: the resolved experiment, with vocabulary sizes and the default metric; its task
             has the data of the run's seed.
-        vocabularies: the vocabularies that the run was trained with.
         params: the averaged parameters, see `Training.average`.
         finished: whether the training has ended.
     """
@@ -49,13 +51,14 @@ class Trained:
             raise UserError(f"{self.folder} was trained on data whose {side} is not text")
         return vocabulary
 
+    def inputs(self, corpus: Corpus, sentences: Sentences | None = None) -> EvalInputs:
+        """The inputs of a measure of the run on a corpus."""
+        model, batching = self.experiment.model, self.experiment.training.batching
+        return EvalInputs(model, self.params, corpus, batching, sentences, self.manifest.seed)
+
 
 def open_trained(folder: Path, *, trust: bool = False) -> Trained:
-    """Open a trained run from its folder alone.
-
-    Args:
-        folder: the run's folder.
-        trust: see `begun`.
+    """Open a trained run from its folder alone; `trust` as in `begun`.
 
     Raises:
         UserError: as `begun`; or the run is not trained yet.
@@ -77,11 +80,8 @@ def open_trained(folder: Path, *, trust: bool = False) -> Trained:
 def begun(folder: Path, *, trust: bool = False) -> tuple[Manifest, Experiment, Vocabularies]:
     """The manifest of a run that was begun, its experiment and its vocabularies.
 
-    The folder's experiment.py is executed only if the experiment has parts that the file defines.
-
-    Args:
-        folder: the run's folder.
-        trust: whether to execute an experiment.py that the user has not run on this machine.
+    The folder's experiment.py is executed only if the experiment has parts that the file defines;
+    one that the user has not run on this machine, only with `trust`.
 
     Raises:
         UserError: the folder is not that of a run, is damaged, or has another run's vocabulary; or
@@ -100,13 +100,7 @@ def begun(folder: Path, *, trust: bool = False) -> tuple[Manifest, Experiment, V
 def read_experiment(
     folder: Path, manifest: Manifest, own: Mapping[str, type] | None = None
 ) -> Experiment:
-    """The experiment of a run's manifest.
-
-    Args:
-        folder: the run's folder.
-        manifest: its manifest.
-        own: the dataclasses of the experiment file, by name.
-    """
+    """The experiment of a run's manifest; `own` are the experiment file's dataclasses, by name."""
     experiment = from_json(manifest.settings, own)
     if not isinstance(experiment, Experiment):
         raise UserError(f"{folder / CONFIG} is damaged: its settings are no Experiment")

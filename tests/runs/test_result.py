@@ -5,6 +5,7 @@ import math
 from dataclasses import replace
 
 from attnjax.evaluation.measurement import MeasurementRecord
+from attnjax.runs.manifest import Manifest
 from attnjax.runs.result import RunResult, read_result
 from attnjax.runs.run_folder import write_result
 from attnjax.training.loop.run_state import TrainResult
@@ -12,13 +13,14 @@ from attnjax.training.loop.run_state import TrainResult
 OUTCOME = TrainResult(
     params={}, step=6, averaged=[3, 6], epochs=2, seconds=1.5, stopped="steps", best=0.25
 )
+MANIFEST = Manifest(experiment="tiny", variant="scaled", seed=3, settings={})
 EXACT = MeasurementRecord(name="exact_match", value=0.5, better="higher")
 HIDDEN = MeasurementRecord(name="alignment_error", part=(1, 4), moment="initial", value=None)
 
 
 def test_what_is_written_is_read(tmp_path):
     result = replace(
-        RunResult.of(OUTCOME, variant="scaled", seed=3),
+        RunResult.of(OUTCOME, MANIFEST),
         metrics=(EXACT, HIDDEN),
         details={"signature": "tok:13a", "best_validation_bleu": 30.5},
     )
@@ -31,7 +33,7 @@ def test_what_is_written_is_read(tmp_path):
 
 
 def test_details_stand_beside_the_other_keys(tmp_path):
-    result = RunResult.of(OUTCOME, variant="scaled", seed=3)
+    result = RunResult.of(OUTCOME, MANIFEST)
     write_result(tmp_path, replace(result, metrics=(EXACT,), details={"signature": "tok:13a"}))
     content = json.loads((tmp_path / "result.json").read_text())
     assert content["signature"] == "tok:13a"
@@ -42,4 +44,4 @@ def test_details_stand_beside_the_other_keys(tmp_path):
 
 def test_a_diverged_training_has_no_loss():
     diverged = replace(OUTCOME, best=math.inf)
-    assert RunResult.of(diverged, variant="scaled", seed=3).best_validation_loss is None
+    assert RunResult.of(diverged, MANIFEST).best_validation_loss is None

@@ -19,8 +19,8 @@ from attnjax.errors import UserError
 from attnjax.models.ensemble import Ensemble
 from attnjax.trained.ensembles import ensemble
 from attnjax.trained.evaluate import evaluate
-from attnjax.trained.predict import predict
 from attnjax.trained.trained_run import Trained, open_trained, with_overrides
+from tests.trained.answering import translate
 
 pytestmark = pytest.mark.long
 
@@ -50,15 +50,15 @@ def test_one_is_itself_and_equal_ones_are_each(runs):
     alone, twice = (evaluate(run) for run in (runs[0], ensemble([runs[0], runs[0]])))
     assert twice == alone
     for beam in (1, 3):
-        both = predict(ensemble([runs[0]] * 2), LINES, beam=beam)
-        assert both == predict(runs[0], LINES, beam=beam)
+        both = translate(ensemble([runs[0]] * 2), LINES, beam=beam)
+        assert both == translate(runs[0], LINES, beam=beam)
 
 
 def test_it_is_searched_as_the_parallel_call_says(runs):
     """Of models that differ, so that caches of different forms are stepped together."""
     one = ensemble([runs[0], runs[2]])
     vocabulary = one.text("target")
-    for line, answer in zip(LINES, predict(one, LINES), strict=True):
+    for line, answer in zip(LINES, translate(one, LINES), strict=True):
         source = jnp.array([one.experiment.task.ids(line, vocabulary)])
         words = vocabulary.encode(answer)
         given = jnp.array([[1, *words]])

@@ -12,8 +12,9 @@ from attnjax.config.override import Override
 from attnjax.data.corpora.parallel_text import read_pairs
 from attnjax.errors import UserError
 from attnjax.trained.evaluate import evaluate, evaluate_files
-from attnjax.trained.predict import MAX_SYMBOLS, predict
+from attnjax.trained.predict import MAX_SYMBOLS, n_best
 from attnjax.trained.trained_run import Trained, open_trained, with_overrides
+from tests.trained.answering import translate
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 
@@ -41,17 +42,17 @@ def test_a_split_and_the_same_sentences_in_files_have_one_score(trained, tmp_pat
 @pytest.mark.long
 def test_a_line_has_the_answer_that_it_has_alone_and_an_empty_one_none(trained):
     lines = ["1 2", "", "3", "  "]
-    answers = predict(trained, lines)
+    answers = translate(trained, lines)
     assert len(answers) == 4
     assert answers[1] == answers[3] == ""
-    assert [answers[0], answers[2]] == [predict(trained, [line])[0] for line in ("1 2", "3")]
-    assert predict(trained, []) == []
+    assert [answers[0], answers[2]] == [translate(trained, [line])[0] for line in ("1 2", "3")]
+    assert translate(trained, []) == []
 
 
 @pytest.mark.long
 def test_a_line_that_is_too_long_is_named(trained):
     with pytest.raises(UserError, match=r"line 3 of the input has 3 symbols \(END counted\)"):
-        predict(trained, ["1", "", "1 2"], max_symbols=2)
+        n_best(trained, ["1", "", "1 2"], 1, max_symbols=2)
     with pytest.raises(UserError, match="unknown split 'dev'; choose from test, train, valid"):
         evaluate(trained, split="dev")
 

@@ -18,9 +18,9 @@ from attnjax.models.base import logits
 from attnjax.models.bert_heads import BertClassifier
 from attnjax.runs.initial_parameters import check_initial_parameters
 from attnjax.trained.import_bert import import_bert
-from attnjax.trained.predict import predict
 from attnjax.trained.trained_run import open_trained
 from tests.models.golden_bert import GOLDEN, ORDER, STATE, WORDS, source
+from tests.trained.answering import translate
 
 TIED = "cls.predictions.decoder"
 """The file of a BERT leaves out what is tied."""
@@ -65,7 +65,7 @@ def test_an_imported_run_computes_what_transformers_computes(layout, tmp_path, c
     )
     words = logits(*found.words)[:, 0]
     np.testing.assert_allclose(words, GOLDEN["masked_words"][:, 1, ORDER[:-1]], atol=1e-11)
-    (answer,) = predict(trained, ["the cats\tsat"])
+    (answer,) = translate(trained, ["the cats\tsat"])
     assert answer in ("next", "other")
 
 
