@@ -83,13 +83,8 @@ def with_initial_parameters(
 ) -> tuple[TrainSetup, str]:
     """The setup of runs that begin with other runs' parameters, and what was taken, in words.
 
-    Parameters of equal path and shape are taken, the others drawn. Each run's folder gets
-    initial_parameters.json: the run that they come from, their digest, and which were taken. The
-    setup is returned unchanged, with "", if the experiment draws all parameters.
-
-    Raises:
-        UserError: as `check_initial_parameters`, no parameter is taken, or a run that goes on began
-            with other parameters than the source has now.
+    Parameters of equal path and shape are taken, the others drawn, as each run's folder says in
+    initial_parameters.json. If the experiment draws all, the setup is returned unchanged, with "".
     """
     if experiment.initial_parameters_from is None:
         return setup, ""
@@ -99,25 +94,19 @@ def with_initial_parameters(
     for run in runs:
         source = source_of(experiment, run.seed, above)
         _check_source(source, vocabularies)
-        params = result_params(source, read(source), read_result(source))
+        params = flat(result_params(source, read(source), read_result(source)))
         taken = {
             name: value
-            for name, value in flat(params).items()
+            for name, value in params.items()
             if name in shapes and shapes[name].shape == value.shape
         }
         drawn = [name for name in shapes if name not in taken]
         if not taken:
             raise UserError(
                 f"initial_parameters_from: no parameter of {source} has the path and shape of one "
-                f"of this {type(experiment.model).__name__}; it has {named(sorted(flat(params)))}"
+                f"of this {type(experiment.model).__name__}; it has {named(sorted(params))}"
             )
-        record = _Record(
-            run=str(source),
-            parameters=params_digest(params),
-            taken=tuple(taken),
-            drawn=tuple(drawn),
-        )
-        _write(run.folder, record)
+        _write(run.folder, _Record(str(source), params_digest(params), (*taken,), (*drawn,)))
         initial[run.seed] = taken
         sentence = sentence or (
             f"begins with {len(taken)} of {len(shapes)} parameters from {source}"
@@ -126,7 +115,7 @@ def with_initial_parameters(
     return replace(setup, initial=initial), sentence
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _Record:
     """The content of initial_parameters.json: the run, its parameters' digest, their names."""
 

@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from annotated_types import Ge, Lt
 from filelock import FileLock, Timeout
@@ -34,14 +34,11 @@ LOCK = "lock"
 SECONDS_BETWEEN_SIGNS, SECONDS_OF_SILENCE = 15.0, 120.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Lease:
-    """The content of a lease.
+    """The content of a lease; `since` is when the run was taken, in seconds since 1970.
 
-    Attributes:
-        machine: tells machines of one name apart, and a machine from itself before a restart.
-        since: when the run was taken, in seconds since 1970.
-        released: whether the process has let the run go.
+    `machine` tells machines of one name apart, and a machine from itself before a restart.
     """
 
     host: str
@@ -52,17 +49,12 @@ class Lease:
     released: bool = False
 
 
-UNKNOWN = Lease(host="an unknown machine", machine="", pid=0, since=0.0, locked=False)
+UNKNOWN = Lease("an unknown machine", machine="", pid=0, since=0.0, locked=False)
 """What is known of a lease while it is being written."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Holder:
-    """The process that trains a run.
-
-    Attributes:
-        silence: the seconds since its last sign of life.
-    """
+class Holder(NamedTuple):
+    """The process that trains a run, and the seconds since its last sign of life."""
 
     lease: Lease
     silence: float
@@ -76,11 +68,7 @@ class Holder:
 
 
 class Taken(MachineError):
-    """Another process trains the run.
-
-    Attributes:
-        run: the name of the run, VARIANT/seed-N.
-    """
+    """Another process trains the run, whose name is VARIANT/seed-N."""
 
     def __init__(self, folder: Path, sentence: str) -> None:
         super().__init__(f"{folder} {sentence}")
@@ -121,7 +109,6 @@ def leased(folders: Iterable[Path]) -> Iterator[Leases]:
     Raises:
         Taken: another process trains one of the runs.
         Lost: the block has failed, and another process has taken a run over: that is why.
-        MachineError: a folder cannot be made, or has symbolic links.
     """
     with ExitStack() as held:
         leases = Leases({folder: _take(folder, held) for folder in folders})
@@ -171,13 +158,7 @@ def _take(folder: Path, held: ExitStack) -> int:
         raise overtaken from error
     if _latest(folder) != number:
         raise overtaken
-    mine = Lease(
-        host=socket.gethostname(),
-        machine=_machine(),
-        pid=os.getpid(),
-        since=time.time(),
-        locked=bool(locked),
-    )
+    mine = Lease(socket.gethostname(), _machine(), os.getpid(), time.time(), bool(locked))
     write_json(_path(folder, number), asdict(mine))
     held.callback(_release, folder, number, mine)
     for earlier in range(1, number):
@@ -208,9 +189,9 @@ def _holder(folder: Path, *, locked: bool | None, now: float) -> Holder | None:
     else:
         if lease.machine != _machine() or not lease.locked or locked is None:
             alive = not lease.released and silence < SECONDS_OF_SILENCE
-            return Holder(lease=lease, silence=silence) if alive else None
+            return Holder(lease, silence) if alive else None
     # the lock tells at once whether a process of this machine has ended
-    return Holder(lease=lease, silence=silence) if locked is False else None
+    return Holder(lease, silence) if locked is False else None
 
 
 def _lock(folder: Path, held: ExitStack) -> bool | None:

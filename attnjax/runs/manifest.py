@@ -104,11 +104,7 @@ def manifest(
 
 
 def read(folder: Path) -> Manifest:
-    """The manifest of a run's folder.
-
-    Raises:
-        UserError: the folder is not that of a run, or config.json is damaged.
-    """
+    """The manifest of a run's folder."""
     path = folder / CONFIG
     if not path.is_file():
         below = sorted(file.parent for file in folder.glob(f"**/{CONFIG}"))[:1]
@@ -129,13 +125,7 @@ def read(folder: Path) -> Manifest:
 
 
 def experiment_file(folder: Path, *, trust: bool) -> ExperimentFile:
-    """Load the experiment file of a run: the user's own file as it is now, or the folder's copy.
-
-    `trust` executes a copy that the user has not run on this machine.
-
-    Raises:
-        UserError: the copy is somebody else's and `trust` is False, or the copy is damaged.
-    """
+    """Load the experiment file of a run: the user's own file as it is now, or the folder's copy."""
     manifest = read(folder)
     path = Path(manifest.path)
     own = signed(manifest.signature, manifest.text, manifest.path)
@@ -156,12 +146,8 @@ def load_copy(folder: Path, manifest: Manifest, *, trust: bool) -> ExperimentFil
             "--trust to run it"
         )
     # modules of a path that somebody else's record names are not imported
-    loaded = load_text(
-        text,
-        name=manifest.experiment,
-        path=path,
-        folder=Path(manifest.path).parent if mine else None,
-    )
+    beside = Path(manifest.path).parent if mine else None
+    loaded = load_text(text, name=manifest.experiment, path=path, folder=beside)
     check_imported(folder, manifest.imported, loaded.imported)
     return loaded
 
@@ -173,7 +159,7 @@ def warn_of_text(folder: Path, manifest: Manifest) -> None:
 
 
 def text_damage(folder: Path, manifest: Manifest) -> str | None:
-    """The damage to the folder's copy of the experiment file, as a clause; None: it is whole."""
+    """The damage to the folder's copy of the experiment file; None: it is whole."""
     path = folder / EXPERIMENT
     if not path.is_file():
         return f"{path} is missing"

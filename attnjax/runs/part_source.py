@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterable
+from symtable import symtable
 
 from attnjax.experiment.own_modules import plain_source
 
@@ -37,14 +38,5 @@ def _used(text: str, names: Iterable[str]) -> dict[str, list[str]]:
 
 def _defined(statement: ast.stmt) -> list[str]:
     """The names that a statement of a module defines."""
-    if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-        return [statement.name]
-    defined = []
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            defined.append(node.id)
-        elif isinstance(node, ast.alias):
-            defined.append((node.asname or node.name).partition(".")[0])
-        elif isinstance(node, ast.ClassDef | ast.FunctionDef):
-            defined.append(node.name)
-    return defined
+    symbols = symtable(ast.unparse(statement), "", "exec").get_symbols()
+    return [each.get_name() for each in symbols if each.is_assigned() or each.is_imported()]

@@ -89,10 +89,7 @@ def commit(file: Path) -> Commit:
 
 
 def other_versions(made: Iterable[Code | None]) -> str | None:
-    """The number of runs that another version of attnjax finished, in a sentence; None: no run.
-
-    Code that an earlier version did not record, None, is not counted.
-    """
+    """The number of runs that another version of attnjax finished, in a sentence; None: no run."""
     other = [each.attnjax for each in made if each and each.attnjax.digest != library_digest()]
     if not other:
         return None

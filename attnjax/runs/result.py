@@ -95,11 +95,7 @@ class RunResult:
 
 
 def read_result(folder: Path) -> RunResult | None:
-    """The result in a run's folder; None: the run is not finished.
-
-    Raises:
-        UserError: result.json is damaged.
-    """
+    """The result in a run's folder; None: the run is not finished."""
     path = folder / RESULT
     try:
         content = read_sealed(path)

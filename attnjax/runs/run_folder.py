@@ -29,14 +29,14 @@ from attnjax.training.log.metrics_log import FILE as METRICS
 HYPOTHESES, REFERENCES, ATTENTION = "hypotheses.txt", "references.json", "attention.json"
 VOCABULARY = "vocabulary"
 INITIAL = "initial_parameters.json"
-type Verified = dict[Path, RunResult]
-"""Results whose files were hashed and are whole, by the runs' folders."""
-
 STEPS = "training.steps"
 """The only setting that may grow: a finished run then goes on from its last checkpoint."""
 
 MACHINE = ("training.parallel", "training.device_tokens")
 """Settings that a run may go on without: they belong to the machine, and change no result."""
+
+type Verified = dict[Path, RunResult]
+"""Results whose files were hashed and are whole, by the runs' folders."""
 
 
 def check(
@@ -51,11 +51,6 @@ def check(
 
     Of the experiment file only the definitions of the run's own parts are compared; fields that are
     still to be tuned, `open_fields`, are not. The run may have more steps if it `may_lengthen`.
-
-    Raises:
-        UserError: the experiment, a setting or a part differs (the first difference is named with
-            both values), a module that the file imports was changed, or config.json is damaged or
-            missing.
     """
     if not has_progress(folder):
         return
@@ -157,10 +152,9 @@ def claim_folder(
 def supersede(
     runs: Mapping[Path, Manifest], loaded: ExperimentFile, vocabularies: Vocabularies
 ) -> None:
-    """Make those of the runs that are finished unfinished runs of more steps.
+    """Make unfinished runs of more steps of those that are finished; result-STEPS.json is kept.
 
-    Their results are kept as result-STEPS.json. This comes once a longer training has saved
-    something: one that cannot begin leaves the runs as they were.
+    This comes once a longer training has saved something: one that cannot begin changes nothing.
     """
     for folder, wanted in runs.items():
         if (folder / RESULT).exists():

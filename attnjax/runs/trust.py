@@ -1,8 +1,7 @@
 """Signatures that tell the user's own experiment files from those of somebody else.
 
 An experiment file is a program, and one of somebody else is not executed without consent. `attnjax
-run` signs the digest and the path of the file with a key in the user's data folder. The folder of a
-run that somebody else made has another signature, or none.
+run` signs the digest and the path of the file with a key in the user's data folder.
 """
 
 import hashlib

@@ -43,16 +43,14 @@ def device() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """The machine of a run.
+    """The machine of a run; "", 0 and None stand for what is not known.
 
     Attributes:
         kind: machines of one kind round alike: "x86_64-avx512-2", or the kind of the accelerator.
-        processor: the CPU's name; "": the system does not tell.
-        xla_flags: the options of XLA's compiler.
-        memory: the bytes of the machine; 0: the system does not tell, or an earlier version of
-            attnjax did not record it.
+        processor: the CPU's name.
+        memory: in bytes.
         matrix_units: whether the CPU multiplies in bfloat16 where a training's precision is
-            "bfloat16_products"; None: an earlier version of attnjax did not record it.
+            "bfloat16_products".
     """
 
     kind: str
@@ -84,10 +82,9 @@ def machine() -> Machine:
     names = getattr(os, "sysconf_names", {})
     pages = "SC_PAGE_SIZE" in names and "SC_PHYS_PAGES" in names
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if pages else 0
-    processor = about.get("model name", "")
     return Machine(
         kind=kind,
-        processor=processor,
+        processor=about.get("model name", ""),
         cores=cores,
         xla_flags=flags,
         memory=memory,

@@ -22,17 +22,16 @@ from attnjax.training.log.metrics_log import FILE as METRICS, read
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedVariant:
-    """The runs of a variant that a call would make.
+    """The runs of a variant that a call would make, each by its status.
 
     Attributes:
-        runs: the status of the run of each seed.
-        points: the status of the run at each point of the grid; []: the variant is not tuned.
-        tied: the status of each run at values that are tied with the chosen ones.
+        runs: by their seeds.
+        points: at the points of the grid; []: the variant is not tuned.
+        tied: at values that are tied with the chosen ones.
         failure: why the tuning of the variant failed the last time; None: it did not fail.
         steps: the updates of each run.
-        costs: the costs of a run; None: the data are not on this machine.
-        pace: the mean time of an update in the logs of the variant's earlier runs; None: there are
-            none.
+        costs: of a run; None: the data are not on this machine.
+        pace: the seconds of an update in the logs of earlier runs; None: there are none.
     """
 
     name: str

@@ -52,7 +52,7 @@ def finish(
     if recorded := attention_record(inputs(outcome.params)):
         write_json(folder / ATTENTION, to_json(recorded))
     result = RunResult.of(outcome, manifest)
-    score = best_score(experiment, outcome.best)
+    score = _best_score(experiment, outcome.best)
     return replace(
         result,
         metrics=tuple(MeasurementRecord(**each.record()) for each in measurements),
@@ -70,7 +70,7 @@ def finish(
     )
 
 
-def best_score(experiment: Experiment, best: float | None) -> dict[str, float]:
+def _best_score(experiment: Experiment, best: float | None) -> dict[str, float]:
     """The best score on the validation split, by its key in result.json; {}: the loss decided."""
     scoring, metric = experiment.training.scoring, experiment.metric
     if scoring is None or scoring.decides == "loss" or metric is None or best is None:

@@ -32,15 +32,11 @@ def announced(
     loaded: ExperimentFile,
     runs: Sequence[Run],
     *,
-    stacked: bool | None = None,
+    stacked: bool | None,
 ) -> Iterator[None]:
     """Announce a training to the other processes, which train the same; for one process nothing.
 
     The experiment is resolved; `setup`, `runs` and `stacked` are those of `train`.
-
-    Raises:
-        MachineError: the training has failed in this process, and not in the others.
-        Exception: as `train`, in all processes.
     """
     if hosts.count() > 1:
         announcement = {
@@ -69,12 +65,7 @@ def no_more_trainings() -> None:
 
 
 def follow(loaded: ExperimentFile) -> None:
-    """Take part in the trainings that the first process announces, until there are no more.
-
-    Raises:
-        MachineError: the data differ from the first process's, or only this process has failed.
-        Interrupted: a signal came to one of the processes.
-    """
+    """Take part in the trainings that the first process announces, until there are no more."""
     corpora = Corpora()
     while (announcement := hosts.say()) is not None:
         try:

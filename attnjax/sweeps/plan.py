@@ -28,7 +28,6 @@ class Sweep:
         together: the most seeds that train together; None: see `seed_groups.fitting`.
         folder: the folder of the experiment, with all its runs.
         profiled_steps: the number of steps of each training of which a trace is written.
-        overrides: changes to every variant, from the command line.
         verified: the results of finished runs whose files were hashed, see `run_folder.result`.
     """
 

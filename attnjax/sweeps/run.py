@@ -31,15 +31,9 @@ def run(
 ) -> Summary:
     """Run an experiment, and resume interrupted runs, as `attnjax run` does.
 
-    Args:
-        experiment: the name of a shipped experiment, a file, or an ablation; an ablation is written
-            as a file into the folder of its runs first.
-        overrides: changes as on the command line: "--training.steps 100", "search:greedy".
-        name: the name of an ablation, and of its folder.
-        setting: a setting of the experiment, such as "paper".
-        variants: the variants to run; (): all.
-        seeds: the number of runs of each variant; None: as the experiment says.
-        runs: the folder of the results.
+    `experiment` is the name of a shipped one, a file, or an ablation, which is first written as the
+    file `name` into the folder of its runs. Overrides are those of the command line:
+    "--training.steps 100", "search:greedy".
 
     Raises:
         UserError: the experiment cannot be run, a run failed, or an ablation has parts that are

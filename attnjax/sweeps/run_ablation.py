@@ -37,11 +37,9 @@ SECONDS_BETWEEN_LOOKS = 10.0
 def sweep(plan: Sweep, console: Console) -> dict[str, str]:
     """Tune every variant, and train, decode and measure every run that is not finished yet.
 
-    A group of runs that fails does not stop the others; calling again tries it again. Runs that
-    other processes train are waited for, and taken up when those processes die.
-
-    Returns:
-        Why runs and tunings failed, by their folders' names; {}: all runs are finished.
+    Returns why runs and tunings failed, by their folders' names: a group that fails does not stop
+    the others, and calling again tries it again. Runs that other processes train are waited for,
+    and taken up when those processes die.
 
     Raises:
         UserError: the experiment cannot be run as it is; nothing that was saved is lost.

@@ -9,9 +9,9 @@ from rich.console import Console
 
 from attnjax.console import print_line
 from attnjax.errors import UserError
-from attnjax.evaluation.training_cost import TrainingCost
 from attnjax.runs.manifest import Manifest, read
 from attnjax.runs.run_folder import has_progress
+from attnjax.sweeps.costs import Costs
 from attnjax.sweeps.tune import Tuner
 from attnjax.training.devices.memory import free_memory, seed_memory
 from attnjax.training.train_setup import TrainSetup
@@ -57,7 +57,7 @@ def fitting(
     tuner: Tuner,
     setup: TrainSetup,
     runs: Group,
-    cost: Callable[[], TrainingCost],
+    cost: Callable[[], Costs],
     console: Console,
 ) -> int:
     """The number of a variant's new seeds that train together: as asked for, or as many as fit.
@@ -67,7 +67,7 @@ def fitting(
     plan, new = tuner.plan, sum(not has_progress(folder) for folder in runs)
     if plan.together is not None or new < 2:
         return plan.together or len(plan.all_seeds)
-    if jax.default_backend() == "cpu" and (flops := cost().flops) > ALONE:
+    if jax.default_backend() == "cpu" and (flops := cost().training.flops) > ALONE:
         print_line(
             console,
             f"{tuner.variant}: its {new} seeds are trained one after the other, for an update "

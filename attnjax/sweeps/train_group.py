@@ -1,18 +1,25 @@
-"""Trains leased runs together: claimed folders, initial parameters, all processes."""
+"""Groups of runs that train together, in one program: trained, and seeds decoded and measured."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
+from attnjax.console import print_line
 from attnjax.data.corpus import Corpus
+from attnjax.evaluation.measurement import Measurement
+from attnjax.evaluation.training_cost import TrainingCost
 from attnjax.experiment import Experiment
+from attnjax.reporting.number import number
+from attnjax.runs import failures
 from attnjax.runs.initial_parameters import with_initial_parameters
 from attnjax.runs.lease import Leases
 from attnjax.runs.manifest import Manifest
-from attnjax.runs.run_folder import claim_folder, supersede
-from attnjax.sweeps.finish import validation_score
+from attnjax.runs.provenance import code
+from attnjax.runs.run_folder import claim_folder, supersede, write_result
+from attnjax.sweeps.finish import finish, validation_score
 from attnjax.sweeps.multi_process import announced
 from attnjax.sweeps.plan import Sweep
 from attnjax.training.loop.run_state import Run, TrainResult
@@ -35,14 +42,10 @@ def train_group(
     stacked: bool | None = None,
     profiled_steps: int = 0,
 ) -> tuple[TrainSetup, list[TrainResult]]:
-    """The setup that the runs were trained with, and the result of each.
+    """Train leased runs: the setup that they were trained with, and the result of each.
 
     The experiment is resolved, `setup` has its recipe and batches; `wanted` are the folders and
     manifests of the runs; the options are those of `train`.
-
-    Raises:
-        Exception: as `train`, `claim_folder`, `with_initial_parameters`.
-        Lost: another process has taken a run over.
     """
     loaded = plan.loaded
     for folder, own in wanted.items():
@@ -68,3 +71,51 @@ def train_group(
     leases.check()
     lengthen()  # a run whose patience has ended has saved nothing
     return setup, outcomes
+
+
+def run_group(
+    plan: Sweep,
+    group: Mapping[Path, Manifest],
+    experiment: Experiment,
+    setup: TrainSetup,
+    cost: TrainingCost,
+    data: Corpus,
+    leases: Leases,
+    title: str,
+    console: Console,
+) -> None:
+    """Train the seeds of a group, whose runs this process has leased, and finish each.
+
+    `cost` is that of the variant's runs; the other arguments, and the errors, are those of
+    `train_group` and `finish`.
+    """
+    first = next(iter(group.values()))
+    variant = first.variant
+    made_by = code(plan.loaded.path)  # the sources may be edited during the training
+    setup, outcomes = train_group(
+        plan,
+        experiment,
+        setup,
+        data,
+        [Run(folder=folder, seed=wanted.seed) for folder, wanted in group.items()],
+        group,
+        leases,
+        title=title,
+        console=console,
+        say=lambda sentence: print_line(console, f"{variant}: {sentence}"),
+        # the axis of seeds stays when few of the runs are left
+        stacked=len(first.together or group) > 1,
+        profiled_steps=plan.profiled_steps,
+    )
+    for (folder, wanted), outcome in zip(group.items(), outcomes, strict=True):
+        seed = wanted.seed
+        initial = setup.initial_state(seed).params if experiment.measures else None
+        with console.status(f"{variant}: decoding and measuring seed {seed}"):
+            result = finish(folder, wanted, experiment, data.of_seed(seed), outcome, initial)
+        leases.check()
+        write_result(folder, replace(result, code=made_by, cost=replace(cost, steps=result.step)))
+        failures.forget(folder)
+        where = "" if folder.parent.name == variant else f", {folder.parent.name}"
+        measured = [each for each in map(Measurement.of, result.metrics) if each.better]
+        shown = ", ".join(f"{each.key} {number(each.value)}" for each in measured)
+        print_line(console, f"{variant}{where}, seed {seed}: {shown}")

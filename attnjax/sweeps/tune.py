@@ -123,9 +123,6 @@ class Tuner:
         """Train the points that are not finished, and return the variant with the chosen values.
 
         Raises:
-            UserError: the training diverged at every point, or another error that the user can
-                correct; nothing that was saved is lost.
-            Interrupted: Ctrl-C or a batch system's signal came; calling again resumes.
             Taken: another process trains some of the points; the others are trained.
         """
         self._train(corpus, console, title)

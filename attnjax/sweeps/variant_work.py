@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from rich.console import Console
@@ -11,7 +11,6 @@ from attnjax.console import print_line
 from attnjax.data.corpus import Corpus
 from attnjax.data.loaded import Corpora
 from attnjax.errors import Diverged, Interrupted, MachineError, exhausted
-from attnjax.evaluation.training_cost import TrainingCost
 from attnjax.experiment import Experiment
 from attnjax.runs import failures
 from attnjax.runs.initial_parameters import source_of
@@ -19,9 +18,9 @@ from attnjax.runs.lease import Lost, Taken, leased
 from attnjax.runs.run_folder import check, has_progress
 from attnjax.sweeps.costs import costs
 from attnjax.sweeps.plan import Sweep
-from attnjax.sweeps.run_group import run_group
 from attnjax.sweeps.seed_groups import Group, fitting, seed_groups
 from attnjax.sweeps.sweep_failures import SweepFailures
+from attnjax.sweeps.train_group import run_group
 from attnjax.sweeps.tune import Tuner
 from attnjax.training.checkpoints.disk import writable
 from attnjax.training.train_setup import TrainSetup
@@ -81,17 +80,12 @@ class VariantWork:
         if not left:
             return {}
 
-        @cache
-        def prepared() -> tuple[Experiment, TrainSetup]:
-            resolved = experiment.resolve(data)
-            return resolved, TrainSetup.of(resolved.recipe, data)
-
-        @cache
-        def cost() -> TrainingCost:
-            return costs(prepared()[0], data).training
-
+        # made once, and only if a group is free
+        resolved = experiment.resolve(data)
+        setup = cache(partial(TrainSetup.of, resolved.recipe, data))
+        cost = cache(partial(costs, resolved, data))
         if self.together is None:
-            self.together = fitting(self.tuner, prepared()[1], left, cost, self.console)
+            self.together = fitting(self.tuner, setup(), left, cost, self.console)
         taken: dict[Path, Taken] = {}
         while group := self._next_group(runs, taken):
             seeds = (wanted.seed for wanted in group.values())
@@ -106,8 +100,8 @@ class VariantWork:
                 with writable(next(iter(group))), leased(group) as leases:
                     # another process may have worked on the group before it was leased
                     if self._next_group(runs, taken) == group:
-                        ready = *prepared(), cost(), data
-                        run_group(self.plan, group, *ready, leases, title, self.console)
+                        ready = resolved, setup(), cost().training, data, leases
+                        run_group(self.plan, group, *ready, title, self.console)
             except Taken as error:
                 self._say_if_lost(error)
                 taken |= dict.fromkeys(group, error)

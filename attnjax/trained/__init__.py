@@ -7,13 +7,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attnjax.trained.ensembles import ensemble as ensemble
-    from attnjax.trained.trained_run import Trained as Trained, open_trained as open_trained
-
-_MODULES = {"Trained": "trained_run", "ensemble": "ensembles", "open_trained": "trained_run"}
+    from attnjax.trained.trained_run import (
+        Trained as Trained,
+        ensemble as ensemble,
+        open_trained as open_trained,
+    )
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    if name not in ("Trained", "ensemble", "open_trained"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return getattr(import_module(f"{__name__}.trained_run"), name)

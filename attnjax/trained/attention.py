@@ -10,11 +10,7 @@ from attnjax.trained.trained_run import open_trained
 
 
 def keep_attention(folder: Path, count: int, *, trust: bool = False) -> None:
-    """Let a finished run's attention.json have `count` sentences at the least, if there are.
-
-    Raises:
-        UserError: as `open_trained`, or the data are missing.
-    """
+    """Let a finished run's attention.json have `count` sentences at the least, if there are."""
     path, kept = folder / ATTENTION, result(folder, {})
     has = len(parse_json(path.read_text(encoding="utf-8"))) if path.exists() else 0
     if kept is None or has >= count:

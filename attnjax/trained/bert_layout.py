@@ -115,9 +115,6 @@ def parameters_of(layout: Layout, config: BertConfig, order: Sequence[int]) -> d
     """The parameters in the layout, as those of `BertPretraining`.
 
     `order` has for each of our ids the layout's id; that of MASK is the last.
-
-    Raises:
-        UserError: an array is missing, or has another shape than the config says.
     """
     width, ids, unused = config.hidden_size, np.asarray(order), len(SPECIAL)
     embeddings, head = "bert.embeddings", "cls.predictions"

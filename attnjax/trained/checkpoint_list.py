@@ -16,13 +16,12 @@ from attnjax.training.settings import Training
 
 @dataclass(frozen=True, kw_only=True)
 class ListedCheckpoint:
-    """A checkpoint of a run.
+    """A checkpoint of a run, and the reasons why it is kept.
 
     Attributes:
         name: the name of its folder: the step, or `<step>.corrupt` for one that is kept aside.
         progress: the run's progress; None: the checkpoint is damaged.
         size: the number of bytes of its files.
-        reasons: why it is kept.
         damage: what is wrong with it, in words; None: it is whole.
         aside: whether it was kept aside, so that a training does not use it.
     """

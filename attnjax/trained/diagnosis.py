@@ -20,14 +20,10 @@ from attnjax.training.step import State, cast, products
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis:
-    """What is not finite in a step.
+    """What is not finite in a step: parameters before it, modules' outputs, gradients.
 
-    Attributes:
-        params: the parameters that are not finite before the step.
-        outputs: the modules whose outputs are not finite, in the order of the computation; masked
-            logits are infinite by design, see `diagnose`.
-        loss: the mean loss.
-        gradients: the parameters whose gradients are not finite.
+    The outputs are in the order of the computation, without those that are infinite by design, see
+    `diagnose`.
     """
 
     params: tuple[str, ...]

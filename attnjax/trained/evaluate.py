@@ -23,14 +23,9 @@ from attnjax.trained.trained_run import Trained
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """The scores of a run's answers.
+    """The scores of a run's answers `on` a split or a file, by the names of their metrics.
 
-    Attributes:
-        on: the name of the split, or the file of the sources.
-        sentences: the number of answers.
-        metrics: the scores by the names of their metrics.
-        details: details of the scores, such as BLEU's signature.
-        answers: the answer to each source; (): nothing is decoded.
+    `details` are such as BLEU's signature; there are no answers where nothing is decoded.
     """
 
     on: str

@@ -38,12 +38,7 @@ RECORD = "export.json"
 
 @dataclass(frozen=True, kw_only=True)
 class ExportRecord:
-    """The content of export.json.
-
-    Attributes:
-        step: the number of updates.
-        files: the digests of the other files, by their paths in the folder.
-    """
+    """The content of export.json: the number of updates, and the digests of the files by path."""
 
     step: Annotated[int, Interval(ge=0, lt=2**31)]
     files: Mapping[str, str]

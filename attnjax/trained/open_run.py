@@ -18,7 +18,6 @@ from attnjax.models.base import Model, SymbolModel
 from attnjax.models.sequence_model import SequenceModel
 from attnjax.models.sown_attention import LayerAttention, WordKind
 from attnjax.reporting.notebook import show
-from attnjax.trained.ensembles import ensemble
 from attnjax.trained.predict import (
     Answer,
     encoded,
@@ -27,7 +26,7 @@ from attnjax.trained.predict import (
     n_best,
     next_symbols,
 )
-from attnjax.trained.trained_run import Trained, open_trained, with_overrides
+from attnjax.trained.trained_run import Trained, ensemble, open_trained, with_overrides
 
 
 class HeadWeights(NamedTuple):

@@ -25,8 +25,7 @@ from attnjax.models.sequence_model import SequenceModel
 from attnjax.trained.trained_run import Trained
 
 MAX_SYMBOLS = 1_000
-"""The default limit on the symbols of a line: the time and memory of a search grow with the square
-of the length."""
+"""The default limit on the symbols of a line: a search costs the square of the length."""
 
 
 class Answer(NamedTuple):
@@ -49,10 +48,9 @@ def n_best(
 ) -> list[list[Answer]]:
     """The `most` best answers to each line, the best first; an empty line has none.
 
-    `beam` is as in `evaluate`, `max_symbols` the largest number of symbols of a line; an answer may
-    have `extra` symbols more than its line. Errors name the `origin`, and count lines from `first`.
-
-    The answer of a language model is what comes after the line, which is a prompt.
+    A language model goes on with the line. `beam` is as in `evaluate`, `max_symbols` the limit of a
+    line; an answer may have `extra` symbols more than its line. Errors name the `origin` of the
+    lines, and count from `first`.
 
     Raises:
         UserError: a line is too long, the source or the target of the run's task is not text, or

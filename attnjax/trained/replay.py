@@ -22,12 +22,9 @@ from attnjax.training.train_setup import TrainSetup
 def replay(folder: Path, step: int, *, trust: bool = False) -> tuple[int, Diagnosis]:
     """Compute a step of a run again, alone, and say what in it is not finite.
 
-    The updates since the checkpoint before it are made again. A run that was trained together with
-    other seeds is rounded differently when it is alone. Steps count from 1; `trust` is that of
-    `open_trained`.
-
-    Returns:
-        The step of the checkpoint, and the diagnosis.
+    Returns the step of the checkpoint before it, from which updates are made again, and the
+    diagnosis. Steps count from 1. A run that was trained together with other seeds is rounded
+    differently when it is alone.
 
     Raises:
         UserError: as `open_trained`, the run has fewer steps, or its data are not what they were.

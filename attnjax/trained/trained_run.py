@@ -1,4 +1,4 @@
-"""A trained run, opened from its folder: experiment, vocabularies and averaged parameters."""
+"""A trained run, opened from its folder, and several of them as one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from attnjax.config.override import Override, override
 from attnjax.config.serialize import from_json, own_names
+from attnjax.config.walk import differences
 from attnjax.data.corpus import Corpus
 from attnjax.data.vocabularies import Vocabularies, load_vocabularies
 from attnjax.data.vocabulary import Vocabulary
@@ -14,6 +15,7 @@ from attnjax.errors import UserError, warn
 from attnjax.evaluation.measures.base import EvalInputs
 from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.experiment import Experiment
+from attnjax.models.ensemble import Ensemble
 from attnjax.models.sequence_model import SequenceModel
 from attnjax.runs.manifest import CONFIG, Manifest, load_copy, read, warn_of_text
 from attnjax.runs.result import read_result, result_params
@@ -25,8 +27,6 @@ class Trained:
     """A trained run, ready for use.
 
     Attributes:
-        folder: the run's folder.
-        manifest: the content of its config.json.
         experiment: the resolved experiment, with vocabulary sizes and the default metric; its task
             has the data of the run's seed.
         params: the averaged parameters, see `Training.average`.
@@ -80,12 +80,11 @@ def open_trained(folder: Path, *, trust: bool = False) -> Trained:
 def begun(folder: Path, *, trust: bool = False) -> tuple[Manifest, Experiment, Vocabularies]:
     """The manifest of a run that was begun, its experiment and its vocabularies.
 
-    The folder's experiment.py is executed only if the experiment has parts that the file defines;
-    one that the user has not run on this machine, only with `trust`.
+    The folder's experiment.py is executed only if the experiment has parts that the file defines.
 
     Raises:
         UserError: the folder is not that of a run, is damaged, or has another run's vocabulary; or
-            experiment.py is somebody else's and `trust` is False.
+            the user has not run experiment.py on this machine, and `trust` is False.
     """
     manifest = read(folder)
     own: Mapping[str, type] = {}
@@ -117,3 +116,43 @@ def with_overrides(trained: Trained, overrides: Sequence[Override]) -> Trained:
     if isinstance(experiment.model, SequenceModel):
         experiment.search.check(experiment.model)
     return replace(trained, experiment=experiment)
+
+
+def ensemble(runs: Sequence[Trained]) -> Trained:
+    """Join trained runs into one, whose model is the `Ensemble` of their models.
+
+    The models may differ. Search, metric, measures and everything else are those of the first run.
+    A single run is returned unchanged.
+
+    Raises:
+        UserError: the runs have different tasks or vocabularies, or a model predicts no words.
+    """
+    first = runs[0]
+    if len(runs) == 1:
+        return first
+    members = []
+    for run in runs:
+        model = run.experiment.model
+        if task := differences(first.experiment.task, run.experiment.task, "task"):
+            path, (ours, theirs) = next(iter(task.items()))
+            raise UserError(
+                f"the runs of an ensemble must have one task; {path} is {ours!r} in "
+                f"{first.folder} and {theirs!r} in {run.folder}"
+            )
+        if run.vocabularies.digest != first.vocabularies.digest:
+            raise UserError(
+                f"the runs of an ensemble must have the same vocabularies; those of {first.folder} "
+                f"and {run.folder} differ"
+            )
+        if not isinstance(model, SequenceModel):
+            raise UserError(
+                "an ensemble is of models that predict words; "
+                f"{run.folder} is of a {type(model).__name__}"
+            )
+        members.append(model)
+    return replace(
+        first,
+        experiment=replace(first.experiment, model=Ensemble(members=tuple(members))),
+        params=Ensemble.params(run.params for run in runs),
+        finished=all(run.finished for run in runs),
+    )

@@ -10,7 +10,7 @@ import pytest
 from attnjax.cli.main import main
 from attnjax.errors import MachineError, UserError
 from attnjax.runs import failures
-from attnjax.sweeps import run_group, seed_groups, train_group
+from attnjax.sweeps import seed_groups, train_group
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 TRAIN = train_group.train
@@ -84,7 +84,7 @@ def test_a_disk_that_is_full_after_the_training_is_named(words, tmp_path, monkey
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(run_group, "finish", full)
+    monkeypatch.setattr(train_group, "finish", full)
     assert main([*words, "--variant", "scaled"]) == 2
     assert capsys.readouterr().err.endswith(
         f"\nattnjax: the disk of {tmp_path}/tiny/scaled/seed-0 is full: what was saved before is "

@@ -17,9 +17,8 @@ from attnjax.data.vocabulary import WordVocabulary
 from attnjax.decoding.sample import Sample
 from attnjax.errors import UserError
 from attnjax.models.ensemble import Ensemble
-from attnjax.trained.ensembles import ensemble
 from attnjax.trained.evaluate import evaluate
-from attnjax.trained.trained_run import Trained, open_trained, with_overrides
+from attnjax.trained.trained_run import Trained, ensemble, open_trained, with_overrides
 from tests.trained.answering import translate
 
 pytestmark = pytest.mark.long
