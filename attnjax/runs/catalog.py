@@ -13,10 +13,7 @@ from attnjax.runs.trust import shipped_folder
 
 
 class CatalogEntry(NamedTuple):
-    """A shipped experiment, as `attnjax list` shows it.
-
-    `minutes` is the time of all its recorded runs, one after the other; None: there are none.
-    """
+    """A shipped experiment, and the minutes of all its recorded runs, one after the other."""
 
     name: str
     question: str
@@ -41,7 +38,7 @@ def catalog() -> list[CatalogEntry]:
 
 
 def _minutes(records: Path) -> float | None:
-    """The minutes of the recorded runs of an experiment, each run once; tuning is a variant's."""
+    """The minutes of the recorded runs, each run once; a variant is tuned once; None: no runs."""
     runs, tuning = dict[tuple[str, str], float](), dict[str, float]()
     for path in sorted(records.glob("*/*.json")):
         record = json.loads(path.read_text(encoding="utf-8"))

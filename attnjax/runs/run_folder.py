@@ -96,20 +96,16 @@ def _check_own_parts(
 ) -> None:
     """Refuse a run whose parts of the user's own have another text, or cannot be compared."""
     check_imported(folder, present.imported, wanted.imported or {})
-    damage = text_damage(folder, present)
-    try:
-        text = (folder / EXPERIMENT).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{damage}: choose another --runs") from error
+    path = folder / EXPERIMENT
+    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
     if text == loaded.text:
         return
-    if damage:
+    if damage := text_damage(folder, present):
         raise UserError(
             f"{damage}, and the run has parts of its own: restore the file from a copy, or choose "
             "another --runs"
         )
-    changed = changed_definitions(text, loaded.text, own_names(wanted.settings))
-    if changed:
+    if changed := changed_definitions(text, loaded.text, own_names(wanted.settings)):
         raise UserError(
             f"{folder} was run with another text of {changed[0]} in {loaded.name}.py: "
             "choose another --runs"

@@ -1,7 +1,5 @@
 """What is refused before the first run is trained."""
 
-from collections.abc import Mapping
-
 from attnjax.config.override import apply_possible
 from attnjax.config.vary import vary
 from attnjax.config.walk import differences
@@ -9,7 +7,6 @@ from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.evaluation.measures.base import SPLIT
 from attnjax.evaluation.metric import check_metric
-from attnjax.experiment import Experiment
 from attnjax.experiment.claims import changes_meaning
 from attnjax.experiment.tuning import points
 from attnjax.runs.initial_parameters import source_of
@@ -68,11 +65,12 @@ def _check_tuning(tuner: Tuner, data: Corpus) -> None:
         other.resolve(data).recipe.check(data)
 
 
-def check_folders(plan: Sweep, chosen: Mapping[str, Experiment]) -> None:
+def check_folders(plan: Sweep) -> None:
     """Refuse other settings in any folder of the experiment: all runs share one table.
 
     Runs that are chosen may have been shorter: they are lengthened.
     """
+    chosen = plan.chosen()
     running = {folder for item in chosen.items() for folder in plan.runs(*item)}
     for variant, experiment in plan.loaded.ablation.variants.items():
         if not (plan.folder / variant).is_dir():

@@ -61,7 +61,7 @@ class PlannedVariant:
 def dry_run(plan: Sweep) -> list[PlannedVariant]:
     """The variants that a call of `sweep` would run, with the state of each run."""
     chosen = plan.chosen()
-    check_folders(plan, chosen)
+    check_folders(plan)
     corpora = {variant.task: _corpus(variant.task) for variant in chosen.values()}
     coming = set[Path]()
     for name, variant in chosen.items():

@@ -44,12 +44,8 @@ def announced(
             "seeds": [*setup.own],
             "data": _digests(corpus, setup.own),
             "runs": [
-                {
-                    "folder": str(run.folder),
-                    "seed": run.seed,
-                    "schedule": to_json(run.schedule, loaded.own),
-                    "may_diverge": run.may_diverge,
-                }
+                vars(run)
+                | {"folder": str(run.folder), "schedule": to_json(run.schedule, loaded.own)}
                 for run in runs
             ],
             "stacked": stacked,
@@ -78,7 +74,8 @@ def follow(loaded: ExperimentFile) -> None:
 
 
 def _train(announcement: dict[str, Any], loaded: ExperimentFile, corpora: Corpora) -> None:
-    experiment: Experiment = from_json(announcement["experiment"], loaded.own)
+    own = loaded.own
+    experiment: Experiment = from_json(announcement["experiment"], own)
     corpus = corpora.of(experiment.task)
     if _digests(corpus, announcement["seeds"]) != announcement["data"]:
         raise MachineError(
@@ -86,12 +83,7 @@ def _train(announcement: dict[str, Any], loaded: ExperimentFile, corpora: Corpor
             "machine needs the same files"
         )
     runs = [
-        Run(
-            folder=Path(run["folder"]),
-            seed=run["seed"],
-            schedule=from_json(run["schedule"], loaded.own),
-            may_diverge=run["may_diverge"],
-        )
+        Run(**run | {"folder": Path(run["folder"]), "schedule": from_json(run["schedule"], own)})
         for run in announcement["runs"]
     ]
     setup = TrainSetup.of(experiment.recipe, corpus).of_seeds(corpus, announcement["seeds"])

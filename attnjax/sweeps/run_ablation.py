@@ -12,7 +12,7 @@ each takes the next free group (`attnjax.runs.lease`).
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +20,6 @@ from rich.console import Console
 
 from attnjax.console import print_line
 from attnjax.data.loaded import Corpora
-from attnjax.experiment import Experiment
 from attnjax.experiment.tuning import describe, points
 from attnjax.runs.initial_parameters import check_initial_parameters
 from attnjax.runs.lease import Taken
@@ -47,14 +46,13 @@ def sweep(plan: Sweep, console: Console) -> dict[str, str]:
         Exception: the only group to be run failed.
     """
     say = partial(print_line, console)
-    chosen, corpora = plan.chosen(), Corpora(say)
-    failed = SweepFailures(plan.folder, console)
+    corpora, failed = Corpora(say), SweepFailures(plan.folder, console)
     for path in plan.loaded.ablation.tune:
         if path not in plan.grid:
             say(f"{path} is not tuned: the command line sets it")
-    check_folders(plan, chosen)
+    check_folders(plan)
     # all variants are checked against the data before the first is trained
-    waiting = _waiting(plan, chosen, corpora, console)
+    waiting = _waiting(plan, corpora, console)
     for sentence in plan.chosen_parts():
         say(sentence)
     untuned = [tuner for tuner in waiting if tuner.tuned() is None]
@@ -87,12 +85,10 @@ def sweep(plan: Sweep, console: Console) -> dict[str, str]:
     return {str(run.relative_to(plan.folder)): why for run, why in failed.reasons.items()}
 
 
-def _waiting(
-    plan: Sweep, chosen: Mapping[str, Experiment], corpora: Corpora, console: Console
-) -> list[Tuner]:
+def _waiting(plan: Sweep, corpora: Corpora, console: Console) -> list[Tuner]:
     """The variants that are not finished; a variant that cannot be run is refused."""
     waiting, coming = list[Tuner](), set[Path]()
-    for variant, experiment in chosen.items():
+    for variant, experiment in plan.chosen().items():
         tuner = Tuner(plan, variant, experiment)
         tuned = tuner.tuned()
         runs = plan.runs(variant, tuned or experiment)

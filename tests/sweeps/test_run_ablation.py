@@ -133,7 +133,7 @@ def test_an_override_may_be_of_a_part_that_only_the_variant_has(tmp_path):
     (tmp_path / "scaled" / "seed-0").mkdir(parents=True)
     there = manifest(plan.loaded, "scaled", 0, plan.loaded.ablation.variants["scaled"])
     write_sealed(tmp_path / "scaled" / "seed-0" / "config.json", asdict(there))
-    check_folders(plan, plan.chosen())
+    check_folders(plan)
     _, undoing = split(["model.encoder_layer.self_attention.head.score:dot"])
     with pytest.raises(UserError, match="conflicts with variant cosine, which is defined by model"):
         replace(plan, overrides=tuple(undoing)).chosen()
