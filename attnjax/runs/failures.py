@@ -28,8 +28,9 @@ def record(folder: Path, error: Exception) -> str:
 
 def recorded(folder: Path) -> dict[Path, int]:
     """When each failure was recorded, of what is in a folder: itself, variants, runs."""
-    records = [folder / FILE, *folder.glob(f"*/{FILE}"), *folder.glob(f"*/*/{FILE}")]
-    return {path.parent: path.stat().st_mtime_ns for path in records if path.exists()}
+    places = (FILE, f"*/{FILE}", f"*/*/{FILE}", f"*/tied/*/*/{FILE}")
+    records = [path for place in places for path in folder.glob(place)]
+    return {path.parent: path.stat().st_mtime_ns for path in records}
 
 
 def reason(folder: Path) -> str | None:

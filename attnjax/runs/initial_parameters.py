@@ -106,7 +106,7 @@ def with_initial_parameters(
                 f"initial_parameters_from: no parameter of {source} has the path and shape of one "
                 f"of this {type(experiment.model).__name__}; it has {named(sorted(params))}"
             )
-        _write(run.folder, _Record(str(source), params_digest(params), (*taken,), (*drawn,)))
+        _write(run.folder, _Record(str(source), params_digest(params), tuple(taken), tuple(drawn)))
         initial[run.seed] = taken
         sentence = sentence or (
             f"begins with {len(taken)} of {len(shapes)} parameters from {source}"

@@ -93,11 +93,13 @@ def _planned(tuner: Tuner, corpus: Corpus | None) -> PlannedVariant:
 
     experiment = tuned or tuner.experiment
     runs = plan.runs(tuner.variant, experiment)
-    # seeds are trained anew after another tuning
-    seeds = states(runs) if tuned else map(_anew, states(runs))
+    seeds = {wanted.seed: state for wanted, state in zip(runs.values(), states(runs), strict=True)}
+    if tuned is None:
+        # seeds are trained anew after another tuning
+        seeds = {seed: _anew(state) for seed, state in seeds.items()}
     return PlannedVariant(
         name=tuner.variant,
-        runs=dict(zip((wanted.seed for wanted in runs.values()), seeds, strict=True)),
+        runs=seeds,
         points=states(tuner.manifests) if plan.grid else [],
         tied=[state for _, runs in tuner.tied() for state in states(runs)],
         failure=failures.own_reason(tuner.folder),

@@ -100,8 +100,17 @@ class VariantWork:
                 with writable(next(iter(group))), leased(group) as leases:
                     # another process may have worked on the group before it was leased
                     if self._next_group(runs, taken) == group:
-                        ready = resolved, setup(), cost().training, data, leases
-                        run_group(self.plan, group, *ready, title, self.console)
+                        run_group(
+                            self.plan,
+                            group,
+                            resolved,
+                            setup(),
+                            cost().training,
+                            data,
+                            leases,
+                            title,
+                            self.console,
+                        )
             except Taken as error:
                 self._say_if_lost(error)
                 taken |= dict.fromkeys(group, error)

@@ -6,11 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from attnjax.cli.main import main
 from attnjax.errors import MachineError, UserError
 from attnjax.runs import failures
 from attnjax.sweeps import seed_groups, train_group
+from attnjax.sweeps.sweep_failures import SweepFailures
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 TRAIN = train_group.train
@@ -135,3 +137,14 @@ def test_seeds_train_together_as_far_as_they_fit(words, tmp_path, monkeypatch, c
     assert main([*words, "--variant", "scaled", "--seeds", "3"]) == 0
     assert trained == [[0, 1], [2]]
     assert "2 of its 3 seeds are trained together" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("run", ["scaled/seed-0", "scaled/tied/value=1/seed-0"])
+def test_what_failed_before_the_sweep_is_tried_again(tmp_path, run):
+    failures.record(tmp_path / run, RuntimeError("a bug"))
+    failed = SweepFailures(tmp_path, Console(quiet=True))
+    assert not failed.has(tmp_path / run)
+    failures.forget(tmp_path / run)
+    failures.record(tmp_path / run, RuntimeError("another"))
+    assert failed.has(tmp_path / run)
+    assert failed.reasons == {tmp_path / run: "RuntimeError: another"}
