@@ -21,6 +21,7 @@ from attnjax.decoding.greedy import Greedy
 from attnjax.decoding.label import Label
 from attnjax.decoding.search import Search
 from attnjax.errors import UserError
+from attnjax.models.base import logits
 from attnjax.models.sequence_model import SequenceModel
 from attnjax.trained.trained_run import Trained
 
@@ -90,7 +91,9 @@ def next_symbols(trained: Trained, sources: Sequence[Any]) -> list[np.ndarray]:
 @partial(jax.jit, static_argnames="model")
 def _first(model: Any, params: Any, source: Any) -> jax.Array:
     start = jnp.full((len(source), 1), START)
-    return jax.nn.softmax(model.apply({"params": params}, source, start, deterministic=True)[:, 0])
+    # a pretrained BERT's call gives words, its features are the label's
+    features = model.apply({"params": params}, source, start, deterministic=True, method="features")
+    return jax.nn.softmax(logits(*features)[:, 0])
 
 
 def gives_labels(trained: Trained) -> bool:
