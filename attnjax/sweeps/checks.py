@@ -40,16 +40,14 @@ def check_corpus(tuner: Tuner, data: Corpus) -> None:
 def _check_tuning(tuner: Tuner, data: Corpus) -> None:
     """Refuse a corpus that the variant cannot be tuned on."""
     experiment, variant = tuner.experiment, tuner.variant
+    scoring, why = experiment.training.scoring, None
     if not data.splits.get("valid"):
+        why = "the corpus has no validation examples"
+    elif scoring is not None and scoring.decides == "score":
+        why = "training.scoring.decides is score"
+    if why is not None:
         raise UserError(
-            f"{variant} cannot be tuned: tuning chooses by the validation loss, and the corpus has "
-            "no validation examples"
-        )
-    scoring = experiment.training.scoring
-    if scoring is not None and scoring.decides == "score":
-        raise UserError(
-            f"{variant} cannot be tuned: tuning chooses by the validation loss, and "
-            "training.scoring.decides is score"
+            f"{variant} cannot be tuned: tuning chooses by the validation loss, and {why}"
         )
     given, seed = experiment.initial_parameters_from, tuner.seeds[0]
     if given is not None and source_of(experiment, seed, tuner.plan.above).name == f"seed-{seed}":

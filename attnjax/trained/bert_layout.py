@@ -13,6 +13,7 @@ from attnjax.data.vocabulary import SPECIAL
 from attnjax.errors import UserError
 from attnjax.models.bert import BertEncoder, bert_layer
 from attnjax.models.bert_heads import BertPretraining
+from attnjax.nn.paths import unflat
 
 ONLY = {
     "model_type": "bert",
@@ -117,35 +118,33 @@ def parameters_of(layout: Layout, config: BertConfig, order: Sequence[int]) -> d
     `order` has for each of our ids the layout's id; that of MASK is the last.
     """
     width, ids, unused = config.hidden_size, np.asarray(order), len(SPECIAL)
-    embeddings, head = "bert.embeddings", "cls.predictions"
 
     def table(name: str, rows: int) -> np.ndarray:
-        return layout.array(f"{embeddings}.{name}_embeddings.weight", rows, width)
+        return layout.array(f"bert.embeddings.{name}_embeddings.weight", rows, width)
 
-    encoder: dict[str, Any] = {
-        "embedding": table("word", config.vocab_size)[ids],
-        "segment": table("token_type", config.type_vocab_size),
-        "position": {"embedding": table("position", config.max_position_embeddings)},
-        "norm": layout.norm(f"{embeddings}.LayerNorm", width),
+    params: dict[str, Any] = {
+        "encoder.embedding": table("word", config.vocab_size)[ids],
+        "encoder.segment": table("token_type", config.type_vocab_size),
+        "encoder.position.embedding": table("position", config.max_position_embeddings),
+        "encoder.norm": layout.norm("bert.embeddings.LayerNorm", width),
     }
     for number in range(config.num_hidden_layers):
-        encoder[f"layers_{number}"] = _layer(layout, config, f"bert.encoder.layer.{number}")
+        layer = _layer(layout, config, f"bert.encoder.layer.{number}")
+        params |= {f"encoder.layers_{number}.{path}": value for path, value in layer.items()}
     next_sentence = layout.linear("cls.seq_relationship", width, len(LABELS))
-    return {
-        "encoder": encoder,
+    params |= {
         "pooler": layout.linear("bert.pooler.dense", width, width),
-        "next_sentence": {
-            "kernel": np.pad(next_sentence["kernel"].T, ((unused, 0), (0, 0))),
-            "bias": np.pad(next_sentence["bias"], (unused, 0)),
-        },
-        "transform": layout.linear(f"{head}.transform.dense", width, width),
-        "norm": layout.norm(f"{head}.transform.LayerNorm", width),
-        "word_bias": layout.array(f"{head}.bias", config.vocab_size)[ids[:-1]],
+        "next_sentence.kernel": np.pad(next_sentence["kernel"].T, ((unused, 0), (0, 0))),
+        "next_sentence.bias": np.pad(next_sentence["bias"], (unused, 0)),
+        "transform": layout.linear("cls.predictions.transform.dense", width, width),
+        "norm": layout.norm("cls.predictions.transform.LayerNorm", width),
+        "word_bias": layout.array("cls.predictions.bias", config.vocab_size)[ids[:-1]],
     }
+    return unflat(params)
 
 
 def _layer(layout: Layout, config: BertConfig, name: str) -> dict[str, Any]:
-    """One layer; the linear maps of heads are [D, H, K] and [H, K, D] here."""
+    """A layer's parameters by path; the linear maps of heads are [D, H, K] and [H, K, D] here."""
     width, heads, hidden = config.hidden_size, config.num_attention_heads, config.intermediate_size
 
     def projection(of: str) -> dict[str, np.ndarray]:
@@ -157,16 +156,10 @@ def _layer(layout: Layout, config: BertConfig, name: str) -> dict[str, Any]:
 
     out = layout.linear(f"{name}.attention.output.dense", width, width)
     return {
-        "self_attention": {
-            **{of: projection(of) for of in ("query", "key", "value")},
-            "out": out | {"kernel": out["kernel"].reshape(heads, -1, width)},
-        },
-        "self_attention_residual": {
-            "norm": layout.norm(f"{name}.attention.output.LayerNorm", width)
-        },
-        "feed_forward": {
-            "hidden": layout.linear(f"{name}.intermediate.dense", width, hidden),
-            "out": layout.linear(f"{name}.output.dense", hidden, width),
-        },
-        "feed_forward_residual": {"norm": layout.norm(f"{name}.output.LayerNorm", width)},
+        **{f"self_attention.{of}": projection(of) for of in ("query", "key", "value")},
+        "self_attention.out": out | {"kernel": out["kernel"].reshape(heads, -1, width)},
+        "self_attention_residual.norm": layout.norm(f"{name}.attention.output.LayerNorm", width),
+        "feed_forward.hidden": layout.linear(f"{name}.intermediate.dense", width, hidden),
+        "feed_forward.out": layout.linear(f"{name}.output.dense", hidden, width),
+        "feed_forward_residual.norm": layout.norm(f"{name}.output.LayerNorm", width),
     }

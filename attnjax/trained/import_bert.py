@@ -26,8 +26,6 @@ TOKENIZER = "tokenizer_config.json"
 
 VARIANT = "experiment"
 
-NOTE = "The BERT in {folder!r}, imported.  Devlin et al. 2019."
-
 TEXT = """{note!r}
 
 from attnjax.trained.import_bert import experiment_of
@@ -74,7 +72,8 @@ def import_bert(folder: Path, runs: Path) -> Path:
     run = runs / name / VARIANT / "seed-0"
     if (run / RESULT).exists():
         raise UserError(f"{run} is there already: choose another --runs")
-    text = TEXT.format(note=NOTE.format(folder=str(folder)), folder=str(folder))
+    note = f"The BERT in {str(folder)!r}, imported.  Devlin et al. 2019."
+    text = TEXT.format(note=note, folder=str(folder))
     loaded = load_text(text, name=name, path=run / EXPERIMENT)
     experiment = loaded.ablation.base
     vocabularies = Vocabularies(_words(folder).learn(()), PairLabels().learn(()))
