@@ -30,7 +30,7 @@ def recorded(folder: Path) -> dict[Path, int]:
     """When each failure was recorded, of what is in a folder: itself, variants, runs."""
     places = (FILE, f"*/{FILE}", f"*/*/{FILE}", f"*/tied/*/*/{FILE}")
     records = [path for place in places for path in folder.glob(place)]
-    return {path.parent: path.stat().st_mtime_ns for path in records}
+    return {path.parent: path.stat().st_mtime_ns for path in records if path.exists()}
 
 
 def reason(folder: Path) -> str | None:
