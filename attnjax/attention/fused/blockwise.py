@@ -16,7 +16,7 @@ from jax.tree_util import Partial
 
 from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.fused.shared_keys import join_heads
-from attnjax.attention.fused.tiles import TilePlan, Where, attend
+from attnjax.attention.fused.tiles import Arrays, TilePlan, Where, attend
 from attnjax.attention.mask import BlockRange, Mask, Padding
 from attnjax.attention.position import AnyArray, Positions
 
@@ -43,10 +43,9 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
     rows, columns = min(rows, T), min(columns, S)
     axes = _Axes(leading, {"query": (T, -T % rows), "key": (S, -S % columns), "width": (0, 0)})
     query, key, value = (
-        jnp.broadcast_to(x, (*leading, *x.shape[-2:])) for x in (query, key, value)
+        axes.flat(jnp.broadcast_to(x, (*leading, *x.shape[-2:])), (side, "width"))
+        for x, side in ((query, "query"), (key, "key"), (value, "key"))
     )
-    arrays = (axes.flat(query, ("query", "width")),)
-    arrays += tuple(axes.flat(x, ("key", "width")) for x in (key, value))
     at = axes.positions(inputs.positions.query, "query")
     of = axes.positions(inputs.positions.key, "key")
     rules = tuple(rule.map_arrays(axes.flat) for rule in inputs.rules())
@@ -65,7 +64,7 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
         bias = Partial(bias)
     shares = jax.tree.map(lambda x: x.reshape(-1, *x.shape[len(leading) :]), bias)
     where = Where(rules, Positions(jnp.asarray(at), jnp.asarray(of)), passed)
-    context = attend(plan, *arrays, shares, where)
+    context = attend(plan, Arrays(query, key, value, shares), where)
     return context[:, :T].reshape(*leading, T, -1)
 
 

@@ -51,6 +51,35 @@ class TilePlan(NamedTuple):
         return max(number for number in range(1, most + 1) if examples % number == 0)
 
 
+class Tile(NamedTuple):
+    """A block of queries and a block of keys: the index of each, and its size."""
+
+    query: tuple[TileNumber, int]
+    key: tuple[TileNumber, int]
+
+    def cut(self, x: jax.Array, side: str, axis: int = 1) -> jax.Array:
+        """The tile's part of an array whose axis is that of a side, "query" or "key"."""
+        number, size = getattr(self, side)
+        return lax.dynamic_slice_in_dim(x, number * size, size, axis)
+
+    def put(self, x: jax.Array, part: jax.Array, side: str, axis: int) -> jax.Array:
+        """The array with another part in the place of that which `cut` gives."""
+        number, size = getattr(self, side)
+        return lax.dynamic_update_slice_in_dim(x, part, number * size, axis)
+
+
+class Arrays(NamedTuple):
+    """Queries [N, T, K], keys [N, S, K], values [N, S, V], and a bias whose arrays lead with N.
+
+    T and S are multiples of the block sizes.
+    """
+
+    query: jax.Array
+    key: jax.Array
+    value: jax.Array
+    bias: Partial | None
+
+
 class Where(NamedTuple):
     """The allowed pairs; a leading axis is N, or 1 if all examples are alike.
 
@@ -67,34 +96,24 @@ class Where(NamedTuple):
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
-def attend(
-    plan: TilePlan,
-    query: jax.Array,
-    key: jax.Array,
-    value: jax.Array,
-    bias: Partial | None,
-    where: Where,
-) -> jax.Array:
-    """Queries [N, T, K], keys [N, S, K], values [N, S, V] -> context [N, T, V].
-
-    T and S are multiples of the block sizes. The arrays of the bias lead with N.
-    """
-    return _forward(plan, query, key, value, bias, where)[0]
+def attend(plan: TilePlan, arrays: Arrays, where: Where) -> jax.Array:
+    """The context [N, T, V]."""
+    return _forward(plan, arrays, where)[0]
 
 
 def _more_examples(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function, for which `vmap` means more examples: N becomes M N, read in groups.
 
     JAX's own rule would read the tiles of all M side by side, too many for a cache. Heads that have
-    parameters or constants of their own come here by `vmap`. The function is of a plan, query, key,
-    value, bias, where and other arrays; its results lead with N.
+    parameters or constants of their own come here by `vmap`. The function is of a plan, `Arrays`,
+    `Where` and other arrays; its results lead with N.
     """
 
-    def run(plan: TilePlan, *arrays: Any) -> Any:
+    def run(plan: TilePlan, *given: Any) -> Any:
         call = custom_vmap(partial(function, plan))
 
-        def rule(size: int, mapped: Any, *arrays: Any) -> tuple[Any, Any]:
-            shape = size, len(arrays[0]) if not mapped[0] else arrays[0].shape[1]
+        def rule(size: int, mapped: Any, arrays: Arrays, *given: Any) -> tuple[Any, Any]:
+            shape = size, arrays.query.shape[1 if mapped[0].query else 0]
 
             def join(x: jax.Array, mapped: bool) -> jax.Array:
                 """[M, N or 1, ...] or [N or 1, ...] -> [M N, ...]."""
@@ -104,57 +123,42 @@ def _more_examples(function: Callable[..., Any]) -> Callable[..., Any]:
             def join_unless_alike(x: jax.Array, mapped: bool) -> jax.Array:
                 return join(x, mapped) if mapped or len(x) > 1 else x
 
-            joins = [join] * len(arrays)
-            joins[4] = join_unless_alike
-            joined = (jax.tree.map(*each) for each in zip(joins, arrays, mapped, strict=True))
-            results = jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), run(plan, *joined))
+            joins = [join, join_unless_alike, *[join] * (len(given) - 1)]
+            each = zip(joins, (arrays, *given), mapped, strict=True)
+            results = run(plan, *(jax.tree.map(*joined) for joined in each))
+            results = jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), results)
             return results, jax.tree.map(lambda _: True, results)
 
         call.def_vmap(rule)
-        return call(*arrays)
+        return call(*given)
 
     return run
 
 
-def _forward(
-    plan: TilePlan,
-    query: jax.Array,
-    key: jax.Array,
-    value: jax.Array,
-    bias: Partial | None,
-    where: Where,
-) -> tuple[jax.Array, Any]:
+def _forward(plan: TilePlan, arrays: Arrays, where: Where) -> tuple[jax.Array, Any]:
     """The context, and what the backward pass needs: the inputs, and log sum exp of each row."""
-    context, level = _contexts(plan, query, key, value, bias, where)
-    return context, (query, key, value, bias, where, context, level)
+    context, level = _contexts(plan, arrays, where)
+    return context, (arrays, where, context, level)
 
 
 @_more_examples
-def _contexts(
-    plan: TilePlan,
-    query: jax.Array,
-    key: jax.Array,
-    value: jax.Array,
-    bias: Partial | None,
-    where: Where,
-) -> tuple[jax.Array, jax.Array]:
+def _contexts(plan: TilePlan, arrays: Arrays, where: Where) -> tuple[jax.Array, jax.Array]:
     """The context [N, T, V], and log sum exp of each row of logits, [N, T, 1]."""
+    query, key, value, bias = arrays
 
     def group(number: TileNumber) -> tuple[jax.Array, jax.Array]:
         own, share = _of_group(size, where, number), partial(_share, size, number)
         q, k, v = plan.scale * share(widen(query)), share(key), share(value)
         added = jax.tree.map(widen, share(bias))
 
-        def update(
-            old: list[jax.Array], i: TileNumber, j: TileNumber, masked: bool
-        ) -> list[jax.Array]:
+        def update(old: list[jax.Array], tile: Tile, masked: bool) -> list[jax.Array]:
             highest, total, context = old
-            row, column = _cutters(plan, i, j)
+            row, column = partial(tile.cut, side="query"), partial(tile.cut, side="key")
             logits = product("tk,sk->ts", row(q), widen(column(k)))
             if added is not None:
-                logits += _bias(plan, own, added, row(q), i, j)
+                logits += _bias(own, tile, added, row(q))
             if masked:
-                logits = _forbid(logits, _allowed(plan, own, i, j))
+                logits = _forbid(logits, _allowed(own, tile))
             higher = jnp.maximum(highest, logits.max(-1, keepdims=True))
             # A row without a key so far has no highest logit; any finite number will do.
             level = jnp.where(higher == -jnp.inf, 0, higher)
@@ -177,23 +181,20 @@ def _contexts(
     return _each_group(size, group, query)
 
 
-def _backward(plan: TilePlan, kept: Any, slope: jax.Array) -> tuple[Any, ...]:
-    """The gradients of query, key, value and bias; positions and rules have none."""
-    return *_slopes(plan, *kept, slope), None
+def _backward(plan: TilePlan, kept: Any, slope: jax.Array) -> tuple[Arrays, None]:
+    """The gradients of the arrays; positions and rules have none."""
+    return _slopes(plan, *kept, slope), None
 
 
 @_more_examples
 def _slopes(
     plan: TilePlan,
-    query: jax.Array,
-    key: jax.Array,
-    value: jax.Array,
-    bias: Partial | None,
+    arrays: Arrays,
     where: Where,
     context: jax.Array,
     level: jax.Array,
     slope: jax.Array,
-) -> tuple[Any, ...]:
+) -> Arrays:
     """The gradients of query, key, value and bias.
 
     Tiles are transposed, [G, columns, rows]. Two of the three products that read a transposed tile
@@ -201,22 +202,23 @@ def _slopes(
     gradients as [G, K, T]. A tile on the right would be copied before each product, which takes
     half as long again.
     """
+    query, key, value, bias = arrays
 
-    def group(number: TileNumber) -> tuple[Any, ...]:
+    def group(number: TileNumber) -> Arrays:
         own, share = _of_group(size, where, number), partial(_share, size, number)
         q, k, v, d = plan.scale * share(widen(query)), share(key), share(value), share(widen(slope))
         added, levels = jax.tree.map(widen, share(bias)), _turned(share(level))
         inner = (d * widen(share(context))).sum(-1)[:, None]
         k_turned = _turned(k)
 
-        def update(old: list[Any], i: TileNumber, j: TileNumber, masked: bool) -> list[Any]:
+        def update(old: list[Any], tile: Tile, masked: bool) -> list[Any]:
             by_query, by_key, by_value, by_bias = old
-            row, column = _cutters(plan, i, j)
+            row, column = partial(tile.cut, side="query"), partial(tile.cut, side="key")
             logits = product("sk,tk->st", widen(column(k)), row(q))
             if added is not None:
-                logits += _turned(_bias(plan, own, added, row(q), i, j))
+                logits += _turned(_bias(own, tile, added, row(q)))
             if masked:
-                logits = _forbid(logits, _turned(_allowed(plan, own, i, j)))
+                logits = _forbid(logits, _turned(_allowed(own, tile)))
             weights = jnp.exp(logits - row(levels, axis=2))
             by_weights = product("sv,tv->st", widen(column(v)), row(d))
             by_logits = weights * (by_weights - row(inner, axis=2))
@@ -224,8 +226,8 @@ def _slopes(
             by_key += product("st,tk->sk", by_logits, row(q))
             by_value += product("st,tv->sv", weights, row(d))
             if added is not None:
-                biased = lambda bias, query: _bias(plan, own, bias, query, i, j)  # noqa: E731
-                more, by_row = jax.vjp(biased, added, row(q))[1](_turned(by_logits))
+                _, pull = jax.vjp(partial(_bias, own, tile), added, row(q))
+                more, by_row = pull(_turned(by_logits))
                 by_bias = jax.tree.map(jnp.add, by_bias, more)
                 by_query += _turned(by_row)
             return [by_query, by_key, by_value, by_bias]
@@ -235,10 +237,10 @@ def _slopes(
             *(jnp.zeros_like(x, wide(x)) for x in (k, v)),
             jax.tree.map(jnp.zeros_like, added),
         ]
-        slots = [("query", 2), ("key", 1), ("key", 1), (None, 0)]
+        slots = [("query", 2), ("key", 1), ("key", 1), None]
         by_query, by_key, by_value, by_bias = _over(plan, own, update, start, slots)
-        slopes = (plan.scale * _turned(by_query), by_key, by_value, by_bias)
-        return jax.tree.map(lambda x, y: x.astype(y.dtype), slopes, (query, key, value, bias))
+        slopes = Arrays(plan.scale * _turned(by_query), by_key, by_value, by_bias)
+        return jax.tree.map(lambda x, y: x.astype(y.dtype), slopes, arrays)
 
     size = plan.group(len(query))
     return _each_group(size, group, query)
@@ -254,25 +256,23 @@ def _each_group(size: int, group: Callable[[TileNumber], Any], query: jax.Array)
 
 
 def _over(plan: TilePlan, own: Where, update: Callable[..., Any], carry: Any, slots: Any) -> Any:
-    """Carry results over all tiles; `update` gets the part of each result that its slot names."""
+    """Carry results over all tiles; `update` gets the part of each that its slot names.
+
+    A slot is the side and the number of an axis; None: the part is all.
+    """
 
     def step(masked: bool, carry: list[Any], place: Any) -> tuple[list[Any], None]:
         i, j = place
-        sizes = {"query": (i, plan.rows), "key": (j, plan.columns)}
-        parts = [
-            _cut(x, *sizes[side], axis) if side else x
-            for x, (side, axis) in zip(carry, slots, strict=True)
-        ]
-        change = partial(update, i=i, j=j, masked=masked)
+        tile = Tile((i, plan.rows), (j, plan.columns))
+        parts = [tile.cut(x, *slot) if slot else x for x, slot in zip(carry, slots, strict=True)]
+        change = partial(update, tile=tile, masked=masked)
         if own.some is not None:
             new = lax.cond(own.some[i, j], change, lambda parts: parts, parts)
         else:
             new = change(parts)
         return [
-            lax.dynamic_update_slice_in_dim(x, part, sizes[side][0] * sizes[side][1], axis)
-            if side
-            else part
-            for x, part, (side, axis) in zip(carry, new, slots, strict=True)
+            tile.put(x, part, *slot) if slot else part
+            for x, part, slot in zip(carry, new, slots, strict=True)
         ], None
 
     for places, masked in ((plan.whole, False), (plan.partial, True)):
@@ -281,26 +281,17 @@ def _over(plan: TilePlan, own: Where, update: Callable[..., Any], carry: Any, sl
     return carry
 
 
-def _cut(x: jax.Array, number: TileNumber, size: int, axis: int = 1) -> jax.Array:
-    return lax.dynamic_slice_in_dim(x, number * size, size, axis)
-
-
-def _cutters(plan: TilePlan, i: TileNumber, j: TileNumber) -> tuple[Callable[..., jax.Array], ...]:
-    """Functions that cut a tile's queries and a tile's keys out of an array."""
-    row, column = (
-        partial(_cut, number=i, size=plan.rows),
-        partial(_cut, number=j, size=plan.columns),
-    )
-    return row, column
-
-
 def _turned(x: jax.Array) -> jax.Array:
     return jnp.swapaxes(x, 1, 2)
 
 
 def _share(size: int, number: TileNumber, tree: Any) -> Any:
     """The part of arrays [N or 1, ...] that belongs to one group of G: [G or 1, ...]."""
-    return jax.tree.map(lambda x: x if x.shape[0] == 1 else _cut(x, number, size, 0), tree)
+
+    def cut(x: jax.Array) -> jax.Array:
+        return x if len(x) == 1 else lax.dynamic_slice_in_dim(x, number * size, size)
+
+    return jax.tree.map(cut, tree)
 
 
 def _of_group(size: int, where: Where, number: TileNumber) -> Where:
@@ -311,31 +302,28 @@ def _of_group(size: int, where: Where, number: TileNumber) -> Where:
     return Where(rules, share(where.positions), some)
 
 
-def _positions(plan: TilePlan, own: Where, i: TileNumber, j: TileNumber) -> Positions:
+def _positions(own: Where, tile: Tile) -> Positions:
     """The positions of a tile: [G or 1, rows], [G or 1, columns]."""
     query, key = own.positions
-    return Positions(_cut(query, i, plan.rows), _cut(key, j, plan.columns))
+    return Positions(tile.cut(query, "query"), tile.cut(key, "key"))
 
 
-def _bias(
-    plan: TilePlan, own: Where, bias: Partial, query: jax.Array, i: TileNumber, j: TileNumber
-) -> jax.Array:
+def _bias(own: Where, tile: Tile, bias: Partial, query: jax.Array) -> jax.Array:
     """The bias on a tile with queries [G, rows, K], which are scaled: [G, rows, columns]."""
-    added = bias(query, _positions(plan, own, i, j))
-    return jnp.broadcast_to(added.astype(query.dtype), (*query.shape[:2], plan.columns))
+    added = bias(query, _positions(own, tile)).astype(query.dtype)
+    return jnp.broadcast_to(added, (*query.shape[:2], tile.key[1]))
 
 
-def _allowed(plan: TilePlan, own: Where, i: TileNumber, j: TileNumber) -> jax.Array:
+def _allowed(own: Where, tile: Tile) -> jax.Array:
     """The allowed pairs of a tile: booleans that broadcast to [G, rows, columns]."""
-    sizes = {"query": (i, plan.rows), "key": (j, plan.columns)}
 
-    def tile(x: jax.Array, axes: tuple[str, ...]) -> jax.Array:
+    def cut(x: jax.Array, axes: tuple[str, ...]) -> jax.Array:
         for axis, side in enumerate(axes, start=1):
-            x = _cut(x, *sizes[side], axis)
+            x = tile.cut(x, side, axis)
         return x
 
-    positions = _positions(plan, own, i, j)
-    return reduce(and_, (rule.map_arrays(tile).dense(positions) for rule in own.rules))
+    positions = _positions(own, tile)
+    return reduce(and_, (rule.map_arrays(cut).dense(positions) for rule in own.rules))
 
 
 def _forbid(logits: jax.Array, allowed: jax.Array) -> jax.Array:
