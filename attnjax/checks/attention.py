@@ -1,6 +1,5 @@
 """The properties of an attention, tried with small random inputs."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -16,12 +15,11 @@ from attnjax.attention.pool import Pool
 from attnjax.attention.position import Positions
 from attnjax.checks.finding import (
     Finding,
+    findings,
     not_alike,
     not_equal,
     not_finite,
     not_zero,
-    raised,
-    tried,
 )
 from attnjax.config.walk import walk
 
@@ -58,45 +56,56 @@ def check_attention(attention: AttentionBase) -> list[Finding]:
 
     The attention is for queries, keys and values of width 4, such as `Attention(score=MyScore())`.
     """
-    inputs = tuple(jax.random.normal(key, (B, S, K)) for key in jax.random.split(_key(), 3))
-    try:
-        variables = jax.jit(partial(attention.init, deterministic=True))(_key(), *inputs)
-    except Exception as error:  # the part is a user's: whatever it raises is what is found
-        return [raised("can be called", error)]
-    call: Any = jax.jit(partial(attention.apply, deterministic=True))
-    properties: dict[str, Callable[[], str | None]] = {
-        "masked rows give zero": partial(_masked_rows, call, variables, inputs),
-        "causal": partial(_causal, call, variables, inputs),
-        "a mask equals a subset": partial(_subset, call, variables, inputs),
-        "one query at a time equals all": partial(
-            _one_at_a_time, attention, call, variables, inputs
-        ),
-        "the same context if the weights are requested": partial(
-            _requested, attention, call, variables
-        ),
-        "finite in half precision": partial(_half_precision, call, variables, inputs),
-        "many keys in half precision": partial(_many_keys, attention, call, variables),
-        "queries that fit badly attend": partial(_fitting_badly, attention, call, variables),
+    properties = {
+        "masked rows give zero": _masked_rows,
+        "causal": _causal,
+        "a mask equals a subset": _subset,
+        "one query at a time equals all": _one_at_a_time,
+        "the same context if the weights are requested": _requested,
+        "finite in half precision": _half_precision,
+        "many keys in half precision": _many_keys,
+        "queries that fit badly attend": _fitting_badly,
     }
-    if masks := _parts(attention, Mask):
-        properties["masks are pytrees"] = partial(_pytrees, masks)
-    return [tried(name, problem) for name, problem in properties.items()]
+    if _parts(attention, Mask):
+        properties["masks are pytrees"] = _pytrees
+    return findings(partial(_Initialized, attention), properties)
+
+
+class _Initialized:
+    """An attention with its variables, and queries, keys and values [B, S, K]."""
+
+    def __init__(self, attention: AttentionBase) -> None:
+        self.attention, self.inputs = attention, _drawn(B, S)
+        init: Any = jax.jit(partial(attention.init, deterministic=True))
+        self.variables = init(_key(), *self.inputs)
+        self.call: Any = jax.jit(partial(attention.apply, deterministic=True))
+        self.context: Any = partial(self.call, self.variables)
+
+    def slopes(self, inputs: Any, mask: Mask, rows: Any = slice(None), **options: Any) -> Any:
+        """The gradients of the sum of contexts, of the queries in some rows; all contexts."""
+
+        def total(inputs: Any) -> tuple[jax.Array, jax.Array]:
+            context = self.context(*inputs, mask, **options)
+            return context[:, rows].sum(), context
+
+        return jax.grad(total, has_aux=True)(inputs)
 
 
 def _key() -> jax.Array:
     return jax.random.key(0)
 
 
-def _masked_rows(call: Any, variables: Any, inputs: Any) -> str | None:
+def _drawn(examples: int, length: int) -> tuple[jax.Array, ...]:
+    """Queries, keys and values."""
+    keys = jax.random.split(_key(), 3)
+    return tuple(jax.random.normal(key, (examples, length, K)) for key in keys)
+
+
+def _masked_rows(of: _Initialized) -> str | None:
     mask = Padding(jnp.broadcast_to(jnp.arange(S) < HIDDEN_FROM, (B, S))) & Causal()
     # no key stands before position -1
     before_all = Positions(query=jnp.broadcast_to(jnp.arange(S).at[EMPTY_ROW].set(-1), (B, S)))
-
-    def total(inputs: Any) -> tuple[jax.Array, jax.Array]:
-        context = call(variables, *inputs, mask, positions=before_all)
-        return context.sum(), context
-
-    (query, key, value), context = jax.grad(total, has_aux=True)(inputs)
+    (query, key, value), context = of.slopes(of.inputs, mask, positions=before_all)
     return (
         not_zero("the context of a query that may attend to nothing", context[:, EMPTY_ROW])
         or not_zero("the gradient of a query that may attend to nothing", query[:, EMPTY_ROW])
@@ -105,46 +114,40 @@ def _masked_rows(call: Any, variables: Any, inputs: Any) -> str | None:
     )
 
 
-def _causal(call: Any, variables: Any, inputs: Any) -> str | None:
-    def of_one_query(inputs: Any) -> jax.Array:
-        return call(variables, *inputs, Causal())[:, QUERY].sum()
-
-    _, key, value = jax.grad(of_one_query)(inputs)
+def _causal(of: _Initialized) -> str | None:
+    (_, key, value), _ = of.slopes(of.inputs, Causal(), rows=QUERY)
     return not_zero("the gradient of a later key", key[:, QUERY + 1 :]) or not_zero(
         "the gradient of a later value", value[:, QUERY + 1 :]
     )
 
 
-def _subset(call: Any, variables: Any, inputs: Any) -> str | None:
-    query, key, value = inputs
+def _subset(of: _Initialized) -> str | None:
+    query, key, value = of.inputs
     present = jnp.broadcast_to(jnp.arange(S) < HIDDEN_FROM, (B, S))
-    masked = call(variables, *inputs, Padding(present))
-    left = query, key[:, :HIDDEN_FROM], value[:, :HIDDEN_FROM]
-    return not_equal("the context", masked, call(variables, *left))
+    masked = of.context(*of.inputs, Padding(present))
+    left = of.context(query, key[:, :HIDDEN_FROM], value[:, :HIDDEN_FROM])
+    return not_equal("the context", masked, left)
 
 
-def _one_at_a_time(attention: AttentionBase, call: Any, variables: Any, inputs: Any) -> str | None:
-    query, key, value = inputs
-    together = call(variables, *inputs, Causal())
+def _one_at_a_time(of: _Initialized) -> str | None:
+    query, *memory = of.inputs
+    together = of.context(*of.inputs, Causal())
     single = []
     for place in range(S):
         at = Positions(query=jnp.full((B, 1), place))
-        single.append(
-            call(variables, query[:, place : place + 1], key, value, Causal(), positions=at)
-        )
+        row = query[:, place : place + 1]
+        single.append(of.context(row, *memory, Causal(), positions=at))
     return not_equal("the context", together, jnp.concatenate(single, axis=1)) or _stepped(
-        attention, variables, inputs, together
+        of, together
     )
 
 
-def _stepped(
-    attention: AttentionBase, variables: Any, inputs: Any, together: jax.Array
-) -> str | None:
-    query, key, value = (jnp.split(x, S, axis=1) for x in inputs)
+def _stepped(of: _Initialized, together: jax.Array) -> str | None:
+    query, key, value = (jnp.split(x, S, axis=1) for x in of.inputs)
 
     @jax.jit
     def step(state: Any, query: Any, key: Any, value: Any) -> Any:
-        call: Any = partial(attention.apply, variables)
+        call: Any = partial(of.attention.apply, of.variables)
         memory = call(key, value, method="prepare")
         if state is None:
             state = call(memory, method="start")
@@ -160,36 +163,35 @@ def _stepped(
     return not_equal("the context by step", together, jnp.concatenate(context, axis=1))
 
 
-def _requested(attention: AttentionBase, call: Any, variables: Any) -> str | None:
-    inputs = tuple(jax.random.normal(key, (1, LONG, K)) for key in jax.random.split(_key(), 3))
-    context = call(variables, *inputs, Causal())
-    sowing = jax.jit(partial(attention.apply, deterministic=True, mutable=["attention"]))
-    requested, _ = sowing(variables, *inputs, Causal())
+def _requested(of: _Initialized) -> str | None:
+    inputs = _drawn(1, LONG)
+    context = of.context(*inputs, Causal())
+    sowing = jax.jit(partial(of.attention.apply, deterministic=True, mutable=["attention"]))
+    requested, _ = sowing(of.variables, *inputs, Causal())
     return not_equal("the context", context, requested)
 
 
-def _half_precision(call: Any, variables: Any, inputs: Any) -> str | None:
+def _half_precision(of: _Initialized) -> str | None:
     for dtype in (jnp.bfloat16, jnp.float16):
+        narrow, (query, key, value) = _cast((of.variables, of.inputs), dtype)
         # the product of a query and a key passes the range of float16, 65,504
-        query, key, value = (array.astype(dtype) for array in inputs)
-        narrow = _cast(variables, dtype)
-        context = call(narrow, query * 300, key * 300, value, Causal())
+        context = of.call(narrow, query * 300, key * 300, value, Causal())
         if problem := not_finite(f"the context in {jnp.dtype(dtype).name}", context):
             return problem
     return None
 
 
-def _many_keys(attention: AttentionBase, call: Any, variables: Any) -> str | None:
+def _many_keys(of: _Initialized) -> str | None:
     """Values are equal, so that it does not matter which of nearly equal keys is preferred."""
     query, key = (
         jax.random.normal(key, (1, length, K)) / 3
         for key, length in zip(jax.random.split(_key()), (S, LONG), strict=True)
     )
-    narrow = _cast((variables, query, key, jnp.ones_like(key)), jnp.bfloat16)
-    contexts = [call(*_cast(narrow, dtype)) for dtype in (jnp.bfloat16, jnp.float32)]
+    narrow = _cast((of.variables, query, key, jnp.ones_like(key)), jnp.bfloat16)
+    contexts = [of.call(*_cast(narrow, dtype)) for dtype in (jnp.bfloat16, jnp.float32)]
     if problem := not_alike("the context in bfloat16", *contexts):
         return problem
-    for part in _parts(attention, Align | Pool):
+    for part in _parts(of.attention, Align | Pool):
         narrow, wide = (_of_many(part, query, dtype) for dtype in (jnp.bfloat16, jnp.float32))
         what = "the sum of the weights" if isinstance(part, Align) else "the context"
         if problem := not_alike(f"{what} of {type(part).__name__} in bfloat16", narrow, wide):
@@ -214,28 +216,21 @@ def _of_many(part: Align | Pool, query: jax.Array, dtype: Any) -> jax.Array:
     return context.astype(jnp.float32)
 
 
-def _fitting_badly(attention: AttentionBase, call: Any, variables: Any) -> str | None:
-    query, key, value = (
-        jax.random.normal(key, (1, LONG, K)) for key in jax.random.split(_key(), 3)
-    )
-
-    def total(inputs: Any) -> tuple[jax.Array, jax.Array]:
-        context = call(variables, *inputs, Causal())
-        return context.sum(), context
-
-    slopes, context = jax.grad(total, has_aux=True)((FAR * query, FAR * key, value))
+def _fitting_badly(of: _Initialized) -> str | None:
+    query, key, value = _drawn(1, LONG)
+    slopes, context = of.slopes((FAR * query, FAR * key, value), Causal())
     problem = not_finite("the context of a query that fits every key badly", context)
     problem = problem or not_finite("the gradient of a query that fits every key badly", slopes)
-    if problem or _parts(attention, Kernel):
+    if problem or _parts(of.attention, Kernel):
         return problem
-    lost = call(variables, query, key, value, Causal()).any(-1) & ~context.any(-1)
+    lost = of.context(query, key, value, Causal()).any(-1) & ~context.any(-1)
     several = f"{int(lost.sum())} of {LONG} queries that fit every key badly have the context 0"
     return several if lost.any() else None
 
 
-def _pytrees(masks: list[Any]) -> str | None:
+def _pytrees(of: _Initialized) -> str | None:
     at = Positions(jnp.arange(S)[None], jnp.arange(S)[None])
-    for mask in masks:
+    for mask in _parts(of.attention, Mask):
         if jax.tree_util.all_leaves([mask]):
             how = "decorate it with jax.tree_util.register_dataclass"
             return f"the mask {type(mask).__name__} is no pytree: {how}"

@@ -1,6 +1,7 @@
 """Findings: whether a part has a property."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -22,11 +23,22 @@ class Finding(NamedTuple):
     error: Exception | None = None
 
 
+def findings[T](
+    start: Callable[[], T], properties: Mapping[str, Callable[[T], str | None]]
+) -> list[Finding]:
+    """The finding of each property of what `start` gives, or of the error that it raises."""
+    try:
+        subject = start()
+    except Exception as error:  # the part is a user's: whatever it raises is what is found
+        return [raised("can be called", error)]
+    return [tried(name, partial(problem, subject)) for name, problem in properties.items()]
+
+
 def tried(name: str, problem: Callable[[], str | None]) -> Finding:
     """The finding of a property: the result of `problem`, or the error that it raises."""
     try:
         return Finding(name, problem())
-    except Exception as error:  # the part is a user's: whatever it raises is what is found
+    except Exception as error:
         return raised(name, error)
 
 

@@ -1,13 +1,12 @@
 """The properties of a model of sequences, tried on examples of its own data."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from attnjax.checks.finding import Finding, not_equal, not_finite, raised, tried
+from attnjax.checks.finding import Finding, findings, not_equal, not_finite
 from attnjax.data.special_tokens import START
 from attnjax.models.sequence_model import SequenceModel
 
@@ -21,59 +20,58 @@ def check_model(model: SequenceModel, source: jax.Array, target: jax.Array) -> l
 
     The model has its vocabularies filled in; the target are words [B, T].
     """
-    decoder_input = jnp.pad(target[:, :-1], ((0, 0), (1, 0)), constant_values=START)
-    call: Any = jax.jit(partial(model.apply, deterministic=True))
-    try:
-        init = jax.jit(partial(model.init, deterministic=True))
-        variables = {"params": init(jax.random.key(0), source, decoder_input)["params"]}
-        parallel = call(variables, source, decoder_input)
-    except Exception as error:  # a part is a user's: whatever it raises is what is found
-        return [raised("can be called", error)]
-    properties: dict[str, Callable[[], str | None]] = {
-        "step by step equals parallel": partial(
-            _steps, model, variables, source, decoder_input, parallel
-        ),
-        "causal": partial(_causal, call, variables, source, decoder_input, parallel),
-        "finite in half precision": partial(
-            _half_precision, call, variables, source, decoder_input
-        ),
-    }
-    return [tried(name, problem) for name, problem in properties.items()]
+    return findings(
+        partial(_Called, model, source, target),
+        {
+            "step by step equals parallel": _steps,
+            "causal": _causal,
+            "finite in half precision": _half_precision,
+        },
+    )
 
 
-def _steps(
-    model: SequenceModel, variables: Any, source: Any, decoder_input: Any, parallel: Any
-) -> str | None:
-    length = decoder_input.shape[1]
+class _Called:
+    """A model that was called with all words at once."""
+
+    def __init__(self, model: SequenceModel, source: jax.Array, target: jax.Array) -> None:
+        self.model, self.source = model, source
+        self.words = jnp.pad(target[:, :-1], ((0, 0), (1, 0)), constant_values=START)
+        init: Any = jax.jit(partial(model.init, deterministic=True))
+        self.variables = {"params": init(jax.random.key(0), source, self.words)["params"]}
+        self.call: Any = jax.jit(partial(model.apply, deterministic=True))
+        self.logits = self.call(self.variables, source, self.words)
+
+
+def _steps(called: _Called) -> str | None:
+    length = called.words.shape[1]
 
     @jax.jit
     def begin(variables: Any, source: Any) -> Any:
-        call: Any = partial(model.apply, variables)
+        call: Any = partial(called.model.apply, variables)
         memory, mask = call(source, deterministic=True, method="encode")
         return call(memory, mask, length=length, beams=1, method="start")
 
-    step: Any = jax.jit(partial(model.apply, method="step"))
-    constants, cache, state = begin(variables, source)
+    step: Any = jax.jit(partial(called.model.apply, method="step"))
+    constants, cache, state = begin(called.variables, called.source)
     stepped = []
     for place in range(length):
-        word = decoder_input[:, place : place + 1]
-        logits, cache, state = step(variables, constants, cache, state, word, jnp.int32(place))
+        given = called.words[:, place : place + 1], jnp.int32(place)
+        logits, cache, state = step(called.variables, constants, cache, state, *given)
         stepped.append(logits)
-    return not_equal("a logit", jnp.concatenate(stepped, axis=1), parallel)
+    return not_equal("a logit", jnp.concatenate(stepped, axis=1), called.logits)
 
 
-def _causal(
-    call: Any, variables: Any, source: Any, decoder_input: Any, parallel: jax.Array
-) -> str | None:
-    last = decoder_input.shape[1] - 1
+def _causal(called: _Called) -> str | None:
+    words, last = called.words, called.words.shape[1] - 1
     # another word, neither padding nor the one that is there
-    other = decoder_input.at[:, last].set(jnp.where(decoder_input[:, last] == START, 4, START))
-    changed = call(variables, source, other)
-    return not_equal("a logit before the changed word", changed[:, :last], parallel[:, :last])
+    other = words.at[:, last].set(jnp.where(words[:, last] == START, 4, START))
+    changed = called.call(called.variables, called.source, other)
+    return not_equal("a logit before the changed word", changed[:, :last], called.logits[:, :last])
 
 
-def _half_precision(call: Any, variables: Any, source: Any, decoder_input: Any) -> str | None:
-    narrow = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), variables)
+def _half_precision(called: _Called) -> str | None:
+    narrow = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), called.variables)
+    source = called.source
     if jnp.issubdtype(source.dtype, jnp.floating):
         source = source.astype(jnp.bfloat16)
-    return not_finite("a logit", call(narrow, source, decoder_input))
+    return not_finite("a logit", called.call(narrow, source, called.words))

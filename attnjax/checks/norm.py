@@ -1,13 +1,12 @@
 """The properties of a norm, tried with vectors far from 0."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from attnjax.checks.finding import Finding, not_alike, raised, tried
+from attnjax.checks.finding import Finding, findings, not_alike
 from attnjax.nn.norm import Norm
 
 ROWS, WIDTH = 32, 64
@@ -22,21 +21,20 @@ def check_norm(norm: Norm) -> list[Finding]:
 
     The norm is for vectors of width 64, as it is in training.
     """
-    x = jax.random.normal(jax.random.key(0), (ROWS, WIDTH))
-    counted = jnp.ones(ROWS, bool)
-    try:
+    x, counted = jax.random.normal(jax.random.key(0), (ROWS, WIDTH)), jnp.ones(ROWS, bool)
+
+    def start() -> tuple[Any, Any, jax.Array]:
         variables = norm.init(jax.random.key(0), x, counted)
-    except Exception as error:  # the part is a user's: whatever it raises is what is found
-        return [raised("can be called", error)]
-    call = partial(norm.apply, counted=counted)
-    properties: dict[str, Callable[[], str | None]] = {
-        "an offset costs no accuracy": partial(_offset, call, variables, x),
-        "the same in half precision": partial(_half_precision, call, variables, x),
-    }
-    return [tried(name, problem) for name, problem in properties.items()]
+        return partial(norm.apply, counted=counted), variables, x
+
+    return findings(
+        start,
+        {"an offset costs no accuracy": _offset, "the same in half precision": _half_precision},
+    )
 
 
-def _offset(call: Any, variables: Any, x: jax.Array) -> str | None:
+def _offset(called: tuple[Any, Any, jax.Array]) -> str | None:
+    call, variables, x = called
     for offset in OFFSETS:
         moved = x + offset
         narrow = call(variables, moved)
@@ -48,7 +46,8 @@ def _offset(call: Any, variables: Any, x: jax.Array) -> str | None:
     return None
 
 
-def _half_precision(call: Any, variables: Any, x: jax.Array) -> str | None:
+def _half_precision(called: tuple[Any, Any, jax.Array]) -> str | None:
+    call, variables, x = called
     narrow = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), (variables, x + 100))
     wide = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), narrow)
     return not_alike("the result around 100 in bfloat16", call(*narrow), call(*wide))
