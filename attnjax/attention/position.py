@@ -11,7 +11,7 @@ from jax.core import Tracer
 
 from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
-from attnjax.nn.length_limit import LengthLimited, MaxLength
+from attnjax.nn.length_limit import LengthLimited
 
 type AnyArray = Any
 """A NumPy array if it is known before compiling, else a JAX array."""
@@ -61,10 +61,7 @@ def index_of(position: AnyArray, count: int, owner: str) -> jax.Array:
     """Positions as indices into a table of `count` rows, read with mode "fill".
 
     A position outside the table becomes `count`, where "fill" reads NaN; a negative index would
-    count from the end. `owner` names the table in the message.
-
-    Raises:
-        UserError: a position is outside the table, and is known before compiling.
+    count from the end. One that is known before compiling is refused, in the owner's name.
     """
     index = jnp.asarray(position)
     if not isinstance(position, Tracer):
@@ -107,10 +104,7 @@ class Sinusoidal(Position):
 class Learned(Position, LengthLimited):
     """A learned vector for each position.
 
-    A vector at any other position is NaN.
-
-    Attributes:
-        max_length: the number of positions.
+    A vector at a position from `max_length` on is NaN.
 
     Raises:
         UserError: a row is longer than `max_length`; or a position outside
@@ -120,10 +114,6 @@ class Learned(Position, LengthLimited):
     """
 
     max_length: PositiveInt = 512
-
-    @nn.nowrap
-    def length_limit(self) -> MaxLength:
-        return MaxLength(self.max_length, "max_length")
 
     @nn.compact
     def __call__(self, embedding: jax.Array, position: jax.Array) -> jax.Array:

@@ -20,15 +20,13 @@ from attnjax.attention.shapes import Keys, Logits, Queries
 from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
 from attnjax.nn.dtypes import wide
-from attnjax.nn.length_limit import LengthLimited, MaxLength
+from attnjax.nn.length_limit import LengthLimited
 from attnjax.nn.linear import Dense
 from attnjax.nn.product import product
 
 
 def dot(query: Queries, key: Keys) -> Logits:
     """Dot product: logits[t, s] = query[t] . key[s].
-
-    The products are summed in float32 or wider.
 
     Raises:
         UserError: query and key differ in width.
@@ -75,8 +73,6 @@ def additive(
 def location(query: Queries, weight: Float[Array, "Q S"]) -> Logits:
     """Location score, blind to the keys' content: logits[t, s] = query[t] W[:, s].
 
-    W has one column for each key position; the products are summed in float32 or wider.
-
     Source: Luong et al. 2015, eq. 8: a_t = softmax(W_a h_t).
     """
     return dot(query, weight.T)
@@ -94,8 +90,7 @@ def check_widths(query: Queries, key: Keys, what: str) -> None:
 class DotProduct(NamedTuple):
     """Logits in the form that a fused kernel computes: scale query[t] . key[s] + bias[t, s].
 
-    Attributes:
-        bias: a function of (scale query, positions); see `attnjax.attention.fused.Inputs`.
+    The bias is a function of (scale query, positions); see `attnjax.attention.fused.Inputs`.
     """
 
     query: jax.Array
@@ -135,14 +130,12 @@ def _sum(first: Partial, second: Partial, query: jax.Array, positions: Positions
 class Score(Fusible):
     """A score: `prepare` computes the part of the keys alone, `__call__` the logits.
 
-    `prepare` runs once for each source sentence, outside any decoding loop.
-
     A fused kernel computes dot products only. A score whose logits are dot products says so in
     `is_fusible`, and gives the vectors in `as_dot_product`.
     """
 
     def prepare(self, key: Keys) -> Float[Array, "*#B S _"]:
-        """The part of the score that depends on the key alone: [..., S, K] -> [..., S, any]."""
+        """The part of the keys alone, once for each source: [..., S, K] -> [..., S, any]."""
         return key
 
     @abstractmethod
@@ -150,10 +143,7 @@ class Score(Fusible):
         """Queries [..., T, K] and prepared keys [..., S, any] -> logits [..., T, S]."""
 
     def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
-        """The same logits as those of `__call__`, in the form that a fused kernel computes.
-
-        Arguments as of `__call__`. A score that is no dot product raises a ValueError.
-        """
+        """The logits of `__call__`, in the form that a fused kernel computes."""
         raise ValueError(f"the score {type(self).__name__} is no dot product")
 
 
@@ -202,10 +192,7 @@ class Additive(Score):
     """`additive` with its two projections, without biases; `prepare` computes U h.
 
     Luong's "concat" is the same function: v . tanh(W [q; k]) = v . tanh(W_1 q + W_2 k), where W_1
-    and W_2 are the two halves of W.
-
-    Attributes:
-        width: W, of the hidden layer; None means the key's width.
+    and W_2 are the two halves of W. The hidden layer's width, W, is by default that of the key.
     """
 
     width: PositiveInt | None = None
@@ -227,9 +214,6 @@ class Location(Score, LengthLimited):
 
     A key at any other position has the logit NaN.
 
-    Attributes:
-        max_length: the number of key positions that have a column.
-
     Raises:
         UserError: there are more than `max_length` keys; or a position outside
             0, ..., max_length - 1 is known before compiling.
@@ -239,21 +223,13 @@ class Location(Score, LengthLimited):
 
     max_length: PositiveInt = 512
 
-    @nn.nowrap
-    def length_limit(self) -> MaxLength:
-        return MaxLength(self.max_length, "max_length")
-
-    def prepare(self, key: Keys) -> Float[Array, "*#B S _"]:
-        """The keys themselves, whose number must not exceed `max_length`."""
+    @nn.compact
+    def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         if key.shape[-2] > self.max_length:
             raise UserError(
                 f"a location score with max_length {self.max_length} takes at most as many keys; "
                 f"got {key.shape[-2]}"
             )
-        return key
-
-    @nn.compact
-    def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         shape = (query.shape[-1], self.max_length)
         weight = self.param("weight", nn.initializers.lecun_normal(), shape)
         column = index_of(positions.key, self.max_length, "Location")

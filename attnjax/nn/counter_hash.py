@@ -1,15 +1,13 @@
 """Random bits that do not depend on how the batch is divided among devices.
 
 The bits are a hash of (key, number of the example in the global batch, index within the example);
-the key depends on the step and the layer. One device and eight devices therefore draw the same
-bits, under a mesh or under pmap, in one batch or in micro-batches. XLA fuses the hash, plain
-arithmetic, into the operation that uses it.
+the key depends on the step and the layer. One device and eight devices draw the same bits, under a
+mesh or pmap, in one batch or in micro-batches. XLA fuses the hash into the operation that uses it.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,9 +17,7 @@ from attnjax.nn.axes import DATA, inside
 
 
 def bits(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Random bits: uint32 of a shape.
-
-    The leading axis of the shape, B, numbers the examples.
+    """Random bits: uint32 of a shape, whose leading axis, B, numbers the examples.
 
     Source: the hash is Wellons' lowbias32 (two multiply-xorshift rounds).
     """
@@ -39,12 +35,7 @@ def uniform(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     return odd.astype(jnp.float32) * np.float32(2**-24)
 
 
-class _Part(NamedTuple):
-    first: jax.Array
-    rows: int
-
-
-_part: ContextVar[_Part | None] = ContextVar("part", default=None)
+_part: ContextVar[tuple[jax.Array, int] | None] = ContextVar("part", default=None)
 
 
 @contextmanager
@@ -53,7 +44,7 @@ def part_of_batch(*, first: jax.Array, rows: int) -> Iterator[None]:
 
     `first` is the number of the part's first row among the device's rows, and `rows` their number.
     """
-    token = _part.set(_Part(first.astype(jnp.uint32), rows))
+    token = _part.set((first.astype(jnp.uint32), rows))
     try:
         yield
     finally:
@@ -64,7 +55,8 @@ def _examples(count: int) -> jax.Array:
     """The examples' numbers in the global batch, of the rows that are computed here."""
     numbers, rows = jnp.arange(count, dtype=jnp.uint32), count
     if (part := _part.get()) is not None:
-        numbers, rows = numbers + part.first, part.rows
+        first, rows = part
+        numbers = numbers + first
     if not inside(DATA):  # one device has the global batch
         return numbers
     return numbers + jax.lax.axis_index(DATA).astype(jnp.uint32) * np.uint32(rows)

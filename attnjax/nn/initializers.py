@@ -1,8 +1,7 @@
 """Initializers: distributions of a model's initial parameters, as parts.
 
 By default every part draws its own parameters. A model with an initializer draws all of them anew,
-so that an experiment can follow its paper: U(-0.08, 0.08), or one distribution for each kind of
-matrix.
+as its paper does: U(-0.08, 0.08), or one distribution for each kind of matrix.
 """
 
 from abc import ABC, abstractmethod
@@ -24,21 +23,18 @@ ADDED = ".out.kernel"
 
 @dataclass(frozen=True, kw_only=True)
 class Initializer(ABC):
-    """A distribution of initial parameters. A part: subclasses are chosen on the command line."""
+    """A distribution of initial parameters."""
 
     @abstractmethod
     def draw(self, key: jax.Array, name: str, default: jax.Array) -> jax.Array:
-        """The initial value of one parameter.
+        """The initial value of one parameter, by a key of its own.
 
-        The key is the parameter's own; its name is its path with dots, "writer.unit_0.recurrent".
-        `default` is what the part itself has drawn, with the wanted shape and dtype.
+        The name is its path with dots, "writer.unit_0.recurrent"; `default` is what the part itself
+        has drawn, with the wanted shape and dtype.
         """
 
     def fit(self, names: list[str]) -> "Initializer":
-        """The initializer for a model with parameters of these names; by default itself.
-
-        Names that the model does not have are refused.
-        """
+        """The initializer for a model with parameters of these names; by default itself."""
         return self
 
 
@@ -93,11 +89,8 @@ class GPTInit(Initializer):
     """GPT-2's: N(0, std^2) for embeddings, positions and linear maps.
 
     A linear map "out", whose result a sub-layer adds to its input, is N(0, std^2 / N) where the
-    model has N of them, two in a layer. All other parameters keep the values that their parts draw:
-    0 for biases, 1 for the scales of norms.
-
-    Attributes:
-        sublayers: N, counted in the model.
+    model has N of them, `sublayers`, two in a layer. All other parameters keep the values that
+    their parts draw: 0 for biases, 1 for the scales of norms.
 
     Source: Radford et al. 2019, section 2.3; Radford et al. 2018, section 4.1: 0.02.
     """
@@ -117,11 +110,7 @@ class GPTInit(Initializer):
 
 @dataclass(frozen=True, kw_only=True)
 class InitRule:
-    """An initializer for the parameters whose names match a pattern.
-
-    Attributes:
-        parameters: a shell pattern for the whole name: "*.recurrent", "*bias".
-    """
+    """An initializer for parameters whose whole names match a shell pattern: "*.recurrent"."""
 
     parameters: str
     initializer: Initializer
@@ -131,8 +120,8 @@ class InitRule:
 class InitByName(Initializer):
     """One initializer for each kind of parameter: the first rule that matches a name counts.
 
-    A parameter that no rule matches keeps the value that its part draws. A rule that matches no
-    parameter of the model is refused.
+    A parameter without a rule keeps the value that its part draws; a rule without a parameter is
+    refused.
     """
 
     rules: tuple[InitRule, ...]
@@ -143,11 +132,8 @@ class InitByName(Initializer):
                 raise UserError(
                     f"no parameter matches {rule.parameters!r}; the model has {', '.join(names)}"
                 )
-        return InitByName(
-            rules=tuple(
-                replace(rule, initializer=rule.initializer.fit(names)) for rule in self.rules
-            )
-        )
+        fitted = (replace(rule, initializer=rule.initializer.fit(names)) for rule in self.rules)
+        return InitByName(rules=tuple(fitted))
 
     def draw(self, key: jax.Array, name: str, default: jax.Array) -> jax.Array:
         for rule in self.rules:

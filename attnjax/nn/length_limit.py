@@ -1,6 +1,5 @@
 """Limits on the length of a sentence: parts with one parameter per position."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -14,15 +13,17 @@ class MaxLength(NamedTuple):
     path: str
 
 
-class LengthLimited(ABC):
+class LengthLimited:
     """A part that limits the length of a sentence: learned positions, location scores.
 
     A model finds these parts in its fields, at any depth.
     """
 
-    @abstractmethod
+    max_length: int
+
     def length_limit(self) -> MaxLength:
         """The number of positions, and the name of this part's field that holds it."""
+        return MaxLength(self.max_length, "max_length")
 
 
 def smallest_limit(parts: Mapping[str, Any]) -> MaxLength | None:

@@ -42,11 +42,7 @@ def inherit[T](part: T, **model_values: Any) -> T:
 
 
 def inherited(part: nn.Module, name: str) -> Any:
-    """The value of a field that `inherit` has filled in.
-
-    Raises:
-        ValueError: the field is still None: the part is used outside a model.
-    """
+    """The value of a field that `inherit` has filled in; a ValueError outside a model."""
     value = getattr(part, name)
     if value is None:
         raise ValueError(
@@ -63,10 +59,7 @@ def sow(module: nn.Module, collection: str, name: str, value: Any) -> None:
 
 
 def sown(variables: Any, collection: str, name: str) -> list[Any]:
-    """The values sown to a collection under a name, the first of each module.
-
-    The variables are the collections that a call with `mutable` returned.
-    """
+    """The first value that each module has sown to a collection, which `mutable` asked for."""
     values = flat(variables.get(collection, {}))
     return [value[0] for path, value in values.items() if path.rpartition(".")[2] == name]
 
@@ -87,11 +80,10 @@ def vmap_heads(function: Callable, in_axes: Any, out_axes: Any) -> Callable:
 
 
 def vmap_beams(function: Callable) -> Callable:
-    """`nn.vmap` over the K hypotheses of each sentence.
+    """`nn.vmap` over the K hypotheses of each sentence, which share what the function closes over.
 
-    Arrays that the function closes over are shared by all hypotheses of a sentence. The function is
-    the step of one hypothesis: module, inputs [B, ...] -> outputs [B, ...]; with the lift, inputs
-    and outputs are [B, K, ...].
+    The function is the step of one hypothesis: module, inputs [B, ...] -> outputs [B, ...]; with
+    the lift, inputs and outputs are [B, K, ...].
     """
     return nn.vmap(
         function,
@@ -103,21 +95,17 @@ def vmap_beams(function: Callable) -> Callable:
 
 
 def rematerialize(function: Callable, remat: Remat | None) -> Callable:
-    """`nn.remat`: of the function's arrays, only those that `remat` keeps wait for its gradient.
-
-    The function is of a module and arrays; None keeps all arrays.
-    """
+    """`nn.remat` of a function of a module and arrays; None keeps all arrays for the gradient."""
     return function if remat is None else nn.remat(function, policy=remat.policy)
 
 
 def scan_time(
     function: Callable, *, direction: Literal["forward", "backward"] = "forward"
 ) -> Callable:
-    """`nn.scan` over time, which is axis 1.
+    """`nn.scan` over time, which is axis 1, also of sown values.
 
     Every step has the same parameters and random keys of its own. Only the stream "coin" has one
-    key for all steps: an example is soft at every step or at none. Sown values are stacked along
-    axis 1.
+    key for all steps: an example is soft at every step or at none.
 
     The function is module, carry, inputs without axis 1 -> carry, outputs without axis 1.
     "backward" starts at the last position; outputs stay at their inputs' positions.
@@ -125,29 +113,9 @@ def scan_time(
     The gradient of a parameter is a sum over the steps, in float32 or wider, which is rounded to
     the parameter's dtype once.
     """
-
-    def scanned(module: nn.Module, carry: Any, inputs: Any) -> Any:
-        given = {PARAMETERS: module.variables.get(PARAMETERS, {})}
-        if all(leaf.dtype == wide(leaf) for leaf in jax.tree.leaves(given)):
-            return _scan_time(function, direction)(module, carry, inputs)
-
-        # a step computes with the parameters as they are; its part of their gradient leaves it wide
-        def narrow(widened: Any) -> Any:
-            return jax.tree.map(lambda leaf, narrow: leaf.astype(narrow.dtype), widened, given)
-
-        step = nn.map_variables(function, PARAMETERS, narrow)
-        read = nn.map_variables(
-            _scan_time(step, direction), PARAMETERS, partial(jax.tree.map, widen)
-        )
-        return read(module, carry, inputs)
-
-    return scanned
-
-
-def _scan_time(function: Callable, direction: Literal["forward", "backward"]) -> Callable:
     once = (PARAMETERS, "coin")
-    return nn.scan(
-        function,
+    scan = partial(
+        nn.scan,
         variable_broadcast=PARAMETERS,
         variable_axes={OTHERS: 1},
         split_rngs={once: False, nn.DenyList(once): True},
@@ -155,3 +123,18 @@ def _scan_time(function: Callable, direction: Literal["forward", "backward"]) ->
         out_axes=1,
         reverse=direction == "backward",
     )
+
+    def scanned(module: nn.Module, carry: Any, inputs: Any) -> Any:
+        given = {PARAMETERS: module.variables.get(PARAMETERS, {})}
+        if all(leaf.dtype == wide(leaf) for leaf in jax.tree.leaves(given)):
+            return scan(function)(module, carry, inputs)
+
+        # a step computes with the parameters as they are; its part of their gradient leaves it wide
+        def narrow(widened: Any) -> Any:
+            return jax.tree.map(lambda leaf, narrow: leaf.astype(narrow.dtype), widened, given)
+
+        step = nn.map_variables(function, PARAMETERS, narrow)
+        read = nn.map_variables(scan(step), PARAMETERS, partial(jax.tree.map, widen))
+        return read(module, carry, inputs)
+
+    return scanned

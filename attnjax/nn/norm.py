@@ -1,8 +1,7 @@
 """Normalizations as parts: layer norm, RMS norm, batch norm, none.
 
-A batch norm has running statistics. They are parameters to which training does not descend along a
-gradient. What `jax.grad` gives for a running statistic is the step of its moving average, and
-`parameter_kinds.keep_untrained` takes that step.
+A batch norm has running statistics, which are parameters. What `jax.grad` gives for one is the step
+of its moving average, and `parameter_kinds.keep_untrained` takes that step.
 """
 
 from abc import ABC, abstractmethod
@@ -21,21 +20,19 @@ from attnjax.nn.parameter_kinds import Kind, declare
 
 declare(Kind.RUNNING, "running_mean", "running_variance")
 
+Vectors = Float[Array, "*B D"]
+Counted = Bool[Array, "*B"]
+
 
 class Norm(nn.Module, ABC):
-    """A normalization of vectors. A part: subclasses are chosen on the command line."""
+    """A normalization of vectors."""
 
     over_batch: ClassVar[bool] = False
     """Whether, in training, a vector's result depends on the other examples of the batch."""
 
     @abstractmethod
-    def __call__(
-        self, x: Float[Array, "*B D"], counted: Bool[Array, "*B"] | None = None
-    ) -> Float[Array, "*B D"]:
-        """The vectors, normalized; in training those `counted` are not padding.
-
-        None stands for evaluation or search, where a norm over a batch uses its running statistics.
-        """
+    def __call__(self, x: Vectors, counted: Counted | None = None) -> Vectors:
+        """The vectors, normalized; in training those `counted` are not padding, elsewhere None."""
 
 
 class VectorNorm(Norm):
@@ -51,9 +48,7 @@ class VectorNorm(Norm):
         self.formula = self.flax_norm()
         nn.share_scope(self, self.formula)
 
-    def __call__(
-        self, x: Float[Array, "*B D"], counted: Bool[Array, "*B"] | None = None
-    ) -> Float[Array, "*B D"]:
+    def __call__(self, x: Vectors, counted: Counted | None = None) -> Vectors:
         return self.formula(x)
 
 
@@ -105,9 +100,7 @@ class BatchNorm(Norm):
     epsilon: PositiveFloat = 1e-6
 
     @nn.compact
-    def __call__(
-        self, x: Float[Array, "*B D"], counted: Bool[Array, "*B"] | None = None
-    ) -> Float[Array, "*B D"]:
+    def __call__(self, x: Vectors, counted: Counted | None = None) -> Vectors:
         width = x.shape[-1:]
         running = Moments(
             self.param("running_mean", nn.initializers.zeros, width),
@@ -126,7 +119,7 @@ class BatchNorm(Norm):
         return y.reshape(x.shape).astype(x.dtype)
 
 
-def batch_moments(x: Float[Array, "*B D"], counted: Bool[Array, "*B"]) -> Moments:
+def batch_moments(x: Vectors, counted: Counted) -> Moments:
     """The moments of the counted vectors, in float32 or wider, over all devices."""
     rows, counted = x.reshape(-1, x.shape[-1]), counted.reshape(-1, 1)
     total = jnp.where(counted, rows, 0).sum(0)
@@ -172,7 +165,5 @@ _observed.defvjp(_observe, _step)
 class NoNorm(Norm):
     """y = x."""
 
-    def __call__(
-        self, x: Float[Array, "*B D"], counted: Bool[Array, "*B"] | None = None
-    ) -> Float[Array, "*B D"]:
+    def __call__(self, x: Vectors, counted: Counted | None = None) -> Vectors:
         return x

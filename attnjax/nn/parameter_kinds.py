@@ -1,8 +1,7 @@
 """Kinds of parameters: what training does with each array of a model's parameters.
 
-All arrays of a model are its parameters, so that a checkpoint, an average of checkpoints,
-evaluation and search have them without further ado. A part whose array is no weight declares the
-kind of that name, beside the part. A name has one kind in all parts.
+All arrays of a model are its parameters, so that checkpoints, their average, evaluation and search
+have them. A part whose array is no weight declares the kind of its name, which is one in all parts.
 """
 
 from collections.abc import Callable
@@ -33,8 +32,7 @@ _DECLARED: dict[str, Kind] = {}
 def declare(kind: Kind, *names: str) -> None:
     """Declare the kind of all parameters of these names; a name that nobody declares is a WEIGHT.
 
-    Raises:
-        ValueError: a name has another kind already.
+    A name that has another kind already is a ValueError.
     """
     for name in names:
         if _DECLARED.setdefault(name, kind) is not kind:
@@ -54,13 +52,11 @@ def kind_of(name: str) -> Kind:
 
 def map_by_kind(function: Callable[..., Any], params: Any, *more: Any) -> Any:
     """function(kind, leaf, ...) of each parameter, in a tree alike; `more` are trees alike."""
-    return jax.tree.map_with_path(
-        lambda path, *leaves: function(
-            kind_of(str(getattr(path[-1], "key", ""))) if path else Kind.WEIGHT, *leaves
-        ),
-        params,
-        *more,
-    )
+
+    def of(path: Any, *leaves: Any) -> Any:
+        return function(kind_of(jax.tree_util.keystr(path, simple=True, separator=".")), *leaves)
+
+    return jax.tree.map_with_path(of, params, *more)
 
 
 def number_trained(params: Any) -> int:
@@ -79,8 +75,8 @@ def trained_only(gradients: Any) -> Any:
 def keep_untrained(updated: Any, params: Any, gradients: Any) -> Any:
     """Updated parameters, but constants as they were, and running statistics one step further.
 
-    `updated` are the parameters after the optimizer's update, `params` those before it. The
-    gradients are summed up over devices; that of a running statistic is the step of its average.
+    `params` are those before the update. The gradients are summed up over devices; that of a
+    running statistic is the step of its average.
     """
 
     def after(kind: Kind, new: Any, old: Any, step: Any) -> Any:

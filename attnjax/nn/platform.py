@@ -16,7 +16,7 @@ _target: ContextVar[str | None] = ContextVar("target", default=None)
 
 @contextmanager
 def compiled_for(platform: str) -> Iterator[None]:
-    """Say that what is traced within is for one device: of "cpu", "cuda", "rocm" or "tpu"."""
+    """Say that what is traced within is for one device, of "cpu", "cuda", "rocm" or "tpu"."""
     token = _target.set(platform)
     try:
         yield

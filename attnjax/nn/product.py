@@ -1,8 +1,7 @@
 """The product of two matrices, whose operands training may round to bfloat16.
 
-A TPU rounds them by default, and a GPU where JAX's context asks for it. XLA's compiler for CPUs
-ignores the context: for a CPU with units for bfloat16 they are rounded here, and laid out as the
-units read them.
+A TPU rounds them by default, a GPU where JAX's context asks for it. XLA's compiler for CPUs ignores
+the context: for a CPU with units for bfloat16 they are rounded and laid out here.
 """
 
 from contextlib import AbstractContextManager, nullcontext

@@ -11,8 +11,7 @@ import jax
 class Remat(ABC):
     """Rematerialization: the backward pass computes again what the forward pass does not keep.
 
-    A part: subclasses are chosen on the command line. It saves memory, costs time, and changes no
-    result: dropout draws the same in both passes.
+    It saves memory, costs time, and changes no result: dropout draws the same in both passes.
 
     Source: Chen et al. 2016, section 3 (arXiv 1604.06174).
     """

@@ -17,15 +17,13 @@ def watched_outputs(watch: Callable[[str, Sequence[jax.Array]], None]) -> Iterat
     module's path and class, "encoder.layers_0.norm (LayerNorm)", and the arrays.
     """
 
-    def intercept(
-        call: Callable[..., Any],
-        arguments: Any,
-        options: Any,
-        context: nn.module.InterceptorContext,
-    ) -> Any:
+    def intercept(call: Callable[..., Any], arguments: Any, options: Any, context: Any) -> Any:
         output = call(*arguments, **options)
-        arrays = [leaf for leaf in jax.tree.leaves(output) if isinstance(leaf, jax.Array)]
-        floating = [array for array in arrays if jnp.issubdtype(array.dtype, jnp.inexact)]
+        floating = [
+            leaf
+            for leaf in jax.tree.leaves(output)
+            if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jnp.inexact)
+        ]
         method = "" if context.method_name == "__call__" else f", method {context.method_name}"
         kind = f"({type(context.module).__name__}{method})"
         if floating:
