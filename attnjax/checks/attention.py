@@ -15,6 +15,7 @@ from attnjax.attention.pool import Pool
 from attnjax.attention.position import Positions
 from attnjax.checks.finding import (
     Finding,
+    Problems,
     findings,
     not_alike,
     not_equal,
@@ -101,35 +102,32 @@ def _drawn(examples: int, length: int) -> tuple[jax.Array, ...]:
     return tuple(jax.random.normal(key, (examples, length, K)) for key in keys)
 
 
-def _masked_rows(of: _Initialized) -> str | None:
+def _masked_rows(of: _Initialized) -> Problems:
     mask = Padding(jnp.broadcast_to(jnp.arange(S) < HIDDEN_FROM, (B, S))) & Causal()
     # no key stands before position -1
     before_all = Positions(query=jnp.broadcast_to(jnp.arange(S).at[EMPTY_ROW].set(-1), (B, S)))
     (query, key, value), context = of.slopes(of.inputs, mask, positions=before_all)
-    return (
-        not_zero("the context of a query that may attend to nothing", context[:, EMPTY_ROW])
-        or not_zero("the gradient of a query that may attend to nothing", query[:, EMPTY_ROW])
-        or not_zero("the gradient of a hidden key", key[:, HIDDEN_FROM:])
-        or not_zero("the gradient of a hidden value", value[:, HIDDEN_FROM:])
-    )
+    yield not_zero("the context of a query that may attend to nothing", context[:, EMPTY_ROW])
+    yield not_zero("the gradient of a query that may attend to nothing", query[:, EMPTY_ROW])
+    yield not_zero("the gradient of a hidden key", key[:, HIDDEN_FROM:])
+    yield not_zero("the gradient of a hidden value", value[:, HIDDEN_FROM:])
 
 
-def _causal(of: _Initialized) -> str | None:
+def _causal(of: _Initialized) -> Problems:
     (_, key, value), _ = of.slopes(of.inputs, Causal(), rows=QUERY)
-    return not_zero("the gradient of a later key", key[:, QUERY + 1 :]) or not_zero(
-        "the gradient of a later value", value[:, QUERY + 1 :]
-    )
+    yield not_zero("the gradient of a later key", key[:, QUERY + 1 :])
+    yield not_zero("the gradient of a later value", value[:, QUERY + 1 :])
 
 
-def _subset(of: _Initialized) -> str | None:
+def _subset(of: _Initialized) -> Problems:
     query, key, value = of.inputs
     present = jnp.broadcast_to(jnp.arange(S) < HIDDEN_FROM, (B, S))
     masked = of.context(*of.inputs, Padding(present))
     left = of.context(query, key[:, :HIDDEN_FROM], value[:, :HIDDEN_FROM])
-    return not_equal("the context", masked, left)
+    yield not_equal("the context", masked, left)
 
 
-def _one_at_a_time(of: _Initialized) -> str | None:
+def _one_at_a_time(of: _Initialized) -> Problems:
     query, *memory = of.inputs
     together = of.context(*of.inputs, Causal())
     single = []
@@ -137,12 +135,11 @@ def _one_at_a_time(of: _Initialized) -> str | None:
         at = Positions(query=jnp.full((B, 1), place))
         row = query[:, place : place + 1]
         single.append(of.context(row, *memory, Causal(), positions=at))
-    return not_equal("the context", together, jnp.concatenate(single, axis=1)) or _stepped(
-        of, together
-    )
+    yield not_equal("the context", together, jnp.concatenate(single, axis=1))
+    yield from _stepped(of, together)
 
 
-def _stepped(of: _Initialized, together: jax.Array) -> str | None:
+def _stepped(of: _Initialized, together: jax.Array) -> Problems:
     query, key, value = (jnp.split(x, S, axis=1) for x in of.inputs)
 
     @jax.jit
@@ -157,31 +154,29 @@ def _stepped(of: _Initialized, together: jax.Array) -> str | None:
     for word in zip(query, key, value, strict=True):
         after = step(state, *word)
         if after is None:
-            return None
+            return
         context.append(after[0])
         state = after[1]
-    return not_equal("the context by step", together, jnp.concatenate(context, axis=1))
+    yield not_equal("the context by step", together, jnp.concatenate(context, axis=1))
 
 
-def _requested(of: _Initialized) -> str | None:
+def _requested(of: _Initialized) -> Problems:
     inputs = _drawn(1, LONG)
     context = of.context(*inputs, Causal())
     sowing = jax.jit(partial(of.attention.apply, deterministic=True, mutable=["attention"]))
     requested, _ = sowing(of.variables, *inputs, Causal())
-    return not_equal("the context", context, requested)
+    yield not_equal("the context", context, requested)
 
 
-def _half_precision(of: _Initialized) -> str | None:
+def _half_precision(of: _Initialized) -> Problems:
     for dtype in (jnp.bfloat16, jnp.float16):
         narrow, (query, key, value) = _cast((of.variables, of.inputs), dtype)
         # the product of a query and a key passes the range of float16, 65,504
         context = of.call(narrow, query * 300, key * 300, value, Causal())
-        if problem := not_finite(f"the context in {jnp.dtype(dtype).name}", context):
-            return problem
-    return None
+        yield not_finite(f"the context in {jnp.dtype(dtype).name}", context)
 
 
-def _many_keys(of: _Initialized) -> str | None:
+def _many_keys(of: _Initialized) -> Problems:
     """Values are equal, so that it does not matter which of nearly equal keys is preferred."""
     query, key = (
         jax.random.normal(key, (1, length, K)) / 3
@@ -189,14 +184,11 @@ def _many_keys(of: _Initialized) -> str | None:
     )
     narrow = _cast((of.variables, query, key, jnp.ones_like(key)), jnp.bfloat16)
     contexts = [of.call(*_cast(narrow, dtype)) for dtype in (jnp.bfloat16, jnp.float32)]
-    if problem := not_alike("the context in bfloat16", *contexts):
-        return problem
+    yield not_alike("the context in bfloat16", *contexts)
     for part in _parts(of.attention, Align | Pool):
         narrow, wide = (_of_many(part, query, dtype) for dtype in (jnp.bfloat16, jnp.float32))
         what = "the sum of the weights" if isinstance(part, Align) else "the context"
-        if problem := not_alike(f"{what} of {type(part).__name__} in bfloat16", narrow, wide):
-            return problem
-    return None
+        yield not_alike(f"{what} of {type(part).__name__} in bfloat16", narrow, wide)
 
 
 def _of_many(part: Align | Pool, query: jax.Array, dtype: Any) -> jax.Array:
@@ -216,28 +208,26 @@ def _of_many(part: Align | Pool, query: jax.Array, dtype: Any) -> jax.Array:
     return context.astype(jnp.float32)
 
 
-def _fitting_badly(of: _Initialized) -> str | None:
+def _fitting_badly(of: _Initialized) -> Problems:
     query, key, value = _drawn(1, LONG)
     slopes, context = of.slopes((FAR * query, FAR * key, value), Causal())
-    problem = not_finite("the context of a query that fits every key badly", context)
-    problem = problem or not_finite("the gradient of a query that fits every key badly", slopes)
-    if problem or _parts(of.attention, Kernel):
-        return problem
+    yield not_finite("the context of a query that fits every key badly", context)
+    yield not_finite("the gradient of a query that fits every key badly", slopes)
+    if _parts(of.attention, Kernel):
+        return
     lost = of.context(query, key, value, Causal()).any(-1) & ~context.any(-1)
-    several = f"{int(lost.sum())} of {LONG} queries that fit every key badly have the context 0"
-    return several if lost.any() else None
+    if lost.any():
+        yield f"{int(lost.sum())} of {LONG} queries that fit every key badly have the context 0"
 
 
-def _pytrees(of: _Initialized) -> str | None:
+def _pytrees(of: _Initialized) -> Problems:
     at = Positions(jnp.arange(S)[None], jnp.arange(S)[None])
     for mask in _parts(of.attention, Mask):
         if jax.tree_util.all_leaves([mask]):
             how = "decorate it with jax.tree_util.register_dataclass"
-            return f"the mask {type(mask).__name__} is no pytree: {how}"
+            yield f"the mask {type(mask).__name__} is no pytree: {how}"
         allowed = jax.jit(lambda mask: mask.dense(at))(mask)
-        if problem := not_equal("what a mask that is an argument allows", allowed, mask.dense(at)):
-            return problem
-    return None
+        yield not_equal("what a mask that is an argument allows", allowed, mask.dense(at))
 
 
 def _parts(attention: AttentionBase, kind: Any) -> list[Any]:

@@ -1,6 +1,6 @@
 """Findings: whether a part has a property."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,27 +11,30 @@ from attnjax.errors import UserError, first_line
 
 
 class Finding(NamedTuple):
-    """Whether a part has a property.
-
-    Attributes:
-        problem: what is wrong; None: the part has the property.
-        error: the error that the part raised; None: it raised none.
-    """
+    """What is wrong with a part's property (None: nothing), and the error that the part raised."""
 
     property: str
     problem: str | None
     error: Exception | None = None
 
 
+type Problems = Iterator[str | None]
+"""Sentences on what is wrong with a property, one after the other; None: all is well so far."""
+
+
 def findings[T](
-    start: Callable[[], T], properties: Mapping[str, Callable[[T], str | None]]
+    start: Callable[[], T], properties: Mapping[str, Callable[[T], Problems]]
 ) -> list[Finding]:
-    """The finding of each property of what `start` gives, or of the error that it raises."""
+    """The first problem of each property of what `start` gives, or the error that it raises."""
     try:
         subject = start()
     except Exception as error:  # the part is a user's: whatever it raises is what is found
         return [raised("can be called", error)]
-    return [tried(name, partial(problem, subject)) for name, problem in properties.items()]
+
+    def first(problems: Callable[[T], Problems]) -> str | None:
+        return next(filter(None, problems(subject)), None)
+
+    return [tried(name, partial(first, problems)) for name, problems in properties.items()]
 
 
 def tried(name: str, problem: Callable[[], str | None]) -> Finding:

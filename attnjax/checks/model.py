@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from attnjax.checks.finding import Finding, findings, not_equal, not_finite
+from attnjax.checks.finding import Finding, Problems, findings, not_equal, not_finite
 from attnjax.data.special_tokens import START
 from attnjax.models.sequence_model import SequenceModel
 
@@ -42,7 +42,7 @@ class _Called:
         self.logits = self.call(self.variables, source, self.words)
 
 
-def _steps(called: _Called) -> str | None:
+def _steps(called: _Called) -> Problems:
     length = called.words.shape[1]
 
     @jax.jit
@@ -58,20 +58,20 @@ def _steps(called: _Called) -> str | None:
         given = called.words[:, place : place + 1], jnp.int32(place)
         logits, cache, state = step(called.variables, constants, cache, state, *given)
         stepped.append(logits)
-    return not_equal("a logit", jnp.concatenate(stepped, axis=1), called.logits)
+    yield not_equal("a logit", jnp.concatenate(stepped, axis=1), called.logits)
 
 
-def _causal(called: _Called) -> str | None:
+def _causal(called: _Called) -> Problems:
     words, last = called.words, called.words.shape[1] - 1
     # another word, neither padding nor the one that is there
     other = words.at[:, last].set(jnp.where(words[:, last] == START, 4, START))
     changed = called.call(called.variables, called.source, other)
-    return not_equal("a logit before the changed word", changed[:, :last], called.logits[:, :last])
+    yield not_equal("a logit before the changed word", changed[:, :last], called.logits[:, :last])
 
 
-def _half_precision(called: _Called) -> str | None:
+def _half_precision(called: _Called) -> Problems:
     narrow = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), called.variables)
     source = called.source
     if jnp.issubdtype(source.dtype, jnp.floating):
         source = source.astype(jnp.bfloat16)
-    return not_finite("a logit", called.call(narrow, source, called.words))
+    yield not_finite("a logit", called.call(narrow, source, called.words))

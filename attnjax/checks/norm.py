@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from attnjax.checks.finding import Finding, findings, not_alike
+from attnjax.checks.finding import Finding, Problems, findings, not_alike
 from attnjax.nn.norm import Norm
 
 ROWS, WIDTH = 32, 64
@@ -33,7 +33,7 @@ def check_norm(norm: Norm) -> list[Finding]:
     )
 
 
-def _offset(called: tuple[Any, Any, jax.Array]) -> str | None:
+def _offset(called: tuple[Any, Any, jax.Array]) -> Problems:
     call, variables, x = called
     for offset in OFFSETS:
         moved = x + offset
@@ -41,13 +41,11 @@ def _offset(called: tuple[Any, Any, jax.Array]) -> str | None:
         with jax.enable_x64(True):
             wide = jax.tree.map(lambda leaf: leaf.astype(jnp.float64), (variables, moved))
             problem = not_alike(f"the result around {offset:,.0f}", narrow, call(*wide))
-        if problem:
-            return problem
-    return None
+        yield problem
 
 
-def _half_precision(called: tuple[Any, Any, jax.Array]) -> str | None:
+def _half_precision(called: tuple[Any, Any, jax.Array]) -> Problems:
     call, variables, x = called
     narrow = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), (variables, x + 100))
     wide = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), narrow)
-    return not_alike("the result around 100 in bfloat16", call(*narrow), call(*wide))
+    yield not_alike("the result around 100 in bfloat16", call(*narrow), call(*wide))
