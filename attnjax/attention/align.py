@@ -27,9 +27,9 @@ def softmax(
 ) -> Weights:
     """Softmax: weights[t, s] = exp(logits[t, s]) / sum over allowed s' of exp(logits[t, s']).
 
-    Rows sum to 1. The weights have the dtype of the logits. `kept` is the dtype of queries and
-    values: if it is narrower, the gradient is computed from the weights in this dtype, which the
-    pool keeps for its own gradient anyway. There is no forward-mode derivative then.
+    Rows sum to 1, in the dtype of the logits. `kept` is the dtype of queries and values: if it is
+    narrower, the gradient is computed from the weights in this dtype, which the pool keeps for its
+    own gradient anyway. There is no forward-mode derivative then.
 
     Source: Bahdanau et al. 2015, eq. 6.
     """
@@ -59,10 +59,8 @@ _softmax.defvjp(_forward, _backward)
 def normalize(kernel: Logits, mask: Allowed | None = None) -> Weights:
     """Divide by the sum: weights[t, s] = kernel[t, s] / sum over allowed s' of kernel[t, s'].
 
-    Rows sum to 1. A row is 0 if the kernel reaches no allowed key: if all its values are below the
-    dtype's smallest normal number (1e-38 in float32).
-
-    The kernel is K(q, k) >= 0, not its logarithm.
+    The kernel is K(q, k) >= 0, not its logarithm. Rows sum to 1; a row is 0 if the kernel reaches
+    no allowed key: if its values are below the dtype's smallest normal number (1e-38 in float32).
 
     Source: Nadaraya 1964; Watson 1964.
     """
@@ -98,7 +96,7 @@ class Align(Fusible):
 
     @abstractmethod
     def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
-        """Logits and booleans, both [..., T, S] -> weights [..., T, S]."""
+        """The weights [..., T, S]."""
 
     def factor(self) -> float | jax.Array:
         """The factor of the softmax's logits: a number, or a scalar with a gradient."""
@@ -108,9 +106,7 @@ class Align(Fusible):
 class Softmax(Align):
     """`softmax` of the logits divided by a temperature; rows sum to 1.
 
-    Attributes:
-        temperature: above 0; the lower, the nearer the weights are to one key, the higher, the
-            nearer to uniform.
+    The lower the temperature, the nearer the weights are to one key; the higher, to uniform.
 
     Source: Bahdanau et al. 2015, eq. 6; Hinton et al. 2015, eq. 1 (the temperature).
     """
@@ -152,10 +148,7 @@ class LearnedScale(Align):
 
 
 class Normalize(Align):
-    """`normalize` as a part, for scores that are kernels.
-
-    Rows sum to 1, or to 0 if the kernel reaches no allowed key.
-    """
+    """`normalize` as a part, for scores that are kernels."""
 
     def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
         return normalize(logits, mask)

@@ -1,25 +1,23 @@
 """Attention: score, align, pool."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import field
 from typing import Any, ClassVar, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Float
 
 from attnjax.attention.align import Align, AlignContext, Normalize, Softmax
 from attnjax.attention.fused import dispatch
 from attnjax.attention.fused.dispatch import Implementation
-from attnjax.attention.fused.inputs import Inputs
+from attnjax.attention.fused.inputs import Inputs, RunKernel
 from attnjax.attention.kernel_score import Kernel
-from attnjax.attention.mask import Mask, MaskLike, as_mask, join
+from attnjax.attention.mask import Mask, MaskLike, allowed_pairs, as_mask, join
 from attnjax.attention.pool import Pool, WeightedSum
 from attnjax.attention.position import Positions
 from attnjax.attention.score import ScaledDot, Score
-from attnjax.attention.shapes import Contexts, Keys, Queries, Values
+from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values
 from attnjax.config.constraints import DropoutRate
 from attnjax.errors import UserError
 from attnjax.nn.dropout import Dropout
@@ -42,8 +40,8 @@ class Mixer(nn.Module, ABC):
 class AttentionBase(Mixer):
     """An attention in two steps: `prepare` the keys and values once, `attend` for every query.
 
-    Calling the module does one after the other. An attention whose causal form is a recurrence may
-    have `start` and `step` as well: a search then keeps its state and no keys.
+    An attention whose causal form is a recurrence may have `start` and `step` as well: a search
+    then keeps its state and no keys.
     """
 
     packs = True
@@ -72,23 +70,17 @@ class AttentionBase(Mixer):
     def start(self, memory: Any) -> Any | None:
         """The state of causal self-attention before the first key; None (default): there is none.
 
-        An attention with a state reads the keys one at a time, by `step`, and keeps only the state,
-        whose size does not grow with the number of keys. For an attention without a state a search
-        keeps the memory of all keys. Of the memory, of any keys, only shapes and dtypes count. The
-        state has leaves [..., any, any].
+        A search keeps only the state, whose size does not grow with the number of keys that `step`
+        reads one at a time; without a state it keeps the memory of all keys. Of the memory, of any
+        keys, only shapes and dtypes count. The state has leaves [..., any, any].
         """
         return None
 
-    def step(
-        self, query: Float[Array, "*#B 1 Q"], memory: Any, state: Any
-    ) -> tuple[jax.Array, Any]:
+    def step(self, query: OneQuery, memory: Any, state: Any) -> tuple[jax.Array, Any]:
         """One more word of causal self-attention, without dropout.
 
         The query is [..., 1, K], the leaves of its memory [..., 1, any]; the state is that after
         the words before. Gives the context [..., 1, any], and the state after the word.
-
-        Raises:
-            ValueError: the attention has no state.
         """
         raise ValueError(f"{type(self).__name__} has no state: call attend with all keys")
 
@@ -136,8 +128,8 @@ class Attention(AttentionBase):
             evaluation and search use auto instead.
 
     Raises:
-        UserError: a fused kernel was chosen and cannot compute what is asked; parts do not fit each
-            other (see `check_parts`).
+        UserError: a fused kernel was chosen and cannot compute what is asked; the align is
+            `Normalize` and the score no kernel; the mask holds an array.
 
     Source: Bahdanau et al. 2015, eq. 5 and 6; Vaswani et al. 2017, eq. 1.
     """
@@ -150,11 +142,21 @@ class Attention(AttentionBase):
     implementation: Implementation = "auto"
 
     def setup(self) -> None:
-        check_parts(self.score, self.align, self.mask)
+        if isinstance(self.align, Normalize) and not isinstance(self.score, Kernel):
+            raise UserError(
+                "the align Normalize wants a score that is a kernel, which is never negative "
+                f"(squared-exponential, boxcar, ...); got {type(self.score).__name__}"
+            )
+        if self.mask is not None and any(rule.axes for rule in self.mask.rules()):
+            raise UserError(
+                "Attention.mask wants a rule without arrays, such as Window; got "
+                f"{type(self.mask).__name__}: pass it in the call"
+            )
 
     def prepare(self, key: Keys, value: Values) -> Memory:
         return Memory(self.score.prepare(key), value)
 
+    @nn.compact
     def attend(
         self,
         query: Queries,
@@ -164,32 +166,14 @@ class Attention(AttentionBase):
         positions: Positions = Positions(),
         deterministic: bool,
     ) -> Contexts:
-        mask, length = as_mask(mask, query), min(query.shape[-2], memory.value.shape[-2])
-        kernel = self.kernel(length, mask, deterministic=deterministic)
-        return self.attend_by(
-            query, memory, mask, kernel=kernel, positions=positions, deterministic=deterministic
-        )
-
-    @nn.compact
-    def attend_by(
-        self,
-        query: Queries,
-        memory: Memory,
-        mask: Mask | None,
-        *,
-        kernel: Callable[[Inputs], jax.Array] | None,
-        positions: Positions,
-        deterministic: bool,
-    ) -> Contexts:
-        """`attend` by what `kernel` chose."""
         key, value = memory
-        mask, given = join(self.mask, mask), positions
-        positions = given.filled(query, value)
-        if kernel:
+        mask, length = join(self.mask, as_mask(mask, query)), min(query.shape[-2], value.shape[-2])
+        given, positions = positions, positions.filled(query, value)
+        if kernel := self.kernel(length, mask, deterministic=deterministic):
             product = self.score.as_dot_product(query, key, positions).times(self.align.factor())
             return kernel(Inputs(value=value, mask=mask, positions=given, **product._asdict()))
         logits = self.score(query, key, positions)
-        allowed = None if mask is None else jnp.broadcast_to(mask.dense(positions), logits.shape)
+        allowed = allowed_pairs(mask, positions, logits.shape)
         weights = self.align(logits, allowed, AlignContext(query, positions))
         sow(self, "attention", "logits", logits)
         sow(self, "attention", "weights", weights)
@@ -197,24 +181,14 @@ class Attention(AttentionBase):
         return self.pool(weights, value, positions)
 
     @nn.nowrap
-    def kernel(
-        self, length: int, mask: Mask | None, *, deterministic: bool
-    ) -> Callable[[Inputs], jax.Array] | None:
-        """The fused kernel that computes the context; None: the weights are computed.
-
-        `length` is the smaller of T and S, `mask` that of the call. Raises what `dispatch.choose`
-        raises.
-        """
+    def kernel(self, length: int, mask: Mask, *, deterministic: bool) -> RunKernel | None:
+        """The fused kernel for the smaller of T and S and a mask; None: weights are computed."""
         initializing = self.is_initializing()
         if self.is_mutable_collection("attention") and not initializing:
             return None
-        return dispatch.choose(
-            self.implementation,
-            length,
-            join(self.mask, mask),
-            needed=self.needs_weights(deterministic=deterministic),
-            training=not (deterministic or initializing),
-        )
+        needed = self.needs_weights(deterministic=deterministic)
+        training = not (deterministic or initializing)
+        return dispatch.choose(self.implementation, length, mask, needed=needed, training=training)
 
     @nn.nowrap
     def needs_weights(self, *, deterministic: bool) -> str | None:
@@ -227,23 +201,10 @@ class Attention(AttentionBase):
     @nn.nowrap
     def describe(self) -> str:
         """The implementation that computes the context in training, in words."""
-        return dispatch.describe(self.implementation, self.needs_weights(deterministic=False))
-
-
-def check_parts(score: Score, align: Align, mask: Mask | None) -> None:
-    """Refuse parts of an `Attention` that do not fit each other.
-
-    Raises:
-        UserError: the align is `Normalize` and the score no kernel, so that weights could be
-            negative; the mask holds an array.
-    """
-    if isinstance(align, Normalize) and not isinstance(score, Kernel):
-        raise UserError(
-            "the align Normalize wants a score that is a kernel, which is never negative "
-            f"(squared-exponential, boxcar, ...); got {type(score).__name__}"
-        )
-    if mask is not None and any(rule.axes for rule in mask.rules()):
-        raise UserError(
-            "Attention.mask wants a rule without arrays, such as Window; got "
-            f"{type(mask).__name__}: pass it in the call"
-        )
+        needed = self.needs_weights(deterministic=False)
+        if needed or self.implementation == "dense":
+            return f"dense, computes its weights{f' for {needed}' if needed else ''}"
+        if self.implementation != "auto":
+            return f"{self.implementation}, computes its weights only if they are requested"
+        lengths = ", ".join(f"{length:,} ({name})" for name, length in dispatch.FUSED_FROM.items())
+        return f"auto, computes its weights below a length of {lengths}"

@@ -45,11 +45,8 @@ class PositiveRandomFeatures(FeatureMap):
     attention. Each row of W is N(0, I); of K rows in a row any two are orthogonal, which makes the
     variance smaller.
 
-    W is drawn and stored with the parameters, as "constant_projection", but it is not trained, and
-    no initializer of a model draws it anew.
-
-    Attributes:
-        features: F.
+    W, with `features` rows, is drawn and stored with the parameters, as "constant_projection", but
+    it is not trained, and no initializer of a model draws it anew.
 
     Source: Choromanski et al. 2021, lemma 1 and section 2.4.
     """
@@ -58,10 +55,8 @@ class PositiveRandomFeatures(FeatureMap):
 
     @nn.compact
     def __call__(self, x: jax.Array) -> jax.Array:
-        y = widen(x) / x.shape[-1] ** 0.25
-        projection = self.param(
-            "constant_projection", orthogonal_rows, (self.features, x.shape[-1])
-        )
+        y, shape = widen(x) / x.shape[-1] ** 0.25, (self.features, x.shape[-1])
+        projection = self.param("constant_projection", orthogonal_rows, shape)
         projection = jax.lax.stop_gradient(projection).astype(y.dtype)
         offset = ((y**2).sum(-1, keepdims=True) + log(self.features)) / 2
         return jnp.einsum("...sk,fk->...sf", y, projection) - offset

@@ -17,10 +17,7 @@ from attnjax.nn.lift import sow
 
 
 def gumbel(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Draws of the standard Gumbel distribution, -log(-log u): float32, from -2.8 to 16.6.
-
-    The leading axis of the shape, B, numbers the examples.
-    """
+    """Draws of the standard Gumbel distribution, -log(-log u): float32, from -2.8 to 16.6."""
     return -jnp.log(-jnp.log(uniform(key, shape)))
 
 
@@ -126,9 +123,8 @@ class Hard(Align):
 class HardMax(Align):
     """The first of the largest allowed logits has the weight 1; rows sum to 1.
 
-    No draw, no objective of its own, and no gradient: the score is never trained through it, only
-    the values are. `Hard` draws while training and `Reinforce` trains its score; `StraightThrough`
-    passes a gradient.
+    No draw and no gradient: only the values are trained through it. `Hard` draws while training and
+    `Reinforce` trains its score; `StraightThrough` passes a gradient.
     """
 
     def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:

@@ -25,14 +25,10 @@ declare(Kind.UNDECAYED, "log_bandwidth")
 
 
 def squared_distance(query: Queries, key: Keys) -> Logits:
-    """Squared distance: distance[t, s] = ||query[t] - key[s]||^2, computed from the differences.
+    """Squared distance: distance[t, s] = ||query[t] - key[s]||^2, in float32 or wider.
 
     The expansion |q|^2 + |k|^2 - 2 q.k would be a difference of large numbers: in float32, for two
-    points 0.01 apart and 100 from the origin, its error is as large as the distance. The distance
-    is in float32 or wider.
-
-    Raises:
-        UserError: query and key differ in width.
+    points 0.01 apart and 100 from the origin, its error is as large as the distance.
     """
     check_widths(query, key, "a distance")
     dtype = wide(query, key)
@@ -43,11 +39,7 @@ def squared_distance(query: Queries, key: Keys) -> Logits:
 def gaussian(query: Queries, key: Keys, bandwidth: float | jax.Array) -> Logits:
     """Gaussian kernel's logarithm: logits[t, s] = -||query[t] - key[s]||^2 / (2 bandwidth^2).
 
-    The bandwidth is the kernel's standard deviation, in the units of query and key. The logits are
-    in float32 or wider.
-
-    Raises:
-        UserError: the bandwidth is not positive.
+    The bandwidth is the kernel's standard deviation, above 0, in the units of query and key.
 
     Source: Nadaraya 1964, Watson 1964, with a normal density for the kernel.
     """
@@ -68,10 +60,7 @@ def squared_exponential(query: Queries, key: Keys, bandwidth: float | jax.Array)
 def boxcar(query: Queries, key: Keys, bandwidth: float | jax.Array) -> Logits:
     """Boxcar kernel: K[t, s] = 1 where ||query[t] - key[s]|| <= bandwidth, else 0; no gradient.
 
-    The bandwidth is how far the kernel reaches, in the units of query and key.
-
-    Raises:
-        UserError: the bandwidth is not positive.
+    The bandwidth, above 0, is how far the kernel reaches, in the units of query and key.
 
     Source: Rosenblatt 1956; Parzen 1962.
     """
@@ -111,11 +100,7 @@ def _positive(bandwidth: float | jax.Array) -> float | jax.Array:
 
 
 class Gaussian(Score):
-    """`gaussian` as a part; no parameters. With `Softmax` it is the Nadaraya-Watson estimator.
-
-    Attributes:
-        bandwidth: the kernel's standard deviation, in the units of query and key.
-    """
+    """`gaussian` as a part; no parameters. With `Softmax` it is the Nadaraya-Watson estimator."""
 
     bandwidth: PositiveFloat = 1.0
 
@@ -126,8 +111,7 @@ class Gaussian(Score):
 class LearnedGaussian(Score):
     """`gaussian` with a learned bandwidth; the parameter is its logarithm, so it stays positive.
 
-    Attributes:
-        bandwidth: its initial value.
+    `bandwidth` is the initial value.
     """
 
     bandwidth: PositiveFloat = 1.0
@@ -135,9 +119,8 @@ class LearnedGaussian(Score):
     @nn.compact
     def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         start = nn.initializers.constant(math.log(_positive(self.bandwidth)))
-        return gaussian(
-            query, key, jnp.exp(self.param("log_bandwidth", start, ()).astype(wide(query, key)))
-        )
+        logarithm = self.param("log_bandwidth", start, ()).astype(wide(query, key))
+        return gaussian(query, key, jnp.exp(logarithm))
 
 
 class Kernel(Score):
@@ -145,12 +128,7 @@ class Kernel(Score):
 
 
 class BandwidthKernel(Kernel):
-    """A kernel of the distance as a part, for `Normalize`; no parameters.
-
-    Attributes:
-        bandwidth: the standard deviation, or how far the kernel reaches, in the units of query and
-            key.
-    """
+    """A kernel of the distance as a part, for `Normalize`; no parameters."""
 
     bandwidth: PositiveFloat = 1.0
 

@@ -20,15 +20,12 @@ class LastState(AttentionBase):
         readers = "forward"    context[t] = value[S]
         readers = "both"       context[t] = [value[S, :V/2]; value[1, V/2:]]
 
-    S and 1 are the last and the first position that the mask allows. A backward reader ends at
-    position 1; at position S it has read the end symbol alone, so its half of value[S] is the same
-    for every text.
+    S and 1 are the last and the first position that the mask allows. A backward reader, whose
+    states are the second half of the values, ends at position 1; at position S it has read the end
+    symbol alone, so its half of value[S] is the same for every text.
 
     Sown weights are 1 at S, or 1/2 at S and 1/2 at 1. A row that may attend to nothing gives the
     context 0.
-
-    Attributes:
-        readers: whose states the values are; "both" wants the forward states in the first half.
 
     Source: Cho et al. 2014, section 2.2 (the summary c); Bahdanau et al. 2015, appendix A.2.2,
     where a fixed c_i gives RNNencdec.
@@ -49,10 +46,8 @@ class LastState(AttentionBase):
         positions: Positions = Positions(),
         deterministic: bool,
     ) -> Contexts:
-        shape = (*query.shape[:-1], memory.shape[-2])
-        allowed, mask = jnp.ones(shape, bool), as_mask(mask, query)
-        if mask is not None:
-            allowed = jnp.broadcast_to(mask.dense(positions.filled(query, memory)), shape)
+        mask, shape = as_mask(mask, query), (*query.shape[:-1], memory.shape[-2])
+        allowed = jnp.broadcast_to(mask.dense(positions.filled(query, memory)), shape)
         later = jnp.flip(jnp.cumsum(jnp.flip(allowed, -1), -1), -1)
         last = (allowed & (later == 1)).astype(memory.dtype)
         if self.readers == "forward":

@@ -13,7 +13,7 @@ from dataclasses import field
 from functools import reduce
 from math import ceil
 from operator import and_
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +23,7 @@ from attnjax.attention.attention import AttentionBase
 from attnjax.attention.feature_map import EluPlusOne, FeatureMap
 from attnjax.attention.mask import Causal, Mask, MaskLike, Padding, as_mask
 from attnjax.attention.position import Positions
-from attnjax.attention.shapes import Contexts, Keys, Queries, Values
+from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values
 from attnjax.errors import UserError
 
 CHUNK = 64
@@ -40,14 +40,12 @@ NO_KEY = -1e30
 """The log-scale of a feature that no key has: the features of hidden keys, exp(-inf - NO_KEY), are
 0, and the difference of two such scales is not NaN."""
 
+LogFeatures = Float[Array, "*#B T F"]
+"""log phi(q_t) of queries."""
+
 
 class LinearMemory(NamedTuple):
-    """The logarithms of the keys' features, and the values.
-
-    Attributes:
-        log_features: log phi(k_s), [..., S, F]; -inf if the key is hidden.
-        value: [..., S, V].
-    """
+    """The keys' log phi(k_s), [..., S, F], -inf if a key is hidden, and the values [..., S, V]."""
 
     log_features: jax.Array
     value: jax.Array
@@ -57,12 +55,9 @@ class LinearState(NamedTuple):
     """S and z of some keys, each feature divided by exp(c), its largest among the keys.
 
     A feature of z is from 1 to the number of keys, however small the keys' features are. So a query
-    that adds c to its own logarithms fits some key, whatever its features.
-
-    Attributes:
-        values: S, [..., F, V].
-        keys: z, [..., F, 1].
-        log_scale: c, [..., F, 1]; a constant for the gradient.
+    that adds c to its own logarithms fits some key, whatever its features. The
+    values are S, [..., F, V], the keys z and the log-scale c, [..., F, 1], a constant for the
+    gradient.
     """
 
     values: jax.Array
@@ -105,7 +100,7 @@ def add_chunks(state: LinearState, memory: LinearMemory) -> tuple[LinearState, L
     return LinearState(values, keys, after[-1]), LinearState(each_values, each_keys, before)
 
 
-def read_state(query: Float[Array, "*#B T F"], state: LinearState) -> Contexts:
+def read_state(query: LogFeatures, state: LinearState) -> Contexts:
     """The context of queries that see the keys of a state; a query is log phi(q_t).
 
     Source: Katharopoulos et al. 2020, eqs. 6 and 20.
@@ -115,10 +110,8 @@ def read_state(query: Float[Array, "*#B T F"], state: LinearState) -> Contexts:
     return _share(features @ state.keys) * features @ state.values
 
 
-def read_allowed(
-    query: Float[Array, "*#B T F"], memory: LinearMemory, allowed: jax.Array
-) -> Contexts:
-    """The context of queries, log phi(q_t), that each see other keys, one after the other."""
+def read_allowed(query: LogFeatures, memory: LinearMemory, allowed: jax.Array) -> Contexts:
+    """The context of queries that each see other keys, one after the other."""
 
     @jax.checkpoint
     def read(row: tuple[jax.Array, jax.Array]) -> jax.Array:
@@ -158,12 +151,12 @@ def earlier_weights(
     return jnp.block([[own[..., 0, :, :], jnp.zeros_like(across)], [across, own[..., 1, :, :]]])
 
 
-def causal_linear(query: Float[Array, "*#B T F"], memory: LinearMemory) -> Contexts:
+def causal_linear(query: LogFeatures, memory: LinearMemory) -> Contexts:
     """Causal linear attention: the context of T queries, each of the keys up to its own.
 
     A state for every query would take T F V numbers. Here one is kept for each chunk of C queries,
     T F V / C, and within a chunk the products [C, C] of queries and keys. Chunks are read in
-    groups. The queries are log phi(q_t); the memory has as many keys.
+    groups. The memory has as many keys.
 
     Source: Katharopoulos et al. 2020, eqs. 10 to 12; the chunks are ours.
     """
@@ -180,9 +173,7 @@ def causal_linear(query: Float[Array, "*#B T F"], memory: LinearMemory) -> Conte
         return jnp.moveaxis(x, (-4, -3), (0, 1))
 
     @jax.checkpoint
-    def read(
-        state: LinearState, group: tuple[jax.Array, LinearMemory]
-    ) -> tuple[LinearState, jax.Array]:
+    def read(state: LinearState, group: Any) -> tuple[LinearState, jax.Array]:
         query, memory = group
         state, states = add_chunks(state, memory)
         before, (key, value) = jnp.swapaxes(states.log_scale, -1, -2), memory
@@ -224,7 +215,7 @@ class LinearAttention(AttentionBase):
         return empty_state(memory)
 
     def step(
-        self, query: Float[Array, "*#B 1 Q"], memory: LinearMemory, state: LinearState
+        self, query: OneQuery, memory: LinearMemory, state: LinearState
     ) -> tuple[jax.Array, LinearState]:
         state = add_keys(state, memory)
         context = read_state(self.feature_map(query), state)
@@ -248,9 +239,9 @@ class LinearAttention(AttentionBase):
         elif all(x is None for x in positions) and query.shape[-2] == memory.value.shape[-2]:
             context = causal_linear(features, memory)
         else:
-            allowed = Causal().dense(positions.filled(query, memory.value))
+            positions = positions.filled(query, memory.value)
             shape = (*query.shape[:-1], memory.value.shape[-2])
-            allowed = jnp.broadcast_to(allowed, shape)
+            allowed = jnp.broadcast_to(Causal().dense(positions), shape)
             context = read_allowed(features, memory, allowed)
         return context.astype(dtype)
 
@@ -272,9 +263,9 @@ def _hide(memory: LinearMemory, present: jax.Array) -> LinearMemory:
     return memory._replace(log_features=log_features)
 
 
-def _rules(mask: Mask | None) -> tuple[jax.Array | None, bool]:
+def _rules(mask: Mask) -> tuple[jax.Array | None, bool]:
     """The keys [..., S] that are not padding (None: all), and whether the mask is causal."""
-    rules = () if mask is None else mask.rules()
+    rules = mask.rules()
     for rule in rules:
         if not isinstance(rule, Padding | Causal):
             raise UserError(

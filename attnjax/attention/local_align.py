@@ -19,10 +19,7 @@ from attnjax.nn.linear import Dense
 
 
 def local_monotonic(
-    logits: Logits,
-    mask: Allowed | None,
-    positions: Positions,
-    reach: int,
+    logits: Logits, mask: Allowed | None, positions: Positions, reach: int
 ) -> Weights:
     """`softmax` over the keys at most `reach` positions from the query's own, p_t = t.
 
@@ -88,11 +85,7 @@ def _near(mask: jax.Array | None, positions: Positions, reach: int) -> jax.Array
 
 
 class LocalMonotonic(Align):
-    """`local_monotonic` as a part; rows sum to 1, or to 0 if no allowed key is in reach.
-
-    Attributes:
-        reach: D, the largest distance of a key from the query's own position.
-    """
+    """`local_monotonic` as a part; rows sum to 1, or to 0 if no allowed key is in reach."""
 
     reach: NonNegativeInt = 10
 
@@ -103,9 +96,9 @@ class LocalMonotonic(Align):
 class LocalPredictive(Align):
     """`local_predictive` around the center that `predicted_center` computes from the query.
 
-    Rows sum to at most 1, and to 0 if no allowed key is in reach. The length S of a row is the
-    number of keys that the mask allows, so padding does not move the center. The window's edge has
-    no gradient: W and v learn through the Gaussian alone, and not at all if sigma is infinite.
+    The length S of a row is the number of keys that the mask allows, so padding does not move the
+    center. The window's edge has no gradient: W and v learn through the Gaussian alone, and not at
+    all if sigma is infinite.
 
     Attributes:
         reach: D, the largest distance of a key from the center.

@@ -59,13 +59,10 @@ class Tiles(NamedTuple):
 
 @dataclass(frozen=True)
 class Mask(ABC):
-    """A rule that says which query may attend to which key; `a & b` allows what both allow.
-
-    Attributes:
-        axes: for each field that holds an array, the names of its last axes, "query" or "key".
-    """
+    """A rule that says which query may attend to which key; `a & b` allows what both allow."""
 
     axes: ClassVar[dict[str, tuple[str, ...]]] = {}
+    """For each field that holds an array, the names of its last axes, "query" or "key"."""
 
     @abstractmethod
     def dense(self, positions: Positions) -> jax.Array:
@@ -74,12 +71,9 @@ class Mask(ABC):
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
         """The tiles that may hold an allowed pair, and those that hold allowed pairs only.
 
-        If the positions are NumPy arrays and the rule holds no array, so are the tables: a kernel
-        then leaves the empty tiles out of its program. The ranges are the positions of each block
-        of queries and of keys.
-
-        Raises:
-            UserError: the rule has no `block`.
+        The ranges are the positions of each block of queries and of keys. If they are NumPy arrays
+        and the rule holds no array, so are the tables: a kernel then leaves the empty tiles out of
+        its program. A rule without `block` is refused.
         """
         raise UserError(
             f"the mask {type(self).__name__} has no method block, which a fused kernel calls: "
@@ -101,22 +95,22 @@ class Mask(ABC):
 
     def expand_heads(self) -> "Mask":
         """The same mask for every head: arrays [..., S] become [..., 1, S]."""
-        return And(tuple(rule.map_arrays(_expand_heads) for rule in self.rules()))
+
+        def expand(array: jax.Array, axes: tuple[str, ...]) -> jax.Array:
+            return jnp.expand_dims(array, -len(axes) - 1)
+
+        return And(tuple(rule.map_arrays(expand) for rule in self.rules()))
 
     def __and__(self, other: "Mask") -> "Mask":
         """Allow what both allow."""
         return And((self, other))
 
 
-def _expand_heads(array: jax.Array, axes: tuple[str, ...]) -> jax.Array:
-    return jnp.expand_dims(array, -len(axes) - 1)
-
-
 type MaskLike = Mask | jax.Array | None
 """A mask, an array of booleans that stands for a `DenseMask`, or None: everything is allowed."""
 
 
-def as_mask(mask: MaskLike, query: jax.Array) -> Mask | None:
+def as_mask(mask: MaskLike, query: jax.Array) -> Mask:
     """The mask that a caller gave; an array of booleans [..., T, S] becomes a `DenseMask`.
 
     The query is [..., T, any]; an array with fewer axes, such as [T, S], is broadcast as in JAX.
@@ -124,7 +118,9 @@ def as_mask(mask: MaskLike, query: jax.Array) -> Mask | None:
     Raises:
         UserError: the array has another dtype, fewer than two axes, or more than the query.
     """
-    if mask is None or isinstance(mask, Mask):
+    if mask is None:
+        return And()
+    if isinstance(mask, Mask):
         return mask
     array = jnp.asarray(mask)
     if array.dtype != bool or not 2 <= array.ndim <= query.ndim:
@@ -135,9 +131,15 @@ def as_mask(mask: MaskLike, query: jax.Array) -> Mask | None:
     return DenseMask(jnp.expand_dims(array, range(query.ndim - array.ndim)))
 
 
-def join(*masks: Mask | None) -> Mask | None:
-    """The mask that allows what every given mask allows; None if there is none."""
-    return reduce(and_, given) if (given := [mask for mask in masks if mask is not None]) else None
+def allowed_pairs(mask: Mask, positions: Positions, shape: tuple[int, ...]) -> jax.Array | None:
+    """The booleans of a mask in a shape [..., T, S]; None: everything is allowed."""
+    return jnp.broadcast_to(mask.dense(positions), shape) if mask.rules() else None
+
+
+def join(*masks: Mask | None) -> Mask:
+    """The mask that allows what every given mask allows."""
+    given = [mask for mask in masks if mask is not None and mask.rules()]
+    return reduce(and_, given) if given else And()
 
 
 @jax.tree_util.register_dataclass
@@ -158,11 +160,7 @@ class And(Mask):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Padding(Mask):
-    """Real keys only, no padding.
-
-    Attributes:
-        present: booleans [..., S], True = a real key.
-    """
+    """Real keys only, no padding: `present` are booleans [..., S], True = a real key."""
 
     present: jax.Array
     axes = {"present": ("key",)}  # noqa: RUF012
@@ -194,10 +192,6 @@ class Causal(Mask):
 @dataclass(frozen=True)
 class Window(Mask):
     """Only keys near the query: query position - before <= key position <= query position + after.
-
-    Attributes:
-        before: how many positions back, at least 0.
-        after: how many positions ahead, at least 0.
 
     Source: Vaswani et al. 2017, section 4 (restricted self-attention).
     """
@@ -247,9 +241,7 @@ class ExcludeSelf(Mask):
 class Segments(Mask):
     """Only keys of the query's own segment: several sentences packed into one row.
 
-    Attributes:
-        query: integers [..., T].
-        key: integers [..., S].
+    The segments of queries and keys are integers [..., T] and [..., S].
     """
 
     query: jax.Array
@@ -281,7 +273,6 @@ class DenseMask(Mask):
         """Reduce the array over each tile."""
         rows, columns = query.lowest.shape[-1], key.lowest.shape[-1]
         *leading, T, S = self.allowed.shape
-        tiles = jnp.asarray(self.allowed, bool).reshape(
-            *leading, rows, T // rows, columns, S // columns
-        )
+        shape = (*leading, rows, T // rows, columns, S // columns)
+        tiles = jnp.asarray(self.allowed, bool).reshape(shape)
         return Tiles(tiles.any((-3, -1)), tiles.all((-3, -1)))

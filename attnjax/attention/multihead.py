@@ -1,24 +1,22 @@
 """Several attentions side by side: project, attend in each head, merge.
 
-Heads are computed in one call if possible, else each on its own. H heads of queries may share fewer
-keys and values. Then each of G heads of keys serves a group of H / G neighboring heads of queries,
-and the memory holds G heads.
+Heads are computed in one call if possible, else each on its own. H heads of queries may share G
+heads of keys and values, each of which serves a group of H / G neighboring heads of queries. The
+memory then holds G heads.
 """
 
 from collections.abc import Callable
 from dataclasses import field
-from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
-from jaxtyping import Array, Float
 
 from attnjax.attention.attention import Attention, AttentionBase
-from attnjax.attention.mask import Mask, MaskLike, as_mask
+from attnjax.attention.mask import Mask, MaskLike, as_mask, join
 from attnjax.attention.position import Positions
-from attnjax.attention.shapes import Contexts, Keys, Queries, Values
+from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values
 from attnjax.config.constraints import NonNegativeInt, PositiveInt
 from attnjax.errors import UserError
 from attnjax.nn.lift import PARAMETERS, vmap_heads
@@ -42,8 +40,8 @@ class MultiHead(AttentionBase):
         key_width: K, the width of a head's queries and keys; None means D / H.
         value_width: V, the width of a head's values; None means D / H.
         bias: whether the four linear maps add a bias, as in BERT; the paper has none.
-        heads_out: the numbers, from 0, of heads that are taken out: their contexts become 0. The
-            parameters stay the same, so heads can be taken out before training and after it.
+        heads_out: the numbers, from 0, of heads that are taken out, before training or after it:
+            their contexts become 0. The parameters stay the same.
 
     Raises:
         UserError: a width is None and D is not a multiple of H; H is not a multiple of G; heads
@@ -93,9 +91,7 @@ class MultiHead(AttentionBase):
         return lifted(self.head, self._copied(memory))
 
     @nn.compact
-    def step(
-        self, query: Float[Array, "*#B 1 Q"], memory: Any, state: Any
-    ) -> tuple[jax.Array, Any]:
+    def step(self, query: OneQuery, memory: Any, state: Any) -> tuple[jax.Array, Any]:
         def each(head: AttentionBase, query: jax.Array, memory: Any, state: Any) -> Any:
             return head.step(query, memory, state)
 
@@ -114,26 +110,51 @@ class MultiHead(AttentionBase):
         positions: Positions = Positions(),
         deterministic: bool,
     ) -> Contexts:
-        mask, head = as_mask(mask, query), self.head
+        mask = as_mask(mask, query)
         projected = self._project(query, self.heads, self.key_width, "query")
-        attend: Callable = partial(type(head).attend, deterministic=deterministic)
-        if type(head) is Attention:
-            length = min(query.shape[-2], memory.value.shape[-2])
-            kernel = head.kernel(length, mask, deterministic=deterministic)
-            attend = partial(Attention.attend_by, kernel=kernel, deterministic=deterministic)
-            # Sown weights of heads in groups would be [..., G, H / G, T, S].
-            shown = self._group > 1 and head.is_mutable_collection("attention")
-            if _same_in_every_head(head) and (deterministic or kernel) and not shown:
-                whole = partial(attend, head)
-                contexts = _at_once(whole, projected, memory, mask, positions, self._group)
-                return self._merge(contexts, query.shape[-1])
 
-        def each(head: Any, query: jax.Array, memory: Any, mask: Any, positions: Any) -> jax.Array:
-            return attend(head, query, memory, mask, positions=positions)
+        def attend(head: Any, query: jax.Array, memory: Any, mask: Any, at: Any) -> jax.Array:
+            return head.attend(query, memory, mask, positions=at, deterministic=deterministic)
 
-        lifted = vmap_heads(each, (-2, -3, None, None), -2)
-        contexts = lifted(head, projected, self._copied(memory), mask, positions)
+        if self._are_one_axis(query, memory, mask, deterministic=deterministic):
+            contexts = self._at_once(attend, projected, memory, mask, positions)
+        else:
+            lifted = vmap_heads(attend, (-2, -3, None, None), -2)
+            contexts = lifted(self.head, projected, self._copied(memory), mask, positions)
         return self._merge(contexts, query.shape[-1])
+
+    def _are_one_axis(
+        self, query: Queries, memory: Any, mask: Mask, *, deterministic: bool
+    ) -> bool:
+        """Whether heads [..., H, T, K] can be one more leading axis: no parameters, no draws."""
+        head = self.head
+        if type(head) is not Attention or head.needs_weights(deterministic=True):
+            return False
+        if not (head.score.same_in_every_head() and head.align.same_in_every_head()):
+            return False
+        if self._group > 1 and head.is_mutable_collection("attention"):
+            return False  # sown weights would be [..., G, H / G, T, S]
+        length, mask = min(query.shape[-2], memory.value.shape[-2]), join(head.mask, mask)
+        return deterministic or head.kernel(length, mask, deterministic=False) is not None
+
+    def _at_once(
+        self, attend: Callable, query: jax.Array, memory: Any, mask: Mask, positions: Positions
+    ) -> jax.Array:
+        """The contexts, with heads as one more leading axis, or as two: [..., G, H / G, T, K].
+
+        A lifted fused kernel would read the tiles of all heads side by side, too many for a cache.
+        Lifted dense heads would lead with H, and the memory [B, H, S, any] would be transposed
+        before each product: 40 % of the time if there are few queries.
+        """
+        query = jnp.swapaxes(query, -2, -3)
+        *leading, heads, T, K = query.shape
+        mask, positions = mask.expand_heads(), positions.expand_heads()
+        if self._group > 1:
+            query = query.reshape(*leading, heads // self._group, self._group, T, K)
+            memory = jax.tree.map(lambda leaf: jnp.expand_dims(leaf, -3), memory)
+            mask, positions = mask.expand_heads(), positions.expand_heads()
+        context = attend(self.head, query, memory, mask, positions)
+        return jnp.swapaxes(context.reshape(*leading, heads, T, context.shape[-1]), -2, -3)
 
     def _copied(self, memory: Any) -> Any:
         """The memory of G heads, copied for each head of a group: [..., H, S, any] leaves."""
@@ -153,50 +174,11 @@ class MultiHead(AttentionBase):
                 f"{self.heads} heads do not divide the width {x.shape[-1]}: "
                 "choose another number, or give key_width and value_width"
             )
-        return self._linear((heads, width or x.shape[-1] // self.heads), name)(x)
+        features = (heads, width or x.shape[-1] // self.heads)
+        return Dense(features, 1, self.bias, UNIT_VARIANCE, name=name)(x)
 
     def _merge(self, contexts: jax.Array, width: int) -> jax.Array:
         """[..., T, H, V] -> [..., T, width]."""
         if self.heads_out:
             contexts = contexts.at[..., jnp.array(self.heads_out), :].set(0)
-        return self._linear((width,), "out", axes=2)(contexts)
-
-    def _linear(self, features: tuple[int, ...], name: str, axes: int = 1) -> Dense:
-        """One of the four linear maps."""
-        return Dense(features, axes, self.bias, UNIT_VARIANCE, name=name)
-
-
-def _same_in_every_head(head: Attention) -> bool:
-    """Whether heads [..., H, T, K] can be one more leading axis: no parameters, no draws."""
-    alike = head.score.same_in_every_head() and head.align.same_in_every_head()
-    return alike and head.needs_weights(deterministic=True) is None
-
-
-def _at_once(
-    attend: Callable,
-    query: jax.Array,
-    memory: Any,
-    mask: Mask | None,
-    positions: Positions,
-    group: int,
-) -> jax.Array:
-    """The contexts, with heads as one more leading axis, or as two: [..., G, H / G, T, K].
-
-    A lifted fused kernel would read the tiles of all heads side by side, too many for a cache.
-    Lifted dense heads would lead with H, and the memory [B, H, S, any] would be transposed before
-    each product: 40 % of the time if there are few queries.
-    """
-    query = jnp.swapaxes(query, -2, -3)
-    *leading, heads, T, K = query.shape
-    mask, positions = _for_every_head(mask, positions)
-    if group > 1:
-        query = query.reshape(*leading, heads // group, group, T, K)
-        memory = jax.tree.map(lambda leaf: jnp.expand_dims(leaf, -3), memory)
-        mask, positions = _for_every_head(mask, positions)
-    context = attend(query, memory, mask, positions=positions)
-    return jnp.swapaxes(context.reshape(*leading, heads, T, context.shape[-1]), -2, -3)
-
-
-def _for_every_head(mask: Mask | None, positions: Positions) -> tuple[Mask | None, Positions]:
-    """The same mask and positions with one more leading axis."""
-    return None if mask is None else mask.expand_heads(), positions.expand_heads()
+        return Dense((width,), 2, self.bias, UNIT_VARIANCE, name="out")(contexts)

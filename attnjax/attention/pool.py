@@ -68,10 +68,8 @@ class WeightedSum(Pool):
 class RelativeSum(Pool):
     """`relative_sum` as a part, with one learned vector for each distance.
 
-    Beside the score `Relative`, which has vectors of its own for the keys.
-
-    Attributes:
-        max_distance: k, from which on all distances have the same vector.
+    It stands beside the score `Relative`, which has vectors of its own for the keys. From k,
+    `max_distance`, on all distances have the same vector.
 
     Source: Shaw et al. 2018, eq. 3 and section 3.2.
     """

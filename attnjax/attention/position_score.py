@@ -59,7 +59,7 @@ def rotary(
 def alibi(slope: jax.Array, positions: Positions) -> jax.Array:
     """Linear bias: bias[t, s] = -slope |t - s|, the same on both sides of the query.
 
-    m, the slope, is one number for each head and example: [...].
+    The slope is one number for each head and example: [...].
 
     Source: Press et al. 2022, section 3; under a causal mask it is theirs.
     """
@@ -103,7 +103,6 @@ class PositionScore(Score):
     score: Score = field(default_factory=ScaledDot)
 
     def prepare(self, key: Keys) -> Float[Array, "*#B S _"]:
-        """Prepare the keys for the inner score; positions are known only with the queries."""
         return self.score.prepare(key)
 
     def in_words(self) -> str:
@@ -115,10 +114,7 @@ class Rotary(PositionScore):
 
         logits[t, s] = score(R_t query[t], R_s key[s])
 
-    The logits depend on the distance s - t only.
-
-    Attributes:
-        score: a dot product of queries and keys, such as `Dot` or `ScaledDot`.
+    The logits depend on the distance s - t only. The score is a dot product of queries and keys.
 
     Source: Su et al. 2021, section 3.2.
     """
@@ -126,7 +122,6 @@ class Rotary(PositionScore):
     base: PositiveFloat = 10_000.0
 
     def setup(self) -> None:
-        """Refuse scores to which a rotation means nothing."""
         check_plain_dot_product(self, self.score)
 
     def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
@@ -141,11 +136,9 @@ class Rotary(PositionScore):
     def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
         return self.score.as_dot_product(*self._turned(query, key, positions), positions)
 
-    def _turned(
-        self, query: jax.Array, key: jax.Array, positions: Positions
-    ) -> tuple[jax.Array, jax.Array]:
-        """Queries [..., T, K] and keys [..., S, K], each turned by its position."""
-        return rotary(query, positions.query, self.base), rotary(key, positions.key, self.base)
+    def _turned(self, query: Queries, key: Keys, at: Positions) -> tuple[Queries, Keys]:
+        """Queries and keys, each turned by its position."""
+        return rotary(query, at.query, self.base), rotary(key, at.key, self.base)
 
 
 class Alibi(PositionScore):
@@ -153,9 +146,8 @@ class Alibi(PositionScore):
 
         logits[t, s] = score(query[t], key[s]) - slope |t - s|
 
-    The slope of a head is that of `alibi_slopes`; outside `MultiHead` there is one head.
-
-    The score is any whose result is logits: no kernel, whose values must not become negative.
+    The slope of a head is that of `alibi_slopes`; outside `MultiHead` there is one head. The score
+    is any whose result is logits: no kernel, whose values must not become negative.
 
     Source: Press et al. 2022, section 3.
     """
@@ -195,11 +187,8 @@ class Relative(PositionScore):
 
         logits[t, s] = c query[t] . (key[s] + a[clip(s - t, -k, k)])
 
-    where c is the scale of the score within: for `ScaledDot`, 1 / sqrt(K), as in the paper.
-
-    Attributes:
-        score: a dot product of queries and keys, such as `Dot` or `ScaledDot`.
-        max_distance: k, from which on all distances have the same vector.
+    where c is the scale of the score within, a dot product: for `ScaledDot`, 1 / sqrt(K), as in the
+    paper. From k, `max_distance`, on all distances have the same vector.
 
     Source: Shaw et al. 2018, eq. 4 and section 3.2.
     """
@@ -207,7 +196,6 @@ class Relative(PositionScore):
     max_distance: PositiveInt = 16
 
     def setup(self) -> None:
-        """Refuse scores that have no key to which a vector could be added."""
         check_plain_dot_product(self, self.score)
 
     def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from attnjax.attention.align import softmax
 from attnjax.attention.attention import AttentionBase
-from attnjax.attention.mask import MaskLike, as_mask
+from attnjax.attention.mask import MaskLike, allowed_pairs, as_mask
 from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Contexts, Keys, Queries, Values
@@ -20,7 +20,7 @@ from attnjax.nn.linear import Dense
 
 
 class HopMemory(NamedTuple):
-    """The memory of `SelfAttentive`: the logits [..., S, R] and the values [..., S, V]."""
+    """The logits [..., S, R] and the values [..., S, V]."""
 
     logits: jax.Array
     value: jax.Array
@@ -43,14 +43,10 @@ class SelfAttentive(AttentionBase):
 
         A = softmax(W_2 tanh(W_1 H^T))
 
-    H are the values [S, V], A the weights [R, S]. The query gives the context's width and nothing
-    else: every query has the same weights. The weights are sown with hops as heads, [..., R, T, S],
-    and their `redundancy`, [..., T], to the collection "objective". A row that may attend to
-    nothing has weights 0.
-
-    Attributes:
-        hops: R.
-        width: the rows of W_1.
+    H are the values [S, V], A the weights [R, S], R the hops; W_1 has `width` rows. The query gives
+    the context's width and nothing else: every query has the same weights. The weights are sown
+    with hops as heads, [..., R, T, S], and their `redundancy`, [..., T], to the collection
+    "objective". A row that may attend to nothing has weights 0.
 
     Source: Lin et al. 2017, eq. 6 and 7, and the first layer of the network after them (section
         2.1); there the context is 3,000 wide, here as wide as the query.
@@ -79,11 +75,10 @@ class SelfAttentive(AttentionBase):
         (*leading, steps, width), places = query.shape, memory.value.shape[-2]
         shape = (*leading, self.hops, steps, places)
         logits = jnp.broadcast_to(jnp.swapaxes(memory.logits, -1, -2)[..., None, :], shape)
-        allowed, mask = None, as_mask(mask, query)
-        if mask is not None:
-            every = mask.dense(positions.filled(query, memory.value))
-            every = jnp.broadcast_to(every, (*leading, steps, places))
-            allowed = jnp.broadcast_to(every[..., None, :, :], shape)
+        positions, mask = positions.filled(query, memory.value), as_mask(mask, query)
+        allowed = allowed_pairs(mask, positions, (*leading, steps, places))
+        if allowed is not None:
+            allowed = jnp.broadcast_to(allowed[..., None, :, :], shape)
         weights = softmax(logits, allowed)
         sow(self, "attention", "weights", weights)
         sow(self, "objective", "redundancy", redundancy(jnp.swapaxes(weights, -2, -3)))

@@ -7,6 +7,7 @@ all arguments and results of a call against each other; elsewhere they cost noth
 from jaxtyping import Array, Bool, Float
 
 Queries = Float[Array, "*#B T Q"]
+OneQuery = Float[Array, "*#B 1 Q"]
 Keys = Float[Array, "*#B S K"]
 Values = Float[Array, "*#B S V"]
 Logits = Float[Array, "*#B T S"]

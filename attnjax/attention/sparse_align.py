@@ -16,6 +16,8 @@ from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
 from attnjax.nn.dtypes import widen
 
+type Project = Callable[[jax.Array], jax.Array]
+
 
 def sparsemax(logits: Logits, mask: Allowed | None = None) -> Weights:
     """Sparsemax: weights[t] is the point of the simplex with the least distance to logits[t].
@@ -61,9 +63,7 @@ def top_k(logits: Logits, mask: Allowed | None, k: int) -> Weights:
     return softmax(logits, kept if mask is None else kept & mask)
 
 
-def _allowed(
-    project: Callable[[jax.Array], jax.Array], logits: jax.Array, mask: jax.Array | None
-) -> jax.Array:
+def _allowed(project: Project, logits: jax.Array, mask: jax.Array | None) -> jax.Array:
     """Weights of the allowed logits alone; a row that may attend to nothing is 0.
 
     They are computed in float32 or wider: in bfloat16 no count of keys passes 256.
@@ -89,7 +89,8 @@ def _sparsemax(logits: jax.Array) -> jax.Array:
     support = largest > (jnp.cumsum(largest, -1) - 1) / _counts(largest)
     support = logits >= _smallest(largest, support)
     # Not from the running sum, whose rounding errors grow with the number of keys.
-    threshold = (_sum(logits, support) - 1) / support.sum(-1, keepdims=True)
+    total = logits.sum(-1, keepdims=True, where=support)
+    threshold = (total - 1) / support.sum(-1, keepdims=True)
     return jnp.maximum(logits - threshold, 0)
 
 
@@ -104,8 +105,8 @@ def _entmax15(logits: jax.Array) -> jax.Array:
     support = largest >= mean - jnp.sqrt(jnp.maximum(1 - spread, 0) / count)
     support = half >= _smallest(largest, support)
     count = support.sum(-1, keepdims=True)
-    mean = _sum(half, support) / count
-    spread = _sum((half - mean) ** 2, support)
+    mean = half.sum(-1, keepdims=True, where=support) / count
+    spread = ((half - mean) ** 2).sum(-1, keepdims=True, where=support)
     threshold = mean - jnp.sqrt(jnp.maximum(1 - spread, 0) / count)
     return jnp.maximum(half - threshold, 0) ** 2
 
@@ -120,15 +121,8 @@ def _smallest(largest: jax.Array, support: jax.Array) -> jax.Array:
     return jnp.take_along_axis(largest, support.sum(-1, keepdims=True) - 1, axis=-1)
 
 
-def _sum(numbers: jax.Array, support: jax.Array) -> jax.Array:
-    return jnp.where(support, numbers, 0).sum(-1, keepdims=True)
-
-
 def _derivative(
-    project: Callable[[jax.Array], jax.Array],
-    speeds: Callable[[jax.Array], jax.Array],
-    primals: tuple[jax.Array],
-    tangents: tuple[jax.Array],
+    project: Project, speeds: Project, primals: tuple[jax.Array], tangents: tuple[jax.Array]
 ) -> tuple[jax.Array, jax.Array]:
     """The weights, and their change v (dz - v . dz / sum v) as the logits change by dz.
 
@@ -143,9 +137,7 @@ def _derivative(
     return weights, speed * (tangents[0] - mean)
 
 
-_sparsemax.defjvp(
-    partial(_derivative, _sparsemax, lambda weights: (weights > 0).astype(weights.dtype))
-)
+_sparsemax.defjvp(partial(_derivative, _sparsemax, jnp.sign))
 _entmax15.defjvp(partial(_derivative, _entmax15, jnp.sqrt))
 
 
@@ -164,11 +156,7 @@ class Entmax15(Align):
 
 
 class TopK(Align):
-    """`top_k` as a part; rows sum to 1. The keys that are left out have no gradient.
-
-    Attributes:
-        k: how many keys each query attends to.
-    """
+    """`top_k` as a part; rows sum to 1. The keys that are left out have no gradient."""
 
     k: PositiveInt = 8
 

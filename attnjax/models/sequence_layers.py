@@ -30,8 +30,7 @@ class SequenceLayer(Mixer):
         self, query: Embedded, /, *, mask: MaskLike = None, deterministic: bool
     ) -> Embedded:
         present = jnp.ones(query.shape[:-1], bool)
-        mask = as_mask(mask, query)
-        for rule in () if mask is None else mask.rules():
+        for rule in as_mask(mask, query).rules():
             if not isinstance(rule, Padding):
                 raise UserError(
                     f"{type(self).__name__} can leave out padding, and honors no other mask; got "

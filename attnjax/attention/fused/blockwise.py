@@ -5,7 +5,8 @@ fits in a core's cache. Tiles without an allowed pair are skipped: left out of t
 positions are known before compiling, else passed over while it runs.
 """
 
-from functools import reduce
+from dataclasses import replace
+from functools import partial, reduce
 from operator import and_
 from typing import NamedTuple
 
@@ -15,9 +16,8 @@ import numpy as np
 from jax.tree_util import Partial
 
 from attnjax.attention.fused.inputs import Inputs
-from attnjax.attention.fused.shared_keys import join_heads
 from attnjax.attention.fused.tiles import Arrays, TilePlan, Where, attend
-from attnjax.attention.mask import BlockRange, Mask, Padding
+from attnjax.attention.mask import And, BlockRange, Mask, Padding
 from attnjax.attention.position import AnyArray, Positions
 
 
@@ -26,12 +26,9 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
 
     A tile has so many queries and so many keys; None chooses the numbers by the length.
 
-    Raises:
-        UserError: a rule of the mask has no method `block`.
-
     Source: Rabe and Staats 2021; the backward pass, Dao et al. 2022, algorithm 4.
     """
-    if joined := join_heads(inputs):
+    if joined := _join_heads(inputs):
         context = blockwise(joined, tile)
         return context.reshape(*inputs.query.shape[:-1], context.shape[-1])
     query, key, value, bias = inputs.query, inputs.key, inputs.value, inputs.bias
@@ -53,13 +50,7 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
     if S % columns:
         rules = (*rules, Padding(jnp.arange(S + -S % columns)[None] < S))
         whole = whole & (np.arange(whole.shape[-1]) < whole.shape[-1] - 1)
-    plan = TilePlan(
-        rows,
-        columns,
-        whole=_places(some & whole),
-        partial=_places(some & ~whole),
-        scale=inputs.scale,
-    )
+    plan = TilePlan(rows, columns, _places(some & whole), _places(some & ~whole), inputs.scale)
     if bias is not None and not isinstance(bias, Partial):
         bias = Partial(bias)
     shares = jax.tree.map(lambda x: x.reshape(-1, *x.shape[len(leading) :]), bias)
@@ -68,12 +59,46 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
     return context[:, :T].reshape(*leading, T, -1)
 
 
+def _join_heads(inputs: Inputs) -> Inputs | None:
+    """Queries [..., R, T, K] of keys [..., 1, S, K] -> queries [..., R T, K] of keys [..., S, K].
+
+    Heads that share keys are read as more queries of one head, so that no key is copied. None: no
+    heads share keys, or they differ in their masks, positions or biases.
+    """
+    group, steps = inputs.group(), inputs.query.shape[-2]
+    if group == 1 or inputs.bias is not None:
+        return None
+    if any(x.ndim > len(axes) and x.shape[-len(axes) - 1] > 1 for x, axes in inputs.arrays()):
+        return None
+    join = partial(_join, group=group)
+    at, of = inputs.positions
+    # numbered before compiling, so that empty tiles are still left out of the program
+    at = np.tile(np.arange(steps), group) if at is None else join(at, ("query",))
+    query = inputs.query
+    return replace(
+        inputs,
+        query=query.reshape(*query.shape[:-3], group * steps, query.shape[-1]),
+        key=jnp.squeeze(inputs.key, -3),
+        value=jnp.squeeze(inputs.value, -3),
+        mask=And(tuple(rule.map_arrays(join) for rule in inputs.rules())),
+        positions=Positions(at, None if of is None else join(of, ("key",))),
+    )
+
+
+def _join(x: jax.Array, axes: tuple[str, ...], group: int) -> jax.Array:
+    """[..., 1, *axes] -> [..., *axes], the axis of queries repeated for each head."""
+    x = jnp.squeeze(x, -len(axes) - 1) if x.ndim > len(axes) else x
+    if "query" not in axes:
+        return x
+    side = axes.index("query") - len(axes)
+    # an axis of length 1 stands for all queries
+    return x if x.shape[side] == 1 else jnp.concatenate([x] * group, side)
+
+
 class _Axes(NamedTuple):
     """Axes that are padded to whole blocks: added rows are cut off, added keys are masked.
 
-    Attributes:
-        leading: the axes before, which become one axis N.
-        sizes: for each name the size of the axis, and how many rows are added.
+    The leading axes become one, N. `sizes` are those of each axis, and of the rows that are added.
     """
 
     leading: tuple[int, ...]

@@ -62,9 +62,8 @@ def _window(rules: tuple[Mask, ...]) -> tuple[int, int] | None:
 def cudnn(inputs: Inputs, implementation: Literal["cudnn", "xla"] = "cudnn") -> jax.Array:
     """Context [..., T, V]; 0 where a query may attend to nothing.
 
-    The inputs are what `cudnn_refuses` does not refuse: bfloat16 or float16, and either `Padding`
-    or `Causal` and `Window`. The implementation is that of `jax.nn.dot_product_attention`: "xla"
-    takes the same arguments on any platform.
+    The implementation is that of `jax.nn.dot_product_attention`: "xla" takes the same arguments on
+    any platform.
     """
     *leading, T, _ = inputs.query.shape
     # Every example is passed as one head, or as several that share keys: leading axes become one.

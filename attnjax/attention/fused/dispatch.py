@@ -20,10 +20,9 @@ import jax.numpy as jnp
 from attnjax.attention.align import softmax
 from attnjax.attention.fused.blockwise import blockwise
 from attnjax.attention.fused.cudnn import cudnn, cudnn_refuses
-from attnjax.attention.fused.inputs import Inputs
-from attnjax.attention.fused.layout import AxisLayout, check_shapes, heads_first
+from attnjax.attention.fused.inputs import AxisLayout, Inputs, RunKernel, check_shapes, heads_first
 from attnjax.attention.fused.splash import splash, splash_refuses
-from attnjax.attention.mask import Mask, MaskLike, as_mask
+from attnjax.attention.mask import And, Mask, MaskLike, allowed_pairs, as_mask
 from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.attention.score import dot
@@ -38,15 +37,13 @@ type Implementation = Literal["auto", "dense", "blockwise", "cudnn", "splash"]
 
 
 class FusedKernel(NamedTuple):
-    """A way to compute softmax attention without its weights.
+    """A way to compute softmax attention without its weights, on one platform or (None) on any.
 
-    Attributes:
-        platform: the only platform of the kernel; None: any.
-        refuses: the part of the inputs that the kernel cannot compute, in words; None: all is well.
+    `refuses` names the part of the inputs that the kernel cannot compute; None: all is well.
     """
 
     name: Implementation
-    run: Callable[[Inputs], jax.Array]
+    run: RunKernel
     platform: str | None = None
     refuses: Callable[[Inputs], str | None] = lambda inputs: None
 
@@ -54,12 +51,9 @@ class FusedKernel(NamedTuple):
 BLOCKWISE = FusedKernel("blockwise", blockwise)
 
 KERNELS = {
-    kernel.name: kernel
-    for kernel in (
-        BLOCKWISE,
-        FusedKernel("cudnn", cudnn, "cuda", cudnn_refuses),
-        FusedKernel("splash", splash, "tpu", splash_refuses),
-    )
+    "blockwise": BLOCKWISE,
+    "cudnn": FusedKernel("cudnn", cudnn, "cuda", cudnn_refuses),
+    "splash": FusedKernel("splash", splash, "tpu", splash_refuses),
 }
 
 log = logging.getLogger(__name__)
@@ -131,19 +125,16 @@ def fused(
 def choose(
     implementation: Implementation,
     length: int,
-    mask: Mask | None,
+    mask: Mask,
     *,
     needed: str | None,
     training: bool,
-) -> Callable[[Inputs], jax.Array] | None:
+) -> RunKernel | None:
     """The fused kernel for an attention; None: compute the weights.
 
     cudnn and splash are used in training only. Elsewhere auto replaces them, since they can compute
     neither the masks of a search nor all dtypes. `length` is the smaller of T and S; `needed` says
-    what needs the weights, in words, or None.
-
-    Raises:
-        UserError: a fused kernel was configured, and some part needs the weights.
+    what needs the weights, in words: then a fused kernel that was configured is refused.
     """
     if implementation == "dense":
         return None
@@ -158,19 +149,9 @@ def choose(
     kernel = KERNELS.get(implementation)
     if kernel and (training or kernel.platform is None):
         return partial(_run, kernel)
-    if (mask is None or mask.has_blocks()) and length >= min(FUSED_FROM.values()):
+    if mask.has_blocks() and length >= min(FUSED_FROM.values()):
         return partial(_by_platform, _best)
     return None
-
-
-def describe(implementation: Implementation, needed: str | None) -> str:
-    """The implementation that computes an attention in training; arguments as of `choose`."""
-    if needed or implementation == "dense":
-        return f"dense, computes its weights{f' for {needed}' if needed else ''}"
-    if implementation != "auto":
-        return f"{implementation}, computes its weights only if they are requested"
-    lengths = ", ".join(f"{length:,} ({name})" for name, length in FUSED_FROM.items())
-    return f"auto, computes its weights below a length of {lengths}"
 
 
 def _run(kernel: FusedKernel, inputs: Inputs) -> jax.Array:
@@ -187,9 +168,7 @@ def _run(kernel: FusedKernel, inputs: Inputs) -> jax.Array:
     return kernel.run(inputs)
 
 
-def _by_platform(
-    best: Callable[[Inputs, str], Callable[[Inputs], jax.Array]], inputs: Inputs
-) -> jax.Array:
+def _by_platform(best: Callable[[Inputs, str], RunKernel], inputs: Inputs) -> jax.Array:
     """The context by the best way for the platform that the program is compiled for.
 
     Where it is not known, a branch is traced for each platform of this machine, and only one of
@@ -202,7 +181,7 @@ def _by_platform(
     return jax.lax.platform_dependent(**branches, default=partial(blockwise, inputs))
 
 
-def _best(inputs: Inputs, platform: str) -> Callable[[Inputs], jax.Array]:
+def _best(inputs: Inputs, platform: str) -> RunKernel:
     """Dense below the platform's length, else the best fused kernel."""
     length = min(inputs.query.shape[-2], inputs.key.shape[-2])
     if length >= FUSED_FROM[platform]:
@@ -211,7 +190,7 @@ def _best(inputs: Inputs, platform: str) -> Callable[[Inputs], jax.Array]:
     return _dense
 
 
-def _best_fused(inputs: Inputs, platform: str) -> Callable[[Inputs], jax.Array]:
+def _best_fused(inputs: Inputs, platform: str) -> RunKernel:
     """The platform's own kernel if it can compute the inputs, else blockwise."""
     own = next((kernel for kernel in KERNELS.values() if kernel.platform == platform), BLOCKWISE)
     refused = own.refuses(inputs)
@@ -225,12 +204,11 @@ def _best_fused(inputs: Inputs, platform: str) -> Callable[[Inputs], jax.Array]:
 
 def _dense(inputs: Inputs) -> jax.Array:
     """The context by way of the weights."""
-    logits, allowed = inputs.scale * dot(inputs.query, inputs.key), None
+    logits = inputs.scale * dot(inputs.query, inputs.key)
     positions = inputs.positions.filled(inputs.query, inputs.key)
     if inputs.bias is not None:
         bias = inputs.bias(inputs.scale * inputs.query, positions)
         logits += jnp.broadcast_to(bias, logits.shape)
-    if inputs.mask is not None:
-        allowed = jnp.broadcast_to(inputs.mask.dense(positions), logits.shape)
+    allowed = allowed_pairs(inputs.mask or And(), positions, logits.shape)
     weights = softmax(logits, allowed, kept=inputs.value.dtype)
     return weighted_sum(weights, inputs.value)

@@ -1,32 +1,39 @@
-"""The arguments of a fused kernel, as one value that every kernel reads."""
+"""The arguments of a fused kernel, as one value that every kernel reads, and their layout."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from attnjax.attention.mask import Mask, Padding
-from attnjax.attention.position import Positions
+from attnjax.attention.position import AnyArray, Positions
+from attnjax.errors import UserError
+
+type RunKernel = Callable[[Inputs], jax.Array]
+"""Computes the context of inputs, [..., T, V]."""
+
+type AxisLayout = Literal["BNTH", "BTNH"]
+"""The order of batch, heads, words and width, in the letters of `jax.nn.dot_product_attention`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
     """The arguments of context[t] = sum_s softmax_s(scale query[t] . key[s] + bias[t, s]) value[s].
 
+    Queries are [..., T, K], keys [..., S, K], values [..., S, V].
+
     Attributes:
-        query: [..., T, K].
-        key: [..., S, K].
-        value: [..., S, V].
         mask: None allows everything.
         positions: absolute, integers that broadcast to [..., T] and [..., S]; None: 0, 1, ...
         bias: a function of (scale query, positions), [..., T, K] and `Positions`, that returns what
             broadcasts to [..., T, S]; a kernel calls it on one tile at a time. The arrays of a
             `jax.tree_util.Partial` are passed first; they are floats that lead with the query's
             leading axes, and have gradients.
-        scale: of the dot products.
     """
 
     query: jax.Array
@@ -40,6 +47,12 @@ class Inputs:
     def rules(self) -> tuple[Mask, ...]:
         """The single rules of the mask."""
         return () if self.mask is None else self.mask.rules()
+
+    def arrays(self) -> Iterator[tuple[AnyArray, tuple[str, ...]]]:
+        """The arrays of positions and mask, each with the names of its last axes."""
+        yield from ((x, (axis,)) for axis, x in self.positions._asdict().items() if x is not None)
+        for rule in self.rules():
+            yield from ((getattr(rule, name), axes) for name, axes in rule.axes.items())
 
     def numbered(self) -> bool:
         """Whether queries and keys are known to stand at 0, 1, ..."""
@@ -55,3 +68,34 @@ class Inputs:
         shape = self.key.shape[:-1]
         padding = [rule.present for rule in self.rules() if isinstance(rule, Padding)]
         return reduce(and_, (jnp.broadcast_to(x, shape) for x in padding)) if padding else None
+
+
+def heads_first(x: jax.Array, layout: AxisLayout) -> jax.Array:
+    """The array [B, N, T, H] from one in this layout; in BNTH the leading axes may be any."""
+    if layout not in ("BNTH", "BTNH"):
+        raise UserError(f"the layout of fused is BNTH or BTNH; got {layout}")
+    if layout == "BTNH" and x.ndim != 4:
+        raise UserError(f"the layout BTNH wants arrays with four axes; got {list(x.shape)}")
+    return x if layout == "BNTH" else x.swapaxes(-2, -3)
+
+
+def check_shapes(inputs: Inputs, layout: AxisLayout) -> None:
+    """Refuse arrays, heads first, that do not fit: those of the other layout rarely do."""
+    query, key, value = (x.shape for x in (inputs.query, inputs.key, inputs.value))
+    length = {"query": query[-2], "key": key[-2]}
+    fit = query[-1] == key[-1] and key[-2] == value[-2]
+    for x, axes in inputs.arrays():
+        sizes = zip(axes, np.shape(x)[-len(axes) :], strict=False)
+        fit &= all(size in (1, length[axis]) for axis, size in sizes)
+    try:
+        np.broadcast_shapes(query[:-2], key[:-2], value[:-2])
+    except ValueError:
+        fit = False
+    if not fit:
+        other = "BTNH (that of JAX)" if layout == "BNTH" else "BNTH"
+        raise UserError(
+            f"fused with layout {layout} wants, with heads first, queries [..., T, K], keys "
+            "[..., S, K], values [..., S, V] and masks and positions of T queries and S keys; got "
+            f"{list(query)}, {list(key)}, {list(value)}, T = {query[-2]}, S = {key[-2]}: is the "
+            f"layout {other}?"
+        )

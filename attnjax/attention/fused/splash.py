@@ -52,9 +52,6 @@ def splash(inputs: Inputs) -> jax.Array:
     Tiles that causality and windows empty are skipped; segments and padding are compared in every
     other tile.
 
-    The inputs are what `splash_refuses` does not refuse: float32 or bfloat16, `Causal` and `Window`
-    on positions 0, 1, ..., `Padding`, and one `Segments`.
-
     Source: Dao et al. 2022, as `jax.experimental.pallas.ops.tpu.splash_attention`.
     """
     # Imported here: importing Pallas for TPUs takes a second, which other kernels need not pay.

@@ -21,8 +21,8 @@ from attnjax.attention.position import Positions
 from attnjax.nn.dtypes import wide, widen
 from attnjax.nn.product import product
 
-type TileNumber = Any
-"""The index of a tile or a group, a Python or a traced integer."""
+type Share = Callable[[Any], Any]
+"""Gives the part of arrays [N or 1, ...] that belongs to one group: [G or 1, ...]."""
 
 ENTRIES = 8 * 512 * 512
 """The number of logits computed at once. Examples are read in groups, so that each core multiplies
@@ -30,11 +30,9 @@ examples of its own: on one example the cores would wait for one another."""
 
 
 class TilePlan(NamedTuple):
-    """The tiles, as far as they are known before compiling.
+    """The tiles, of so many queries (rows) and keys (columns), as known before compiling.
 
     Attributes:
-        rows: queries in a tile.
-        columns: keys in a tile.
         whole: tiles (i, j) without a forbidden pair.
         partial: the other tiles that may hold an allowed pair.
     """
@@ -54,8 +52,8 @@ class TilePlan(NamedTuple):
 class Tile(NamedTuple):
     """A block of queries and a block of keys: the index of each, and its size."""
 
-    query: tuple[TileNumber, int]
-    key: tuple[TileNumber, int]
+    query: tuple[jax.Array, int]
+    key: tuple[jax.Array, int]
 
     def cut(self, x: jax.Array, side: str, axis: int = 1) -> jax.Array:
         """The tile's part of an array whose axis is that of a side, "query" or "key"."""
@@ -81,13 +79,10 @@ class Arrays(NamedTuple):
 
 
 class Where(NamedTuple):
-    """The allowed pairs; a leading axis is N, or 1 if all examples are alike.
+    """The allowed pairs, by single rules and by positions, with arrays [N, T] and [N, S].
 
-    Attributes:
-        rules: single rules, with arrays [N, T] or [N, S].
-        positions: [N, T] and [N, S].
-        some: which tiles may hold an allowed pair, [N, query blocks, key blocks]; None: the plan
-            says which.
+    `some` says which tiles may hold an allowed pair, [N, query blocks, key blocks]; None: the plan
+    does. A leading axis is N, or 1 if all examples are alike.
     """
 
     rules: tuple[Mask, ...]
@@ -146,8 +141,8 @@ def _contexts(plan: TilePlan, arrays: Arrays, where: Where) -> tuple[jax.Array, 
     """The context [N, T, V], and log sum exp of each row of logits, [N, T, 1]."""
     query, key, value, bias = arrays
 
-    def group(number: TileNumber) -> tuple[jax.Array, jax.Array]:
-        own, share = _of_group(size, where, number), partial(_share, size, number)
+    def group(share: Share) -> tuple[jax.Array, jax.Array]:
+        own = _of_group(where, share)
         q, k, v = plan.scale * share(widen(query)), share(key), share(value)
         added = jax.tree.map(widen, share(bias))
 
@@ -177,8 +172,7 @@ def _contexts(plan: TilePlan, arrays: Arrays, where: Where) -> tuple[jax.Array, 
         level = jnp.where(empty, jnp.inf, highest + jnp.log(jnp.where(empty, 1, total)))
         return context.astype(value.dtype), level
 
-    size = plan.group(len(query))
-    return _each_group(size, group, query)
+    return _each_group(plan, group, len(query))
 
 
 def _backward(plan: TilePlan, kept: Any, slope: jax.Array) -> tuple[Arrays, None]:
@@ -204,8 +198,8 @@ def _slopes(
     """
     query, key, value, bias = arrays
 
-    def group(number: TileNumber) -> Arrays:
-        own, share = _of_group(size, where, number), partial(_share, size, number)
+    def group(share: Share) -> Arrays:
+        own = _of_group(where, share)
         q, k, v, d = plan.scale * share(widen(query)), share(key), share(value), share(widen(slope))
         added, levels = jax.tree.map(widen, share(bias)), _turned(share(level))
         inner = (d * widen(share(context))).sum(-1)[:, None]
@@ -242,17 +236,24 @@ def _slopes(
         slopes = Arrays(plan.scale * _turned(by_query), by_key, by_value, by_bias)
         return jax.tree.map(lambda x, y: x.astype(y.dtype), slopes, arrays)
 
-    size = plan.group(len(query))
-    return _each_group(size, group, query)
+    return _each_group(plan, group, len(query))
 
 
 attend.defvjp(_forward, _backward)
 
 
-def _each_group(size: int, group: Callable[[TileNumber], Any], query: jax.Array) -> Any:
+def _each_group(plan: TilePlan, group: Callable[[Share], Any], examples: int) -> Any:
     """The results of all groups, computed one group after the other: leaves [N, ...]."""
-    numbers = jnp.arange(query.shape[0] // size)
-    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), lax.map(group, numbers))
+    size = plan.group(examples)
+
+    def results(number: jax.Array) -> Any:
+        def cut(x: jax.Array) -> jax.Array:
+            return x if len(x) == 1 else lax.dynamic_slice_in_dim(x, number * size, size)
+
+        return group(partial(jax.tree.map, cut))
+
+    grouped = lax.map(results, jnp.arange(examples // size))
+    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), grouped)
 
 
 def _over(plan: TilePlan, own: Where, update: Callable[..., Any], carry: Any, slots: Any) -> Any:
@@ -285,18 +286,8 @@ def _turned(x: jax.Array) -> jax.Array:
     return jnp.swapaxes(x, 1, 2)
 
 
-def _share(size: int, number: TileNumber, tree: Any) -> Any:
-    """The part of arrays [N or 1, ...] that belongs to one group of G: [G or 1, ...]."""
-
-    def cut(x: jax.Array) -> jax.Array:
-        return x if len(x) == 1 else lax.dynamic_slice_in_dim(x, number * size, size)
-
-    return jax.tree.map(cut, tree)
-
-
-def _of_group(size: int, where: Where, number: TileNumber) -> Where:
+def _of_group(where: Where, share: Share) -> Where:
     """The allowed pairs of one group; `some` is then [query blocks, key blocks]."""
-    share = partial(_share, size, number)
     rules = tuple(rule.map_arrays(lambda x, _: share(x)) for rule in where.rules)
     some = None if where.some is None else share(where.some).any(0)
     return Where(rules, share(where.positions), some)
