@@ -89,6 +89,33 @@ class Where(NamedTuple):
     positions: Positions
     some: jax.Array | None
 
+    def of_group(self, share: Share) -> "Where":
+        """The allowed pairs of one group; `some` is then [query blocks, key blocks]."""
+        rules = tuple(rule.map_arrays(lambda x, _: share(x)) for rule in self.rules)
+        some = None if self.some is None else share(self.some).any(0)
+        return Where(rules, share(self.positions), some)
+
+    def on_tile(self, tile: Tile) -> Positions:
+        """The positions of a tile: [G or 1, rows], [G or 1, columns]."""
+        query, key = self.positions
+        return Positions(tile.cut(query, "query"), tile.cut(key, "key"))
+
+    def bias(self, tile: Tile, bias: Partial, query: jax.Array) -> jax.Array:
+        """The bias on a tile with queries [G, rows, K], which are scaled: [G, rows, columns]."""
+        added = bias(query, self.on_tile(tile)).astype(query.dtype)
+        return jnp.broadcast_to(added, (*query.shape[:2], tile.key[1]))
+
+    def allowed(self, tile: Tile) -> jax.Array:
+        """The allowed pairs of a tile: booleans that broadcast to [G, rows, columns]."""
+
+        def cut(x: jax.Array, axes: tuple[str, ...]) -> jax.Array:
+            for axis, side in enumerate(axes, start=1):
+                x = tile.cut(x, side, axis)
+            return x
+
+        positions = self.on_tile(tile)
+        return reduce(and_, (rule.map_arrays(cut).dense(positions) for rule in self.rules))
+
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
 def attend(plan: TilePlan, arrays: Arrays, where: Where) -> jax.Array:
@@ -142,7 +169,7 @@ def _contexts(plan: TilePlan, arrays: Arrays, where: Where) -> tuple[jax.Array, 
     query, key, value, bias = arrays
 
     def group(share: Share) -> tuple[jax.Array, jax.Array]:
-        own = _of_group(where, share)
+        own = where.of_group(share)
         q, k, v = plan.scale * share(widen(query)), share(key), share(value)
         added = jax.tree.map(widen, share(bias))
 
@@ -151,9 +178,9 @@ def _contexts(plan: TilePlan, arrays: Arrays, where: Where) -> tuple[jax.Array, 
             row, column = partial(tile.cut, side="query"), partial(tile.cut, side="key")
             logits = product("tk,sk->ts", row(q), widen(column(k)))
             if added is not None:
-                logits += _bias(own, tile, added, row(q))
+                logits += own.bias(tile, added, row(q))
             if masked:
-                logits = _forbid(logits, _allowed(own, tile))
+                logits = _forbid(logits, own.allowed(tile))
             higher = jnp.maximum(highest, logits.max(-1, keepdims=True))
             # A row without a key so far has no highest logit; any finite number will do.
             level = jnp.where(higher == -jnp.inf, 0, higher)
@@ -199,7 +226,7 @@ def _slopes(
     query, key, value, bias = arrays
 
     def group(share: Share) -> Arrays:
-        own = _of_group(where, share)
+        own = where.of_group(share)
         q, k, v, d = plan.scale * share(widen(query)), share(key), share(value), share(widen(slope))
         added, levels = jax.tree.map(widen, share(bias)), _turned(share(level))
         inner = (d * widen(share(context))).sum(-1)[:, None]
@@ -210,9 +237,9 @@ def _slopes(
             row, column = partial(tile.cut, side="query"), partial(tile.cut, side="key")
             logits = product("sk,tk->st", widen(column(k)), row(q))
             if added is not None:
-                logits += _turned(_bias(own, tile, added, row(q)))
+                logits += _turned(own.bias(tile, added, row(q)))
             if masked:
-                logits = _forbid(logits, _turned(_allowed(own, tile)))
+                logits = _forbid(logits, _turned(own.allowed(tile)))
             weights = jnp.exp(logits - row(levels, axis=2))
             by_weights = product("sv,tv->st", widen(column(v)), row(d))
             by_logits = weights * (by_weights - row(inner, axis=2))
@@ -220,7 +247,7 @@ def _slopes(
             by_key += product("st,tk->sk", by_logits, row(q))
             by_value += product("st,tv->sv", weights, row(d))
             if added is not None:
-                _, pull = jax.vjp(partial(_bias, own, tile), added, row(q))
+                _, pull = jax.vjp(partial(own.bias, tile), added, row(q))
                 more, by_row = pull(_turned(by_logits))
                 by_bias = jax.tree.map(jnp.add, by_bias, more)
                 by_query += _turned(by_row)
@@ -284,37 +311,6 @@ def _over(plan: TilePlan, own: Where, update: Callable[..., Any], carry: Any, sl
 
 def _turned(x: jax.Array) -> jax.Array:
     return jnp.swapaxes(x, 1, 2)
-
-
-def _of_group(where: Where, share: Share) -> Where:
-    """The allowed pairs of one group; `some` is then [query blocks, key blocks]."""
-    rules = tuple(rule.map_arrays(lambda x, _: share(x)) for rule in where.rules)
-    some = None if where.some is None else share(where.some).any(0)
-    return Where(rules, share(where.positions), some)
-
-
-def _positions(own: Where, tile: Tile) -> Positions:
-    """The positions of a tile: [G or 1, rows], [G or 1, columns]."""
-    query, key = own.positions
-    return Positions(tile.cut(query, "query"), tile.cut(key, "key"))
-
-
-def _bias(own: Where, tile: Tile, bias: Partial, query: jax.Array) -> jax.Array:
-    """The bias on a tile with queries [G, rows, K], which are scaled: [G, rows, columns]."""
-    added = bias(query, _positions(own, tile)).astype(query.dtype)
-    return jnp.broadcast_to(added, (*query.shape[:2], tile.key[1]))
-
-
-def _allowed(own: Where, tile: Tile) -> jax.Array:
-    """The allowed pairs of a tile: booleans that broadcast to [G, rows, columns]."""
-
-    def cut(x: jax.Array, axes: tuple[str, ...]) -> jax.Array:
-        for axis, side in enumerate(axes, start=1):
-            x = tile.cut(x, side, axis)
-        return x
-
-    positions = _positions(own, tile)
-    return reduce(and_, (rule.map_arrays(cut).dense(positions) for rule in own.rules))
 
 
 def _forbid(logits: jax.Array, allowed: jax.Array) -> jax.Array:
