@@ -16,6 +16,7 @@ from attnjax.attention.position import Positions
 from attnjax.checks.finding import (
     Finding,
     Problems,
+    cast,
     findings,
     not_alike,
     not_equal,
@@ -170,7 +171,7 @@ def _requested(of: _Initialized) -> Problems:
 
 def _half_precision(of: _Initialized) -> Problems:
     for dtype in (jnp.bfloat16, jnp.float16):
-        narrow, (query, key, value) = _cast((of.variables, of.inputs), dtype)
+        narrow, (query, key, value) = cast((of.variables, of.inputs), dtype)
         # the product of a query and a key passes the range of float16, 65,504
         context = of.call(narrow, query * 300, key * 300, value, Causal())
         yield not_finite(f"the context in {jnp.dtype(dtype).name}", context)
@@ -182,8 +183,8 @@ def _many_keys(of: _Initialized) -> Problems:
         jax.random.normal(key, (1, length, K)) / 3
         for key, length in zip(jax.random.split(_key()), (S, LONG), strict=True)
     )
-    narrow = _cast((of.variables, query, key, jnp.ones_like(key)), jnp.bfloat16)
-    contexts = [of.call(*_cast(narrow, dtype)) for dtype in (jnp.bfloat16, jnp.float32)]
+    narrow = cast((of.variables, query, key, jnp.ones_like(key)), jnp.bfloat16)
+    contexts = [of.call(*cast(narrow, dtype)) for dtype in (jnp.bfloat16, jnp.float32)]
     yield not_alike("the context in bfloat16", *contexts)
     for part in _parts(of.attention, Align | Pool):
         narrow, wide = (_of_many(part, query, dtype) for dtype in (jnp.bfloat16, jnp.float32))
@@ -233,12 +234,3 @@ def _pytrees(of: _Initialized) -> Problems:
 def _parts(attention: AttentionBase, kind: Any) -> list[Any]:
     """The parts of a kind in the fields of an attention, at any depth."""
     return [part for _, part in walk(attention) if isinstance(part, kind)]
-
-
-def _cast(tree: Any, dtype: Any) -> Any:
-    """The tree with its floats, but not its integers, in a dtype."""
-
-    def cast(leaf: jax.Array) -> jax.Array:
-        return leaf.astype(dtype) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
-
-    return jax.tree.map(cast, tree)

@@ -82,3 +82,12 @@ def not_finite(what: str, tree: Any) -> str | None:
     """A sentence if an array has an infinity or NaN; None: all numbers are finite."""
     finite = all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(tree))
     return None if finite else f"{what} is not finite"
+
+
+def cast(tree: Any, dtype: Any) -> Any:
+    """The tree with its floats, but not its integers, in a dtype."""
+
+    def convert(leaf: jax.Array) -> jax.Array:
+        return leaf.astype(dtype) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
+
+    return jax.tree.map(convert, tree)

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from attnjax.checks.finding import Finding, Problems, findings, not_equal, not_finite
+from attnjax.checks.finding import Finding, Problems, cast, findings, not_equal, not_finite
 from attnjax.data.special_tokens import START
 from attnjax.models.sequence_model import SequenceModel
 
@@ -70,8 +70,5 @@ def _causal(called: _Called) -> Problems:
 
 
 def _half_precision(called: _Called) -> Problems:
-    narrow = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), called.variables)
-    source = called.source
-    if jnp.issubdtype(source.dtype, jnp.floating):
-        source = source.astype(jnp.bfloat16)
+    narrow, source = cast((called.variables, called.source), jnp.bfloat16)
     yield not_finite("a logit", called.call(narrow, source, called.words))

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from attnjax.checks.finding import Finding, Problems, findings, not_alike
+from attnjax.checks.finding import Finding, Problems, cast, findings, not_alike
 from attnjax.nn.norm import Norm
 
 ROWS, WIDTH = 32, 64
@@ -39,13 +39,13 @@ def _offset(called: tuple[Any, Any, jax.Array]) -> Problems:
         moved = x + offset
         narrow = call(variables, moved)
         with jax.enable_x64(True):
-            wide = jax.tree.map(lambda leaf: leaf.astype(jnp.float64), (variables, moved))
+            wide = cast((variables, moved), jnp.float64)
             problem = not_alike(f"the result around {offset:,.0f}", narrow, call(*wide))
         yield problem
 
 
 def _half_precision(called: tuple[Any, Any, jax.Array]) -> Problems:
     call, variables, x = called
-    narrow = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), (variables, x + 100))
-    wide = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), narrow)
-    yield not_alike("the result around 100 in bfloat16", call(*narrow), call(*wide))
+    narrow = cast((variables, x + 100), jnp.bfloat16)
+    wide = call(*cast(narrow, jnp.float32))
+    yield not_alike("the result around 100 in bfloat16", call(*narrow), wide)
