@@ -123,12 +123,7 @@ def fused(
 
 
 def choose(
-    implementation: Implementation,
-    length: int,
-    mask: Mask,
-    *,
-    needed: str | None,
-    training: bool,
+    implementation: Implementation, length: int, mask: Mask, *, needed: str | None, training: bool
 ) -> RunKernel | None:
     """The fused kernel for an attention; None: compute the weights.
 
