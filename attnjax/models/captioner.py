@@ -9,11 +9,11 @@ from jaxtyping import Array, Bool, Float
 
 from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.mask import Padding
-from attnjax.attention.position import Positions
 from attnjax.attention.score import Additive
 from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.models.base import logits
 from attnjax.models.rnn_cells import LSTM, Cell
+from attnjax.models.rnn_decoders import DecoderSource
 from attnjax.models.sequence_model import SequenceModel, repeat_beams
 from attnjax.models.shapes import Features, NextWord, Step, Words
 from attnjax.models.sown_attention import Attentions, layer_attentions, pairs, queries_of
@@ -31,10 +31,9 @@ class Convolutions(nn.Module):
     """Blocks of 3x3 convolutions with ReLU, and 2x2 max pooling between one block and the next.
 
     Attributes:
-        blocks: for each block the number of channels of each of its convolutions, which may be
-            none. By default those of VGG-19 up to its last convolution, whose 14 x 14 x 512
-            numbers of an image of 224 x 224 are the paper's patches; there they come trained on
-            ImageNet, here they do not.
+        blocks: the channels of each convolution of each block, which may have none. By default
+            VGG-19's: its 14 x 14 x 512 numbers of an image of 224 x 224 are the paper's patches,
+            but not trained on ImageNet.
 
     Source: Simonyan & Zisserman 2015; Xu et al. 2015, section 4.3.
     """
@@ -44,17 +43,13 @@ class Convolutions(nn.Module):
     @nn.compact
     def __call__(self, x: Images) -> Float[Array, "B h w D"]:
         """Images -> patches, of which a side has height / 2^(blocks - 1) or width / 2^(...)."""
+        he = nn.initializers.he_normal()
         for number, block in enumerate(self.blocks):
             if number:
                 x = _pooled(x)
             for place, channels in enumerate(block):
-                convolve = nn.Conv(
-                    channels,
-                    (3, 3),
-                    kernel_init=nn.initializers.he_normal(),
-                    name=f"block_{number}_{place}",
-                )
-                x = nn.relu(convolve(x))
+                name = f"block_{number}_{place}"
+                x = nn.relu(nn.Conv(channels, (3, 3), kernel_init=he, name=name)(x))
         return x
 
 
@@ -69,10 +64,7 @@ def _pooled(x: Images) -> Float[Array, "B h w channels"]:
 
 
 class Perceptron(nn.Module):
-    """tanh(W_2 relu(W_1 x + b_1) + b_2): the decoder's initial state from the mean patch.
-
-    The hidden layer is as wide as the input.
-    """
+    """tanh(W_2 relu(W_1 x + b_1) + b_2), with a hidden layer as wide as x."""
 
     width: PositiveInt
 
@@ -131,10 +123,8 @@ class Captioner(SequenceModel):
         self.of_context = Dense((self.embedding,), bias=False)
         self.drop = Dropout(self.dropout)
 
-    def encode(
-        self, source: Images, *, deterministic: bool
-    ) -> tuple[Float[Array, "B P D"], Padding]:
-        """The patches of images, row by row, and their mask."""
+    def encode(self, source: Images, *, deterministic: bool) -> tuple[Array, Padding]:
+        """The patches of images, row by row, [B, P, D], and their mask."""
         present = _present(source)
         image = jnp.where(present[:, None, None, None], source, 0)
         patches = self.encoder(image.astype(self.output_embedding.dtype))
@@ -153,9 +143,7 @@ class Captioner(SequenceModel):
         output = self._output(words, hidden, context)
         return self.drop(output, deterministic=deterministic), self.output_embedding
 
-    def start(
-        self, memory: Array, mask: Padding, *, length: int, beams: int
-    ) -> tuple[Any, tuple[()], Any]:
+    def start(self, memory: Array, mask: Padding, *, length: int, beams: int) -> Any:
         constants, state = self._begin(memory, mask)
         return constants, (), repeat_beams(state, beams)
 
@@ -170,23 +158,21 @@ class Captioner(SequenceModel):
         output = self._output(embedded, hidden, context)
         return logits(output, self.output_embedding), cache, state
 
-    def _begin(self, memory: Array, mask: Padding) -> tuple[Any, Any]:
+    def _begin(self, memory: Array, mask: Padding) -> tuple[DecoderSource, Any]:
         """The constants of an image, and the state of one caption before its first word."""
         mean = memory.mean(1)
         carry = tuple(perceptron(mean) for perceptron in self.begin)
-        constants = self.attention.prepare(memory, memory), mask
-        return constants, (carry, jnp.zeros(len(mean), jnp.int32))
+        image = DecoderSource(self.attention.prepare(memory, memory), mask)
+        return image, (carry, jnp.zeros(len(mean), jnp.int32))
 
     def _look(
-        self, constants: Any, state: Any, word: Float[Array, "B D"], *, deterministic: bool
+        self, image: DecoderSource, state: Any, word: Float[Array, "B D"], *, deterministic: bool
     ) -> tuple[Any, tuple[Float[Array, "B W"], Float[Array, "B A"]]]:
         """The state after a word; h and the gated context."""
-        (memory, mask), (carry, position) = constants, state
-        before, here = carry[-1], Positions(position[:, None])
-        context = self.attention.attend(
-            before[:, None], memory, mask, positions=here, deterministic=deterministic
-        )
-        context = nn.sigmoid(self.beta(before)) * context[:, 0]
+        carry, position = state
+        before = carry[-1]
+        context = image.context(self.attention, before, position, deterministic=deterministic)
+        context = nn.sigmoid(self.beta(before)) * context
         projected = self.unit.project(jnp.concatenate([word, context], -1))
         carry, hidden = self.unit(carry, projected)
         return (carry, position + 1), (hidden, context)

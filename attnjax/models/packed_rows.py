@@ -1,17 +1,16 @@
-"""Packed rows, in which several sentences stand one behind the other: places, and what words see.
-
-Sentences are numbered as in `attnjax.data.packing.Packing`: [B, T], from 0, without a gap.
-"""
+"""Packed rows: the places of their sentences, numbered as in `attnjax.data.packing.Packing`."""
 
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Int
 
 from attnjax.attention.mask import Mask, Padding, Segments
 from attnjax.attention.position import Positions
 from attnjax.data.packing import Packing
 from attnjax.data.special_tokens import PAD
+from attnjax.models.shapes import Text, Words
 
 
 class RowMasks(NamedTuple):
@@ -30,8 +29,8 @@ class RowMasks(NamedTuple):
     positions: Positions
 
 
-def row_masks(source: jax.Array, packing: Packing | None) -> RowMasks:
-    """The masks of sources [B, S]; with a packing every sentence sees itself alone."""
+def row_masks(source: Text, packing: Packing | None) -> RowMasks:
+    """The masks of sources; with a packing every sentence sees itself alone."""
     present = Padding(source != PAD)
     if packing is None:
         return RowMasks(present, None, present, Positions())
@@ -44,27 +43,27 @@ def row_masks(source: jax.Array, packing: Packing | None) -> RowMasks:
     )
 
 
-def first_places(sentence: jax.Array) -> jax.Array:
-    """Booleans [B, T]: the first place of each sentence."""
+def first_places(sentence: Words) -> Bool[Array, "B T"]:
+    """Whether a place is the first of its sentence."""
     before = jnp.pad(sentence[:, :-1], ((0, 0), (1, 0)), constant_values=-1)
     return sentence != before
 
 
-def last_places(sentence: jax.Array) -> jax.Array:
-    """Booleans [B, T]: the last place of each sentence."""
+def last_places(sentence: Words) -> Bool[Array, "B T"]:
+    """Whether a place is the last of its sentence."""
     after = jnp.pad(sentence[:, 1:], ((0, 0), (0, 1)), constant_values=-1)
     return sentence != after
 
 
-def positions_in(sentence: jax.Array) -> jax.Array:
-    """The position of each place in its own sentence, from 0: integers [B, T]."""
+def positions_in(sentence: Words) -> Words:
+    """The position of each place in its own sentence, from 0."""
     place = jnp.broadcast_to(jnp.arange(sentence.shape[1])[None], sentence.shape)
     first = jnp.where(first_places(sentence), place, 0)
     return place - jax.lax.cummax(first, axis=1)
 
 
-def words_before(sentence: jax.Array, present: jax.Array) -> jax.Array:
-    """How many words of a row are of the sentences before each number 0, ..., T: [B, T + 1]."""
+def words_before(sentence: Words, present: Bool[Array, "B T"]) -> Int[Array, "B T+1"]:
+    """How many words of a row are of the sentences before each number 0, ..., T."""
     rows, places = sentence.shape
     count = jnp.zeros((rows, places + 1), jnp.int32)
     count = count.at[jnp.arange(rows)[:, None], sentence + 1].add(

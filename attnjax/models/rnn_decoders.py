@@ -4,9 +4,9 @@ from abc import ABC, abstractmethod
 from dataclasses import field
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 from flax import linen as nn
+from jaxtyping import Array, Float
 
 from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.mask import Mask
@@ -14,51 +14,45 @@ from attnjax.attention.position import Positions
 from attnjax.attention.score import Additive, General
 from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.errors import UserError
-from attnjax.models.rnn_cells import LSTM, Carry, Cell, GRUResetBefore
-from attnjax.models.rnn_encoder import EncoderOutput
+from attnjax.models.rnn_cells import LSTM, Carry, Cell, GRUResetBefore, Projected
+from attnjax.models.shapes import Embedded, Text
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.lift import clone_template, inherited
 from attnjax.nn.linear import Dense
 
 
 class DecoderSource(NamedTuple):
-    """What a decoder knows of a source at every step.
+    """What a decoder knows of a source at every step: its memory, if it attends, and its words.
 
-    Attributes:
-        memory: of the attention; None: there is none.
-        mask: the source's words that the step may attend to.
-        positions: of the source's words, [B, S]; None: 0, 1, ...
+    The positions of its words are 0, 1, ... if they are None.
     """
 
     memory: Any
     mask: Mask
-    positions: jax.Array | None = None
+    positions: Text | None = None
+
+    def context(
+        self, attention: AttentionBase, query: Array, position: Array, *, deterministic: bool
+    ) -> Array:
+        """The contexts [B, A] of a step's queries [B, W] at positions [B] of the target."""
+        positions = Positions(position[:, None], self.positions)
+        context = attention.attend(
+            query[:, None], self.memory, self.mask, positions=positions, deterministic=deterministic
+        )
+        return context[:, 0]
 
 
 class RNNDecoder(nn.Module, ABC):
-    """A recurrent decoder: `step` computes one word, `project` and `output` all words at once.
-
-    The model scans `step` over the words, with the parameters of the decoder shared by all steps.
-    """
+    """A recurrent decoder: `step` computes one word, `project` and `output` all words at once."""
 
     @property
     @abstractmethod
     def out_width(self) -> int:
         """The width of the vectors that the output embedding is multiplied with."""
 
-    def start(
-        self, encoded: EncoderOutput, mask: Mask, positions: jax.Array | None = None
-    ) -> "tuple[DecoderSource, Any]":
-        """The constants of each sentence, and the state before the first word.
-
-        Mask and positions are those of the source's words; None: 0, 1, ...
-        """
-        source = DecoderSource(self.prepare(encoded.states), mask, positions)
-        return source, self.first_state(encoded.final)
-
     @abstractmethod
-    def prepare(self, states: jax.Array) -> Any:
-        """The memory of the source's states [B, S, W] for the attention; None: there is none."""
+    def prepare(self, states: Embedded) -> Any:
+        """The memory of the source's states for the attention; None: there is none."""
 
     @abstractmethod
     def first_state(self, final: tuple[tuple[Carry, ...], ...]) -> Any:
@@ -69,18 +63,20 @@ class RNNDecoder(nn.Module, ABC):
         """
 
     @abstractmethod
-    def project(self, words: jax.Array) -> jax.Array:
-        """The projection of the words for the cell: [B, T, E] -> [B, T, any]."""
+    def project(self, words: Float[Array, "B T E"]) -> Float[Array, "B T G"]:
+        """The projection of the words for the cell."""
 
     @abstractmethod
     def step(
-        self, constants: Any, state: Any, projected: jax.Array, *, deterministic: bool
+        self, source: DecoderSource, state: Any, projected: Projected, *, deterministic: bool
     ) -> tuple[Any, Any]:
-        """One projected word [B, any] -> the state after it, and the step's part of `output`."""
+        """The state after one projected word, and the step's part of `output`."""
 
     @abstractmethod
-    def output(self, words: jax.Array, outputs: Any, *, deterministic: bool) -> jax.Array:
-        """The words [B, T, E] and all steps' outputs [B, T, ...] -> [B, T, out_width]."""
+    def output(
+        self, words: Float[Array, "B T E"], outputs: Any, *, deterministic: bool
+    ) -> Float[Array, "B T W"]:
+        """All words' vectors of width `out_width`, from the words and all steps' outputs."""
 
 
 class Feeding(nn.Module, ABC):
@@ -91,8 +87,8 @@ class Feeding(nn.Module, ABC):
         """The number of fed numbers of an attentional vector of this width."""
 
     @abstractmethod
-    def __call__(self, cell: Cell, projected: jax.Array, attentional: jax.Array) -> jax.Array:
-        """The cell's input [B, G] from the projected word [B, G] and the vector [B, W]."""
+    def __call__(self, cell: Cell, projected: Projected, attentional: Array) -> Projected:
+        """The projection of the cell's input."""
 
 
 class InputFeeding(Feeding):
@@ -101,7 +97,7 @@ class InputFeeding(Feeding):
     def width(self, attentional: int) -> int:
         return attentional
 
-    def __call__(self, cell: Cell, projected: jax.Array, attentional: jax.Array) -> jax.Array:
+    def __call__(self, cell: Cell, projected: Projected, attentional: Array) -> Projected:
         return projected + cell.feed(attentional)
 
 
@@ -111,7 +107,7 @@ class NoInputFeeding(Feeding):
     def width(self, attentional: int) -> int:
         return 0
 
-    def __call__(self, cell: Cell, projected: jax.Array, attentional: jax.Array) -> jax.Array:
+    def __call__(self, cell: Cell, projected: Projected, attentional: Array) -> Projected:
         return projected
 
 
@@ -124,11 +120,8 @@ class LuongDecoder(RNNDecoder):
 
     Attributes:
         attention: of h_t to the source's states; None: h_t takes the place of the attentional
-            vector, and the decoder knows of the source the encoder's carry alone (Sutskever et al.
-            2014).
-        cell: the template of every layer's cell.
-        width: W, of its state.
-        feeding: how much of the attentional vector goes into the next step.
+            vector, and the decoder knows of the source the encoder's carry alone.
+        width: W, of the state of every layer's cell.
         dropout: None means the model's.
 
     Source: Luong et al. 2015, section 3, eq. 5; with no attention Sutskever et al. 2014, section 2.
@@ -150,7 +143,7 @@ class LuongDecoder(RNNDecoder):
         self.merge = Dense((self.width,), bias=False)
         self.drop = Dropout(inherited(self, "dropout"))
 
-    def prepare(self, states: jax.Array) -> Any:
+    def prepare(self, states: Array) -> Any:
         return None if self.attention is None else self.attention.prepare(states, states)
 
     def first_state(self, final: tuple[tuple[Carry, ...], ...]) -> Any:
@@ -169,14 +162,14 @@ class LuongDecoder(RNNDecoder):
         attentional = jnp.zeros((batch, self.width), dtype)
         return carries, attentional, jnp.zeros(batch, jnp.int32)
 
-    def project(self, words: jax.Array) -> jax.Array:
+    def project(self, words: Array) -> Array:
         fed = 0 if self.attention is None else self.feeding.width(self.width)
         return self.unit[0].project(words, fed=fed)
 
     def step(
-        self, constants: Any, state: Any, projected: jax.Array, *, deterministic: bool
+        self, source: DecoderSource, state: Any, projected: Projected, *, deterministic: bool
     ) -> tuple[Any, Any]:
-        (memory, mask, of_source), (carries, attentional, position) = constants, state
+        carries, attentional, position = state
         if self.attention is not None:
             projected = self.feeding(self.unit[0], projected, attentional)
         new_carries: list[Carry] = []
@@ -187,17 +180,11 @@ class LuongDecoder(RNNDecoder):
             carry, hidden = unit(carry, projected)
             new_carries.append(carry)
         if self.attention is not None:
-            context = self.attention.attend(
-                hidden[:, None],
-                memory,
-                mask,
-                positions=Positions(position[:, None], of_source),
-                deterministic=deterministic,
-            )[:, 0]
+            context = source.context(self.attention, hidden, position, deterministic=deterministic)
             hidden = jnp.tanh(self.merge(jnp.concatenate([context, hidden], axis=-1)))
         return (tuple(new_carries), hidden, position + 1), hidden
 
-    def output(self, words: jax.Array, outputs: Any, *, deterministic: bool) -> jax.Array:
+    def output(self, words: Array, outputs: Any, *, deterministic: bool) -> Array:
         return self.drop(outputs, deterministic=deterministic)
 
 
@@ -210,7 +197,6 @@ class BahdanauDecoder(RNNDecoder):
 
     Attributes:
         attention: of s_(i-1) to the source's states; `LastState` gives RNNencdec.
-        width: of its state.
         maxout: the width of t_i.
         dropout: on t_i; None means the model's.
 
@@ -234,7 +220,7 @@ class BahdanauDecoder(RNNDecoder):
         self.deep = Dense((2 * self.maxout,))
         self.drop = Dropout(inherited(self, "dropout"))
 
-    def prepare(self, states: jax.Array) -> Any:
+    def prepare(self, states: Array) -> Any:
         return self.attention.prepare(states, states)
 
     def first_state(self, final: tuple[tuple[Carry, ...], ...]) -> Any:
@@ -243,25 +229,19 @@ class BahdanauDecoder(RNNDecoder):
         carry = (*rest, jnp.tanh(self.first(last)))
         return carry, jnp.zeros(len(last), jnp.int32)
 
-    def project(self, words: jax.Array) -> jax.Array:
+    def project(self, words: Array) -> Array:
         return self.unit.project(words)
 
     def step(
-        self, constants: Any, state: Any, projected: jax.Array, *, deterministic: bool
+        self, source: DecoderSource, state: Any, projected: Projected, *, deterministic: bool
     ) -> tuple[Any, Any]:
-        (memory, mask, of_source), (carry, position) = constants, state
+        carry, position = state
         before = carry[-1]
-        context = self.attention.attend(
-            before[:, None],
-            memory,
-            mask,
-            positions=Positions(position[:, None], of_source),
-            deterministic=deterministic,
-        )[:, 0]
+        context = source.context(self.attention, before, position, deterministic=deterministic)
         carry, _ = self.unit(carry, projected + self.context(context))
         return (carry, position + 1), (before, context)
 
-    def output(self, words: jax.Array, outputs: Any, *, deterministic: bool) -> jax.Array:
+    def output(self, words: Array, outputs: Any, *, deterministic: bool) -> Array:
         deep = self.deep(jnp.concatenate([*outputs, words], axis=-1))
         pairs = deep.reshape(*deep.shape[:-1], self.maxout, 2)
         return self.drop(pairs.max(-1), deterministic=deterministic)

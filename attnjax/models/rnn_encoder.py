@@ -6,25 +6,22 @@ from typing import Any, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
+from jaxtyping import Array, Float
 
 from attnjax.config.constraints import PositiveInt
 from attnjax.models.packed_rows import first_places, last_places
 from attnjax.models.rnn_cells import LSTM, Carry, Cell
+from attnjax.models.shapes import Embedded, Present, Text
 from attnjax.models.text_encoder import EncodedText, TextEncoder
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.lift import clone_template, inherited, scan_time
 
 
 class RNNLayer(nn.Module):
-    """One cell over a text in one direction.
+    """One cell over a text in one direction; a state stands at the position of its word.
 
     Padding does not change the carry, and its state is 0. Reading backward therefore begins at the
     last word that is not padding.
-
-    Attributes:
-        width: W, of its state.
-        direction: "forward" reads from the first word on, "backward" from the last word on; either
-            way a state stands at the position of its word.
     """
 
     cell: Cell
@@ -34,54 +31,37 @@ class RNNLayer(nn.Module):
     def setup(self) -> None:
         self.unit = clone_template(self.cell, width=self.width)
 
-    def __call__(self, x: jax.Array, present: jax.Array) -> tuple[jax.Array, Carry]:
-        """Texts [B, S, D], present [B, S], True = a word -> states [B, S, W], the final carry."""
+    def __call__(
+        self, x: Embedded, present: Present, sentence: Text | None = None
+    ) -> tuple[Float[Array, "B S W"], Carry]:
+        """The states of texts, and the carry after the last word read, leaves [B, W].
 
-        def step(
-            cell: Cell, carry: Carry, word: tuple[jax.Array, jax.Array]
-        ) -> tuple[Carry, jax.Array]:
-            return _read(cell, carry, *word)
-
-        projected = self.unit.project(x)
-        start = self.unit.initial(x.shape[0], projected.dtype)
-        read = scan_time(step, direction=self.direction)
-        final, states = read(self.unit, start, (projected, present))
-        return states, final
-
-    def packed(
-        self, x: jax.Array, present: jax.Array, sentence: jax.Array
-    ) -> tuple[jax.Array, Carry]:
-        """As `__call__`, for rows of several sentences: the carry begins anew with each of them.
-
-        The sentences are numbered as in `attnjax.data.packing.Packing`. Gives the states [B, S, W],
-        and the carry after each word, with leaves [B, S, W].
+        `sentence` numbers the sentences of packed rows as `attnjax.data.packing.Packing` does. The
+        carry begins anew with each of them, and is given of each, by its number: leaves [B, S, W].
         """
+        backward = self.direction == "backward"
+        begin, end = (last_places, first_places) if backward else (first_places, last_places)
+        begins = None if sentence is None else begin(sentence)[..., None]
+
+        def step(cell: Cell, carry: Carry, word: tuple[Array, ...]) -> tuple[Carry, Any]:
+            projected, present, begins = word
+            if begins is not None:
+                carry = jax.tree.map(lambda old: jnp.where(begins, 0, old), carry)
+            after, state = cell(carry, projected)
+            after = jax.tree.map(lambda new, old: jnp.where(present, new, old), after, carry)
+            state = jnp.where(present, state, jnp.zeros((), state.dtype))
+            return after, (state, None if begins is None else after)
+
         projected = self.unit.project(x)
         start = self.unit.initial(x.shape[0], projected.dtype)
-
-        def step(cell: Cell, carry: Carry, word: tuple[jax.Array, ...]) -> tuple[Carry, Any]:
-            projected, present, begins = word
-            carry = jax.tree.map(lambda old: jnp.where(begins[:, None], 0, old), carry)
-            after, state = _read(cell, carry, projected, present)
-            return after, (state, after)
-
-        begins = first_places if self.direction == "forward" else last_places
         read = scan_time(step, direction=self.direction)
-        _, (states, carries) = read(self.unit, start, (projected, present, begins(sentence)))
-        return states, carries
+        final, (states, carries) = read(self.unit, start, (projected, present[..., None], begins))
+        if sentence is None:
+            return states, final
+        return states, _of_sentences(carries, sentence, end(sentence) & present)
 
 
-def _read(
-    cell: Cell, carry: Carry, projected: jax.Array, present: jax.Array
-) -> tuple[Carry, jax.Array]:
-    """The carry after a word and its state; padding does not change the carry."""
-    present = present[:, None]
-    after, state = cell(carry, projected)
-    after = jax.tree.map(lambda new, old: jnp.where(present, new, old), after, carry)
-    return after, jnp.where(present, state, jnp.zeros((), state.dtype))
-
-
-def _of_sentences(carries: Carry, sentence: jax.Array, last: jax.Array) -> Carry:
+def _of_sentences(carries: Carry, sentence: Text, last: Present) -> Carry:
     """Of carries [B, S, W] those of the last place read of each sentence, by its number."""
     rows, places = sentence.shape
     row = jnp.arange(rows)[:, None]
@@ -95,13 +75,11 @@ class EncoderOutput(NamedTuple):
     """The output of an encoder.
 
     Attributes:
-        states: the states of the last layer, [B, S, W], or [B, S, 2 W] with both directions,
-            forward first; 0 at padding.
-        final: the carry after the last word read, of each layer, of each direction; of packed rows
-            that of each sentence, by its number: leaves [B, S, W].
+        states: the last layer's; of both directions 2 W numbers, forward first; 0 at padding.
+        final: the carry of each direction of each layer, see `RNNLayer`.
     """
 
-    states: jax.Array
+    states: Float[Array, "B S _"]
     final: tuple[tuple[Carry, ...], ...]
 
 
@@ -115,8 +93,6 @@ class Encoder(TextEncoder):
 
     Attributes:
         width: W, of one direction.
-        direction: in which order the words are read.
-        dropout: between layers; None means the model's.
 
     Source: Schuster & Paliwal 1997 (both directions); Bahdanau et al. 2015, section 3.2; Zaremba et
         al. 2014, section 3.2 (dropout).
@@ -128,45 +104,23 @@ class Encoder(TextEncoder):
     direction: Literal["forward", "backward", "both"] = "both"
 
     def setup(self) -> None:
-        self.forward = self._stack("forward")
-        self.backward = self._stack("backward")
+        forward = 0 if self.direction == "backward" else self.layers
+        backward = 0 if self.direction == "forward" else self.layers
+        self.forward = [RNNLayer(self.cell, self.width) for _ in range(forward)]
+        self.backward = [RNNLayer(self.cell, self.width, "backward") for _ in range(backward)]
         self.drop = Dropout(inherited(self, "dropout"))
 
-    def _stack(self, direction: Literal["forward", "backward"]) -> list[RNNLayer]:
-        """The layers of one direction, if the encoder reads in it."""
-        if self.direction not in (direction, "both"):
-            return []
-        return [
-            RNNLayer(cell=self.cell, width=self.width, direction=direction)
-            for _ in range(self.layers)
-        ]
-
     def __call__(
-        self,
-        x: jax.Array,
-        present: jax.Array,
-        *,
-        sentence: jax.Array | None = None,
-        deterministic: bool,
+        self, x: Embedded, present: Present, *, sentence: Text | None = None, deterministic: bool
     ) -> EncoderOutput:
-        """Texts [B, S, D], present [B, S], True = a word.
-
-        `sentence`, [B, S], numbers the sentences of packed rows, see `attnjax.data.packing`.
-        """
-
-        def read(layer: RNNLayer) -> tuple[jax.Array, Carry]:
-            if sentence is None:
-                return layer(x, present)
-            states, carries = layer.packed(x, present, sentence)
-            ends = last_places if layer.direction == "forward" else first_places
-            return states, _of_sentences(carries, sentence, ends(sentence) & present)
-
+        """The states of texts; `sentence` numbers the sentences of packed rows, see `RNNLayer`."""
         final = []
         stacks = [stack for stack in (self.forward, self.backward) if stack]
         for number, layer in enumerate(zip(*stacks, strict=True)):
             if number:
                 x = self.drop(x, deterministic=deterministic)
-            states, carries = zip(*map(read, layer), strict=True)
+            read = [direction(x, present, sentence) for direction in layer]
+            states, carries = zip(*read, strict=True)
             x = jnp.concatenate(states, axis=-1)
             final.append(carries)
         return EncoderOutput(x, tuple(final))
@@ -175,7 +129,7 @@ class Encoder(TextEncoder):
     def state_width(self, width: int) -> int:
         return self.width * (2 if self.direction == "both" else 1)
 
-    def read(self, x: jax.Array, present: jax.Array, *, deterministic: bool) -> EncodedText:
+    def read(self, x: Embedded, present: Present, *, deterministic: bool) -> EncodedText:
         """As `__call__`; the query is the last layer's states after the last word they read."""
         states, final = self(x, present, deterministic=deterministic)
         query = jnp.concatenate([carry[-1] for carry in final[-1]], axis=-1)

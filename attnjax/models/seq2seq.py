@@ -1,12 +1,12 @@
 """Recurrent sequence-to-sequence models: Sutskever, Cho, Bahdanau, Luong."""
 
-from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
+from jaxtyping import Array
 
 from attnjax.attention.mask import Padding, Segments
 from attnjax.config.constraints import DropoutRate, PositiveInt
@@ -16,8 +16,9 @@ from attnjax.models.base import PackingModel, logits
 from attnjax.models.packed_rows import first_places, positions_in
 from attnjax.models.rnn_decoders import DecoderSource, LuongDecoder, RNNDecoder
 from attnjax.models.rnn_encoder import Encoder, EncoderOutput
-from attnjax.models.sequence_model import SequenceModel, repeat_beams
-from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs, queries_of
+from attnjax.models.sequence_model import SequenceModel, repeat_beams, select_rows
+from attnjax.models.shapes import Features, NextWord, Source, Step, Text, Words
+from attnjax.models.sown_attention import Attentions, layer_attentions, pairs, queries_of
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.embedding import lookup
 from attnjax.nn.lift import inherit, scan_time, vmap_beams
@@ -27,13 +28,10 @@ class Seq2Seq(SequenceModel, PackingModel):
     """A recurrent encoder reads the source, a recurrent decoder writes the target.
 
     Source words, target words and output words have an embedding each. Dropout falls on the
-    embedded words, and where encoder and decoder say. PAD is masked everywhere.
+    embedded words, and where encoder and decoder say.
 
     Attributes:
-        source_vocabulary: the number of source words; None until the data is read.
         width: E, of the embeddings of source and target words.
-        encoder: the decoder attends to its states.
-        decoder: see `attnjax.models.rnn_decoders`.
         dropout: on what does not recur, as in Zaremba et al. 2014.
 
     Source: Sutskever et al. 2014; Cho et al. 2014; Bahdanau et al. 2015; Luong et al. 2015.
@@ -48,9 +46,7 @@ class Seq2Seq(SequenceModel, PackingModel):
     dropout: DropoutRate = 0.2
 
     @nn.nowrap
-    def attentions_in(
-        self, tree: Any, source: jax.Array, decoder_input: jax.Array
-    ) -> Iterator[LayerAttention]:
+    def attentions_in(self, tree: Any, source: Text, decoder_input: Words) -> Attentions:
         words = source != PAD
         mask = pairs(queries_of(decoder_input, words), words)
         return layer_attentions(
@@ -68,80 +64,68 @@ class Seq2Seq(SequenceModel, PackingModel):
         self.writer = inherit(self.decoder, dropout=self.dropout)
         self.drop = Dropout(self.dropout)
 
-    def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[EncoderOutput, Padding]:
+    def encode(
+        self, source: Source, *, packing: Packing | None = None, deterministic: bool
+    ) -> tuple[EncoderOutput, Padding]:
         words = self.drop(lookup(self.source_embedding, source), deterministic=deterministic)
-        present = source != PAD
-        return self.reader(words, present, deterministic=deterministic), Padding(present)
+        present, sentence = source != PAD, None if packing is None else packing.source
+        encoded = self.reader(words, present, sentence=sentence, deterministic=deterministic)
+        return encoded, Padding(present)
 
     def features(
         self,
-        source: jax.Array,
-        decoder_input: jax.Array,
+        source: Source,
+        decoder_input: Words,
         *,
         packing: Packing | None = None,
         deterministic: bool,
-    ) -> tuple[jax.Array, jax.Array]:
-        if packing is not None:
-            return self._packed(source, decoder_input, packing, deterministic=deterministic)
-        constants, state = self.writer.start(*self.encode(source, deterministic=deterministic))
+    ) -> Features:
+        encoded, mask = self.encode(source, packing=packing, deterministic=deterministic)
         words = self.drop(lookup(self.target_embedding, decoder_input), deterministic=deterministic)
+        memory = self.writer.prepare(encoded.states)
+        if packing is None:
+            positions = restarts = None
+            state = self.writer.first_state(encoded.final)
+        else:
+            positions = positions_in(packing.source)
+            first = self._first_states(encoded, packing.target)
+            state = jax.tree.map(lambda leaf: leaf[:, 0], first)
+            restarts = packing.target, first_places(packing.target), first
 
-        def step(writer: RNNDecoder, state: Any, projected: jax.Array) -> tuple[Any, Any]:
-            return writer.step(constants, state, projected, deterministic=deterministic)
+        def step(writer: RNNDecoder, state: Any, word: Any) -> tuple[Any, Any]:
+            projected, restart = word
+            seen = mask
+            if packing is not None:
+                sentence, begins, first = restart
+                seen = mask & Segments(sentence[:, None], packing.source)
+                state = select_rows(begins, first, state)
+            own = DecoderSource(memory, seen, positions)
+            return writer.step(own, state, projected, deterministic=deterministic)
 
-        _, outputs = scan_time(step)(self.writer, state, self.writer.project(words))
+        inputs = self.writer.project(words), restarts
+        _, outputs = scan_time(step)(self.writer, state, inputs)
         hidden = self.writer.output(words, outputs, deterministic=deterministic)
         return hidden, self.output_embedding
 
-    def _packed(
-        self, source: jax.Array, decoder_input: jax.Array, packing: Packing, *, deterministic: bool
-    ) -> tuple[jax.Array, jax.Array]:
-        """The `features` of rows of several sentences: each begins with its own source's carry."""
-        words = self.drop(lookup(self.source_embedding, source), deterministic=deterministic)
-        present, own = source != PAD, packing.target
-        encoded = self.reader(words, present, sentence=packing.source, deterministic=deterministic)
-        memory, positions = self.writer.prepare(encoded.states), positions_in(packing.source)
-        begins, (rows, places) = first_places(own), own.shape
-        index = own[..., None]
+    def _first_states(self, encoded: EncoderOutput, sentence: Words) -> Any:
+        """In packed rows, the state before the first word of each place's sentence: [B, T, ...]."""
 
-        def of_targets(leaf: jax.Array) -> jax.Array:
+        def of_targets(leaf: Array) -> Array:
             """[B, S, W], by sentence -> [B T, W]: for each word of the target its sentence's."""
-            leaf = jnp.take_along_axis(leaf, index, axis=1, mode="clip")
+            leaf = jnp.take_along_axis(leaf, sentence[..., None], axis=1, mode="clip")
             return leaf.reshape(-1, leaf.shape[-1])
 
         first = self.writer.first_state(jax.tree.map(of_targets, encoded.final))
-        first = jax.tree.map(lambda leaf: leaf.reshape(rows, places, *leaf.shape[1:]), first)
-        words = self.drop(lookup(self.target_embedding, decoder_input), deterministic=deterministic)
+        return jax.tree.map(lambda leaf: leaf.reshape(*sentence.shape, *leaf.shape[1:]), first)
 
-        def step(writer: RNNDecoder, state: Any, word: Any) -> tuple[Any, Any]:
-            projected, first, begins, own = word
-            state = jax.tree.map(
-                lambda new, old: jnp.where(begins.reshape(-1, *[1] * (old.ndim - 1)), new, old),
-                first,
-                state,
-            )
-            mask = Padding(present) & Segments(own[:, None], packing.source)
-            seen = DecoderSource(memory, mask, positions)
-            return writer.step(seen, state, projected, deterministic=deterministic)
+    def start(self, memory: EncoderOutput, mask: Padding, *, length: int, beams: int) -> Any:
+        source = DecoderSource(self.writer.prepare(memory.states), mask)
+        return source, (), repeat_beams(self.writer.first_state(memory.final), beams)
 
-        start = jax.tree.map(lambda leaf: leaf[:, 0], first)
-        inputs = (self.writer.project(words), first, begins, own)
-        _, outputs = scan_time(step)(self.writer, start, inputs)
-        hidden = self.writer.output(words, outputs, deterministic=deterministic)
-        return hidden, self.output_embedding
-
-    def start(
-        self, memory: EncoderOutput, mask: Padding, *, length: int, beams: int
-    ) -> tuple[Any, tuple[()], Any]:
-        constants, state = self.writer.start(memory, mask)
-        return constants, (), repeat_beams(state, beams)
-
-    def step(
-        self, constants: Any, cache: tuple[()], state: Any, word: jax.Array, step: jax.Array
-    ) -> tuple[jax.Array, tuple[()], Any]:
+    def step(self, constants: Any, cache: Any, state: Any, word: Words, step: Step) -> NextWord:
         del step  # the decoder's state counts the words
 
-        def next_word(writer: RNNDecoder, state: Any, projected: jax.Array) -> tuple[Any, Any]:
+        def next_word(writer: RNNDecoder, state: Any, projected: Array) -> tuple[Any, Any]:
             return writer.step(constants, state, projected, deterministic=True)
 
         words = self.target_embedding[word]

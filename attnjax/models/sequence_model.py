@@ -1,8 +1,4 @@
-"""The interfaces of a model to search.
-
-SequenceModel   predicts symbols one at a time: `encode`, `start`, `step`, which search needs
-LabelModel      gives a text one label: `label_features`, from which the others follow
-"""
+"""The interfaces of a model to search."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar
@@ -10,7 +6,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
-from jaxtyping import Array
+from jaxtyping import Array, Bool
 
 from attnjax.attention.mask import Padding
 from attnjax.data.special_tokens import PAD
@@ -20,16 +16,13 @@ from attnjax.models.shapes import Features, NextWord, Source, Step, Text, Words
 
 
 class SequenceModel(SymbolModel, kw_only=True):
-    """A model that a search can ask for one word after another.
+    """A model that a search can ask for one word after another, of K hypotheses of each sentence.
 
-    `encode`, `start` and `step` are for K hypotheses ("beams") of each sentence. A step reads and
-    returns arrays of three kinds:
+    A step reads and returns arrays of three kinds:
 
-        constants   one per sentence; no step changes them. Leaves [B, ...].
-        cache       one per sentence, shared by its hypotheses; a step appends the K new words.
-                    Leaves [B, ...].
-        state       one per hypothesis; the search keeps the states of the hypotheses that go on.
-                    Leaves [B, K, ...].
+        constants   one per sentence, [B, ...]; no step changes them.
+        cache       one per sentence, [B, ...]; a step appends the words of all K hypotheses.
+        state       one per hypothesis, [B, K, ...]; the search keeps those that go on.
 
     Arrays that grow with the number of words are never copied from hypothesis to hypothesis: they
     stay in the cache, and the state says which cached words belong to the hypothesis.
@@ -40,10 +33,9 @@ class SequenceModel(SymbolModel, kw_only=True):
 
     @nn.nowrap
     def max_words(self, places: Any) -> Any:
-        """The most words of an answer, END counted; None: no limit.
+        """The most words of an answer, END counted, to so many places of memory; None: no limit.
 
-        `places` is how many places of the source the memory has: an int or, of each sentence, an
-        array [B]; the limit is of the same kind.
+        Places and limit are ints or arrays [B].
         """
         limit = self.max_length("target")
         return None if limit is None else limit.words
@@ -54,18 +46,14 @@ class SequenceModel(SymbolModel, kw_only=True):
 
     @abstractmethod
     def start(self, memory: Any, mask: Padding, *, length: int, beams: int) -> tuple[Any, Any, Any]:
-        """The constants, the cache and the state before the first word of K = `beams` hypotheses.
+        """The constants, the cache and the state before the first word, from those of `encode`.
 
-        `memory` and `mask` are those of `encode`; the cache has room for `length` words, at most
-        the model's maximum sentence length.
+        There are K = `beams` hypotheses, and room for `length` words.
         """
 
     @abstractmethod
     def step(self, constants: Any, cache: Any, state: Any, word: Words, step: Step) -> NextWord:
-        """The logits of the next word, and the new cache and state.
-
-        `word` is the last word of each hypothesis; `step` words came before it.
-        """
+        """The logits of the word after each hypothesis' last, before which came `step` words."""
 
     def grow_cache(self, cache: Any, state: Any, *, length: int) -> tuple[Any, Any]:
         """The cache and the state, enlarged for `length` words; by default there is no cache."""
@@ -73,10 +61,7 @@ class SequenceModel(SymbolModel, kw_only=True):
 
 
 class LabelModel(SequenceModel, kw_only=True):
-    """A model that gives a text one label; a target is one symbol, without END.
-
-    The search `Label` asks for that one symbol: its logits are computed once, by `encode`.
-    """
+    """A model that gives a text one label; a target is one symbol, without END."""
 
     predicts_label = True
     limited = ("source",)
@@ -86,7 +71,7 @@ class LabelModel(SequenceModel, kw_only=True):
         """The hidden vector of a text, T = 1, and the labels' embedding."""
 
     def features(self, source: Source, decoder_input: Words, *, deterministic: bool) -> Features:
-        """As `label_features`; the decoder's input is START alone, and its value is not used."""
+        """As `label_features`; the decoder's input is START alone, which is not read."""
         if decoder_input.shape[1] != 1:
             raise UserError(
                 f"a {type(self).__name__} gives one label to a text, so that a target must have "
@@ -100,7 +85,7 @@ class LabelModel(SequenceModel, kw_only=True):
         return logits(*features), Padding(source != PAD)
 
     def start(self, memory: Array, mask: Padding, *, length: int, beams: int) -> Any:
-        """The label's logits; no cache and no state, for there is one step."""
+        """The label's logits; there is one step, so no cache and no state."""
         return memory, (), ()
 
     def step(self, constants: Array, cache: Any, state: Any, word: Words, step: Step) -> NextWord:
@@ -110,3 +95,12 @@ class LabelModel(SequenceModel, kw_only=True):
 def repeat_beams(state: Any, beams: int) -> Any:
     """Repeat a state with leaves [B, ...] for each of K hypotheses: leaves [B, K, ...]."""
     return jax.tree.map(lambda leaf: jnp.repeat(leaf[:, None], beams, axis=1), state)
+
+
+def select_rows(chosen: Bool[Array, " B"], new: Any, old: Any) -> Any:
+    """The new leaves [B, ...] in the chosen rows, the old ones in the others."""
+
+    def select(new: Array, old: Array) -> Array:
+        return jnp.where(chosen.reshape(-1, *[1] * (old.ndim - 1)), new, old)
+
+    return jax.tree.map(select, new, old)
