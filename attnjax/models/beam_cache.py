@@ -2,14 +2,12 @@
 
 An attention is stepped in one of two ways; its method `start` says in which.
 
-    cached      It reads the prepared keys and values of all words so far. One key-value cache is
-                shared by the beam: what beam k wrote at step l stays at index l * K + k. Hypotheses
-                carry back-pointers to the beam whose entry they inherit at each step. So when a
-                search drops some hypotheses and continues others twice, it moves the
-                back-pointers, not the cache. The K hypotheses are K queries of one cache, and a
-                mask shows each query its own entries.
-    recurrent   It reads and changes a state whose size does not grow with the words. Each
-                hypothesis has a state of its own, which the search moves.
+    cached      It reads the prepared keys and values of all words so far. One cache is shared by
+                the beam: what beam k wrote at step l stays at index l * K + k. Hypotheses carry
+                back-pointers to the beam whose entry they inherit at each step; a search moves
+                these, not the cache. A mask shows each of K queries its own entries.
+    recurrent   It changes a state of constant size. Each hypothesis has a state of its own, which
+                the search moves.
 
 A model gives the search a cache and a `BeamState`; a layer's part of both is its `LayerMemory`.
 """
@@ -24,7 +22,7 @@ from jaxtyping import Array, Float, Int
 from attnjax.attention.attention import AttentionBase
 from attnjax.attention.mask import Causal, DenseMask
 from attnjax.attention.position import Positions
-from attnjax.models.sequence_model import repeat_beams
+from attnjax.models.sequence_model import repeat_beams, select_rows
 from attnjax.models.shapes import Embedded, Present, Step
 from attnjax.nn.lift import scan_time
 
@@ -32,8 +30,7 @@ from attnjax.nn.lift import scan_time
 class LayerMemory(NamedTuple):
     """The memory of one self-attention: a cache or a recurrent state; the other is None.
 
-    The cache are the prepared keys and values of all hypotheses, leaves [B, ..., L * K, any]; the
-    recurrent state has leaves [B, K, ...].
+    The leaves of the cache are [B, ..., L * K, any], those of the recurrent state [B, K, ...].
     """
 
     cache: Any
@@ -47,8 +44,7 @@ class BeamState(NamedTuple):
     """The part of a decoder's state that the search moves with a hypothesis.
 
     Attributes:
-        back_pointers: the beam that wrote the hypothesis' entry at each step, the same for all
-            layers.
+        back_pointers: the beam that wrote the hypothesis' entry at each step, in all layers.
         recurrent: the `LayerMemory.recurrent` of each layer.
     """
 
@@ -60,10 +56,9 @@ class BeamCache(NamedTuple):
     """The place of the present step's entries, and the entries that each hypothesis may attend to.
 
     Attributes:
-        mask: the entries of each hypothesis up to the present step, [B, K, L * K].
+        mask: [B, K, entries]. The entries are those of a prompt, then L * K of the hypotheses.
         first: the index of the first of the present step's K entries.
-        positions: of the K queries, the present step, [1, K]; of the entries, [1, L * K]. Behind a
-            prompt both are later by its words, and lead with B.
+        positions: of the K queries and of the entries; they lead with B behind a prompt, else 1.
     """
 
     mask: DenseMask
@@ -72,10 +67,7 @@ class BeamCache(NamedTuple):
 
 
 def empty_memory(attention: AttentionBase, x: Embedded, *, length: int, beams: int) -> LayerMemory:
-    """The memory of a self-attention before the first word, with room for L = `length` words.
-
-    Of x only the shape and the dtype count.
-    """
+    """The memory before the first word, with room for L words; of x shape and dtype count."""
     word = jnp.zeros((len(x), beams, 1, x.shape[-1]), x.dtype)
     recurrent = attention.start(attention.prepare(word, word))
     if recurrent is not None:
@@ -89,8 +81,7 @@ def attend_to_prompt(
 ) -> tuple[Float[Array, "B S A"], LayerMemory]:
     """Causal self-attention of a prompt, and the memory of it, with room for L words to come.
 
-    Only the words that are `present`, the first ones of each row, are kept in memory. A cache holds
-    the prompt's S entries before those of the hypotheses, see `after_prompt`.
+    Only the words that are `present`, the first ones of each row, are remembered.
     """
     state = attention.start(attention.prepare(x[:, :1], x[:, :1]))
     if state is None:
@@ -102,11 +93,7 @@ def attend_to_prompt(
         word, keep = inputs
         word = word[:, None]
         context, after = attention.step(word, attention.prepare(word, word), state)
-
-        def kept(new: Array, old: Array) -> Array:
-            return jnp.where(keep.reshape(-1, *[1] * (new.ndim - 1)), new, old)
-
-        return jax.tree.map(kept, after, state), context[:, 0]
+        return select_rows(keep, after, state), context[:, 0]
 
     state, context = scan_time(read)(attention, state, (x, present))
     return context, LayerMemory(None, repeat_beams(state, beams))
@@ -136,11 +123,6 @@ def gather(
     return caches, BeamState(back_pointers, recurrent)
 
 
-def layer_memories(cache: Sequence[Any], state: BeamState) -> list[LayerMemory]:
-    """The memory of each layer, from the cache and the state of a model."""
-    return [LayerMemory(*own) for own in zip(cache, state.recurrent, strict=True)]
-
-
 def grow_cache(
     cache: Sequence[Any], state: BeamState, *, length: int
 ) -> tuple[tuple[Any, ...], BeamState]:
@@ -152,40 +134,28 @@ def grow_cache(
     return grown, state._replace(back_pointers=back_pointers)
 
 
-def append_self(back_pointers: BackPointers, step: Step) -> BackPointers:
-    """The back-pointers with each hypothesis pointing to itself at a step."""
-    itself = jax.lax.broadcasted_iota(back_pointers.dtype, (*back_pointers.shape[:2], 1), 1)
-    return jax.lax.dynamic_update_slice_in_dim(back_pointers, itself, step, axis=2)
+def beam_cache(
+    back_pointers: BackPointers, step: Step, prompt: Present | None
+) -> tuple[BackPointers, BeamCache]:
+    """How a step reads and writes the cache, after the back-pointers with the step's own.
 
-
-def beam_cache(back_pointers: BackPointers, step: Step) -> BeamCache:
-    """How a step reads and writes the cache; back-pointers include the present step's."""
-    beams, length = back_pointers.shape[1:]
+    Of a prompt the words that are present, the first ones of each row, are read.
+    """
+    batch, beams, length = back_pointers.shape
+    itself = jax.lax.broadcasted_iota(back_pointers.dtype, (batch, beams, 1), 1)
+    back_pointers = jax.lax.dynamic_update_slice_in_dim(back_pointers, itself, step, axis=2)
     writer, steps = jnp.arange(beams), jnp.arange(length)
     own = back_pointers[..., None] == writer[None, None, None, :]
     own &= (steps <= step)[None, None, :, None]
-    return BeamCache(
-        mask=DenseMask(own.reshape(*own.shape[:2], length * beams)),
-        first=step * beams,
-        positions=Positions(jnp.broadcast_to(step, (1, beams)), jnp.repeat(steps, beams)[None]),
-    )
-
-
-def after_prompt(beams: BeamCache, present: Present) -> BeamCache:
-    """How a step reads and writes a cache that holds a prompt's entries before the hypotheses'.
-
-    `beams` is the step without a prompt; the words of the prompt that are `present` are the first
-    ones of each row.
-    """
-    (rows, places), count = present.shape, present.sum(-1, keepdims=True)
-    own, (query, key) = beams.mask.allowed, beams.positions
-    prompt = jnp.broadcast_to(present[:, None], (*own.shape[:2], places))
-    place = jnp.broadcast_to(jnp.arange(places)[None], (rows, places))
-    return BeamCache(
-        mask=DenseMask(jnp.concatenate([prompt, own], axis=-1)),
-        first=places + beams.first,
-        positions=Positions(count + query, jnp.concatenate([place, count + key], axis=-1)),
-    )
+    own, first = own.reshape(batch, beams, length * beams), step * beams
+    query, key = jnp.broadcast_to(step, (1, beams)), jnp.repeat(steps, beams)[None]
+    if prompt is not None:
+        places, count = prompt.shape[1], prompt.sum(-1, keepdims=True)
+        seen = jnp.broadcast_to(prompt[:, None], (batch, beams, places))
+        own, first = jnp.concatenate([seen, own], axis=-1), places + first
+        place = jnp.broadcast_to(jnp.arange(places)[None], (batch, places))
+        query, key = count + query, jnp.concatenate([place, count + key], axis=-1)
+    return back_pointers, BeamCache(DenseMask(own), first, Positions(query, key))
 
 
 def _write(cache: Any, entries: Any, first: Array) -> Any:

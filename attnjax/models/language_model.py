@@ -1,13 +1,13 @@
 """A decoder-only Transformer, which continues a text: GPT's arrangement."""
 
-from collections.abc import Iterator
 from dataclasses import field
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
+from jaxtyping import Array, Float, Int
 
 from attnjax.attention.mask import Padding
 from attnjax.attention.multihead import MultiHead
@@ -18,20 +18,13 @@ from attnjax.data.packing import Packing
 from attnjax.data.special_tokens import END, PAD
 from attnjax.errors import UserError
 from attnjax.models.base import PackingModel, logits
-from attnjax.models.beam_cache import (
-    BeamState,
-    after_prompt,
-    append_self,
-    beam_cache,
-    gather,
-    grow_cache,
-    layer_memories,
-)
+from attnjax.models.beam_cache import BeamState, gather, grow_cache
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.packed_rows import first_places, row_masks, words_before
 from attnjax.models.sequence_model import SequenceModel
-from attnjax.models.sown_attention import LayerAttention, layer_attentions
-from attnjax.models.transformer_layers import DecoderLayer, PreNorm, Residual
+from attnjax.models.shapes import Embedded, Features, NextWord, Source, Step, Text, Words
+from attnjax.models.sown_attention import Attentions, layer_attentions
+from attnjax.models.transformer_layers import DecoderLayer, PreNorm, Residual, step_layers
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.embedding import lookup
 from attnjax.nn.initializers import GPTInit, Initializer
@@ -65,9 +58,6 @@ class LanguageModel(SequenceModel, PackingModel):
 
     Attributes:
         width: D, of embeddings and layers.
-        layer: the template of one layer, without cross-attention.
-        position: added to the embeddings.
-        residual: where the norm stands.
         input_scale: what embeddings are multiplied by in the input: 1 as in GPT, or sqrt(D) as in
             Vaswani et al. 2017, section 3.4.
 
@@ -124,9 +114,7 @@ class LanguageModel(SequenceModel, PackingModel):
         return None if limit is None else limit.words + 1 - places
 
     @nn.nowrap
-    def attentions_in(
-        self, tree: Any, source: jax.Array, decoder_input: jax.Array
-    ) -> Iterator[LayerAttention]:
+    def attentions_in(self, tree: Any, source: Text, decoder_input: Words) -> Attentions:
         """Every layer's self-attention over source and target, from below."""
         words = _text(source, decoder_input, self.max_length("source"))
         causal = jnp.tril(jnp.ones((words.shape[1],) * 2, bool))
@@ -143,8 +131,8 @@ class LanguageModel(SequenceModel, PackingModel):
         self.where = clone_template(self.position)
         self.drop = Dropout(self.dropout)
 
-    def _embed(self, words: jax.Array, position: jax.Array, *, deterministic: bool) -> jax.Array:
-        """Words [B, T] at positions [1 or B, T] -> [B, T, D]."""
+    def _embed(self, words: Array, position: Array, *, deterministic: bool) -> Array:
+        """The embeddings of words [..., T] at positions that broadcast to them."""
         embedded = lookup(self.embedding, words)
         if self.input_scale == "sqrt_width":
             embedded = embedded * jnp.asarray(self.width**0.5, embedded.dtype)
@@ -152,24 +140,22 @@ class LanguageModel(SequenceModel, PackingModel):
 
     def features(
         self,
-        source: jax.Array,
-        decoder_input: jax.Array,
+        source: Source,
+        decoder_input: Words,
         *,
         packing: Packing | None = None,
         deterministic: bool,
-    ) -> tuple[jax.Array, jax.Array]:
+    ) -> Features:
         if packing is None:
             words = _text(source, decoder_input, self.max_length("source"))
             hidden = self._read(words, None, deterministic=deterministic)
             return _predicting(hidden, source, decoder_input), self.embedding
-        text = _packed_text(source, decoder_input, packing)
-        hidden = self._read(text.words, text.sentence, deterministic=deterministic)
-        return jnp.take_along_axis(hidden, text.predicting[..., None], axis=1), self.embedding
+        words, sentence, predicting = _packed_text(source, decoder_input, packing)
+        hidden = self._read(words, sentence, deterministic=deterministic)
+        return jnp.take_along_axis(hidden, predicting[..., None], axis=1), self.embedding
 
-    def _read(
-        self, words: jax.Array, sentence: jax.Array | None, *, deterministic: bool
-    ) -> jax.Array:
-        """Texts [B, J] -> their vectors [B, J, D]; `sentence` [B, J]: see `PackedText`."""
+    def _read(self, words: Text, sentence: Text | None, *, deterministic: bool) -> Embedded:
+        """The vectors of texts; `sentence` numbers the sentences of packed rows."""
         masks = row_masks(words, None if sentence is None else Packing(sentence, sentence))
         # END is read only where the batch has a longer target
         counted = None if deterministic else (words != PAD) & (words != END)
@@ -180,45 +166,40 @@ class LanguageModel(SequenceModel, PackingModel):
             x = layer(x, x, masks.across, **options, deterministic=deterministic)
         return self.last_residual.final(x, counted)
 
-    def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[jax.Array, Padding]:
+    def encode(self, source: Text, *, deterministic: bool) -> tuple[Text, Padding]:
         """The source itself, and the mask of its words: `start` reads it."""
         return source, Padding(source != PAD)
 
-    def start(
-        self, memory: jax.Array, mask: Padding, *, length: int, beams: int
-    ) -> tuple[Any, Any, BeamState]:
+    def start(self, memory: Text, mask: Padding, *, length: int, beams: int) -> Any:
         """Read the source but its last word, all at once; the first step reads the last word."""
-        read = jnp.arange(memory.shape[1])[None] < _count(memory)[:, None] - 1
+        place = jnp.arange(memory.shape[1])[None]
+        read = place < _count(memory)[:, None] - 1
         last = jnp.take_along_axis(memory, read.sum(-1, keepdims=True), axis=1)
-        x = self._embed(memory, jnp.arange(memory.shape[1])[None], deterministic=True)
+        x = self._embed(memory, place, deterministic=True)
         pasts = []
         for layer in self.layers:
             x, past = layer.read(x, read, length=length, beams=beams)
             pasts.append(past)
         return (read, last), *gather(pasts, jnp.zeros((len(memory), beams, length), jnp.int32))
 
-    def grow_cache(self, cache: Any, state: BeamState, *, length: int) -> tuple[Any, BeamState]:
+    def grow_cache(self, cache: Any, state: BeamState, *, length: int) -> Any:
         return grow_cache(cache, state, length=length)
 
-    def step(
-        self, constants: Any, cache: Any, state: BeamState, word: jax.Array, step: jax.Array
-    ) -> tuple[jax.Array, Any, BeamState]:
+    def step(self, constants: Any, cache: Any, state: Any, word: Words, step: Step) -> NextWord:
         read, last = constants
         word = jnp.where(step == 0, last, word)
         # The K words stand at one position, not at K positions in a row.
         position = (read.sum(-1) + step)[:, None, None]
         x = self._embed(word[..., None], position, deterministic=True)[..., 0, :]
-        back_pointers = append_self(state.back_pointers, step)
-        beams = after_prompt(beam_cache(back_pointers, step), read)
-        pasts = layer_memories(cache, state)
-        for number, layer in enumerate(self.layers):
-            x, pasts[number] = layer.step(x, pasts[number], beams, (), Padding(read))
-        hidden = self.last_residual.final(x)
-        return logits(hidden, self.embedding), *gather(pasts, back_pointers)
+        sources = ((),) * self.num_layers
+        x, cache, state = step_layers(
+            self.layers, sources, Padding(read), cache, state, x, step, prompt=read
+        )
+        return logits(self.last_residual.final(x), self.embedding), cache, state
 
 
-def _text(source: jax.Array, decoder_input: jax.Array, limit: MaxLength | None) -> jax.Array:
-    """Source [B, S] and target as one text without a gap, [B, J]: PAD stands at its end alone.
+def _text(source: Text, decoder_input: Words, limit: MaxLength | None) -> Int[Array, "B J"]:
+    """Source and target as one text without a gap: PAD stands at its end alone.
 
     J is S + T - 1, or the number of the model's positions if that is less.
     """
@@ -235,22 +216,12 @@ def _text(source: jax.Array, decoder_input: jax.Array, limit: MaxLength | None) 
     return words[:, : limit.words]
 
 
-class PackedText(NamedTuple):
-    """Sources and targets of packed rows, each source with its own target behind it.
+def _packed_text(source: Text, decoder_input: Words, packing: Packing) -> tuple[Array, ...]:
+    """The texts of packed rows, each source with its own target behind it, without the STARTs.
 
-    Attributes:
-        words: [B, J], J = S + T - 1.
-        sentence: the number of the sentence of each place, [B, J].
-        predicting: the place whose vector predicts each word of the target, [B, T].
+    Gives the words, [B, S + T - 1], the number of each place's sentence, and of each word of the
+    target the place whose vector predicts it, [B, T].
     """
-
-    words: jax.Array
-    sentence: jax.Array
-    predicting: jax.Array
-
-
-def _packed_text(source: jax.Array, decoder_input: jax.Array, packing: Packing) -> PackedText:
-    """The text x y of each sentence, one behind the other; the STARTs are left out."""
     (rows, S), T = source.shape, decoder_input.shape[1]
     J, row = S + T - 1, jnp.arange(rows)[:, None]
     sources, targets = source != PAD, decoder_input != PAD
@@ -263,26 +234,23 @@ def _packed_text(source: jax.Array, decoder_input: jax.Array, packing: Packing) 
     behind = jnp.take_along_axis(read, jnp.minimum(packing.target + 1, S), axis=1)
     predicting = jnp.minimum(jnp.arange(T)[None] - packing.target - 1 + behind, J - 1)
 
-    def placed(of_source: jax.Array, of_target: jax.Array, filler: Any) -> jax.Array:
+    def placed(of_source: Array, of_target: Array, filler: int) -> Array:
         """[B, S] and [B, T] at their places of the text; J: the place is none of the text."""
         text = jnp.full((rows, J), filler, jnp.int32)
         text = text.at[row, jnp.where(sources, place, J)].set(of_source, mode="drop")
         return text.at[row, jnp.where(own, predicting, J)].set(of_target, mode="drop")
 
-    return PackedText(
-        placed(source, decoder_input, PAD),
-        placed(packing.source, packing.target, S),
-        predicting,
-    )
+    sentence = placed(packing.source, packing.target, S)
+    return placed(source, decoder_input, PAD), sentence, predicting
 
 
-def _count(words: jax.Array) -> jax.Array:
-    """The number of words of each row [B, S], [B]."""
+def _count(words: Text) -> Int[Array, " B"]:
+    """The number of words of each row."""
     return (words != PAD).sum(-1)
 
 
-def _predicting(hidden: jax.Array, source: jax.Array, decoder_input: jax.Array) -> jax.Array:
-    """The vectors [B, T, D] that predict the target, of those of the text [B, J, D]."""
+def _predicting(hidden: Array, source: Text, decoder_input: Words) -> Float[Array, "B T D"]:
+    """The vectors that predict the target, of those of the text [B, J, D]."""
     (_, S), T = source.shape, decoder_input.shape[1]
     if S == 1:
         return hidden

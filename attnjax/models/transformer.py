@@ -1,12 +1,11 @@
 """The Transformer of Vaswani et al. 2017: encoder and decoder made of attention alone."""
 
-from collections.abc import Iterator
 from dataclasses import field
 from typing import Any, Literal
 
-import jax
 import jax.numpy as jnp
 from flax import linen as nn
+from jaxtyping import Array
 
 from attnjax.attention.mask import Padding
 from attnjax.attention.position import Position, Sinusoidal
@@ -16,18 +15,18 @@ from attnjax.data.special_tokens import PAD
 from attnjax.data.vocabularies import Side
 from attnjax.errors import UserError
 from attnjax.models.base import PackingModel, logits
-from attnjax.models.beam_cache import (
-    BeamState,
-    append_self,
-    beam_cache,
-    gather,
-    grow_cache,
-    layer_memories,
-)
-from attnjax.models.packed_rows import RowMasks, row_masks
+from attnjax.models.beam_cache import BeamState, empty_memory, gather, grow_cache
+from attnjax.models.packed_rows import row_masks
 from attnjax.models.sequence_model import SequenceModel
-from attnjax.models.sown_attention import LayerAttention, layer_attentions, pairs, queries_of
-from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, PostNorm, Residual
+from attnjax.models.shapes import Embedded, Features, NextWord, Source, Step, Text, Words
+from attnjax.models.sown_attention import Attentions, layer_attentions, pairs, queries_of
+from attnjax.models.transformer_layers import (
+    DecoderLayer,
+    EncoderLayer,
+    PostNorm,
+    Residual,
+    step_layers,
+)
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.embedding import lookup
 from attnjax.nn.length_limit import MaxLength, smallest_limit
@@ -38,17 +37,14 @@ class Transformer(SequenceModel, PackingModel):
     """A Transformer encoder and decoder.
 
     Embeddings are multiplied by sqrt(D). Dropout falls on the sum of embedding and position, and on
-    what each sub-layer adds (sections 3.4, 3.5, 5.4). PAD is masked everywhere.
+    what each sub-layer adds (sections 3.4, 3.5, 5.4).
 
     Attributes:
-        source_vocabulary: the number of source words; None until the data is read.
         embeddings: the number of tables. "shared": one, of source words, target words and output
             (section 3.4). "tied": two, as target words and output have one (Press and Wolf 2017).
             "separate": three. The logits are the decoder's states times the output's table.
         width: D, of embeddings and layers.
         num_encoder_layers: the number of encoder layers; 0: the decoder attends to embeddings.
-        position: added to the embeddings.
-        residual: where the norm stands, and which it is.
         dropout: the paper's P_drop.
 
     Source: Vaswani et al. 2017, Figure 1.
@@ -81,9 +77,7 @@ class Transformer(SequenceModel, PackingModel):
         return smallest_limit({"model.position": self.position, **keys})
 
     @nn.nowrap
-    def attentions_in(
-        self, tree: Any, source: jax.Array, decoder_input: jax.Array
-    ) -> Iterator[LayerAttention]:
+    def attentions_in(self, tree: Any, source: Text, decoder_input: Words) -> Attentions:
         """Every layer's attentions: the encoder's first, then the decoder's, from below."""
         words = source != PAD
         queries = queries_of(decoder_input, words)
@@ -99,7 +93,14 @@ class Transformer(SequenceModel, PackingModel):
             yield from layer_attentions(tree, across, name, "cross_attention", **of_source)
 
     def setup(self) -> None:
-        self._make_embeddings()
+        normal = nn.initializers.normal(self.width**-0.5)
+        source, target = (self.source_vocabulary, self.width), (self.vocabulary, self.width)
+        self.target_embedding = self.param("embedding", normal, target)
+        self.source_embedding = self.output_embedding = self.target_embedding
+        if self.embeddings != "shared":
+            self.source_embedding = self.param("source_embedding", normal, source)
+        if self.embeddings == "separate":
+            self.output_embedding = self.param("output_embedding", normal, target)
         shared = {"residual": self.residual, "dropout": self.dropout}
         self.encoder_layers = [
             inherit(self.encoder_layer, **shared) for _ in range(self.num_encoder_layers)
@@ -113,49 +114,33 @@ class Transformer(SequenceModel, PackingModel):
         self.where = clone_template(self.position)
         self.drop = Dropout(self.dropout)
 
-    def _make_embeddings(self) -> None:
-        """Make one, two or three tables [V, D]: of source words, of target words, of the output."""
-
-        def table(name: str, words: int | None) -> jax.Array:
-            return self.param(name, nn.initializers.normal(self.width**-0.5), (words, self.width))
-
-        self.target_embedding = table("embedding", self.vocabulary)
-        self.source_embedding = self.output_embedding = self.target_embedding
-        if self.embeddings != "shared":
-            self.source_embedding = table("source_embedding", self.source_vocabulary)
-        if self.embeddings == "separate":
-            self.output_embedding = table("output_embedding", self.vocabulary)
-
-    def _embed(
-        self, table: jax.Array, words: jax.Array, position: jax.Array, *, deterministic: bool
-    ) -> jax.Array:
-        """Words [B, T] at positions [1 or B, T], by their table [V, D] -> [B, T, D]."""
+    def _embed(self, table: Array, words: Array, position: Array, *, deterministic: bool) -> Array:
+        """The embeddings of words [..., T] at positions that broadcast to them."""
         embedded = lookup(table, words) * jnp.asarray(self.width**0.5, table.dtype)
         return self.drop(self.where(embedded, position), deterministic=deterministic)
 
-    def encode(self, source: jax.Array, *, deterministic: bool) -> tuple[jax.Array, Padding]:
-        states = self._encode(source, row_masks(source, None), deterministic=deterministic)
-        return states, Padding(source != PAD)
-
-    def _encode(self, source: jax.Array, masks: RowMasks, *, deterministic: bool) -> jax.Array:
-        counted, table = None if deterministic else source != PAD, self.source_embedding
+    def encode(
+        self, source: Source, *, packing: Packing | None = None, deterministic: bool
+    ) -> tuple[Embedded, Padding]:
+        masks, table = row_masks(source, packing), self.source_embedding
+        counted = None if deterministic else source != PAD
         where = masks.positions.filled(source[..., None], source[..., None]).key
         x = self._embed(table, source, where, deterministic=deterministic)
         options = {"position": masks.positions.key, "counted": counted}
         for layer in self.encoder_layers:
             x = layer(x, masks.source, **options, deterministic=deterministic)
-        return self.encoder_residual.final(x, counted)
+        return self.encoder_residual.final(x, counted), Padding(source != PAD)
 
     def features(
         self,
-        source: jax.Array,
-        decoder_input: jax.Array,
+        source: Source,
+        decoder_input: Words,
         *,
         packing: Packing | None = None,
         deterministic: bool,
-    ) -> tuple[jax.Array, jax.Array]:
+    ) -> Features:
         masks, table = row_masks(source, packing), self.target_embedding
-        memory = self._encode(source, masks, deterministic=deterministic)
+        memory, _ = self.encode(source, packing=packing, deterministic=deterministic)
         counted = None if deterministic else queries_of(decoder_input, source != PAD)
         where = masks.positions.filled(decoder_input[..., None], source[..., None]).query
         x = self._embed(table, decoder_input, where, deterministic=deterministic)
@@ -164,36 +149,27 @@ class Transformer(SequenceModel, PackingModel):
             x = layer(x, memory, masks.across, **options, deterministic=deterministic)
         return self.decoder_residual.final(x, counted), self.output_embedding
 
-    def start(
-        self, memory: jax.Array, mask: Padding, *, length: int, beams: int
-    ) -> tuple[Any, Any, BeamState]:
+    def start(self, memory: Embedded, mask: Padding, *, length: int, beams: int) -> Any:
         """The keys and values of the source, and what the decoder keeps before the first word."""
         _check_room(length, self.max_length("target"))
         constants = tuple(layer.prepare(memory) for layer in self.decoder_layers), mask
         pasts = [
-            layer.empty_memory(memory, length=length, beams=beams) for layer in self.decoder_layers
+            empty_memory(layer.self_attention, memory, length=length, beams=beams)
+            for layer in self.decoder_layers
         ]
         return constants, *gather(pasts, jnp.zeros((len(memory), beams, length), jnp.int32))
 
-    def grow_cache(self, cache: Any, state: BeamState, *, length: int) -> tuple[Any, BeamState]:
+    def grow_cache(self, cache: Any, state: BeamState, *, length: int) -> Any:
         _check_room(length, self.max_length("target"))
         return grow_cache(cache, state, length=length)
 
-    def step(
-        self, constants: Any, cache: Any, state: BeamState, word: jax.Array, step: jax.Array
-    ) -> tuple[jax.Array, Any, BeamState]:
+    def step(self, constants: Any, cache: Any, state: Any, word: Words, step: Step) -> NextWord:
         sources, mask = constants
-        back_pointers = append_self(state.back_pointers, step)
-        beams = beam_cache(back_pointers, step)
         # The K words stand at one position, not at K positions in a row.
-        position = jnp.broadcast_to(step, (1, 1, 1))
-        words = word[..., None]
+        words, position = word[..., None], jnp.broadcast_to(step, (1, 1, 1))
         x = self._embed(self.target_embedding, words, position, deterministic=True)[..., 0, :]
-        pasts = layer_memories(cache, state)
-        for number, (layer, source) in enumerate(zip(self.decoder_layers, sources, strict=True)):
-            x, pasts[number] = layer.step(x, pasts[number], beams, source, mask)
-        hidden = self.decoder_residual.final(x)
-        return logits(hidden, self.output_embedding), *gather(pasts, back_pointers)
+        x, cache, state = step_layers(self.decoder_layers, sources, mask, cache, state, x, step)
+        return logits(self.decoder_residual.final(x), self.output_embedding), cache, state
 
 
 def _check_room(length: int, limit: MaxLength | None) -> None:

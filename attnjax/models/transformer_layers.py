@@ -1,12 +1,13 @@
 """The layers of a Transformer: residual connections, encoder, decoder."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import field
-from functools import partial
-from typing import Any
+from functools import partial, wraps
+from typing import Any, cast
 
-import jax
 from flax import linen as nn
+from jaxtyping import Array, Bool, Float, Int
 
 from attnjax.attention.attention import AttentionBase, Mixer
 from attnjax.attention.mask import Causal, Mask, Padding, join
@@ -15,34 +16,42 @@ from attnjax.attention.position import Positions
 from attnjax.config.constraints import DropoutRate
 from attnjax.models.beam_cache import (
     BeamCache,
+    BeamState,
     LayerMemory,
     attend_to_past,
     attend_to_prompt,
-    empty_memory,
+    beam_cache,
+    gather,
 )
 from attnjax.models.feed_forward import FeedForward, FeedForwardBase
+from attnjax.models.shapes import Embedded, Present, Step
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.lift import clone_template, inherited, rematerialize
 from attnjax.nn.norm import LayerNorm, Norm
 from attnjax.nn.remat import Remat
 
+Stream = Float[Array, "*B D"]
+"""What the sub-layers add to: a vector for each word."""
+Counted = Bool[Array, "*B"]
+"""Which words are not padding."""
+
 
 class Residual(nn.Module, ABC):
     """A residual connection with a norm: post(x, f(pre(x))) for a sub-layer f.
 
-    All three functions are from [..., D] to [..., D]. In training their last argument, booleans
-    [...], says which positions are not padding; in evaluation and search it is None, see `Norm`.
+    In training `counted` says which positions are not padding; in evaluation and search it is
+    None, see `Norm`.
     """
 
-    def pre(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
+    def pre(self, x: Stream, counted: Counted | None = None) -> Stream:
         """The input of the sub-layer; by default x itself."""
         return x
 
     @abstractmethod
-    def post(self, x: jax.Array, change: jax.Array, counted: jax.Array | None = None) -> jax.Array:
+    def post(self, x: Stream, change: Stream, counted: Counted | None = None) -> Stream:
         """The sum of x and the sub-layer's output."""
 
-    def final(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
+    def final(self, x: Stream, counted: Counted | None = None) -> Stream:
         """The output of the whole stack of layers; by default x itself."""
         return x
 
@@ -52,7 +61,7 @@ class PostNorm(Residual):
 
     norm: Norm = field(default_factory=LayerNorm)
 
-    def post(self, x: jax.Array, change: jax.Array, counted: jax.Array | None = None) -> jax.Array:
+    def post(self, x: Stream, change: Stream, counted: Counted | None = None) -> Stream:
         return self.norm(x + change, counted)
 
 
@@ -61,21 +70,36 @@ class PreNorm(Residual):
 
     norm: Norm = field(default_factory=LayerNorm)
 
-    def pre(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
+    def pre(self, x: Stream, counted: Counted | None = None) -> Stream:
         return self.norm(x, counted)
 
-    def post(self, x: jax.Array, change: jax.Array, counted: jax.Array | None = None) -> jax.Array:
+    def post(self, x: Stream, change: Stream, counted: Counted | None = None) -> Stream:
         return x + change
 
-    def final(self, x: jax.Array, counted: jax.Array | None = None) -> jax.Array:
+    def final(self, x: Stream, counted: Counted | None = None) -> Stream:
         return self.norm(x, counted)
 
 
-class EncoderLayer(nn.Module):
-    """Self-attention, then the feed-forward network.
+def _rematerialized[F: Callable[..., Any]](compute: F) -> F:
+    """The `__call__` of a layer, of which training keeps the arrays that its field `remat` says."""
+
+    @wraps(compute)
+    def call(layer: Any, *args: Any, deterministic: bool, **arrays: Any) -> Any:
+        own = partial(compute, deterministic=deterministic)
+        return rematerialize(own, layer.remat)(layer, *args, **arrays)
+
+    return cast("F", call)
+
+
+type SubLayer = tuple[Residual, Callable[[Stream], Stream]]
+"""A residual connection and the function within it."""
+
+
+class TransformerLayer(nn.Module):
+    """What the layers of an encoder and of a decoder share.
 
     Attributes:
-        self_attention: over the source; or another mixer of its places, such as a convolution.
+        self_attention: over the words; in an encoder any mixer of places, such as a convolution.
         residual: where the norm stands, and which it is; None: the model's.
         dropout: on what each sub-layer adds; None: the model's.
         remat: which arrays training keeps for the layer's gradient; None: all.
@@ -93,184 +117,149 @@ class EncoderLayer(nn.Module):
         self.feed_forward_residual = clone_template(residual)
         self.drop = Dropout(inherited(self, "dropout"))
 
-    def __call__(
+    def _rest(
         self,
-        x: jax.Array,
-        mask: Mask,
-        *,
-        position: jax.Array | None = None,
-        counted: jax.Array | None = None,
+        x: Stream,
+        change: Stream,
+        *between: SubLayer,
+        counted: Counted | None = None,
         deterministic: bool,
-    ) -> jax.Array:
-        """[B, S, D] -> [B, S, D]; `counted` [B, S] as in `Residual`.
-
-        `position`, integers [B, S]: of packed rows; None: 0, 1, ...
-        """
-        layer = partial(EncoderLayer._compute, deterministic=deterministic)
-        return rematerialize(layer, self.remat)(self, x, mask, position, counted)
-
-    def _compute(
-        self,
-        x: jax.Array,
-        mask: Mask,
-        position: jax.Array | None,
-        counted: jax.Array | None,
-        *,
-        deterministic: bool,
-    ) -> jax.Array:
-        seen = self.self_attention_residual.pre(x, counted)
-        # a convolution or a recurrence takes no positions, and reads no packed rows
-        given = {} if position is None else {"positions": Positions(position, position)}
-        change = self.self_attention(seen, mask=mask, deterministic=deterministic, **given)
+    ) -> Stream:
+        """The layer from the self-attention's change on; the feed-forward network comes last."""
         change = self.drop(change, deterministic=deterministic)
         x = self.self_attention_residual.post(x, change, counted)
-        seen = self.feed_forward_residual.pre(x, counted)
-        change = self.feed_forward(seen, deterministic=deterministic)
-        change = self.drop(change, deterministic=deterministic)
-        return self.feed_forward_residual.post(x, change, counted)
+        feed_forward = partial(self.feed_forward, deterministic=deterministic)
+        for residual, compute in (*between, (self.feed_forward_residual, feed_forward)):
+            change = self.drop(compute(residual.pre(x, counted)), deterministic=deterministic)
+            x = residual.post(x, change, counted)
+        return x
 
 
-class DecoderLayer(nn.Module):
+class EncoderLayer(TransformerLayer):
+    """Self-attention, then the feed-forward network."""
+
+    @_rematerialized
+    def __call__(
+        self,
+        x: Embedded,
+        mask: Mask,
+        *,
+        position: Int[Array, "#B S"] | None = None,
+        counted: Present | None = None,
+        deterministic: bool,
+    ) -> Embedded:
+        """All words at once; the position is that of packed rows, None 0, 1, ..."""
+        # a convolution or a recurrence takes no positions, and reads no packed rows
+        given = {} if position is None else {"positions": Positions(position, position)}
+        seen = self.self_attention_residual.pre(x, counted)
+        change = self.self_attention(seen, mask=mask, deterministic=deterministic, **given)
+        return self._rest(x, change, counted=counted, deterministic=deterministic)
+
+
+class DecoderLayer(TransformerLayer):
     """Self-attention, attention to the source if there is one, then the feed-forward network.
 
     Attributes:
-        self_attention: over the words so far.
         cross_attention: over the source; None: a decoder without a source, as in GPT.
-        residual: where the norm stands, and which it is; None: the model's.
-        dropout: on what each sub-layer adds; None: the model's.
-        remat: which arrays training keeps for the layer's gradient; None: all.
     """
 
-    self_attention: AttentionBase = field(default_factory=MultiHead)
+    self_attention: AttentionBase = field(  # pyright: ignore[reportIncompatibleVariableOverride]
+        default_factory=MultiHead
+    )
     cross_attention: AttentionBase | None = field(default_factory=MultiHead)
-    feed_forward: FeedForwardBase = field(default_factory=FeedForward)
-    residual: Residual | None = None
-    dropout: DropoutRate | None = None
-    remat: Remat | None = None
 
     def setup(self) -> None:
-        residual = inherited(self, "residual")
-        self.self_attention_residual = clone_template(residual)
+        super().setup()
         if self.cross_attention is not None:
-            self.cross_attention_residual = clone_template(residual)
-        self.feed_forward_residual = clone_template(residual)
-        self.drop = Dropout(inherited(self, "dropout"))
+            self.cross_attention_residual = clone_template(inherited(self, "residual"))
 
-    def prepare(self, source: jax.Array) -> Any:
-        """The memory of the source [B, S, D] for `cross_attention`; computed once a sentence.
-
-        A layer without cross-attention has none: an empty tuple, whatever the source.
-        """
+    def prepare(self, source: Embedded) -> Any:
+        """The memory of the source for `cross_attention`, computed once a sentence; or ()."""
         if self.cross_attention is None:
             return ()
         return self.cross_attention.prepare(source, source)
 
-    def empty_memory(self, source: jax.Array, *, length: int, beams: int) -> LayerMemory:
-        """The memory of `self_attention` before the first word, see `beam_cache.empty_memory`."""
-        return empty_memory(self.self_attention, source, length=length, beams=beams)
-
+    @_rematerialized
     def __call__(
         self,
-        x: jax.Array,
-        source: jax.Array,
+        x: Float[Array, "B T D"],
+        source: Embedded,
         source_mask: Mask,
         *,
         own_mask: Mask | None = None,
         positions: Positions = Positions(),
-        counted: jax.Array | None = None,
+        counted: Bool[Array, "B T"] | None = None,
         deterministic: bool,
-    ) -> jax.Array:
-        """All words at once: [B, T, D] -> [B, T, D].
+    ) -> Float[Array, "B T D"]:
+        """All words at once. Without `cross_attention` the states of the source are not read.
 
-        A layer without `cross_attention` does not read the states of the source, [B, S, D].
         `own_mask` is joined to causality in the self-attention: `Segments` of packed rows.
-        Positions are those of the words and of the source, None 0, 1, ...; `counted`, [B, T], as in
-        `Residual`.
+        Positions are those of the words and of the source, None 0, 1, ...
         """
-        layer = partial(DecoderLayer._compute, deterministic=deterministic)
-        layer = rematerialize(layer, self.remat)
-        return layer(self, x, source, source_mask, own_mask, positions, counted)
-
-    def _compute(
-        self,
-        x: jax.Array,
-        source: jax.Array,
-        source_mask: Mask,
-        own_mask: Mask | None,
-        positions: Positions,
-        counted: jax.Array | None,
-        *,
-        deterministic: bool,
-    ) -> jax.Array:
         prepared = self.prepare(source)
-        seen = self.self_attention_residual.pre(x, counted)
         change = self.self_attention(
-            seen,
+            self.self_attention_residual.pre(x, counted),
             mask=join(Causal(), own_mask),
             positions=Positions(positions.query, positions.query),
             deterministic=deterministic,
         )
-        return self._rest(
-            x,
-            change,
-            prepared,
-            source_mask,
-            positions=positions,
-            counted=counted,
-            deterministic=deterministic,
-        )
+        across = self._across(prepared, source_mask, positions, deterministic=deterministic)
+        return self._rest(x, change, *across, counted=counted, deterministic=deterministic)
+
+    def _across(
+        self, source: Any, mask: Mask, positions: Positions, *, deterministic: bool
+    ) -> tuple[SubLayer, ...]:
+        """The attention to a prepared source as a sub-layer, if the decoder has one."""
+        attention = self.cross_attention
+        if attention is None:
+            return ()
+
+        def attend(x: Stream) -> Stream:
+            return attention.attend(
+                x, source, mask, positions=positions, deterministic=deterministic
+            )
+
+        return ((self.cross_attention_residual, attend),)
 
     def read(
-        self, x: jax.Array, present: jax.Array, *, length: int, beams: int
-    ) -> tuple[jax.Array, LayerMemory]:
-        """A prompt, without cross-attention: [B, S, D] -> [B, S, D], and the past of K hypotheses.
-
-        The words that are `present`, booleans [B, S], belong to the past: the first ones of each
-        row. There is room for L = `length` words more.
-        """
+        self, x: Embedded, present: Present, *, length: int, beams: int
+    ) -> tuple[Embedded, LayerMemory]:
+        """A prompt, without cross-attention, and its memory: see `beam_cache.attend_to_prompt`."""
         seen = self.self_attention_residual.pre(x)
         change, past = attend_to_prompt(
             self.self_attention, seen, present, length=length, beams=beams
         )
-        return self._rest(x, change, (), Padding(present), deterministic=True), past
+        return self._rest(x, change, deterministic=True), past
 
     def step(
-        self, x: jax.Array, past: LayerMemory, beams: BeamCache, source: Any, source_mask: Mask
-    ) -> tuple[jax.Array, LayerMemory]:
-        """One more word of each hypothesis: [B, K, D] -> [B, K, D], and the past with it."""
+        self, x: Stream, past: LayerMemory, beams: BeamCache, source: Any, source_mask: Mask
+    ) -> tuple[Stream, LayerMemory]:
+        """One more word of each hypothesis, and the memory with it."""
         seen = self.self_attention_residual.pre(x)
         change, past = attend_to_past(self.self_attention, seen, past, beams)
-        return self._rest(
-            x,
-            change,
-            source,
-            source_mask,
-            positions=Positions(beams.positions.query),
-            deterministic=True,
-        ), past
+        positions = Positions(beams.positions.query)
+        across = self._across(source, source_mask, positions, deterministic=True)
+        return self._rest(x, change, *across, deterministic=True), past
 
-    def _rest(
-        self,
-        x: jax.Array,
-        change: jax.Array,
-        source: Any,
-        source_mask: Mask,
-        *,
-        positions: Positions = Positions(),
-        counted: jax.Array | None = None,
-        deterministic: bool,
-    ) -> jax.Array:
-        """The layer from the self-attention's change on, for one word and for all words."""
-        change = self.drop(change, deterministic=deterministic)
-        x = self.self_attention_residual.post(x, change, counted)
-        if self.cross_attention is not None:
-            seen = self.cross_attention_residual.pre(x, counted)
-            change = self.cross_attention.attend(
-                seen, source, source_mask, positions=positions, deterministic=deterministic
-            )
-            change = self.drop(change, deterministic=deterministic)
-            x = self.cross_attention_residual.post(x, change, counted)
-        seen = self.feed_forward_residual.pre(x, counted)
-        change = self.feed_forward(seen, deterministic=deterministic)
-        change = self.drop(change, deterministic=deterministic)
-        return self.feed_forward_residual.post(x, change, counted)
+
+def step_layers(
+    layers: Sequence[DecoderLayer],
+    sources: Sequence[Any],
+    mask: Padding,
+    cache: Any,
+    state: BeamState,
+    x: Stream,
+    step: Step,
+    *,
+    prompt: Present | None = None,
+) -> tuple[Stream, Any, BeamState]:
+    """One more word of each hypothesis through all layers, the new cache and the new state.
+
+    `sources` are what the layers have prepared of a source, `prompt` the words they have read.
+    """
+    back_pointers, beams = beam_cache(state.back_pointers, step, prompt)
+    pasts = []
+    for layer, source, *own in zip(layers, sources, cache, state.recurrent, strict=True):
+        x, past = layer.step(x, LayerMemory(*own), beams, source, mask)
+        pasts.append(past)
+    return x, *gather(pasts, back_pointers)
