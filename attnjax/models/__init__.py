@@ -1,10 +1,15 @@
-"""Models: recurrent sequence-to-sequence, Transformer, captioner, classifier, kernel regression.
+"""Models: frozen Linen modules, whose fields are their configuration; unbound in an experiment.
 
-A model is a frozen Linen module, unbound in an experiment. `Model` says what every model is,
-`SymbolModel` what training asks for, `SequenceModel` what a search asks for.
+`Model` says what every model is, `SymbolModel` what training asks for, `SequenceModel` what a
+search asks for.
 """
 
-from attnjax.models.base import Model as Model, SymbolModel as SymbolModel, logits as logits
+from attnjax.models.base import (
+    MaskedWordModel as MaskedWordModel,
+    Model as Model,
+    SymbolModel as SymbolModel,
+    logits as logits,
+)
 from attnjax.models.bert import (
     BertEncoder as BertEncoder,
     BertModel as BertModel,
@@ -26,7 +31,6 @@ from attnjax.models.feed_forward import (
 )
 from attnjax.models.kernel_regression import KernelRegression as KernelRegression
 from attnjax.models.language_model import LanguageModel as LanguageModel
-from attnjax.models.masked_words import MaskedWordModel as MaskedWordModel
 from attnjax.models.rnn_cells import (
     GRU as GRU,
     LSTM as LSTM,

@@ -1,18 +1,12 @@
-"""The interfaces of a model to measures and to training.
-
-    Model           predictions from a source and the decoder's input; shows its attentions
-    SymbolModel     predicts symbols of a vocabulary: `features`, which training needs
-
-`attnjax.models.sequence_model` has the interfaces to search.
-"""
+"""The interfaces of a model to measures and to training; `sequence_model` has those to search."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Self
 
-import jax
 import numpy as np
 from flax import linen as nn
+from jaxtyping import Array, Float, Int
 
 from attnjax.attention.attention import Mixer
 from attnjax.config.constraints import PositiveInt
@@ -20,7 +14,8 @@ from attnjax.config.walk import walk
 from attnjax.data.examples import Examples
 from attnjax.data.vocabularies import SIDES, Side, Vocabularies
 from attnjax.errors import UserError
-from attnjax.models.sown_attention import LayerAttention
+from attnjax.models.shapes import Features, Source, Text, Words
+from attnjax.models.sown_attention import Attentions, LayerAttention
 from attnjax.nn.dtypes import wide
 from attnjax.nn.initializers import Initializer, draw_parameters
 from attnjax.nn.length_limit import MaxLength, smallest_limit
@@ -31,9 +26,7 @@ FIELDS: dict[Side, str] = {"source": "source_vocabulary", "target": "vocabulary"
 
 
 class Model(nn.Module, ABC, kw_only=True):
-    """A model from a source and the input of its decoder to predictions.
-
-    In an experiment a model is unbound: its fields are its configuration.
+    """A model from a source and the input of its decoder to predictions; it shows its attentions.
 
     Attributes:
         initializer: the distribution of all initial parameters; None: each part has its own.
@@ -72,13 +65,10 @@ class Model(nn.Module, ABC, kw_only=True):
         return {**variables, "params": draw_parameters(self.initializer, key, variables["params"])}
 
     @abstractmethod
-    def __call__(
-        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
-    ) -> jax.Array:
-        """Predictions [B, T, ...] from a source and the input of the decoder.
+    def __call__(self, source: Source, decoder_input: Array, *, deterministic: bool) -> Array:
+        """Predictions [B, T, ...]; a deterministic call leaves out everything that is random.
 
-        The input of a decoder of words is the target moved one position to the right. A
-        deterministic call leaves out dropout and everything else that is random.
+        The input of a decoder of words is the target moved one position to the right.
         """
 
     @nn.nowrap
@@ -117,18 +107,12 @@ class Model(nn.Module, ABC, kw_only=True):
 
     @nn.nowrap
     def max_length(self, side: Side) -> MaxLength | None:
-        """Maximum sentence length: learned positions and location scores have one per position.
-
-        None: this side may have any length. By default all parts limit the sides in `limited`.
-        """
+        """The maximum sentence length; by default all parts limit the sides in `limited`."""
         return smallest_limit({"model": self}) if side in self.limited else None
 
     @nn.nowrap
     def check_lengths(self, lengths: Sequence[int] | np.ndarray, where: str, side: Side) -> None:
-        """Refuse a sentence that is longer than the model allows.
-
-        END counts as a symbol. `where` says whose sentences they are, "of the test split".
-        """
+        """Refuse a sentence that is too long; `where` says whose, "of the test split"."""
         limit = self.max_length(side)
         if limit is None:
             return
@@ -140,13 +124,10 @@ class Model(nn.Module, ABC, kw_only=True):
 
     @nn.nowrap
     def check_examples(self, examples: Examples, where: str) -> None:
-        """Refuse examples whose target does not fit their source; by default none.
-
-        `where` says which they are: "of the test split".
-        """
+        """Refuse examples whose target does not fit their source; by default none."""
 
     @nn.nowrap
-    def alignment(self, params: Any, source: jax.Array, decoder_input: jax.Array) -> jax.Array:
+    def alignment(self, params: Any, source: Source, decoder_input: Array) -> Array:
         """The weights [B, T, S] of the last attention to the source, the mean over its heads.
 
         Raises:
@@ -163,24 +144,19 @@ class Model(nn.Module, ABC, kw_only=True):
 
     @nn.nowrap
     def attentions(
-        self, params: Any, source: jax.Array, decoder_input: jax.Array
+        self, params: Any, source: Source, decoder_input: Array
     ) -> tuple[LayerAttention, ...]:
         """Weights, logits and mask of the model's attentions in a teacher-forced pass."""
         tree = self.sown_attention(params, source, decoder_input)
         return tuple(self.attentions_in(tree, source, decoder_input))
 
     @nn.nowrap
-    def attentions_in(
-        self, tree: Any, source: jax.Array, decoder_input: jax.Array
-    ) -> Iterable[LayerAttention]:
-        """The attentions that the model has sown, from below; by default none are known.
-
-        The tree is the collection "attention" of a pass with this source and input of the decoder.
-        """
+    def attentions_in(self, tree: Any, source: Source, decoder_input: Array) -> Attentions:
+        """The attentions in the collection "attention" of a pass, from below; by default none."""
         return ()
 
     @nn.nowrap
-    def sown_attention(self, params: Any, source: jax.Array, decoder_input: jax.Array) -> Any:
+    def sown_attention(self, params: Any, source: Source, decoder_input: Array) -> Any:
         """The collection "attention" sown by a teacher-forced pass without dropout."""
         _, sown = self.apply(
             {"params": params}, source, decoder_input, deterministic=True, mutable=["attention"]
@@ -201,10 +177,7 @@ class PackingModel(Model, kw_only=True):
 
     @nn.nowrap
     def check_packing(self, length: int) -> None:
-        """Refuse, before training, packed rows that the model or one of its parts cannot read.
-
-        `length` is the number of places of a row on either side.
-        """
+        """Refuse packed rows of this length that the model or one of its parts cannot read."""
         for path, part in walk(self, "model"):
             if isinstance(part, Mixer) and not part.packs:
                 raise UserError(
@@ -222,8 +195,6 @@ class PackingModel(Model, kw_only=True):
 class SymbolModel(Model, kw_only=True):
     """p(symbol) = softmax(hidden vector times output embedding), for each symbol of the target.
 
-    Training asks for nothing but `features`.
-
     Attributes:
         vocabulary: the number of symbols of the target; None until the data is read.
     """
@@ -231,22 +202,43 @@ class SymbolModel(Model, kw_only=True):
     vocabulary: PositiveInt | None = None
 
     @abstractmethod
-    def features(
-        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
-    ) -> tuple[jax.Array, jax.Array]:
-        """The hidden vectors [B, T, D] and the output embedding [V, D] whose product is the logits.
+    def features(self, source: Source, decoder_input: Words, *, deterministic: bool) -> Features:
+        """The factors of the logits; a `PackingModel` takes the `packing` of packed rows, too.
 
-        A `PackingModel` takes the `packing` of rows that hold several sentences, too. The input of
-        the decoder is the target moved one position to the right, START first.
+        The input of the decoder is the target moved one position to the right, START first.
         """
 
-    def __call__(
-        self, source: jax.Array, decoder_input: jax.Array, *, deterministic: bool
-    ) -> jax.Array:
+    def __call__(self, source: Source, decoder_input: Words, *, deterministic: bool) -> Array:
         """The logits [B, T, V] of every symbol, under teacher forcing."""
         return logits(*self.features(source, decoder_input, deterministic=deterministic))
 
 
-def logits(hidden: jax.Array, output_embedding: jax.Array) -> jax.Array:
-    """Hidden [..., T, D] times output embedding [V, D]: [..., T, V], in float32 or wider."""
+Places = Int[Array, "B N"]
+"""The places of the words to predict; each is below S."""
+
+
+class Predictions(NamedTuple):
+    """The words at the given places, and the label of the whole source, if there is a head."""
+
+    words: Features
+    label: Features | None
+
+
+class MaskedWordModel(Model):
+    """A model that predicts words of its source from the words on both sides of them.
+
+    The id `source_vocabulary` stands for a masked word, see `attnjax.data.special_tokens`.
+    """
+
+    source_vocabulary: PositiveInt | None = None
+
+    @abstractmethod
+    def predict(self, source: Text, places: Places, *, deterministic: bool) -> Predictions:
+        """Predict the words at some places of a source, and the label of the source."""
+
+
+def logits(
+    hidden: Float[Array, "*B T D"], output_embedding: Float[Array, "V D"]
+) -> Float[Array, "*B T V"]:
+    """Hidden vectors times output embedding, in float32 or wider."""
     return product("td,vd->tv", hidden, output_embedding, wide(hidden))

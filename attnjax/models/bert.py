@@ -33,7 +33,7 @@ EPSILON = 1e-12
 def bert_layer(heads: int, width: int, dropout: float = 0.1) -> EncoderLayer:
     """A layer as BERT has them: biases in every linear map, exact GELU, dropout on the weights.
 
-    `width` is F, the hidden layer's of the feed-forward network.
+    The width is F, of the feed-forward network.
     """
     return EncoderLayer(
         self_attention=MultiHead(head=Attention(dropout=dropout), heads=heads, bias=True),
@@ -58,10 +58,7 @@ class BertEncoder(nn.Module):
 
     Attributes:
         vocabulary: the number of words, MASK not counted.
-        width: D, of embeddings and layers.
-        layer: of every layer, see `bert_layer`.
-        position: of START is 0, of the source's first word 1.
-        segments: the number of segments; sentences after the last one count as the last one.
+        segments: their number; sentences after the last one count as the last one.
         norm: of the sum of the embeddings.
         dropout: on the embeddings and on what each sub-layer adds.
 
@@ -95,10 +92,8 @@ class BertEncoder(nn.Module):
         present = words != PAD
         counted = None if deterministic else present & (source != PAD).any(1, keepdims=True)
         segment = jnp.minimum(segments_of(words), self.segments - 1)
-        x = self.position(
-            lookup(self.embedding, words) + lookup(self.segment, segment),
-            jnp.arange(words.shape[1])[None],
-        )
+        x = lookup(self.embedding, words) + lookup(self.segment, segment)
+        x = self.position(x, jnp.arange(words.shape[1])[None])
         x = self.drop(self.norm(x, counted), deterministic=deterministic)
         for layer in self.layers:
             x = layer(x, Padding(present), counted=counted, deterministic=deterministic)
@@ -129,31 +124,26 @@ class BertModel(SymbolModel):
                 tree, mask, "encoder", f"layers_{number}", words=(words, words), to_source=label
             )
 
-    @nn.nowrap
-    def own_encoder(self) -> BertEncoder:
-        """The encoder with the model's vocabulary; a head's `setup` binds it as `self.encoder`."""
-        return clone_template(self.bert, vocabulary=self.source_vocabulary)
+    def setup(self) -> None:
+        self.encoder = clone_template(self.bert, vocabulary=self.source_vocabulary)
 
 
 class LabelHead(nn.Module):
-    """The two matrices whose product are the logits of V labels, hidden W^T + b.
-
-    The bias is a column of W, and hidden has a 1 there: training takes logits as a product.
-    """
+    """The factors of the logits of V labels, hidden W^T + b."""
 
     vocabulary: PositiveInt | None
 
     @nn.compact
     def __call__(self, hidden: Float[Array, "B T _"]) -> Features:
-        """The hidden vectors and W, both with a column more."""
         shape = (self.vocabulary, hidden.shape[-1])
         table = self.param("kernel", nn.initializers.glorot_uniform(), shape)
         return with_bias(hidden, table, self.param("bias", nn.initializers.zeros, shape[:1]))
 
 
-def with_bias(
-    hidden: Float[Array, "B T D"], table: Float[Array, "V D"], bias: Float[Array, " V"]
-) -> tuple[Float[Array, "B T D+1"], Float[Array, "V D+1"]]:
-    """Hidden vectors and a table whose product is hidden table^T + bias: with a column of ones."""
+def with_bias(hidden: Array, table: Array, bias: Float[Array, " V"]) -> Features:
+    """Hidden vectors with a column of ones, and a table with a column of biases.
+
+    Training takes logits as a product: here it is hidden table^T + bias.
+    """
     ones = jnp.ones((*hidden.shape[:-1], 1), hidden.dtype)
     return jnp.concatenate([hidden, ones], -1), jnp.concatenate([table, bias[:, None]], -1)

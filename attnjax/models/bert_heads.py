@@ -13,19 +13,10 @@ from attnjax.config.constraints import DropoutRate
 from attnjax.data.examples import Examples
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
-from attnjax.models.base import logits
+from attnjax.models.base import MaskedWordModel, Places, Predictions, logits
 from attnjax.models.bert import EPSILON, BertModel, LabelHead, with_bias
-from attnjax.models.masked_words import MaskedWordModel, Places, Predictions
 from attnjax.models.sequence_model import LabelModel, SequenceModel
-from attnjax.models.shapes import (
-    Embedded,
-    Features,
-    NextWord,
-    Source,
-    Step,
-    Text,
-    Words,
-)
+from attnjax.models.shapes import Embedded, Features, NextWord, Source, Step, Text, Words
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.linear import Dense
 from attnjax.nn.norm import LayerNorm
@@ -46,31 +37,24 @@ class BertClassifier(BertModel, LabelModel):
 
     @nn.nowrap
     def alignment(self, params: Any, source: Text, decoder_input: Words) -> Float[Array, "B 1 S"]:
-        """The weights of the words for START in the last layer, the mean over heads.
-
-        A row sums to 1 less START's weight of itself.
-        """
+        """The weights of the words for START in the last layer; they sum to 1 less START's own."""
         return super().alignment(params, source, decoder_input)[:, :1, 1:]
 
     def setup(self) -> None:
-        self.encoder = self.own_encoder()
+        super().setup()
         self.pooler = Dense((self.bert.width,))
         self.label = LabelHead(self.vocabulary)
         self.drop = Dropout(self.dropout)
 
-    def label_head(self) -> LabelHead:
-        """The head that maps the pooled vector to labels."""
-        return self.label
-
-    def pooled(self, states: Float[Array, "B S _"], *, deterministic: bool) -> Features:
-        """From the states, START's first, to the factors of the labels' logits."""
-        pooled = jnp.tanh(self.pooler(states[:, :1]))
-        return self.label_head()(self.drop(pooled, deterministic=deterministic))
-
     def label_features(self, source: Text, *, deterministic: bool) -> Features:
         """The pooled vector and the labels' weights, each with its share of the bias."""
         states = self.encoder(source, deterministic=deterministic)
-        return self.pooled(states, deterministic=deterministic)
+        return self.of_states(states, deterministic=deterministic)
+
+    def of_states(self, states: Float[Array, "B S _"], *, deterministic: bool) -> Features:
+        """`label_features` from the states, START's first."""
+        pooled = jnp.tanh(self.pooler(states[:, :1]))
+        return self.label(self.drop(pooled, deterministic=deterministic))
 
 
 class BertPretraining(BertClassifier, MaskedWordModel):
@@ -86,24 +70,21 @@ class BertPretraining(BertClassifier, MaskedWordModel):
     text = ("source",)
 
     def setup(self) -> None:
-        self.encoder = self.own_encoder()
+        BertModel.setup(self)
         self.transform = Dense((self.bert.width,))
         self.norm = LayerNorm(epsilon=EPSILON)
         zeros = nn.initializers.zeros
         self.word_bias = self.param("word_bias", zeros, (self.source_vocabulary,))
         if self.vocabulary is not None:
             self.pooler = Dense((self.bert.width,))
-            self.next_sentence = LabelHead(self.vocabulary)
+            self.next_sentence = self.label = LabelHead(self.vocabulary)
             self.drop = Dropout(self.dropout)
-
-    def label_head(self) -> LabelHead:
-        return self.next_sentence
 
     def predict(self, source: Text, places: Places, *, deterministic: bool) -> Predictions:
         states = self.encoder(source, deterministic=deterministic)
         label = None
         if self.vocabulary is not None:
-            label = self.pooled(states, deterministic=deterministic)
+            label = self.of_states(states, deterministic=deterministic)
         hidden = jnp.take_along_axis(states[:, 1:], places[..., None], axis=1)
         hidden = self.norm(nn.gelu(self.transform(hidden), approximate=False))
         words = self.encoder.embedding[: self.source_vocabulary]
@@ -137,12 +118,11 @@ class BertTagger(BertModel, SequenceModel):
             )
 
     def setup(self) -> None:
-        self.encoder = self.own_encoder()
+        super().setup()
         self.tag = LabelHead(self.vocabulary)
         self.drop = Dropout(self.dropout)
 
     def encode(self, source: Text, *, deterministic: bool) -> tuple[Embedded, Padding]:
-        """The states of the words, and their mask."""
         return self.encoder(source, deterministic=deterministic)[:, 1:], Padding(source != PAD)
 
     def features(self, source: Source, decoder_input: Words, *, deterministic: bool) -> Features:
@@ -152,7 +132,7 @@ class BertTagger(BertModel, SequenceModel):
         return self.tag(states)
 
     def start(self, memory: Array, mask: Padding, *, length: int, beams: int) -> Any:
-        """The logits of all tags, [B, S, V]; no cache and no state."""
+        """The logits of all tags, [B, S, V]."""
         return logits(*self.tag(memory)), (), ()
 
     def step(self, constants: Array, cache: Any, state: Any, word: Words, step: Step) -> NextWord:

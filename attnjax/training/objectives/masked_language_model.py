@@ -12,7 +12,7 @@ from annotated_types import Gt, Le
 from attnjax.config.constraints import NonNegativeFloat
 from attnjax.data.special_tokens import END, PAD, UNKNOWN, mask_symbol
 from attnjax.errors import UserError
-from attnjax.models.masked_words import MaskedWordModel, Predictions
+from attnjax.models.base import MaskedWordModel, Predictions
 from attnjax.nn.counter_hash import bits, uniform
 from attnjax.training.objectives.base import Key, Objective, Totals, streams
 from attnjax.training.objectives.cross_entropy import cross_entropy
