@@ -19,10 +19,8 @@ from attnjax.errors import UserError
 class _Finished(NamedTuple):
     """The finished hypotheses of each sentence, in the order in which they ended.
 
-    Attributes:
-        score: log-probability over length penalty; -inf where there is no hypothesis yet.
-        end: the step of the hypothesis' END.
-        parent: the live hypothesis that END continues.
+    The score, penalized, is -inf where there is no hypothesis yet; `end` is the step of END, and
+    `parent` the live hypothesis that END continues.
     """
 
     score: Float[Array, "B K"]
@@ -33,13 +31,9 @@ class _Finished(NamedTuple):
 class _BeamState(NamedTuple):
     """The live and the finished hypotheses of each sentence.
 
-    A word is written once and never moved: `finalize` follows each finished hypothesis back from
-    its END through `parents`.
-
-    Attributes:
-        score: the log-probabilities of the live hypotheses.
-        words: the word that each live hypothesis chose at each step.
-        parents: which hypothesis of the step before each word continues.
+    `words` are what the live ones chose at each step, `parents` the hypotheses of the step before
+    that the words continue. A word is written once and never moved: `finalize` follows each
+    finished hypothesis back from its END through `parents`.
     """
 
     last: Int[Array, "B K"]
@@ -60,19 +54,16 @@ class Beam(Search):
     - Every step ranks all continuations of a sentence's live hypotheses by log-probability and
       looks at the 2 * size best.
     - One that ends is finished if it is among the first `size` of them, and forgotten otherwise.
-      Finished hypotheses are kept in the order in which they ended, with their penalized score;
-      once there are `size`, no more are taken.
+      Once `size` are finished, no more are taken.
     - The `size` best that do not end live on: a finished hypothesis never takes a live one's place.
     - A sentence stops when `size` hypotheses are finished, or at its limit, where every live one
       is made to end. (A live hypothesis that would later beat the finished ones is lost then:
       the search is not exact, and a larger beam searches longer.)
 
-    Not taken over: fairseq never returns an empty translation (its ``--min-len 1``); here END may
-    come first unless `min_words` says otherwise.
+    Not taken over: fairseq's ``--min-len 1``; here END may come first, see `min_words`.
 
     Attributes:
         size: K, both of the live hypotheses and of the finished.
-        length_penalty: what the log-probability of a finished hypothesis is divided by.
         min_words: at least so many words come before END, where a sentence's limit allows them.
         max_words: at most so many words come before END; None: as many as the limit allows.
 
@@ -100,14 +91,12 @@ class Beam(Search):
         shape = len(limit), self.size
         longest = length if self.max_words is None else min(length, self.max_words + 1)
         empty = jnp.full((*shape, length), PAD, jnp.int32)
-        worst = jnp.full(shape, -jnp.inf, jnp.float32)
-        none = jnp.zeros(shape, jnp.int32)
+        worst, none = jnp.full(shape, -jnp.inf, jnp.float32), jnp.zeros(shape, jnp.int32)
         return _BeamState(
             last=jnp.full(shape, START, jnp.int32),
             active=limit > 0,
             limit=jnp.minimum(limit, longest),
-            # All hypotheses start alike: only the first counts, or each continuation would come
-            # K times.
+            # All start alike: only the first counts, or each continuation would come K times.
             score=worst.at[:, 0].set(0.0),
             words=empty,
             parents=empty,
@@ -127,15 +116,10 @@ class Beam(Search):
         ends = candidates.token == END
 
         leading = (jnp.arange(2 * size) < size)[None]
-        finished = _add(
-            state.finished,
-            _Finished(
-                candidates.score / self.length_penalty.divisor(step + 1),
-                jnp.broadcast_to(step, ends.shape),
-                candidates.parent,
-            ),
-            ends & leading & jnp.isfinite(candidates.score) & state.active[:, None],
-        )
+        penalized = candidates.score / self.length_penalty.divisor(step + 1)
+        new = _Finished(penalized, jnp.broadcast_to(step, ends.shape), candidates.parent)
+        accepted = ends & leading & jnp.isfinite(candidates.score) & state.active[:, None]
+        finished = _add(state.finished, new, accepted)
         full = jnp.isfinite(finished.score).all(-1)
         # The candidates are sorted, and top_k keeps the order of equal scores.
         score, lives = jax.lax.top_k(jnp.where(ends, -jnp.inf, candidates.score), size)
@@ -158,9 +142,8 @@ class Beam(Search):
             step, words, parents = written
             before = step < end
             word = jnp.where(before, pick(words, parent), jnp.where(step == end, END, PAD))
-            return jnp.where(before, pick(parents, parent), parent), jnp.where(
-                jnp.isfinite(score), word, PAD
-            )
+            word = jnp.where(jnp.isfinite(score), word, PAD)
+            return jnp.where(before, pick(parents, parent), parent), word
 
         steps = jnp.arange(state.words.shape[-1])
         written = steps, jnp.moveaxis(state.words, -1, 0), jnp.moveaxis(state.parents, -1, 0)
@@ -174,7 +157,5 @@ def _add(finished: _Finished, new: _Finished, accepted: Bool[Array, "B J"]) -> _
     index = jnp.where(accepted, filled + accepted.cumsum(-1) - 1, -1)
     # [B, K, J]: which new hypothesis comes to which entry; a scatter would write row by row.
     comes = index[:, None, :] == jnp.arange(finished.score.shape[1])[None, :, None]
-    chosen = comes.argmax(-1)
-    return jax.tree.map(
-        lambda old, new: jnp.where(comes.any(-1), pick(new, chosen), old), finished, new
-    )
+    taken, chosen = comes.any(-1), comes.argmax(-1)
+    return jax.tree.map(lambda old, new: jnp.where(taken, pick(new, chosen), old), finished, new)

@@ -1,8 +1,7 @@
 """Batched decoding: encode a batch of sources, start, and search in stages.
 
-The search is a loop on the device, and sentences finish at different steps. So the loop runs in
-stages. A stage ends when the cache is full, or when the unfinished sentences fit into a smaller
-batch. Then the cache grows, and the finished sentences leave the batch.
+The search is a loop on the device, in stages. A stage ends when the cache is full, or when the
+unfinished sentences fit into a smaller batch. Then the cache grows, and the finished ones leave.
 
 Every shape is compiled once, so shapes are few. The cache has room for FIRST words, then for twice
 as many, up to the greatest length of a hypothesis; a batch has as many rows as were given, or a
@@ -18,14 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, Shaped
 
+from attnjax.attention.mask import Padding
 from attnjax.decoding.search import Hypotheses, Search, pick
 from attnjax.models.sequence_model import SequenceModel
 
 EXTRA = 50
-"""The default of `extra`: words of a hypothesis beyond the length of its source.
-
-Source: Vaswani et al. 2017, section 6.1.
-"""
+"""Words of a hypothesis beyond the length of its source. Source: Vaswani et al. 2017, 6.1."""
 
 FIRST = 16
 """The number of words that the cache of the first stage has room for."""
@@ -35,12 +32,13 @@ FEWEST = 8
 
 
 class Decoding(NamedTuple):
-    """Everything that a step changes: the number of words chosen so far, and three states.
+    """What a batch goes on from: the number of words chosen so far, and the search's state.
 
-    `cache` and `state` are the model's, `search` is the search's.
+    `constants`, `cache` and `state` are the model's; a step changes all but the constants.
     """
 
     step: Int[Array, ""]
+    constants: Any
     cache: Any
     state: Any
     search: Any
@@ -57,27 +55,25 @@ def generate(
 ) -> Hypotheses:
     """The model's hypotheses for each source, at most `extra` words longer than its memory.
 
-    They are shorter where the model says so, see `SequenceModel.max_words`. The hypotheses of a
-    source do not depend on what other sources are in the batch. A row of words is ended by END, PAD
-    after it; rows whose memory is all padding are filler. The number of each source, 0, 1, ... by
-    default, decides what a search draws for it. The hypotheses are NumPy arrays; L is places in
-    memory + extra, or the model's limit if that is less.
+    They are shorter where the model says so, see `SequenceModel.max_words`, and do not depend on
+    the other sources in the batch. Rows whose memory is all padding are filler. The number of each
+    source, 0, 1, ... by default, decides what a search draws for it. The arrays are NumPy's.
     """
-    memory, mask = _encode(model, params, source)
-    rows, places = mask.present.shape
+    encoded = _encode(model, params, source)
+    rows, places = encoded[1].present.shape
     longest = model.max_words(1)
     length = places + extra if longest is None else min(places + extra, int(longest))
     room = min(FIRST, length)
     row = np.arange(rows)
     number = row if number is None else number
-    constants, decoding = _start(
-        model, params, memory, mask, number, extra, search=search, length=length, room=room
+    decoding = _start(
+        model, params, encoded, number, extra, search=search, length=length, room=room
     )
     tokens = np.empty((rows, search.width, length), np.int32)
     scores = np.empty((rows, search.width), np.float32)
     while True:
         few = _smaller(rows)
-        decoding, best = _stage(model, params, constants, decoding, room, few, search=search)
+        decoding, best = _stage(model, params, decoding, room, few, search=search)
         active = np.asarray(decoding.search.active)
         # A sentence that finished in an earlier stage is written again, unchanged.
         tokens[row[~active]] = np.asarray(best.tokens)[~active]
@@ -89,7 +85,7 @@ def generate(
             rows = _smaller(rows)
         kept = np.argsort(~active, stable=True)[:rows]
         if (rows, wanted) != (len(active), room):
-            constants, decoding = _next(model, params, constants, decoding, kept, room=wanted)
+            decoding = _next(model, params, decoding, kept, room=wanted)
         row, room = row[kept], wanted
 
 
@@ -98,51 +94,36 @@ def _smaller(rows: int) -> int:
     return 1 << (rows - 1).bit_length() - 1 if rows > FEWEST else 0
 
 
-def _call(model: SequenceModel, params: Any, method: str, *args: Any, **named: Any) -> Any:
-    return model.apply({"params": params}, *args, method=method, **named)
-
-
 @partial(jax.jit, static_argnames="model")
 def _encode(model: SequenceModel, params: Any, source: Any) -> Any:
-    """The memory of the sources, and the mask of its positions."""
-    return _call(model, params, "encode", source, deterministic=True)
+    return model.bind({"params": params}).encode(source, deterministic=True)
 
 
 @partial(jax.jit, static_argnames=("model", "search", "length", "room"))
 def _start(
     model: SequenceModel,
     params: Any,
-    memory: Any,
-    mask: Any,
+    encoded: tuple[Any, Padding],
     number: np.ndarray,
     extra: int,
     *,
     search: Search,
     length: int,
     room: int,
-) -> tuple[Any, Decoding]:
-    """The model's constants, and the decoding before the first word."""
-    places = mask.present.sum(-1)
+) -> Decoding:
+    """The decoding before the first word."""
+    places = encoded[1].present.sum(-1)
     limit, longest = jnp.minimum(places + extra, length), model.max_words(places)
     if longest is not None:
         limit = jnp.minimum(limit, longest)
     searched = search.init(jnp.where(places > 0, limit, 0), length, jnp.asarray(number))
-    constants, cache, state = _call(
-        model, params, "start", memory, mask, length=room, beams=search.width
-    )
-    return constants, Decoding(jnp.zeros((), jnp.int32), cache, state, searched)
+    started = model.bind({"params": params}).start(*encoded, length=room, beams=search.width)
+    return Decoding(jnp.zeros((), jnp.int32), *started, searched)
 
 
 @partial(jax.jit, static_argnames=("model", "search"), donate_argnames="decoding")
 def _stage(
-    model: SequenceModel,
-    params: Any,
-    constants: Any,
-    decoding: Decoding,
-    room: int,
-    few: int,
-    *,
-    search: Search,
+    model: SequenceModel, params: Any, decoding: Decoding, room: int, few: int, *, search: Search
 ) -> tuple[Decoding, Hypotheses]:
     """Steps until `room` words are chosen or at most `few` sentences are unfinished."""
 
@@ -150,14 +131,13 @@ def _stage(
         return (decoding.step < room) & (decoding.search.active.sum() > few)
 
     def advance(decoding: Decoding) -> Decoding:
-        step, cache, state, searched = decoding
-        logits, cache, state = _call(
-            model, params, "step", constants, cache, state, searched.last, step
-        )
+        step, constants, cache, state, searched = decoding
+        bound = model.bind({"params": params})
+        logits, cache, state = bound.step(constants, cache, state, searched.last, step)
         searched, parent = search.advance(searched, logits, step)
         if search.width > 1:
             state = jax.tree.map(lambda leaf: pick(leaf, parent), state)
-        return Decoding(step + 1, cache, state, searched)
+        return Decoding(step + 1, constants, cache, state, searched)
 
     decoding = jax.lax.while_loop(goes_on, advance, decoding)
     return decoding, search.finalize(decoding.search)
@@ -165,16 +145,10 @@ def _stage(
 
 @partial(jax.jit, static_argnames=("model", "room"))
 def _next(
-    model: SequenceModel,
-    params: Any,
-    constants: Any,
-    decoding: Decoding,
-    kept: Array,
-    *,
-    room: int,
-) -> tuple[Any, Decoding]:
-    """The constants and the decoding of the kept rows, with room for more words."""
-    rows = constants, decoding.cache, decoding.state, decoding.search
+    model: SequenceModel, params: Any, decoding: Decoding, kept: Array, *, room: int
+) -> Decoding:
+    """The decoding of the kept rows, with room for more words."""
+    step, *rows = decoding
     constants, cache, state, searched = jax.tree.map(lambda leaf: leaf[kept], rows)
-    cache, state = _call(model, params, "grow_cache", cache, state, length=room)
-    return constants, Decoding(decoding.step, cache, state, searched)
+    cache, state = model.bind({"params": params}).grow_cache(cache, state, length=room)
+    return Decoding(step, constants, cache, state, searched)

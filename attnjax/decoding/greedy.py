@@ -14,11 +14,6 @@ class Greedy(IndependentSearch):
     """The most probable word at every step: one hypothesis, scored by its log-probability."""
 
     def choose(self, state: Independent, logits: Array, step: Array) -> tuple[Array, Array]:
-        best = top_continuations(
-            logits,
-            state.score,
-            may_end=jnp.asarray(True),
-            must_end=step + 1 >= state.limit,
-            count=1,
-        )
+        may_end, must_end = jnp.asarray(True), step + 1 >= state.limit
+        best = top_continuations(logits, state.score, may_end=may_end, must_end=must_end, count=1)
         return best.token, best.score

@@ -16,8 +16,7 @@ from attnjax.models.sequence_model import SequenceModel
 class Label(IndependentSearch):
     """The most probable symbol except PAD, START, END and UNKNOWN, and nothing after it.
 
-    The probabilities of the labels are not renormalized for these four. The score is the label's
-    log-probability.
+    The score is the label's log-probability, not renormalized for these four.
     """
 
     def check(self, model: SequenceModel) -> None:

@@ -17,20 +17,13 @@ from attnjax.decoding.independent import Independent, IndependentSearch
 class Sample(IndependentSearch):
     """Each word is drawn from p(v)^(1/temperature), restricted to the most probable words.
 
-    Words are drawn from the `top_k` most probable ones, and of these from the fewest whose
-    probabilities sum to at least `top_p`; the remaining probabilities are renormalized. The
+    Words are drawn from the `top_k` most probable ones (None: all), and of these from the fewest
+    whose probabilities sum to at least `top_p`; the remaining probabilities are renormalized. The
     score of a hypothesis is its log-probability under the model itself, neither restricted nor
-    flattened. Of several hypotheses the one with the best score comes first.
+    flattened. K = `size` hypotheses are drawn, independently.
 
     The draws of a sentence depend on the seed, the sentence's number and the step alone: not on the
     other sentences of its batch, nor on padding.
-
-    Attributes:
-        temperature: near 0 the most probable word is always drawn; above 1 the probabilities become
-            more alike.
-        top_k: the number of words to draw from; 1 is greedy search; None: all words.
-        top_p: the least sum of probabilities to draw from; near 0 is greedy search; 1: all words.
-        size: K, how many hypotheses are drawn, independently.
 
     Source: Ackley et al. 1985 (temperature); Fan et al. 2018, section 5.1 (top-k); Holtzman et al.
         2020, eq. 2 (top-p, the nucleus).

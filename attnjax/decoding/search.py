@@ -1,8 +1,7 @@
-"""`Search`, the base class of searches: hypotheses of a sentence, over any model with `step`.
+"""The interface of searches: hypotheses of a sentence, over any model with `step`.
 
 A search is pure: `init` makes its state, `advance` takes the logits of one step into the state and
-says which hypotheses go on, `finalize` reads the hypotheses from the state. `generate.py` calls
-these three, and the model between them.
+says which hypotheses go on, `finalize` reads the hypotheses from the state.
 
 PAD and START are never chosen; the scores of the other words are not renormalized for that. The
 hypotheses of a sentence have at most `limit` words, END counted: the word at the limit is END.
@@ -24,8 +23,7 @@ class Hypotheses(NamedTuple):
     """K hypotheses of each sentence, best first; L is the greatest length searched.
 
     Tokens are ended by END, with PAD after it; scores are log-probabilities over their length
-    penalty. Where there is no hypothesis (a sentence of limit 0, or fewer possible hypotheses than
-    K), all tokens are PAD and the score is -inf.
+    penalty. Where there are fewer than K hypotheses, all tokens are PAD and the score is -inf.
     """
 
     tokens: Int[Array | np.ndarray, "B K L"]
@@ -56,22 +54,17 @@ class Search(ABC):
 
     @abstractmethod
     def init(self, limit: Int[Array, " B"], length: int, number: Int[Array, " B"]) -> Any:
-        """The state before the first word.
+        """The state before the first word; L = `length`, and limits beyond it are cut to it.
 
-        `limit` is the most words that a sentence's hypotheses may have, END counted; a row of limit
-        0 (filler) is finished from the beginning. L is the greatest length of any hypothesis, and
-        limits beyond it are cut to it. By its number a search that draws tells a sentence from
-        others.
+        A row of limit 0 (filler) is finished from the beginning. By its number a search that draws
+        tells a sentence from others.
         """
 
     @abstractmethod
     def advance(
         self, state: Any, logits: Float[Array, "B K V"], step: Int[Array, ""]
     ) -> tuple[Any, Int[Array, "B K"]]:
-        """The state after one more word, and which hypothesis each word continues.
-
-        `step` is the number of words before that word.
-        """
+        """The state after the word behind `step` words, and which hypothesis it continues."""
 
     @abstractmethod
     def finalize(self, state: Any) -> Hypotheses:

@@ -13,10 +13,9 @@ BLOCK = 128
 
 
 class Candidates(NamedTuple):
-    """The N best continuations of each sentence: hypothesis `parent`, continued by `token`.
+    """The N best continuations of each sentence, in `jax.lax.top_k`'s order.
 
-    The best comes first, equal scores in `jax.lax.top_k`'s order; the score is -inf where fewer
-    continuations are allowed.
+    The score is -inf where fewer continuations are allowed.
     """
 
     score: Float[Array, "B N"]
@@ -34,15 +33,12 @@ def top_continuations(
 ) -> Candidates:
     """The `count` largest score[b, k] + log p(v) over k and v, where p = softmax(logits[b, k]).
 
-    PAD and START are never chosen. The probabilities of the other words are not renormalized,
-    though a decoder gives PAD and START a little probability.
+    PAD and START are never chosen, and END alone where `must_end`; `count` is at most K V.
 
     All words of a hypothesis share one offset, score - log(sum of exp(logits)), so that only one
     logarithm per hypothesis is computed. Words are compared in blocks of BLOCK: the `count` best
     continuations lie in the `count` blocks with the largest logit plus offset, and only the words
     of these blocks are sorted.
-
-    Where `must_end`, only END is allowed; `count` is at most K V.
     """
     logits = logits.astype(jnp.float32)
     (batch, size, words), must_end = logits.shape, must_end[:, None, None]
@@ -52,14 +48,8 @@ def top_continuations(
         return jnp.where(word == END, may_end | must_end, other)
 
     # reduce_window needs no padded copy of the logits if BLOCK does not divide V
-    largest = jax.lax.reduce_window(
-        logits,
-        -jnp.inf,
-        jax.lax.max,
-        (1, 1, BLOCK),
-        (1, 1, BLOCK),
-        ((0, 0), (0, 0), (0, -words % BLOCK)),
-    )
+    window, padding = (1, 1, BLOCK), ((0, 0), (0, 0), (0, -words % BLOCK))
+    largest = jax.lax.reduce_window(logits, -jnp.inf, jax.lax.max, window, window, padding)
     peak = largest.max(-1)
     offset = score - peak - jnp.log(jnp.exp(logits - peak[..., None]).sum(-1))
     first = jnp.arange(min(BLOCK, words))[None, None]
