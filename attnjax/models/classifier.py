@@ -28,15 +28,13 @@ class Classifier(LabelModel):
 
     The states h_1, ..., h_S and the query are the encoder's: of a recurrent one the query is [h_S
     of the forward direction; h_1 of the backward direction], of self-attention the state of a
-    learned vector that stands before the text. PAD is masked; END counts as a word of the source,
-    so that no text is empty. The label depends on the context alone: nothing goes around the
-    attention.
+    learned vector that stands before the text. END is a word of the source, so that no text is
+    empty. The label depends on the context alone: nothing goes around the attention.
 
     Dropout falls on the embeddings, within the encoder, and on the context.
 
     Attributes:
         width: D, of the embeddings.
-        encoder: reads the text: `Encoder`, recurrent, or `SelfAttentionEncoder`.
         attention: of the query to the states; None: the query itself is classified.
 
     Source: Zhou et al. 2016, section 3.3, eq. 9 to 12. There the query is a learned vector, a state
@@ -52,7 +50,6 @@ class Classifier(LabelModel):
 
     @nn.nowrap
     def attentions_in(self, tree: Any, source: Source, decoder_input: Words) -> Attentions:
-        """The encoder's own attentions, if it has any, and that of the query to the states."""
         yield from self.encoder.attentions_in(tree, source)
         mask = pairs(jnp.ones_like(decoder_input, bool), source != PAD)
         yield from layer_attentions(
@@ -71,10 +68,8 @@ class Classifier(LabelModel):
     def label_features(self, source: Text, *, deterministic: bool) -> Features:
         states, context = self._encoded(source, deterministic=deterministic)
         if self.attention is not None:
-            memory = self.attention.prepare(states, states)
-            context = self.attention.attend(
-                context, memory, Padding(source != PAD), deterministic=deterministic
-            )
+            mask = Padding(source != PAD)
+            context = self.attention(context, states, mask=mask, deterministic=deterministic)
         return self.drop(context, deterministic=deterministic), self.output_embedding
 
     def place_logits(self, source: Text) -> Float[Array, "B S V"]:

@@ -38,9 +38,8 @@ class Ensemble(SequenceModel):
 
     @nn.nowrap
     def with_vocabularies(self, source: int | None, target: int | None) -> Self:
-        return self.clone(
-            members=tuple(member.with_vocabularies(source, target) for member in self.members)
-        )
+        members = (member.with_vocabularies(source, target) for member in self.members)
+        return self.clone(members=tuple(members))
 
     @nn.nowrap
     def max_length(self, side: Side) -> MaxLength | None:
@@ -49,7 +48,6 @@ class Ensemble(SequenceModel):
 
     @property
     def predicts_label(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """As the members, which were trained on one task."""
         return self.members[0].predicts_label
 
     @nn.nowrap
@@ -73,7 +71,6 @@ class Ensemble(SequenceModel):
 
     @nn.nowrap
     def attentions_in(self, tree: Any, source: Source, decoder_input: Words) -> Attentions:
-        """The attentions of every member."""
         for number, member in enumerate(self.members):
             name = f"models_{number}"
             for each in member.attentions_in(tree.get(name, {}), source, decoder_input):
@@ -89,9 +86,8 @@ class Ensemble(SequenceModel):
 
     def features(self, source: Source, decoder_input: Words, *, deterministic: bool) -> Features:
         """The logits themselves, and as output embedding the identity [V, V]."""
-        logits = _mean(
-            [model(source, decoder_input, deterministic=deterministic) for model in self.models]
-        )
+        own = [model(source, decoder_input, deterministic=deterministic) for model in self.models]
+        logits = _mean(own)
         return logits, jnp.eye(logits.shape[-1], dtype=logits.dtype)
 
     def start(self, memory: tuple[Any, ...], mask: Padding, *, length: int, beams: int) -> Any:

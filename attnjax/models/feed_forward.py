@@ -40,7 +40,7 @@ class FeedForwardBase(nn.Module, ABC):
 class FeedForward(FeedForwardBase):
     """FFN(x) = f(x W_1 + b_1) W_2 + b_2 at every position. Vaswani et al. 2017, eq. 2.
 
-    `width` is F, the hidden layer's. The paper has the f "relu", and no dropout on that layer.
+    The `width` is F. The paper has the f "relu", and no dropout on the hidden layer.
     """
 
     width: PositiveInt = 2048
@@ -55,16 +55,14 @@ class FeedForward(FeedForwardBase):
 
     @nn.nowrap
     def linear(self, width: int, name: str) -> Callable[[Array], Array]:
-        """The first or the second linear map."""
+        """One of the two linear maps."""
         return Dense((width,), name=name)
 
 
 class ConvolutionFeedForward(FeedForward):
     """The same network as two convolutions over time with kernels of width 1.
 
-    Its kernels are [1, D, F] and [1, F, D]; with the numbers of a `FeedForward` it computes the
-    same. Wider kernels are not offered: they would mix padding into the encoder's words, and show
-    the decoder later ones.
+    Wider kernels would mix padding into the encoder's words, and show the decoder later ones.
 
     Source: Vaswani et al. 2017, section 3.3: "two convolutions with kernel size 1".
     """
@@ -79,8 +77,8 @@ class GatedFeedForward(FeedForwardBase):
     """FFN(x) = (f(x W) * x V) W_2 at every position, * element by element; no biases.
 
     f is the gate: "sigmoid" gives GLU, "identity" Bilinear, "relu" ReGLU, "gelu" GEGLU, "silu"
-    SwiGLU. With three matrices, a hidden `width` F two thirds as large has the parameters of a
-    `FeedForward`. Dropout falls on the hidden layer; the paper has none.
+    SwiGLU. A `width` F two thirds as large has the parameters of a `FeedForward`. Dropout falls on
+    the hidden layer; the paper has none.
 
     Source: Shazeer 2020, eq. 6; GLU itself: Dauphin et al. 2017.
     """

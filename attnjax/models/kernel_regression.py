@@ -22,9 +22,9 @@ Queries = Float[Array, "B T E"]
 class KernelRegression(Model):
     """y(x) = sum over i of w_i(x) y_i, a weighted mean of the values y_i at known points x_i.
 
-    The query is x, the keys are the x_i. A point is a row of its D coordinates x and then its y; a
-    row with a NaN is padding. While training no point attends to itself: the model would have to
-    predict the value that it sees. The loss is the error of leave-one-out cross-validation.
+    A point is a row of its D coordinates x and then its y; a row with a NaN is padding. While
+    training no point attends to itself, to predict the value that it sees: the loss is the error of
+    leave-one-out cross-validation.
 
     Source: Nadaraya 1964; Watson 1964; d2l.ai 0.17 (Zhang et al.), section 10.2.
     """
@@ -39,10 +39,9 @@ class KernelRegression(Model):
     def __call__(
         self, source: Points, decoder_input: Queries, *, deterministic: bool
     ) -> Float[Array, "B T"]:
-        """A y for each query; 0 where no point has any weight.
+        """A y for each query, whose last column is not read; 0 where no point has any weight.
 
-        The source are the known points. The last column of the queries is not used; when not
-        deterministic they are the known points themselves.
+        The source are the known points, and in training the queries, too.
         """
         if not deterministic and source.shape != decoder_input.shape:
             raise ValueError(

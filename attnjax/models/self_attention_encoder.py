@@ -5,7 +5,6 @@ from typing import Any
 
 import jax.numpy as jnp
 from flax import linen as nn
-from jaxtyping import Array, Bool
 
 from attnjax.attention.mask import Padding
 from attnjax.attention.position import Position, Sinusoidal
@@ -42,13 +41,11 @@ class SelfAttentionEncoder(TextEncoder):
 
     @nn.nowrap
     def attentions_in(self, tree: Any, source: Text) -> Attentions:
-        """The self-attention of every layer, from below; the class vector stands at START."""
+        """The self-attentions from below; the class vector stands at START."""
         words = jnp.pad(source, ((0, 0), (1, 0)), constant_values=START)
-        mask = pairs(words != PAD, words != PAD)
+        mask, read = pairs(words != PAD, words != PAD), (words, words)
         for number in range(self.num_layers):
-            yield from layer_attentions(
-                tree, mask, "read", f"layers_{number}", words=(words, words)
-            )
+            yield from layer_attentions(tree, mask, "read", f"layers_{number}", words=read)
 
     def setup(self) -> None:
         dropout = inherited(self, "dropout")
@@ -65,14 +62,10 @@ class SelfAttentionEncoder(TextEncoder):
         first = jnp.broadcast_to(first.astype(x.dtype), (x.shape[0], 1, width))
         x = self.where(x * jnp.asarray(width**0.5, x.dtype), jnp.arange(x.shape[1])[None])
         x = self.drop(jnp.concatenate([first, x], axis=1), deterministic=deterministic)
-        places = _with_class(present)
+        # the class vector is never padding
+        places = jnp.pad(present, ((0, 0), (1, 0)), constant_values=True)
         counted = None if deterministic else places & present.any(1, keepdims=True)
         for layer in self.layers:
             x = layer(x, Padding(places), counted=counted, deterministic=deterministic)
         x = self.last_residual.final(x, counted)
         return EncodedText(states=x[:, 1:], query=x[:, :1])
-
-
-def _with_class(present: Present) -> Bool[Array, "B 1+S"]:
-    """The positions that are not padding, the class vector first."""
-    return jnp.pad(present, ((0, 0), (1, 0)), constant_values=True)

@@ -1,8 +1,4 @@
-"""Layers over one sequence that are not attention, for comparison with self-attention.
-
-They take the place of an encoder's self-attention, so that an ablation changes nothing else.
-Vaswani et al. 2017 compare self-attention with them.
-"""
+"""Layers over one sequence with which Vaswani et al. 2017 compare an encoder's self-attention."""
 
 from abc import abstractmethod
 from dataclasses import field
@@ -73,8 +69,7 @@ class Convolution(SequenceLayer):
 class Recurrence(SequenceLayer):
     """[h_t forward; h_t backward]: a recurrent cell over the sequence in both directions.
 
-    The state of each is half as wide as the sequence, whose width must be even. Padding moves no
-    state.
+    The state of each is half as wide as the sequence, whose width must be even.
 
     Source: Schuster & Paliwal 1997; Vaswani et al. 2017, section 4 and Table 1.
     """

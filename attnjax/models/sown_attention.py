@@ -9,8 +9,8 @@ from attnjax.data.special_tokens import END, PAD
 from attnjax.models.shapes import Present, Words
 
 type WordKind = Literal["target", "inputs", "source", "read"]
-"""What rows or columns are: the target's words, each where it is predicted, the decoder's inputs,
-the source's words, or another text that the model reads, such as source and target in one."""
+"""The target's words, each where it is predicted, the decoder's inputs, the source's words, or
+another text that the model reads, such as source and target in one."""
 
 type QueryKeyWords = tuple[Words | None, Int[Array, "B S"] | None]
 
@@ -20,11 +20,10 @@ class LayerAttention(NamedTuple):
 
     Attributes:
         name: the attention's path in the model.
-        logits: None: the attention has none.
         mask: True = the query is not padding and may attend to the key.
         to_source: whether the target's words attend to the source.
-        words: the ids of queries and keys, a query by the word that it reads; None: they are no
-            text. A query to a source may be a word of the target, and predict the next one.
+        words: the ids of queries and keys; None: they are no text. A query is known by the word
+            that it reads, and may predict the next one.
     """
 
     name: str
@@ -48,10 +47,9 @@ type Attentions = Iterable[LayerAttention]
 
 
 def queries_of(decoder_input: Words, present: Present) -> Bool[Array, "B T"]:
-    """The decoder inputs whose next word belongs to the target.
+    """The decoder inputs whose next word belongs to the target: not END, which is its end.
 
-    END is an input only after the target's end. A row whose source is empty (none of it is
-    `present`) fills up the batch; its START predicts nothing.
+    A row whose source is empty (none of it is `present`) fills up the batch and predicts nothing.
     """
     predicts = (decoder_input != PAD) & (decoder_input != END)
     return predicts & present.any(1, keepdims=True)
@@ -72,9 +70,8 @@ def layer_attentions(
 ) -> Iterator[LayerAttention]:
     """Every attention below a path of the sown collection "attention", in the order of the tree.
 
-    `mask`, `to_source` and `words` are those of these attentions, see `LayerAttention`. With
-    `by_step` a scan over time has stacked the arrays, [B, T, ..., 1, S]; else they were computed at
-    once, [B, ..., T, S].
+    With `by_step` a scan over time has stacked the arrays, [B, T, ..., 1, S]; else they were
+    computed at once, [B, ..., T, S].
     """
     below = tree
     for name in path:

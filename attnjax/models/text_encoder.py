@@ -19,10 +19,7 @@ class EncodedText(NamedTuple):
 
 
 class TextEncoder(nn.Module, ABC):
-    """An encoder of texts for a classifier; a dropout of None means the model's.
-
-    A part: subclasses are chosen on the command line.
-    """
+    """An encoder of texts for a classifier; a dropout of None means the model's."""
 
     dropout: DropoutRate | None = None
 
