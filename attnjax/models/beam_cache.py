@@ -43,9 +43,8 @@ BackPointers = Int[Array, "B K L"]
 class BeamState(NamedTuple):
     """The part of a decoder's state that the search moves with a hypothesis.
 
-    Attributes:
-        back_pointers: the beam that wrote the hypothesis' entry at each step, in all layers.
-        recurrent: the `LayerMemory.recurrent` of each layer.
+    Back-pointers are the beam that wrote its entry at each step, in all layers; each layer has a
+    recurrent state, or None.
     """
 
     back_pointers: BackPointers

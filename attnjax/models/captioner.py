@@ -1,7 +1,8 @@
 """Image captions: a convolutional encoder, and an LSTM that attends to patches of the image."""
 
 from dataclasses import field
-from typing import Any, Self
+from functools import partial
+from typing import Any
 
 import jax.numpy as jnp
 from flax import linen as nn
@@ -132,14 +133,10 @@ class Captioner(SequenceModel):
         return patches, Padding(jnp.broadcast_to(present[:, None], patches.shape[:2]))
 
     def features(self, source: Images, decoder_input: Words, *, deterministic: bool) -> Features:
-        memory, mask = self.encode(source, deterministic=deterministic)
-        constants, state = self._begin(memory, mask)
-
-        def step(model: Self, state: Any, word: Array) -> tuple[Any, tuple[Array, ...]]:
-            return model._look(constants, state, word, deterministic=deterministic)
-
+        image, state = self._begin(*self.encode(source, deterministic=deterministic))
+        look = partial(Captioner._look, image=image, deterministic=deterministic)
         words = self.words[decoder_input]
-        _, (hidden, context) = scan_time(step)(self, state, words)
+        _, (hidden, context) = scan_time(look)(self, state, words)
         output = self._output(words, hidden, context)
         return self.drop(output, deterministic=deterministic), self.output_embedding
 
@@ -149,10 +146,7 @@ class Captioner(SequenceModel):
 
     def step(self, constants: Any, cache: Any, state: Any, word: Words, step: Step) -> NextWord:
         del step  # the state counts the words
-
-        def look(model: Self, state: Any, word: Array) -> tuple[Any, tuple[Array, ...]]:
-            return model._look(constants, state, word, deterministic=True)
-
+        look = partial(Captioner._look, image=constants, deterministic=True)
         embedded = self.words[word]
         state, (hidden, context) = vmap_beams(look)(self, state, embedded)
         output = self._output(embedded, hidden, context)
@@ -166,7 +160,7 @@ class Captioner(SequenceModel):
         return image, (carry, jnp.zeros(len(mean), jnp.int32))
 
     def _look(
-        self, image: DecoderSource, state: Any, word: Float[Array, "B D"], *, deterministic: bool
+        self, state: Any, word: Float[Array, "B D"], *, image: DecoderSource, deterministic: bool
     ) -> tuple[Any, tuple[Float[Array, "B W"], Float[Array, "B A"]]]:
         """The state after a word; h and the gated context."""
         carry, position = state

@@ -16,11 +16,7 @@ from attnjax.models.shapes import Text, Words
 class RowMasks(NamedTuple):
     """The masks of an encoder and a decoder, and the positions of their words.
 
-    Attributes:
-        source: between the words of the source.
-        target: between the words of the target, beside causality; None: nothing more.
-        across: from the words of the target to those of the source.
-        positions: of target and source in their own sentences; None means 0, 1, ...
+    Within the target there is causality beside its mask; positions of None are 0, 1, ...
     """
 
     source: Mask

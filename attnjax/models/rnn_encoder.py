@@ -72,11 +72,9 @@ def _of_sentences(carries: Carry, sentence: Text, last: Present) -> Carry:
 
 
 class EncoderOutput(NamedTuple):
-    """The output of an encoder.
+    """The last layer's states, and the final carry of each direction of each layer.
 
-    Attributes:
-        states: the last layer's; of both directions 2 W numbers, forward first; 0 at padding.
-        final: the carry of each direction of each layer, see `RNNLayer`.
+    Of both directions states have 2 W numbers, forward first; they are 0 at padding.
     """
 
     states: Float[Array, "B S _"]

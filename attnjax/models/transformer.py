@@ -44,8 +44,7 @@ class Transformer(SequenceModel, PackingModel):
             (section 3.4). "tied": two, as target words and output have one (Press and Wolf 2017).
             "separate": three. The logits are the decoder's states times the output's table.
         width: D, of embeddings and layers.
-        num_encoder_layers: the number of encoder layers; 0: the decoder attends to embeddings.
-        dropout: the paper's P_drop.
+        num_encoder_layers: 0: the decoder attends to embeddings.
 
     Source: Vaswani et al. 2017, Figure 1.
     """
