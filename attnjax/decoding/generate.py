@@ -22,7 +22,7 @@ from attnjax.decoding.search import Hypotheses, Search, pick
 from attnjax.models.sequence_model import SequenceModel
 
 EXTRA = 50
-"""Words of a hypothesis beyond the length of its source. Source: Vaswani et al. 2017, 6.1."""
+"""Words of a hypothesis beyond its source's length, as in Vaswani et al. 2017, section 6.1."""
 
 FIRST = 16
 """The number of words that the cache of the first stage has room for."""
@@ -32,7 +32,7 @@ FEWEST = 8
 
 
 class Decoding(NamedTuple):
-    """What a batch goes on from: the number of words chosen so far, and the search's state.
+    """What a batch goes on from: the number of words chosen, and the states of model and search.
 
     `constants`, `cache` and `state` are the model's; a step changes all but the constants.
     """

@@ -107,12 +107,12 @@ class Model(nn.Module, ABC, kw_only=True):
 
     @nn.nowrap
     def max_length(self, side: Side) -> MaxLength | None:
-        """The maximum sentence length; by default all parts limit the sides in `limited`."""
+        """The maximum sentence length, if any; by default all parts limit the `limited` sides."""
         return smallest_limit({"model": self}) if side in self.limited else None
 
     @nn.nowrap
     def check_lengths(self, lengths: Sequence[int] | np.ndarray, where: str, side: Side) -> None:
-        """Refuse a sentence that is too long; `where` says whose, "of the test split"."""
+        """Refuse a sentence too long, END counted; `where` says whose, "of the test split"."""
         limit = self.max_length(side)
         if limit is None:
             return

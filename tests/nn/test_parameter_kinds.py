@@ -21,8 +21,6 @@ from attnjax.nn.parameter_kinds import (
 
 FLAX = {"kernel", "bias", "scale"}
 """Of Flax's own layers."""
-NAMED_BY_CALLERS = {"embedding", "source_embedding", "output_embedding"}
-"""Of the one place where a variable holds the name, `Transformer._make_embeddings`."""
 DECAY = {
     *{"kernel", "recurrent", "weight", "v", "by_distance", "class", "embedding", "segment"},
     *{"source", "target", "output", "words", "table", "label"},
@@ -44,16 +42,13 @@ PARAMS = {
 
 def names_of_the_house() -> set[str]:
     """The first argument of every `self.param(...)` in the package."""
-    names, elsewhere = set(), set()
+    names = set()
     for path in Path(attnjax.__file__).parent.rglob("*.py"):
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "param":
-                if isinstance(call.args[0], ast.Constant):
-                    names.add(call.args[0].value)
-                else:
-                    elsewhere.add(path.name)
-    assert elsewhere == {"transformer.py"}
-    return names | FLAX | NAMED_BY_CALLERS
+                assert isinstance(call.args[0], ast.Constant), f"{path.name}: a name is written out"
+                names.add(call.args[0].value)
+    return names | FLAX
 
 
 def test_every_parameter_of_the_house_has_the_kind_that_stands_here():
