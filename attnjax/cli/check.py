@@ -1,7 +1,8 @@
 """`attnjax check`: the parts that an experiment file defines are checked for properties."""
 
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -15,55 +16,65 @@ from attnjax.attention.pool import Pool
 from attnjax.attention.score import Score
 from attnjax.checks import Finding, check_attention, check_model, check_norm
 from attnjax.checks.finding import raised
-from attnjax.cli.check_parts import Checked, check_parts, where
+from attnjax.cli.check_parts import check_part, few_examples
 from attnjax.config.walk import walk
-from attnjax.data.batching import in_order
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile
 from attnjax.models.sequence_model import SequenceModel
 from attnjax.nn.norm import Norm
 
-EXAMPLES = 4
-"""The number of training examples that a model is checked with."""
+FIELDS = {"score": Score, "align": Align, "pool": Pool, "mask": Mask}
+"""The fields of an attention that hold parts."""
+
+type Trial = tuple[str, list[Any], Callable[[], list[Finding]]]
+"""The path of a part, the parts of one's own that it is or holds, and the check of it."""
 
 
-def check_file(loaded: ExperimentFile) -> Iterator[Checked]:
+def check_file(loaded: ExperimentFile) -> Iterator[tuple[str, list[Finding]]]:
     """Check each part that the file defines, as it is in a variant, or else with its defaults.
 
     A score, an align, a pool or a mask is checked in the attention that holds it, a norm by itself.
     A model that is, or holds, such a part is checked on examples of its task. Equal parts are
     checked once, tasks, metrics, objectives and schedules too. Parts that cannot be checked, such
-    as measures, come last.
+    as measures, come last, without findings.
     """
     own = {
         kind
         for kind in loaded.own.values()
         if not kind.__module__.startswith("attnjax.") and not inspect.isabstract(kind)
     }
-    alone: list[list[Any]] = []
-    in_model: list[list[Any]] = []
     tried: set[type] = set()
-    for name, experiment in loaded.ablation.variants.items():
-        for path, part in walk(experiment.model, "model"):
-            mine = _held(part, own) if isinstance(part, AttentionBase | Norm) else []
-            if mine and mine not in alone:
-                alone.append(mine)
-                tried |= {*map(type, mine)}
-                findings = check_norm(part) if isinstance(part, Norm) else check_attention(part)
-                yield Checked(where(mine, name, path), findings)
-        mine = _unique(
-            part
-            for part in (experiment.model, *(part for _, part in walk(experiment.model)))
-            if type(part) in own
-        )
-        if mine and mine not in in_model:
-            in_model.append(mine)
-            if findings := _check_model(experiment):
-                tried |= {*map(type, mine)}
-                yield Checked(where(mine, name, "model"), findings)
-    yield from check_parts(loaded.ablation.variants, own, tried)
+    for trials in (_in_model, _outside_of_model):
+        done: list[tuple[bool, list[Any]]] = []
+        for name, experiment in loaded.ablation.variants.items():
+            for path, mine, check in trials(experiment, own):
+                key = path == "model", mine
+                if key in done:
+                    continue
+                done.append(key)
+                if findings := check():
+                    tried |= {*map(type, mine)}
+                    kinds = ", ".join(dict.fromkeys(type(part).__name__ for part in mine))
+                    yield f"{kinds} (variant {name}, {path})", findings
     for kind in sorted(own - tried, key=lambda kind: kind.__name__):
-        yield Checked(kind.__name__, _check_alone(kind))
+        yield kind.__name__, _check_alone(kind)
+
+
+def _in_model(experiment: Experiment, own: set[type]) -> Iterator[Trial]:
+    """The attentions and norms that are or hold parts of one's own, then the model."""
+    parts = [*walk(experiment.model, "model")]
+    for path, part in parts:
+        if isinstance(part, AttentionBase | Norm) and (mine := _held(part, own)):
+            yield path, mine, partial(_check, part)
+    every = (experiment.model, *(part for _, part in parts))
+    if mine := _unique(part for part in every if type(part) in own):
+        yield "model", mine, partial(_check_model, experiment)
+
+
+def _outside_of_model(experiment: Experiment, own: set[type]) -> Iterator[Trial]:
+    for path, part in walk(experiment):
+        if type(part) in own:
+            yield path, [part], partial(check_part, part, experiment)
 
 
 def _held(outer: AttentionBase | Norm, own: set[type]) -> list[Any]:
@@ -88,42 +99,34 @@ def _unique(parts: Iterable[Any]) -> list[Any]:
 
 def _check_alone(kind: Any) -> list[Finding]:
     """The findings for a part that no variant has; [] if it is no norm or part of an attention."""
-    if not issubclass(kind, AttentionBase | Score | Align | Pool | FeatureMap | Mask | Norm):
+    if not issubclass(kind, (AttentionBase, Norm, FeatureMap, *FIELDS.values())):
         return []
     try:
         part = kind()
     except Exception as error:
         return [raised("can be made of its defaults", error)]
-    return check_norm(part) if isinstance(part, Norm) else check_attention(_attention_of(part))
+    return _check(part)
 
 
-def _attention_of(part: AttentionBase | Score | Align | Pool | FeatureMap | Mask) -> AttentionBase:
-    """An attention that is or has this part, the others by default."""
+def _check(part: Any) -> list[Finding]:
+    """Check a norm, an attention, or the attention that has this part, the others by default."""
     match part:
+        case Norm():
+            return check_norm(part)
         case AttentionBase():
-            return part
+            return check_attention(part)
         case FeatureMap():
-            return LinearAttention(feature_map=part)
-        case Score():
-            return Attention(score=part)
-        case Pool():
-            return Attention(pool=part)
-        case Mask():
-            return Attention(mask=part)
-        case Align():
-            return Attention(align=part)
+            return check_attention(LinearAttention(feature_map=part))
+    (name,) = (name for name, kind in FIELDS.items() if isinstance(part, kind))
+    return check_attention(Attention(**{name: part}))
 
 
 def _check_model(experiment: Experiment) -> list[Finding]:
     """The findings for an experiment's model; [] if it is not a `SequenceModel`."""
     try:
-        corpus = experiment.task.load()
-        model = experiment.resolve(corpus).model
-        if not isinstance(model, SequenceModel):
-            return []
-        examples = corpus.splits["train"][:EXAMPLES]
-        _, batch = next(in_order(examples, experiment.training.batching))
+        model, batch, count = few_examples(experiment)
     except Exception as error:
         return [raised("fits its task", error)]
-    rows = slice(0, len(examples))
-    return check_model(model, jnp.asarray(batch.source[rows]), jnp.asarray(batch.target[rows]))
+    if not isinstance(model, SequenceModel):
+        return []
+    return check_model(model, jnp.asarray(batch.source[:count]), jnp.asarray(batch.target[:count]))

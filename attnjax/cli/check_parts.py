@@ -1,8 +1,8 @@
 """What `attnjax check` tries on tasks, metrics, objectives and schedules of one's own."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,6 @@ import numpy as np
 
 from attnjax.checks import Finding
 from attnjax.checks.finding import not_equal, not_finite, raised, tried
-from attnjax.config.walk import walk
 from attnjax.data.batch_plan import Batch
 from attnjax.data.batching import in_order
 from attnjax.data.corpus import Task
@@ -20,46 +19,29 @@ from attnjax.training.objectives.base import Objective
 from attnjax.training.schedules import Schedule
 
 EXAMPLES = 4
-"""The number of examples that an objective is tried on."""
+"""The number of training examples that a model and an objective are tried on."""
 
 REFERENCES = "a b c", "a b d e"
 
 
-class Checked(NamedTuple):
-    """The name of a checked part, and the findings; []: the part cannot be checked."""
-
-    what: str
-    findings: list[Finding]
-
-
-def where(mine: list[Any], variant: str, path: str) -> str:
-    """The kinds of parts, with the variant and the path where they stand."""
-    kinds = dict.fromkeys(type(part).__name__ for part in mine)
-    return f"{', '.join(kinds)} (variant {variant}, {path})"
+def few_examples(experiment: Experiment) -> tuple[Any, Any, int]:
+    """An experiment's model for its data, a batch of a few training examples, and their number."""
+    corpus = experiment.task.load()
+    model = experiment.resolve(corpus).model
+    examples = corpus.splits["train"][:EXAMPLES]
+    _, batch = next(in_order(examples, experiment.training.batching))
+    return model, batch, len(examples)
 
 
-def check_parts(
-    variants: Mapping[str, Experiment], own: set[type], tried_kinds: set[type]
-) -> Iterator[Checked]:
-    """Check the own parts that are none of a model; equal ones once. Adds their kinds to a set.
+def check_part(part: Any, experiment: Experiment) -> list[Finding]:
+    """Check a part that is none of a model; []: nothing is known of such parts.
 
     - A task gives the same data each time, and some to train on.
     - A metric scores right and empty answers; statistics of sentences do not depend on others.
     - An objective's loss and gradient are finite; the sums of a batch are those of its examples.
     - A schedule's rates are finite and not negative; a rate depends on its step alone.
     """
-    parts: list[Any] = []
-    for name, experiment in variants.items():
-        for path, part in walk(experiment):
-            if (
-                type(part) in own
-                and part not in parts
-                and (problems := _properties(part, experiment))
-            ):
-                parts.append(part)
-                tried_kinds.add(type(part))
-                findings = [tried(what, problem) for what, problem in problems.items()]
-                yield Checked(where([part], name, path), findings)
+    return [tried(what, problem) for what, problem in _properties(part, experiment).items()]
 
 
 def _properties(part: Any, experiment: Experiment) -> dict[str, Callable[[], str | None]]:
@@ -110,10 +92,7 @@ def _of_objective(
 ) -> dict[str, Callable[[], str | None]]:
     """The properties of an objective, on a few training examples of its experiment."""
     try:
-        corpus = experiment.task.load()
-        model = experiment.resolve(corpus).model
-        examples = corpus.splits["train"][:EXAMPLES]
-        ((_, batch), *_) = in_order(examples, experiment.training.batching)
+        model, batch, count = few_examples(experiment)
         arrays = map(jnp.asarray, batch)
         variables = model.init(jax.random.key(0), *arrays, deterministic=True)
     except Exception as error:
@@ -136,7 +115,7 @@ def _of_objective(
         whole = totals(params, batch)["loss"]
         rows = [
             jnp.stack(totals(params, Batch(*(side[row : row + 1] for side in batch)))["loss"])
-            for row in range(len(examples))
+            for row in range(count)
         ]
         return not_equal("the loss", jnp.stack(whole), jnp.stack(rows).sum(0))
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from attnjax.cli.command import Overrides, option, positional, whole_number
+from attnjax.cli.command import Overrides, count, option, positional
 from attnjax.config.override import Override, override
 from attnjax.runs.catalog import find
 
@@ -24,20 +24,10 @@ overrides change the experiment and each of its variants, in any order:
 """The help of overrides that change an experiment."""
 
 Variant = Annotated[str | None, option("a variant; default: the base")]
-"""One variant of an experiment."""
-
 Variants = Annotated[tuple[str, ...], option("a variant to run; may be repeated")]
-"""Variants of an experiment; (): all."""
-
 Seeds = Annotated[
-    int | None,
-    option(
-        "the number of runs of each variant; default: as the file says",
-        "N",
-        read=whole_number(10_000),
-    ),
+    int | None, count("the number of runs of each variant; default: as the file says")
 ]
-"""The number of runs of each variant."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,20 +41,12 @@ class ChosenExperiment:
     overrides: Annotated[tuple[Override, ...], EXPERIMENT] = ()
 
     def load(self) -> "ExperimentFile":
-        """Execute the experiment file.
-
-        Raises:
-            UserError: the experiment or the setting does not exist, or the file is wrong.
-        """
+        """Execute the experiment file."""
         from attnjax.experiment.load import load
 
         return load(find(self.experiment)).at(self.setting)
 
     def with_overrides(self, ablation: "Ablation", name: str | None) -> "Experiment":
-        """A variant, or for None the base, with the overrides applied.
-
-        Raises:
-            UserError: the variant does not exist, or an override does not fit.
-        """
+        """A variant, or for None the base, with the overrides applied."""
         chosen = ablation.base if name is None else ablation.variant(name)
         return override(chosen, self.overrides)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from inspect import Parameter, getdoc, signature
 from pathlib import Path
-from types import UnionType
 from typing import Annotated, Any, NoReturn, get_args, get_origin, get_type_hints
 
 from attnjax.errors import UserError
@@ -27,13 +26,9 @@ class Parser(argparse.ArgumentParser):
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """A program of several commands.
+    """A program: the function of every command by the command's word, in the order of `--help`.
 
-    Attributes:
-        name: the word that starts it.
-        description: a sentence.
-        commands: the function of every command by the command's word, in the order of `--help`.
-        groups: the commands' words under a title each, as `--help` shows them; {}: one list.
+    `groups` has the words under a title each, as `--help` shows them; {}: one list.
     """
 
     name: str
@@ -46,12 +41,10 @@ class TopParser(Parser):
     """The parser of a whole program, whose help has the commands in groups."""
 
     def __init__(self, program: Program) -> None:
-        """Begin without commands."""
         super().__init__(prog=program.name, description=program.description)
         self._groups = program.groups
 
     def format_help(self) -> str:
-        """The help, each group of commands under its title."""
         if not self._groups:
             return super().format_help()
         written = self._get_formatter()
@@ -71,12 +64,10 @@ class TopParser(Parser):
 
 @dataclass(frozen=True, kw_only=True)
 class Argument:
-    """How an argument is typed: `option` or `positional`.
+    """How an argument is typed: `option`, `count` or `positional`.
 
     Attributes:
-        help: an explanation.
         shown: the word for the value in the usage.
-        positional: whether the value is typed without a name.
         read: makes the value of a word; None: the type of the parameter.
         choices: the words that are allowed; (): all.
         bare: the value of an option that is typed without a value; None: it needs a value.
@@ -100,14 +91,16 @@ def option(help: str, shown: str | None = None, **more: Any) -> Argument:
     return Argument(help=help, shown=shown, **more)
 
 
+def count(
+    help: str, shown: str = "N", *, most: int = 10_000, least: int = 1, bare: int | None = None
+) -> Argument:
+    """An option whose value is a whole number from `least` to `most`."""
+    return option(help, shown, read=whole_number(most, least=least), bare=bare)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Overrides:
-    """The help of a command that takes overrides.
-
-    Attributes:
-        of: the positional arguments in the usage.
-        epilog: the explanation of the overrides.
-    """
+    """The help of a command that takes overrides: its positional arguments, an explanation."""
 
     of: str
     epilog: str
@@ -159,9 +152,8 @@ def _hints(call: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _add(parser: Parser, name: str, hint: Any, argument: Argument, default: Any) -> None:
-    kinds = [kind for kind in get_args(hint) if kind is not type(None)] or [hint]
+    kind, *_ = get_args(hint) or [hint]
     many, required = get_origin(hint) is tuple, default is MISSING
-    kind = kinds[0] if many or isinstance(hint, UnionType) else hint
     more: dict[str, Any] = {"help": argument.help, "default": None if required else default}
     if kind is bool:
         parser.add_argument(_typed(name), action="store_true", **more)
@@ -183,7 +175,6 @@ class _Append(argparse.Action):
     """Add the value of an option that may be repeated to those before it; each counts once."""
 
     def __call__(self, _: Any, namespace: Any, values: Any, *__: Any) -> None:
-        """Add a value."""
         before = getattr(namespace, self.dest)
         setattr(namespace, self.dest, before if values in before else (*before, values))
 
@@ -216,10 +207,8 @@ def local_folder(text: str) -> Path:
 
 
 RunsFolder = Annotated[Path, option("the results' folder; default: runs", "DIR", read=local_folder)]
-"""The folder that results are written to."""
-
+ExperimentFolder = Annotated[
+    Path, positional("RUNS", "an experiment's folder, or the one that --runs named")
+]
 RunFolder = Annotated[Path, positional("RUN", "a run's folder")]
-"""The folder of one run."""
-
 Trust = Annotated[bool, option("execute an experiment.py of somebody else")]
-"""The consent to execute another user's experiment file."""

@@ -13,7 +13,6 @@ class Completion(argparse.Action):
     """Print the program for a shell. shtab is imported when it is asked for."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, *_: object) -> NoReturn:
-        """Print and exit."""
         import shtab
 
         (commands,) = (each for each in parser._actions if isinstance(each.choices, dict))

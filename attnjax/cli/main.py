@@ -22,25 +22,15 @@ NO_MEMORY = (
     "take fewer seeds at once (--together) or a smaller beam"
 )
 
-
-NOT_USABLE = (
-    errno.EACCES,
-    errno.EPERM,
-    errno.EROFS,
-    errno.ENOTDIR,
-    errno.EISDIR,
-    errno.ENAMETOOLONG,
-    errno.ELOOP,
-    errno.EINVAL,
-)
-"""Errors of the system that mean that a path cannot be used."""
+NOT_USABLE = (PermissionError, NotADirectoryError, IsADirectoryError)
+NOT_USABLE_NUMBERS = (errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL)
+"""Errors of the system that mean that a path cannot be used; these have no class of their own."""
 
 
 class Version(argparse.Action):
     """Print the version. It is looked up only when it is asked for."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> NoReturn:
-        """Print and exit."""
         print(f"attnjax {installed('attnjax')}")
         parser.exit()
 
@@ -130,16 +120,12 @@ def _main(arguments: list[str], program: Program) -> int:
     if words and not words[0].startswith("-") and words[0] not in commands:
         raise unknown("command", words[0], commands)
     given, extra = top.parse_known_args(words)
-    if extra:
-        options = [
-            option
-            for action in commands[given.command]._actions
-            for option in action.option_strings
-        ]
-        if not extra[0].startswith("-"):
-            typed = f"{program.name} {given.command}"
-            raise UserError(f"unexpected argument {extra[0]!r}; see {typed} --help")
+    if extra and extra[0].startswith("-"):
+        options = commands[given.command]._option_string_actions
         raise unknown(f"option of {given.command}", extra[0], options)
+    if extra:
+        typed = f"{program.name} {given.command}"
+        raise UserError(f"unexpected argument {extra[0]!r}; see {typed} --help")
     call = program.commands[given.command]
     if changes and not overrides(call):
         raise UserError(f"{given.command} takes no overrides; got {changes[0]}")
@@ -155,7 +141,8 @@ def _mendable(error: OSError) -> str | None:
         return f"the disk{where} is full; make room and repeat the command"
     if error.errno == errno.EFBIG:
         return f"a file{where} would be larger than the limit of this system or shell (ulimit -f)"
-    if error.filename and error.errno in NOT_USABLE:
+    unusable = isinstance(error, NOT_USABLE) or error.errno in NOT_USABLE_NUMBERS
+    if error.filename and unusable:
         return f"{str(error.filename)[:100]}: {error.strerror}"
     return None
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from attnjax.cli.command import Overrides, Trust, option, positional, whole_number
+from attnjax.cli.command import Overrides, Trust, count, positional
 from attnjax.config.override import Override
 
 if TYPE_CHECKING:
@@ -29,18 +29,10 @@ class TrainedRuns:
     runs: Annotated[tuple[Path, ...], positional("RUN", "a run's folder; several act as one")]
     trust: Trust = False
     max_symbols: Annotated[
-        int,
-        option(
-            "the most words or subwords of a line; default: 1000", "N", read=whole_number(10**9)
-        ),
+        int, count("the most words or subwords of a line; default: 1000", most=10**9)
     ] = 1_000
     beam: Annotated[
-        int | None,
-        option(
-            "the number of hypotheses; 1 is greedy; default: the run's own search",
-            "N",
-            read=whole_number(10_000),
-        ),
+        int | None, count("the number of hypotheses; 1 is greedy; default: the run's own search")
     ] = None
     overrides: Annotated[tuple[Override, ...], TRAINED] = ()
 

@@ -2,9 +2,12 @@
 
 import json as json_format
 import sys
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
+
+from rich.console import RenderableType
 
 from attnjax.cli.command import option, positional
 from attnjax.cli.output import keep_compiled, out
@@ -12,18 +15,6 @@ from attnjax.errors import UserError
 
 TABLES = ("data", "scaling", "seeds")
 """Modules of `attnjax.benchmark` that have tables of their own."""
-
-
-def _bench_table(name: str, json: bool) -> None:
-    from attnjax.benchmark.report import machine
-
-    module = import_module(f"attnjax.benchmark.{name}")
-    content = module.measure()
-    if json:
-        print(json_format.dumps({**machine(), **content}))
-        return
-    for table in module.tables(content):
-        out().print(table)
 
 
 def bench(
@@ -44,31 +35,20 @@ def bench(
 ) -> None:
     """Time workloads, beside PyTorch and CTranslate2 if given; takes minutes."""
     keep_compiled()
-    if tables := {*TABLES} & {*workloads}:
+    if words := {*TABLES} & {*workloads}:
         if len(workloads) > 1 or peer or against:
-            raise UserError(f"bench {min(tables)} is a table of its own: give nothing else")
-        _bench_table(min(tables), json)
+            raise UserError(f"bench {min(words)} is a table of its own: give nothing else")
+        module = import_module(f"attnjax.benchmark.{min(words)}")
+        content = module.measure()
+        _print(content, module.tables(content), json=json)
         return
-    from attnjax.benchmark.report import changes, kept, machine, table
+    from attnjax.benchmark.report import changes, kept, table
     from attnjax.benchmark.turns import measure, moved
     from attnjax.benchmark.workload import CPU_SIDE, product
     from attnjax.benchmark.workloads import chosen
 
     listed, then = chosen(workloads), None if against is None else kept(against)
     rows = []
-
-    def tell() -> None:
-        content = {**machine(), "workloads": rows}
-        moves = [] if then is None else [*moved(content, then)]
-        if then is not None:
-            content["against"] = {"date": then["date"], "moved": moves}
-        if json:
-            print(json_format.dumps(content))
-            return
-        out().print(table(rows))
-        if then is not None:
-            out().print(changes(moves, then))
-
     try:
         for number, workload in enumerate(listed, start=1):
             # a line, not a spinner, whose thread would disturb the measurement
@@ -77,4 +57,21 @@ def bench(
     finally:
         # also after an error, so that the measurements so far are not lost
         if rows:
-            tell()
+            content: dict[str, Any] = {"workloads": rows}
+            tables = [table(rows)]
+            if then is not None:
+                moves = [*moved(content, then)]
+                content["against"] = {"date": then["date"], "moved": moves}
+                tables.append(changes(moves, then))
+            _print(content, tables, json=json)
+
+
+def _print(content: dict[str, Any], tables: Iterable[RenderableType], *, json: bool) -> None:
+    """Print one JSON object, with what the machine is, or tables."""
+    from attnjax.benchmark.report import machine
+
+    if json:
+        print(json_format.dumps({**machine(), **content}))
+        return
+    for table in tables:
+        out().print(table)

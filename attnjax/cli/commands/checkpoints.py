@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from rich.table import Table
 
-from attnjax.cli.command import RunFolder, option, whole_number
+from attnjax.cli.command import RunFolder, count, option
 from attnjax.cli.output import out, say
 from attnjax.errors import UserError
 
@@ -20,11 +20,7 @@ def checkpoints(
     export: Annotated[Path | None, option("write the run into a new folder", "FOLDER")] = None,
     average: Annotated[
         int | None,
-        option(
-            "export the mean of the last N epochs that are saved; default: the run's result",
-            "N",
-            read=whole_number(10_000),
-        ),
+        count("export the mean of the last N epochs that are saved; default: the run's result"),
     ] = None,
 ) -> int:
     """List and verify a run's checkpoints, or export the run into a folder."""

@@ -3,18 +3,15 @@
 from pathlib import Path
 from typing import Annotated
 
-from attnjax.cli.command import Trust, option, positional, whole_number
+from attnjax.cli.command import RunFolder, Trust, count, option, positional
 from attnjax.cli.output import keep_compiled, say
 
 
 def compare(
-    first: Annotated[Path, positional("RUN", "a run's folder")],
+    first: RunFolder,
     second: Annotated[Path, positional("RUN", "another's, tested on the same sentences")],
     *,
-    sentences: Annotated[
-        int,
-        option("print the N sentences that differ most", "N", read=whole_number(10_000, least=0)),
-    ] = 0,
+    sentences: Annotated[int, count("print the N sentences that differ most", least=0)] = 0,
     attention: Annotated[bool, option("print how alike the two attend, layer by layer")] = False,
     trust: Trust = False,
 ) -> None:

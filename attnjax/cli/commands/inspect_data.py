@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from attnjax.cli.chosen import ChosenExperiment, Variant
-from attnjax.cli.command import option, whole_number
+from attnjax.cli.command import count
 from attnjax.cli.output import out, say
 from attnjax.errors import UserError
 
@@ -30,9 +30,7 @@ def inspect_data(
     chosen: ChosenExperiment,
     *,
     variant: Variant = None,
-    rows: Annotated[
-        int, option("rows of the first batch; default: 2", "N", read=whole_number(1_000))
-    ] = 2,
+    rows: Annotated[int, count("rows of the first batch; default: 2", most=1_000)] = 2,
 ) -> None:
     """Print training examples as the model sees them, and the padding of batches."""
     from attnjax.data.loaded import Corpora

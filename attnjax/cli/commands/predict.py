@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Annotated, BinaryIO
 
-from attnjax.cli.command import option, whole_number
+from attnjax.cli.command import count
 from attnjax.cli.output import keep_compiled
 from attnjax.cli.trained import TrainedRuns
 from attnjax.errors import UserError
@@ -19,19 +19,16 @@ def predict(
     *,
     extra: Annotated[
         int,
-        option(
+        count(
             "the greatest length of an answer, in words more than its line has; default: 50",
-            "N",
-            read=whole_number(10**6),
+            most=10**6,
         ),
     ] = 50,
     n_best: Annotated[
         int | None,
-        option(
+        count(
             "print the N best answers of a line, each with the line's number and a score: a "
-            "log-probability over its length penalty, the probability of a label",
-            "N",
-            read=whole_number(10_000),
+            "log-probability over its length penalty, the probability of a label"
         ),
     ] = None,
 ) -> None:

@@ -4,15 +4,13 @@ import datetime
 from pathlib import Path
 from typing import Annotated
 
-from attnjax.cli.command import Trust, option, positional
+from attnjax.cli.command import ExperimentFolder, Trust, option
 from attnjax.cli.output import say
 from attnjax.errors import UserError
 
 
 def record(
-    runs: Annotated[
-        Path, positional("RUNS", "an experiment's folder, or the one that --runs named")
-    ],
+    runs: ExperimentFolder,
     *,
     to: Annotated[Path, option("the folder of records", "FOLDER")] = Path("records"),
     trust: Trust = False,

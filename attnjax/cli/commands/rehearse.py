@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from attnjax.cli.chosen import ChosenExperiment, Variant
-from attnjax.cli.command import option, whole_number
+from attnjax.cli.command import count, option
 from attnjax.cli.output import out
 from attnjax.errors import NoCorpus, UserError
 
@@ -23,16 +23,10 @@ def rehearse(
     on: Annotated[str, option("such as v5e:2x4, v5p:4x4x4 or h100:8", "CHIPS")],
     variant: Variant = None,
     vocabulary: Annotated[
-        int | None,
-        option(
-            "without data: the number of words of source and target", "N", read=whole_number(10**7)
-        ),
+        int | None, count("without data: the number of words of source and target", most=10**7)
     ] = None,
     length: Annotated[
-        int | None,
-        option(
-            "without data: the length of all sentences of the batch", "N", read=whole_number(10**6)
-        ),
+        int | None, count("without data: the length of all sentences of the batch", most=10**6)
     ] = None,
 ) -> int:
     """Compile a training step for TPUs or GPUs that are not here, and print its costs there.

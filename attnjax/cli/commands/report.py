@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from attnjax.cli.command import Trust, option, positional, whole_number
+from attnjax.cli.command import ExperimentFolder, Trust, count
 from attnjax.cli.output import keep_compiled, out, say
 from attnjax.errors import UserError
 
@@ -15,24 +15,22 @@ if TYPE_CHECKING:
 
 
 def report(
-    runs: Annotated[
-        Path, positional("RUNS", "an experiment's folder, or the one that --runs named")
-    ],
+    runs: ExperimentFolder,
     *,
     sentences: Annotated[
         int | None,
-        option(
+        count(
             "how many test sentences of each run the page shows the attention of; default: 4",
-            "N",
-            read=whole_number(1_000),
+            most=1_000,
         ),
     ] = None,
     serve: Annotated[
         int | None,
-        option(
+        count(
             "serve the pages to this machine, and follow runs that go on; default: port 8000",
             "PORT",
-            read=whole_number(65_535, least=0),
+            most=65_535,
+            least=0,
             bare=8000,
         ),
     ] = None,

@@ -1,6 +1,6 @@
 """`attnjax run`."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from attnjax.cli.chosen import ChosenExperiment, Seeds, Variants
-from attnjax.cli.command import RunsFolder, option, whole_number
+from attnjax.cli.command import RunsFolder, count, option
 from attnjax.cli.commands.report import summarized
 from attnjax.cli.output import keep_compiled, out, say
 from attnjax.cli.requeue import requeued
@@ -29,18 +29,12 @@ def run(
     seeds: Seeds = None,
     seed: Annotated[
         tuple[int, ...],
-        option(
-            "a seed to run, out of those; may be repeated",
-            "N",
-            read=whole_number(2**31 - 1, least=0),
-        ),
+        count("a seed to run, out of those; may be repeated", most=2**31 - 1, least=0),
     ] = (),
     together: Annotated[
         int | None,
-        option(
-            "the most seeds that train together, in one program; default: as many as gain and fit",
-            "N",
-            read=whole_number(10_000),
+        count(
+            "the most seeds that train together, in one program; default: as many as gain and fit"
         ),
     ] = None,
     until_decided: Annotated[
@@ -49,10 +43,10 @@ def run(
     dry_run: Annotated[bool, option("print what would be run, and how long it may take")] = False,
     profile: Annotated[
         int,
-        option(
+        count(
             "write a trace of a few steps of each training, for Perfetto; default: 5 steps",
             "STEPS",
-            read=whole_number(1_000),
+            most=1_000,
             bare=5,
         ),
     ] = 0,
@@ -70,8 +64,12 @@ def run(
     loaded = chosen.load()
     folder = runs / loaded.folder
     looks = loaded.ablation.looks if until_decided else (seeds,)
-    if until_decided:
-        _check_looks(looks, seeds, seed)
+    if until_decided and (not looks or seeds is not None or seed):
+        raise UserError(
+            "--until-decided runs the seeds of the experiment file's looks, such as "
+            "looks=(5, 10, 20), and takes no --seeds or --seed; the file has "
+            f"{looks or 'none'}"
+        )
     plan = Sweep(
         loaded=loaded,
         variants=variant,
@@ -106,23 +104,14 @@ def run(
         )
 
 
-def _check_looks(looks: Sequence[int | None], seeds: int | None, only: Sequence[int]) -> None:
-    if not looks or seeds is not None or only:
-        raise UserError(
-            "--until-decided runs the seeds of the experiment file's looks, such as "
-            "looks=(5, 10, 20), and takes no --seeds or --seed; the file has "
-            f"{looks or 'none'}"
-        )
-
-
 def _trained(plan: "Sweep", looks: Sequence[int | None]) -> dict[str, str]:
     """Run so many seeds, and those of the next look while a claim is undecided; what failed."""
     from attnjax.results.summary import summarize
     from attnjax.sweeps.run_ablation import sweep
 
     failed: dict[str, str] = {}
-    for count in looks:
-        failed = sweep(replace(plan, seeds=count), Console(stderr=True))
+    for seeds in looks:
+        failed = sweep(replace(plan, seeds=seeds), Console(stderr=True))
         if failed or len(looks) == 1:
             break
         if all(row.verdict != "undecided" for row in summarize(plan.folder, plan.loaded).claims):
@@ -130,24 +119,20 @@ def _trained(plan: "Sweep", looks: Sequence[int | None]) -> dict[str, str]:
     return failed
 
 
-NUMBERS = ("steps", "parameters", "FLOPs a step", "tokens a step", "time left")
-
-
 def planned(variants: Sequence["PlannedVariant"]) -> Iterator[RenderableType]:
     """The table of the variants, and a line with the number of runs and the time of all."""
     from attnjax.reporting.number import MISSING
 
     drawn = Table("variant", "runs", box=None, pad_edge=False)
-    for name in NUMBERS:
+    for name in ("steps", "parameters", "FLOPs a step", "tokens a step", "time left"):
         drawn.add_column(name, justify="right")
     for plan in variants:
         costs = [MISSING] * 3
         if plan.costs is not None:
             parameters, training = plan.costs
             costs = [f"{parameters:,}", f"{training.flops:.3g}", f"{training.tokens:,.0f}"]
-        drawn.add_row(
-            Text(plan.name), Text(_runs(plan)), f"{plan.steps:,}", *costs, _time(plan.seconds)
-        )
+        left = MISSING if plan.seconds is None else _time(plan.seconds)
+        drawn.add_row(Text(plan.name), Text(_runs(plan)), f"{plan.steps:,}", *costs, left)
     yield drawn
     left = sum(len(plan.waiting) for plan in variants)
     total = sum(len(plan.runs) + len(plan.points) + len(plan.tied) for plan in variants)
@@ -175,28 +160,19 @@ def _runs(plan: "PlannedVariant") -> str:
         words.append(f"to tune: {untuned} of {len(plan.points)} runs")
     if left := sum(not isinstance(run, Done) for run in plan.tied):
         words.append(f"at tied values: {left} of {len(plan.tied)} runs")
-    if of(Done):
-        words.append(f"done: {_seeds(of(Done))}")
+    if done := of(Done):
+        words.append(f"done: {', '.join(map(str, done))}")
     words += [f"running: {seed}, by {run.holder}" for seed, run in of(Running).items()]
     words += [f"interrupted at step {run.step}: {seed}" for seed, run in of(Begun).items()]
     words += [f"failed: {seed}, because: {run.reason}" for seed, run in of(Failed).items()]
-    if of(Missing):
-        words.append(f"missing: {_seeds(of(Missing))}")
+    if missing := of(Missing):
+        words.append(f"missing: {', '.join(map(str, missing))}")
     if plan.failure:
         words.append(f"tuning failed because: {plan.failure}")
     return "\n".join(words)
 
 
-def _seeds(seeds: Iterable[int]) -> str:
-    return ", ".join(map(str, seeds))
-
-
-def _time(seconds: float | None) -> str:
-    """A time in words; a dash for None."""
-    if seconds is None:
-        from attnjax.reporting.number import MISSING
-
-        return MISSING
+def _time(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
