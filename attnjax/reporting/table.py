@@ -2,7 +2,7 @@
 
 import io
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -12,46 +12,19 @@ from rich.text import Text
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.reporting import evidence as say
 from attnjax.reporting.number import measured, number
-from attnjax.reporting.summary import ClaimRow, LeftOut, PublishedRow, Summary, TuningRow
+from attnjax.reporting.summary import Row, Summary
 
 COSTS = ("n", "parameters", "seconds")
 SPREAD = "±: the standard deviation over seeds"
 TIME = "seconds: of training, all seeds together"
 _BESIDE_COSTS, _BESIDE = 2, 3
 """The numbers of metrics that fit into 80 columns, beside variant and costs, and without costs."""
-_STYLES = {
-    "reproduced": "bold blue",
-    "not reproduced": "bold red",
-    "undecided": "bold",
-    "not trained": "bold",
-    "not judged yet": "bold",
-    "depends on the rate": "bold",
-}
+_STYLES = {"reproduced": "bold blue", "not reproduced": "bold red"}
 
 
 def table(summary: Summary) -> RenderableType:
     """Changes, results, claims and published figures."""
-    judged, observed = summary.keys(judged=True), summary.keys(judged=False)
-    parts: list[RenderableType] = [Text(summary.title, style="bold")]
-    if summary.changes:
-        lines = [say.changed(change, summary.rows) for change in summary.changes]
-        parts.append(Text("\n  ".join(["changed from the experiment file:", *lines])))
-    parts += map(Text, summary.remarks)
-    parts.append(_results(summary, judged[:_BESIDE_COSTS], COSTS))
-    for metrics in (judged[_BESIDE_COSTS:], observed):
-        for start in range(0, len(metrics), _BESIDE):
-            parts.append(_results(summary, metrics[start : start + _BESIDE], ()))
-    spread = any(column.deviation is not None for row in summary.rows for column in row.columns)
-    parts.append(Text("; ".join([SPREAD, TIME] if spread else [TIME])))
-    if summary.tunings:
-        parts += [Text(say.tuned(summary.tunings)), _tunings(summary.tunings)]
-    if summary.claims:
-        parts.append(_claims(summary.claims))
-    if summary.published:
-        parts.append(_published(summary.published))
-    if summary.left_out:
-        parts.append(_left_out(summary.left_out))
-    return Group(*parts)
+    return Group(*_parts(summary))
 
 
 def plain(summary: Summary) -> str:
@@ -63,62 +36,72 @@ def plain(summary: Summary) -> str:
     return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
 
-def _results(summary: Summary, metrics: Sequence[MetricKey], costs: Sequence[str]) -> Table:
-    drawn = _table("variant", numbers=[*(say.heading(summary, key) for key in metrics), *costs])
-    for row in summary.rows:
-        columns = [row.column(key) for key in metrics]
-        if not metrics or row.has(metrics):
-            cells = [
-                measured(column.mean, column.deviation) if column else measured(None, None)
-                for column in columns
-            ]
-            costly = [len(row.seeds), row.parameters, row.seconds] if costs else []
-            drawn.add_row(Text(row.variant), *cells, *map(say.count, costly))
-    return drawn
-
-
-def _claims(claims: Sequence[ClaimRow]) -> Table:
-    drawn = _table("verdict", "claim")
-    for claim in claims:
-        lines = [claim.text, say.evidence(claim), say.seeds(claim), say.origin(claim)]
-        style = _STYLES.get(claim.verdict, "")
-        drawn.add_row(Text(say.verdict(claim), style=style), Text("\n".join(lines)))
-    return drawn
-
-
-def _tunings(tunings: Sequence[TuningRow]) -> Table:
-    drawn = _table("variant", "validation loss at each value", "chosen")
-    for tuning in tunings:
-        drawn.add_row(Text(tuning.variant), Text(say.losses(tuning)), Text(say.chosen(tuning)))
-    return drawn
-
-
-def _published(figures: Sequence[PublishedRow]) -> Table:
-    drawn = _table("published", "variant", "metric", numbers=["theirs", "ours", "difference"])
-    for figure in figures:
-        drawn.add_row(
-            Text(say.published(figure)),
-            Text(figure.variant),
-            Text(str(figure.metric)),
-            f"{figure.value:.10g}",
-            measured(figure.ours, figure.deviation),
-            number(figure.difference, 3),
+def _parts(summary: Summary) -> Iterator[RenderableType]:
+    judged, observed = summary.keys(judged=True), summary.keys(judged=False)
+    yield Text(summary.title, style="bold")
+    if summary.changes:
+        lines = [say.changed(change, summary.rows) for change in summary.changes]
+        yield Text("\n  ".join(["changed from the experiment file:", *lines]))
+    yield from map(Text, summary.remarks)
+    yield _results(summary, judged[:_BESIDE_COSTS], COSTS)
+    for metrics in (judged[_BESIDE_COSTS:], observed):
+        for start in range(0, len(metrics), _BESIDE):
+            yield _results(summary, metrics[start : start + _BESIDE], ())
+    spread = any(column.deviation is not None for row in summary.rows for column in row.columns)
+    yield Text("; ".join([SPREAD, TIME] if spread else [TIME]))
+    if tunings := summary.tunings:
+        yield Text(say.tuned(tunings))
+        rows = ((each.variant, say.losses(each), say.chosen(each)) for each in tunings)
+        yield _table(("variant", "validation loss at each value", "chosen"), rows)
+    if summary.claims:
+        drawn = _table(("verdict", "claim"), ())
+        for claim in summary.claims:
+            lines = [claim.text, say.evidence(claim), say.seeds(claim), say.origin(claim)]
+            verdict = Text(say.verdict(claim), style=_STYLES.get(claim.verdict, "bold"))
+            drawn.add_row(verdict, Text("\n".join(lines)))
+        yield drawn
+    if summary.published:
+        rows = (
+            (
+                say.published(figure),
+                figure.variant,
+                str(figure.metric),
+                f"{figure.value:.10g}",
+                measured(figure.ours, figure.deviation),
+                number(figure.difference, 3),
+            )
+            for figure in summary.published
         )
-    return drawn
+        numbers = ("theirs", "ours", "difference")
+        yield _table(("published", "variant", "metric"), rows, numbers)
+    if summary.left_out:
+        rows = ((claim.text, claim.reason) for claim in summary.left_out)
+        yield _table(("left out", "because"), rows)
 
 
-def _left_out(left_out: Sequence[LeftOut]) -> Table:
-    drawn = _table("left out", "because")
-    for claim in left_out:
-        drawn.add_row(Text(claim.text), Text(claim.reason))
-    return drawn
+def _results(summary: Summary, metrics: Sequence[MetricKey], costs: Sequence[str]) -> Table:
+    headings = [say.heading(summary, key) for key in metrics]
+    rows = [row for row in summary.rows if not metrics or row.has(metrics)]
+    return _table(("variant",), (_cells(row, metrics, costs) for row in rows), [*headings, *costs])
 
 
-def _table(*texts: str, numbers: Sequence[str] = ()) -> Table:
+def _cells(row: Row, metrics: Sequence[MetricKey], costs: Sequence[str]) -> Iterator[str]:
+    yield row.variant
+    for column in map(row.column, metrics):
+        yield measured(column.mean, column.deviation) if column else measured(None, None)
+    if costs:
+        yield from map(say.count, (len(row.seeds), row.parameters, row.seconds))
+
+
+def _table(
+    texts: Sequence[str], rows: Iterable[Iterable[str]], numbers: Sequence[str] = ()
+) -> Table:
     """A table whose texts are broken on a narrow screen; numbers are not broken."""
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in texts:
         drawn.add_column(Text(name), overflow="fold")
     for name in numbers:
         drawn.add_column(Text(textwrap.fill(name, 17)), justify="right", no_wrap=True)
+    for row in rows:
+        drawn.add_row(*map(Text, row))
     return drawn

@@ -3,7 +3,7 @@
 import inspect
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from attnjax.config.serialize import to_json
@@ -55,21 +55,16 @@ def meanings(
     loaded: ExperimentFile, variants: Mapping[str, VariantRuns]
 ) -> tuple[tuple[str, str], ...]:
     """What each metric and measure means: its name, and the first paragraph of its docstring."""
-    return tuple(dict(_meanings(loaded, variants)).items())
-
-
-def _meanings(
-    loaded: ExperimentFile, variants: Mapping[str, VariantRuns]
-) -> Iterator[tuple[str, str]]:
+    known: dict[str, str] = {}
     for name, runs in variants.items():
-        metrics = [kept.metric for kept in runs.sentences.values()][:1]
-        for metric in metrics:
-            yield metric.name.replace("_", " "), _first_paragraph(metric)
+        metric = next((kept.metric for kept in runs.sentences.values()), None)
+        if metric is not None:
+            known[metric.name.replace("_", " ")] = _first_paragraph(metric)
         for measure in loaded.ablation.variants[name].measures:
-            keys = measure.keys(metrics[0] if metrics else None)
-            names = dict.fromkeys(key.name.replace("_", " ") for key in keys)
+            names = dict.fromkeys(key.name.replace("_", " ") for key in measure.keys(metric))
             if names:
-                yield ", ".join(names), _first_paragraph(measure)
+                known[", ".join(names)] = _first_paragraph(measure)
+    return tuple(known.items())
 
 
 def _first_paragraph(part: Any) -> str:

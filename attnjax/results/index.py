@@ -1,8 +1,8 @@
 """The page over all experiments of a folder: questions, verdicts, and the runs under way."""
 
-from collections import Counter
-from dataclasses import dataclass
+from collections import Counter, defaultdict
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from attnjax.files import write_atomically
@@ -18,56 +18,35 @@ from attnjax.training.log import metrics_log
 FILE = "index.html"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Entry:
-    """An experiment of the page.
-
-    Attributes:
-        name: the name of its folder.
-        title: the experiment file's first line; "": no summary was made yet.
-        verdicts: how many claims have each verdict, in words.
-        finished: the number of finished runs.
-        running: each run that is under way, in words.
-        report: the address of its report; "": it has none.
-    """
-
-    name: str
-    title: str
-    verdicts: tuple[str, ...]
-    finished: int
-    running: tuple[str, ...]
-    report: str
-
-
 def write_index(folder: Path) -> Path:
     """Write the page over the experiments in a folder, or over the folder's own runs."""
-    runs = [path.parent for path in folder.glob(f"**/seed-*/{CONFIG}")]
-    experiments: dict[Path, list[Path]] = {}
-    for run in sorted(runs):
+    experiments = defaultdict[Path, list[Path]](list)
+    for run in sorted(path.parent for path in folder.glob(f"**/seed-*/{CONFIG}")):
         if "tune" not in run.relative_to(folder).parts:
-            experiments.setdefault(run.parents[1], []).append(run)
+            experiments[run.parents[1]].append(run)
     entries = [_entry(folder, *experiment) for experiment in experiments.items()]
     page = render("index.html.jinja", entries=entries, script=text("refresh.js"))
     write_atomically(folder / FILE, page)
     return folder / FILE
 
 
-def _entry(folder: Path, experiment: Path, runs: list[Path]) -> Entry:
+def _entry(folder: Path, experiment: Path, runs: list[Path]) -> dict[str, Any]:
+    """What the page says of an experiment; the title and the report may be ""."""
     summary = before(experiment)
     verdicts = Counter(claim.verdict for claim in summary.claims) if summary else Counter()
     report = experiment / REPORT
-    return Entry(
-        name=experiment.resolve().name,
-        title=summary.title if summary else "",
-        verdicts=tuple(
+    return {
+        "name": experiment.resolve().name,
+        "title": summary.title if summary else "",
+        "verdicts": [
             f"{mark} {verdict}: {verdicts[verdict]}"
             for verdict, mark in MARKS.items()
             if verdicts[verdict]
-        ),
-        finished=sum((run / RESULT).exists() for run in runs),
-        running=tuple(_under_way(run) for run in runs if _is_under_way(run)),
-        report=quote(report.relative_to(folder).as_posix()) if report.exists() else "",
-    )
+        ],
+        "finished": sum((run / RESULT).exists() for run in runs),
+        "running": [_under_way(run) for run in runs if _is_under_way(run)],
+        "report": quote(report.relative_to(folder).as_posix()) if report.exists() else "",
+    }
 
 
 def _is_under_way(run: Path) -> bool:

@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,16 +25,16 @@ from attnjax.evaluation import sentence_stats
 from attnjax.evaluation.measurement import Measurement, MeasurementRecord
 from attnjax.evaluation.metric import Metric
 from attnjax.evaluation.sentence_stats import Sentences
-from attnjax.experiment.ablation import Ablation
 from attnjax.experiment.design import design
 from attnjax.experiment.estimands import RunMetrics
 from attnjax.experiment.load import ExperimentFile
 from attnjax.files import file_digest
+from attnjax.nn.paths import flat
 from attnjax.reporting import evidence
 from attnjax.runs.json_files import read_sealed, write_sealed
-from attnjax.runs.manifest import CONFIG, Manifest, read
+from attnjax.runs.manifest import CONFIG, read
 from attnjax.runs.provenance import Code
-from attnjax.runs.result import RESULT, RunResult
+from attnjax.runs.result import RESULT
 from attnjax.runs.run_folder import MACHINE, result
 from attnjax.runs.versions import Machine
 
@@ -43,10 +43,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, kw_only=True)
 class Minutes:
-    """The minutes of a run; `tune` is the variant's share, all of its seeds have the same tuning.
-
-    None: an earlier version of attnjax did not record them.
-    """
+    """The minutes of a run; `tune` is the whole variant's. None: they were not recorded."""
 
     train: float
     decode: float | None = None
@@ -63,11 +60,8 @@ class Answers:
     """The statistics of a run's answers, packed, see `sentence_stats.Sentences`.
 
     Attributes:
-        metric: the metric, as config.json records parts.
-        shape: [N, C].
         kind: NumPy's name of the numbers' type, such as "int16".
-        statistics: the numbers, compressed, as base64.
-        lengths: those of the sources, likewise; None: sources are not text.
+        statistics: the numbers, compressed, as base64; the lengths of sources likewise.
     """
 
     metric: Mapping[str, Any]
@@ -78,23 +72,17 @@ class Answers:
 
     @classmethod
     def of(cls, sentences: Sentences, own: Mapping[str, type]) -> "Answers":
-        """Pack the statistics of answers."""
         numbers = _smallest(sentences.statistics)
-        rows, columns = numbers.shape
         return cls(
             metric=to_json(sentences.metric, own),
-            shape=(rows, columns),
+            shape=numbers.shape,
             kind=numbers.dtype.name,
             statistics=_packed(numbers),
             lengths=None if sentences.lengths is None else _packed(sentences.lengths),
         )
 
     def sentences(self, own: Mapping[str, type]) -> Sentences:
-        """The statistics.
-
-        Raises:
-            ValueError: they are damaged.
-        """
+        """The statistics, unpacked."""
         metric = from_json(self.metric, own)
         if not isinstance(metric, Metric):
             raise ValueError(f"{metric!r} is not a metric")
@@ -115,12 +103,9 @@ class Record:
             of the data where they are not generated from the settings.
         design: see `attnjax.experiment.design`.
         recorded: when the record was written, as ISO 8601, in UTC.
-        tuned: the values that were chosen by tuning.
-        tied: whether other values, which tuning cannot tell from these, are the variant's own.
+        tied: whether other values, which tuning cannot tell from `tuned`, are the variant's own.
         data: the digests of the splits.
-        stopped: why training ended.
         files: the digests of result.json and config.json.
-        answers: None: nothing was decoded.
     """
 
     format: NonNegativeInt = FORMAT
@@ -175,17 +160,12 @@ class Record:
 
 def settings_digest(settings: Mapping[str, Any], tuned: tuple[str, ...]) -> str:
     """The digest of a run's settings, without those of the machine and without tuned values."""
-    flat = {path: value for path, value in _leaves(settings) if path not in (*MACHINE, *tuned)}
-    return _digest(flat)
+    left_out = {*MACHINE, *tuned}
+    return _digest({path: value for path, value in flat(settings).items() if path not in left_out})
 
 
 def record(run: Path, loaded: ExperimentFile, recorded: str) -> Record:
-    """The record of a run.
-
-    Args:
-        run: the run's folder.
-        loaded: the experiment file that the run was made from, in the run's setting.
-        recorded: the time.
+    """The record of the run in a folder, by its experiment file in the run's setting.
 
     Raises:
         UserError: the run is not finished, or one of its files is damaged.
@@ -199,6 +179,7 @@ def record(run: Path, loaded: ExperimentFile, recorded: str) -> Record:
     generated = "seed" in manifest.settings["task"]
     sentences = sentence_stats.read(run, loaded.own)
     decode = outcome.decoding_seconds
+    values = flat(manifest.settings)
     return Record(
         experiment=manifest.experiment,
         setting=manifest.setting,
@@ -209,7 +190,7 @@ def record(run: Path, loaded: ExperimentFile, recorded: str) -> Record:
         design=design(loaded.ablation, loaded.own),
         recorded=recorded,
         date=outcome.date,
-        tuned={path: _at(manifest.settings, path) for path in manifest.tuned},
+        tuned={path: values.get(path) for path in manifest.tuned},
         tied=run.parent.name != manifest.variant,
         code=outcome.code,
         versions=outcome.versions,
@@ -224,7 +205,7 @@ def record(run: Path, loaded: ExperimentFile, recorded: str) -> Record:
         minutes=Minutes(
             train=_minutes(outcome.seconds),
             decode=None if decode is None else _minutes(decode),
-            tune=_minutes(sum(_tuning_seconds(run.parent, loaded.ablation, manifest))),
+            tune=_minutes(_tuning_seconds(run.parent) if manifest.tuned else 0),
         ),
         metrics=outcome.metrics,
         answers=None if sentences is None else Answers.of(sentences, loaded.own),
@@ -252,34 +233,14 @@ def write(made: Record, folder: Path) -> Path | None:
 
 
 def read_file(path: Path) -> Record:
-    """Read a record.
-
-    Raises:
-        UserError: the file was changed, or is damaged.
-    """
+    """Read a record; one that was changed is refused."""
     return read_record(read_sealed(path), Record, path)
 
 
-def _tuning_seconds(folder: Path, ablation: Ablation, manifest: Manifest) -> Iterator[float]:
-    """The seconds of each run by which a variant was tuned."""
-    if not manifest.tuned:
-        return
-    for path in sorted(folder.glob(f"tune/**/{RESULT}")):
-        tried: RunResult | None = result(path.parent, {})
-        if tried is not None:
-            yield tried.seconds
-
-
-def _leaves(settings: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    if not isinstance(settings, Mapping):
-        yield path, settings
-        return
-    for name, value in settings.items():
-        yield from _leaves(value, f"{path}.{name}" if path else name)
-
-
-def _at(settings: Mapping[str, Any], path: str) -> Any:
-    return dict(_leaves(settings)).get(path)
+def _tuning_seconds(folder: Path) -> float:
+    """The seconds of all runs by which a variant was tuned."""
+    runs = (result(path.parent, {}) for path in sorted(folder.glob(f"tune/**/{RESULT}")))
+    return sum(run.seconds for run in runs if run is not None)
 
 
 def _minutes(seconds: float) -> float:

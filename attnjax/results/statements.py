@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from attnjax.experiment.ablation import Published
 from attnjax.experiment.claims import Claim, Verdict, changes_meaning
@@ -89,44 +90,29 @@ def claim_row(claim: Claim, verdict: Verdict, minutes: Mapping[str, float]) -> C
     """A claim and its verdict, for the report; `minutes` are those of one seed of each variant."""
     estimand, more = claim.estimand, verdict.more_seeds
     each = sum(minutes.get(name, 0.0) for name in claim.variants)
-    slope = isinstance(estimand, Slope)
+    slope = None
+    if isinstance(estimand, Slope):
+        slope = SlopeLine(axis=estimand.axis, over=estimand.over, name=estimand.name)
+    of_verdict: dict[str, Any] = {**vars(verdict), "seeds": tuple(verdict.seeds.items())}
     return ClaimRow(
+        **of_verdict,
         text=claim.text,
         source=claim.source,
         exploratory=claim.exploratory,
         metric=estimand.key,
-        basis=verdict.basis,
-        estimate=verdict.estimate,
-        low=verdict.low,
-        high=verdict.high,
-        confidence=verdict.confidence,
-        p=verdict.p,
-        more_seeds=more,
         more_minutes=None if more is None else more * each,
         region=(claim.low, claim.high),
-        verdict=verdict.verdict,
-        reason=verdict.reason,
-        combinations=verdict.combinations,
-        seeds=tuple(verdict.seeds.items()),
-        far_off=verdict.far_off,
         difference=isinstance(estimand, Difference),
-        slope=SlopeLine(axis=estimand.axis, over=estimand.over, name=estimand.name)
-        if slope
-        else None,
+        slope=slope,
     )
 
 
 def _published(figure: Published, rows: Sequence[Row]) -> PublishedRow:
     row = next((row for row in rows if row.variant == figure.variant), None)
     column = row.column(figure.key) if row and not figure.why_not else None
+    of_figure: dict[str, Any] = {**vars(figure), "metric": figure.key}
     return PublishedRow(
-        paper=figure.paper,
-        table=figure.table,
-        variant=figure.variant,
-        metric=figure.key,
-        value=figure.value,
-        source=figure.source,
+        **of_figure,
         ours=column.mean if column else None,
         deviation=column.deviation if column else None,
-        why_not=figure.why_not,
     )

@@ -40,9 +40,8 @@ def experiments(folder: Path) -> list[Path]:
     Raises:
         UserError: there is no finished run.
     """
-    for pattern, above in ((f"*/seed-*/{RESULT}", 2), (f"*/*/seed-*/{RESULT}", 2)):
-        folders = sorted({path.parents[above] for path in folder.glob(pattern)})
-        if folders:
+    for pattern in (f"*/seed-*/{RESULT}", f"*/*/seed-*/{RESULT}"):
+        if folders := sorted({path.parents[2] for path in folder.glob(pattern)}):
             return folders
     if not folder.is_dir():
         raise UserError(f"the folder {folder} does not exist")
@@ -56,11 +55,8 @@ def experiments(folder: Path) -> list[Path]:
 def reload(folder: Path, *, trust: bool = False) -> ExperimentFile:
     """The experiment file of an experiment's latest run, in its present state.
 
-    A warning names each run whose copy of the file was changed after the run was started. With
-    `trust`, an experiment.py is executed that the user has not run on this machine.
-
-    Raises:
-        UserError: as `experiment_file`.
+    A warning names each run whose copy of the file was changed after the run was started; for
+    `trust` see `experiment_file`.
     """
     results = sorted(folder.glob(f"*/seed-*/{RESULT}"))
     latest = max(results, key=lambda path: path.stat().st_mtime).parent
@@ -71,17 +67,12 @@ def reload(folder: Path, *, trust: bool = False) -> ExperimentFile:
 
 
 def summarize(
-    folder: Path,
-    loaded: ExperimentFile,
-    command: Sequence[str] | None = None,
+    folder: Path, loaded: ExperimentFile, command: Sequence[str] | None = None
 ) -> Summary:
-    """Summarize the finished runs of an experiment, and write summary.json.
+    """Summarize the finished runs of an experiment, and write summary.json into its folder.
 
-    Args:
-        folder: the experiment's folder.
-        loaded: the experiment file.
-        command: the command that runs the whole experiment, word by word; the summary's command is
-            limited to the runs that are finished. None: the command of the earlier summary stays.
+    `command` runs the whole experiment, word by word; the summary's command is limited to the runs
+    that are finished. None: the command of the earlier summary stays.
 
     Raises:
         UserError: a file is damaged, or a claim compares runs tested on different sentences.
@@ -92,7 +83,6 @@ def summarize(
     rows = tuple(_row(name, runs) for name, runs in variants.items())
     finished = [run for runs in variants.values() for run in runs.results.values()]
     latest = max(finished, key=lambda run: run.date)
-    earlier = before(folder)
     has_paper = "paper" in ablation.settings
     claims, published, left_out = statements(folder, loaded, variants, rows)
     summary = Summary(
@@ -113,7 +103,7 @@ def summarize(
         device=latest.device,
         versions=tuple(latest.versions.items()),
         date=latest.date,
-        command=_command(command, loaded, rows) if command else _command_before(earlier, loaded),
+        command=_command(command, loaded, rows) if command else _command_before(folder, loaded),
     )
     write_json(folder / FILE, to_json(summary))
     return summary
@@ -129,15 +119,16 @@ def before(folder: Path) -> Summary | None:
 
 
 def _row(name: str, runs: VariantRuns) -> Row:
+    first = next(iter(runs.results.values()))
     directions: dict[MetricKey, Better | None] = {
         item.key: item.better for measured in runs.measurements.values() for item in measured
     }
     return Row(
         variant=name,
-        cost=next(iter(runs.results.values())).cost,
+        cost=first.cost,
         seeds=tuple(runs.results),
         columns=tuple(_column(runs, key, better) for key, better in directions.items()),
-        parameters=next(iter(runs.results.values())).parameters or 0,
+        parameters=first.parameters or 0,
         seconds=sum(run.seconds for run in runs.results.values()),
         test_set=_test_set({seed: run.test_set for seed, run in runs.results.items()}),
         by_length=_by_length(runs) if not any(key.part for key in directions) else (),
@@ -174,19 +165,16 @@ def _by_length(runs: VariantRuns) -> tuple[Column, ...]:
     kept = [(each, each.lengths) for each in runs.sentences.values() if each.lengths is not None]
     if not kept or min(len(lengths) for _, lengths in kept) < PARTS:
         return ()
-    metric, first = kept[0][0].metric, kept[0][1]
-    cuts = [by_length(lengths, PARTS) for _, lengths in kept]
+    metric = kept[0][0].metric
+    scores = [
+        [each.at(places).value() for places in by_length(lengths, PARTS)] for each, lengths in kept
+    ]
     columns = []
-    for part in range(PARTS):
-        values = [each.at(cut[part]).value() for (each, _), cut in zip(kept, cuts, strict=True)]
+    for number, values in enumerate(zip(*scores, strict=True), start=1):
+        key = MetricKey(metric.name, part=(number, PARTS))
+        mean, length = float(np.mean(values)), _length(key, runs.sentences)
         columns.append(
-            Column(
-                key=MetricKey(metric.name, part=(part + 1, PARTS)),
-                better=metric.better,
-                values=tuple(values),
-                mean=float(np.mean(values)),
-                length=float(first[cuts[0][part]].mean()),
-            )
+            Column(key=key, better=metric.better, values=values, mean=mean, length=length)
         )
     return tuple(columns)
 
@@ -216,7 +204,7 @@ def _remarks(variants: Mapping[str, VariantRuns]) -> tuple[str, ...]:
     """What a reader must know of the runs: notes on their data, and other code than this one."""
     alike: dict[str, list[str]] = defaultdict(list)
     for name, runs in variants.items():
-        notes = [note for run in runs.results.values() for note in (*_splits(run), *run.notes)]
+        notes = [note for run in runs.results.values() for note in _notes(run)]
         for note in dict.fromkeys(notes):
             alike[note].append(name)
     data = [
@@ -227,15 +215,12 @@ def _remarks(variants: Mapping[str, VariantRuns]) -> tuple[str, ...]:
     return (*data, other) if other else tuple(data)
 
 
-def _splits(run: RunResult) -> Iterator[str]:
-    """A sentence on the splits that come from a corpus."""
-    named = [
-        f"{split} is {name}"
-        for split, name in run.splits.items()
-        if not name.startswith(f"{split}:")
-    ]
-    if named:
-        yield "; ".join(named)
+def _notes(run: RunResult) -> Iterator[str]:
+    """The splits that come from a corpus under another name, and the notes on the data."""
+    renamed = {split: of for split, of in run.splits.items() if not of.startswith(f"{split}:")}
+    if renamed:
+        yield "; ".join(f"{split} is {of}" for split, of in renamed.items())
+    yield from run.notes
 
 
 def _command(command: Sequence[str], loaded: ExperimentFile, rows: Sequence[Row]) -> str:
@@ -249,8 +234,8 @@ def _command(command: Sequence[str], loaded: ExperimentFile, rows: Sequence[Row]
     return shlex.join(words)
 
 
-def _command_before(earlier: Summary | None, loaded: ExperimentFile) -> str:
-    if earlier is not None:
+def _command_before(folder: Path, loaded: ExperimentFile) -> str:
+    if (earlier := before(folder)) is not None:
         return earlier.command
     setting = "" if loaded.setting is None else f" --setting {loaded.setting}"
     return f"attnjax run {loaded.name}{setting}"

@@ -13,7 +13,6 @@ from attnjax.runs.run_folder import result
 FOLDER = "tune"
 """The name of the folder of all points, in the variant's folder."""
 
-
 TIED = "tied"
 """The name of the folder of the seeds' runs at values that are tied with the chosen ones."""
 
@@ -38,11 +37,7 @@ def tied_folder(folder: Path, point: Point) -> Path:
 
 
 def losses(folder: Path, grid: Grid, seeds: Sequence[int]) -> Losses:
-    """The losses at each point of a grid, in a variant's folder.
-
-    Raises:
-        UserError: a file of a finished run is missing or damaged.
-    """
+    """The losses at each point of a grid, in a variant's folder."""
     return [
         seed_losses([result(run, {}) for run in point_folders(folder, point, seeds).values()])
         for point in points(grid)
@@ -50,8 +45,12 @@ def losses(folder: Path, grid: Grid, seeds: Sequence[int]) -> Losses:
 
 
 def seed_losses(runs: Sequence[RunResult | None]) -> tuple[float, ...] | None:
-    """The loss of each run at a point; None: not all are finished."""
-    finished = tuple(lowest(run) for run in runs if run is not None)
+    """The loss of each run at a point, infinity if it diverged; None: not all are finished."""
+    finished = tuple(
+        math.inf if run.best_validation_loss is None else run.best_validation_loss
+        for run in runs
+        if run is not None
+    )
     return finished if len(finished) == len(runs) else None
 
 
@@ -59,12 +58,7 @@ def longer_grid(folder: Path, grid: Grid, tried: Losses) -> Grid:
     """The grid that a choice is made from: longer by a value if the best point lies at its edge.
 
     It is the grid itself while points are not finished, and where an earlier version of attnjax
-    tuned the variant.
-
-    Args:
-        folder: the variant's folder.
-        grid: the grid of the experiment file.
-        tried: the losses at its points.
+    tuned the variant. `tried` has the losses at its points, `folder` is the variant's.
     """
     finished = [seeds for seeds in tried if seeds is not None]
     place = best(finished) if len(finished) == len(tried) else None
@@ -76,18 +70,7 @@ def longer_grid(folder: Path, grid: Grid, tried: Losses) -> Grid:
 def tuning_row(
     folder: Path, variant: str, seeds: Sequence[int], grid: Grid, chosen: Point
 ) -> TuningRow:
-    """The tuning of a variant, for the report.
-
-    Args:
-        folder: the variant's folder.
-        variant: its name.
-        seeds: the seeds of the tuning.
-        grid: the grid of the experiment file.
-        chosen: the values of the variant's own runs.
-
-    Raises:
-        UserError: a file of a finished run is missing or damaged.
-    """
+    """The tuning of a variant over the file's grid, for the report; `folder` is the variant's."""
     tried = losses(folder, grid, seeds)
     longer = longer_grid(folder, grid, tried)
     if None not in (more := losses(folder, longer, seeds)):
@@ -111,8 +94,3 @@ def tuning_row(
         ),
         chosen=tuple(chosen[path] for path in grid),
     )
-
-
-def lowest(run: RunResult) -> float:
-    """The loss that decides; infinity: the training diverged."""
-    return math.inf if run.best_validation_loss is None else run.best_validation_loss

@@ -13,6 +13,7 @@ from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.experiment.estimands import RunMetrics
 from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import shortest
+from attnjax.nn.paths import flat
 from attnjax.reporting import evidence
 from attnjax.reporting.summary import TunedPoint, TuningRow
 from attnjax.results.tuning import tied_folder, tuning_row
@@ -27,10 +28,8 @@ class VariantRuns:
     """The finished runs of a variant, by seed.
 
     Attributes:
-        manifests: of each run.
-        sentences: the answers' statistics of each run that decoded answers.
+        sentences: the statistics of answers, of each run that decoded some.
         changes: each path where a run differs from the file: the file's value and the run's.
-        tuning: how the variant was tuned; None: it was not.
         tied: the numbers of each run at values that are tied with the chosen ones, by those values.
     """
 
@@ -75,26 +74,26 @@ def variant_runs(
     Raises:
         UserError: a file of a run is missing or damaged, or a folder holds another run.
     """
-    folders, results = {}, {}
-    for path in (tied or folder / name).glob(f"seed-*/{RESULT}"):
-        run = path.parent
-        content = result(run, {})
-        if content is None:
+    above = tied or folder / name
+    results: dict[int, RunResult] = {}
+    for path in above.glob(f"seed-*/{RESULT}"):
+        if (content := result(path.parent, {})) is None:
             continue
-        if (content.variant, f"seed-{content.seed}") != (name, run.name):
+        if (content.variant, f"seed-{content.seed}") != (name, path.parent.name):
             raise UserError(
                 f"{path} is the result of {content.variant}/seed-{content.seed}: a run's folder "
                 "has the name of its seed, in that of its variant"
             )
-        folders[content.seed], results[content.seed] = run, content
+        results[content.seed] = content
+    manifests, sentences, tuning = {}, {}, None
     changes: dict[str, tuple[Any, Any]] = {}
-    sentences, tuning = {}, None
-    manifests = {seed: read(run) for seed, run in sorted(folders.items())}
-    for seed, manifest in manifests.items():
+    for seed in sorted(results):
+        run = above / f"seed-{seed}"
+        manifests[seed] = manifest = read(run)
         changes |= _differences(loaded, name, manifest)
         if tied is None and tuning is None:
-            tuning = _tuning(folder / name, loaded, manifest)
-        if (kept := sentence_stats.read(folders[seed], loaded.own)) is not None:
+            tuning = _tuning(above, loaded, manifest)
+        if (kept := sentence_stats.read(run, loaded.own)) is not None:
             sentences[seed] = kept
     return VariantRuns(
         results=dict(sorted(results.items())),
@@ -104,7 +103,7 @@ def variant_runs(
         tuning=tuning,
         tied={
             evidence.values(point.values): variant_runs(folder, loaded, name, place).metrics
-            for point, place in _tied(folder / name, tuning)
+            for point, place in _tied(above, tuning)
         },
     )
 
@@ -135,22 +134,15 @@ def _differences(
         changes.pop(path, None)
         if path not in manifest.tuned:
             among = f"tuned over {', '.join(map(shortest, values))}"
-            changes[path] = among, _at(manifest.settings, path)
+            changes[path] = among, flat(manifest.settings).get(path)
     return changes
 
 
 def _tuning(folder: Path, loaded: ExperimentFile, manifest: Manifest) -> TuningRow | None:
     """How the variant was tuned; None: it was not, or the file no longer has the grid."""
-    ablation = loaded.ablation
+    ablation, settings = loaded.ablation, flat(manifest.settings)
     grid = {path: ablation.tune[path] for path in manifest.tuned if path in ablation.tune}
     if not grid:
         return None
-    chosen = {path: _at(manifest.settings, path) for path in grid}
+    chosen: Any = {path: settings.get(path) for path in grid}
     return tuning_row(folder, manifest.variant, ablation.tuning_seeds, grid, chosen)
-
-
-def _at(record: Any, path: str) -> Any:
-    """The value at a path of a record; None: the record lacks the path."""
-    for name in path.split("."):
-        record = record.get(name) if isinstance(record, Mapping) else None
-    return record
