@@ -1,50 +1,37 @@
 """What the runs of a variant cost: from the summary, and from the runs' logs."""
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from attnjax.reporting.evidence import count
 from attnjax.reporting.number import MISSING, number
 from attnjax.reporting.runs import curve
-from attnjax.reporting.summary import Summary
-
-COLUMNS = (
-    "parameters",
-    "examples train / valid / test",
-    "largest batch B × S × T",
-    "tokens a step",
-    "FLOPs a step",
-    "steps",
-    "seconds a seed",
-    "tokens/s a seed",
-    "peak memory",
-)
+from attnjax.reporting.summary import Row, Summary
 
 
-def costs(
-    summary: Summary, runs: Mapping[str, Sequence[Path]]
-) -> Iterator[tuple[str, Sequence[str]]]:
-    """Each variant with its costs, in the order of COLUMNS."""
-    for row in summary.rows:
-        sizes = dict(row.cost.examples) if row.cost else {}
-        step = [MISSING] * 4
-        if row.cost:
-            cost, shape = row.cost, " × ".join(map(str, row.cost.shape))
-            step = [shape, count(cost.tokens or None), number(cost.flops, 3), count(cost.steps)]
-        logs = [curve(run) for run in runs[row.variant]]
-        speeds, memory = _values(logs, "tokens per second"), _values(logs, "memory")
-        yield (
-            row.variant,
-            [
-                count(row.parameters),
-                " / ".join(count(sizes.get(split)) for split in ("train", "valid", "test")),
-                *step,
-                count(row.seconds / len(row.seeds)),
-                count(statistics.median(speeds) if speeds else None),
-                f"{max(memory) / 2**20:,.0f} MiB" if memory else MISSING,
-            ],
-        )
+def costs(summary: Summary, runs: Mapping[str, Sequence[Path]]) -> dict[str, dict[str, str]]:
+    """The costs of each variant, in words, by the headings of their columns."""
+    return {row.variant: _costs(row, runs[row.variant]) for row in summary.rows}
+
+
+def _costs(row: Row, runs: Sequence[Path]) -> dict[str, str]:
+    cost, logs = row.cost, [curve(run) for run in runs]
+    sizes = dict(cost.examples) if cost else {}
+    speeds, memory = _values(logs, "tokens per second"), _values(logs, "memory")
+    return {
+        "parameters": count(row.parameters),
+        "examples train / valid / test": " / ".join(
+            count(sizes.get(split)) for split in ("train", "valid", "test")
+        ),
+        "largest batch B × S × T": " × ".join(map(str, cost.shape)) if cost else MISSING,
+        "tokens a step": count(cost.tokens or None) if cost else MISSING,
+        "FLOPs a step": number(cost.flops, 3) if cost else MISSING,
+        "steps": count(cost.steps) if cost else MISSING,
+        "seconds a seed": count(row.seconds / len(row.seeds)),
+        "tokens/s a seed": count(statistics.median(speeds) if speeds else None),
+        "peak memory": f"{max(memory) / 2**20:,.0f} MiB" if memory else MISSING,
+    }
 
 
 def _values(logs: Sequence[Mapping[str, Sequence[tuple[int, float]]]], name: str) -> list[float]:

@@ -31,7 +31,6 @@ for line in sys.stdin:
     print(json.dumps(answer), flush=True)
 """
 
-
 _drawers: "list[_Drawer]" = []
 
 
@@ -47,11 +46,7 @@ def svg(chart: dict[str, Any]) -> str:
 
 @cache
 def runtime() -> str:
-    """The program, in JavaScript, that draws a chart in a browser: `vegaEmbed`.
-
-    Raises:
-        ValueError: as `svg`.
-    """
+    """The program, in JavaScript, that draws a chart in a browser: `vegaEmbed`; as `svg`."""
     with in_one_process():
         return _drawers[-1].text({})
 
@@ -106,8 +101,8 @@ class _Drawer:
                 stderr=subprocess.DEVNULL,
                 encoding="utf-8",
             )
-        if self._process.stdin is None or self._process.stdout is None:
-            raise OSError("it has no pipes")
+        assert self._process.stdin
+        assert self._process.stdout
         giving_up = Timer(SECONDS, self._process.kill)
         giving_up.start()
         try:

@@ -1,6 +1,7 @@
 """Words for results, claims and changes, shared by the table and the page."""
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 
 from attnjax.evaluation.measurement import MetricKey
@@ -45,13 +46,13 @@ def best(summary: Summary, key: MetricKey) -> set[str]:
     """
     winners: set[str] = set()
     better = summary.better(key)
-    sets: dict[str | None, dict[str, float]] = {}
+    sets: dict[str, dict[str, float]] = defaultdict(dict)
     for row in summary.rows:
         column = row.column(key)
-        if better and column is not None and math.isfinite(column.mean):
-            sets.setdefault(row.test_set, {})[row.variant] = column.mean
-    for test_set, means in sets.items():
-        if test_set is not None and len(means) > 1:
+        if better and column and row.test_set is not None and math.isfinite(column.mean):
+            sets[row.test_set][row.variant] = column.mean
+    for means in sets.values():
+        if len(means) > 1:
             top = max(means.values()) if better == "higher" else min(means.values())
             winners |= {variant for variant, mean in means.items() if mean == top}
     return winners
@@ -60,8 +61,7 @@ def best(summary: Summary, key: MetricKey) -> set[str]:
 def verdict(claim: ClaimRow) -> str:
     """The verdict with its mark; whether the claim is exploratory, or younger than the runs."""
     words = [f"{MARKS.get(claim.verdict, '')} {claim.verdict}".strip()]
-    words += ["exploratory"] if claim.exploratory else []
-    words += ["added after the runs"] if claim.added else []
+    words += ["exploratory"] * claim.exploratory + ["added after the runs"] * claim.added
     return ", ".join(words)
 
 
@@ -99,18 +99,15 @@ FEW = 10
 
 def few_seeds(claim: ClaimRow) -> str:
     """What few seeds cannot exclude: "3 of 3 seeds meet it; up to 71 % of seeds could fail"."""
-    if claim.basis == "count" or claim.verdict not in ("reproduced", "not reproduced"):
+    number, reproduced = len(claim.seeds), claim.verdict == "reproduced"
+    decided = reproduced or claim.verdict == "not reproduced"
+    if claim.basis == "count" or not decided or number >= FEW:
         return ""
     least, most = claim.region
-    number = len(claim.seeds)
     met = sum(least <= value <= most for _, value in claim.seeds)
-    if number >= FEW:
-        return ""
-    if claim.verdict == "reproduced":
-        share = seeds_interval(number - met, number).high
-        return f"{met} of {number} seeds meet it; up to {100 * share:.0f} % of seeds could fail"
-    share = seeds_interval(met, number).high
-    return f"{met} of {number} seeds meet it; up to {100 * share:.0f} % of seeds could"
+    share = seeds_interval(number - met if reproduced else met, number).high
+    could = "could fail" if reproduced else "could"
+    return f"{met} of {number} seeds meet it; up to {100 * share:.0f} % of seeds {could}"
 
 
 def wanting(claim: ClaimRow) -> str:

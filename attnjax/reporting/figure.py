@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup, escape
 
 from attnjax.evaluation.measures.base import Picture
@@ -55,10 +56,8 @@ def forest(claim: ClaimRow) -> Markup | None:
         ends.append(0.0)
     margin = 0.15 * (max(ends) - min(ends)) or 1.0
     least, greatest = min(ends) - margin, max(ends) + margin
-    left, right, low, high = (
-        min(max(end, least), greatest) for end in (*claim.region, claim.low, claim.high)
-    )
-    interval = {"left": left, "right": right, "low": low, "high": high}
+    bounds = np.clip((*claim.region, claim.low, claim.high), least, greatest).tolist()
+    interval = dict(zip(("left", "right", "low", "high"), bounds, strict=True))
     return draw(
         "forest",
         f"Interval of: {claim.text}",

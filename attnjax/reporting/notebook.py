@@ -16,11 +16,7 @@ from attnjax.reporting import drawing, figure
 
 @dataclass(frozen=True)
 class Drawing:
-    """A drawing that a notebook shows.
-
-    Attributes:
-        html: an element of a page, with its colors.
-    """
+    """A drawing that a notebook shows: an element of a page, with its colors."""
 
     html: str
 

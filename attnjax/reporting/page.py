@@ -7,7 +7,7 @@ puts figures that a reader works in into the place of still ones.
 """
 
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from markupsafe import Markup
 from attnjax.errors import UserError, first_line
 from attnjax.files import write_atomically
 from attnjax.reporting import drawing, embedded, evidence, figure
-from attnjax.reporting.costs import COLUMNS, costs
+from attnjax.reporting.costs import costs
 from attnjax.reporting.number import measured, number
 from attnjax.reporting.runs import attention, folders, head_picture, losses
 from attnjax.reporting.series import Panel, by_length, mechanism
@@ -44,10 +44,7 @@ class Figure:
 def write(folder: Path, summary: Summary, sentences: int | None = None) -> Path:
     """Write the report of the experiment with its runs in `folder`; return the report's path.
 
-    Args:
-        folder: the experiment's folder.
-        summary: its summary.
-        sentences: see `embedded.attentions`.
+    For `sentences` see `embedded.attentions`.
     """
     runs = {row.variant: folders(folder, row) for row in summary.rows}
     data, runtime = _embedded(folder, runs, sentences)
@@ -62,8 +59,7 @@ def write(folder: Path, summary: Summary, sentences: int | None = None) -> Path:
         note=_prose(summary.note),
         forest=_forest,
         costs=COSTS,
-        cost_columns=COLUMNS,
-        spent=[*costs(summary, runs)],
+        spent=costs(summary, runs),
         seeds=_seeds(summary),
         by_length=_panels(by_length(summary)),
         mechanism=_panels(mechanism(summary)),
@@ -115,12 +111,10 @@ def _embedded(
 
 def _logged(folder: Path, runs: Mapping[str, Sequence[Path]]) -> dict[str, list[Path]]:
     """The runs of each variant, and those that are still being trained."""
-    logged = {name: [*own] for name, own in runs.items()}
+    logged = {name: dict.fromkeys(own) for name, own in runs.items()}
     for path in sorted(folder.glob("*/seed-*/metrics.jsonl")):
-        own = logged.setdefault(path.parents[1].name, [])
-        if path.parent not in own:
-            own.append(path.parent)
-    return logged
+        logged.setdefault(path.parents[1].name, {})[path.parent] = None
+    return {name: [*own] for name, own in logged.items()}
 
 
 def _prose(note: str) -> list[tuple[str, str]]:
@@ -142,11 +136,6 @@ def _drawn(title: str, draw: Callable[..., Markup | None], *values: Any) -> Figu
         return Figure(title=title, chart=None, problem=problem)
 
 
-def _shown(figures: Iterable[Figure]) -> list[Figure]:
-    """The figures that have a chart or a problem."""
-    return [drawing for drawing in figures if drawing.chart is not None or drawing.problem]
-
-
 def _forest(claim: ClaimRow) -> Figure:
     return _drawn(claim.text, figure.forest, claim)
 
@@ -156,10 +145,11 @@ def _seeds(summary: Summary) -> list[Figure]:
         key: {row.variant: column.values for row in summary.rows if (column := row.column(key))}
         for key in summary.keys(judged=True)
     }
-    return _shown(
+    figures = [
         _drawn(evidence.heading(summary, key), figure.seeds, str(key), values)
         for key, values in columns.items()
-    )
+    ]
+    return [each for each in figures if each.chart is not None or each.problem]
 
 
 def _panels(panels: Sequence[Panel]) -> list[Figure]:
@@ -174,22 +164,24 @@ def _learning(runs: Mapping[str, Sequence[Path]]) -> list[Figure]:
 
 
 def _attention(runs: Mapping[str, Sequence[Path]]) -> list[Figure]:
-    return _shown(figure for name, own in runs.items() for figure in _still(name, own))
+    return [still for name, own in runs.items() if (still := _still(name, own))]
 
 
-def _still(variant: str, runs: Sequence[Path]) -> list[Figure]:
+def _still(variant: str, runs: Sequence[Path]) -> Figure | None:
     """The first head of the last attention to the source, of the first seed and sentence."""
     try:
         kept = ((run, sentences[0]) for run in runs if (sentences := attention(run)))
-        for run, sentence in kept:
-            layers = sentence.layers
-            to_source = [layer for layer in layers if layer.columns == "source" != layer.rows]
-            layer = (to_source or layers)[-1]
-            title = f"{variant}, {run.name}: {layer.name}, head 1 of {layer.shape[0]}"
-            return [_drawn(title, figure.attention, title, head_picture(sentence, layer, 0))]
-        return []
+        first = next(kept, None)
     except UserError as error:
-        return [Figure(title=variant, chart=None, problem=first_line(error))]
+        return Figure(title=variant, chart=None, problem=first_line(error))
+    if first is None:
+        return None
+    run, sentence = first
+    layers = sentence.layers
+    to_source = [layer for layer in layers if layer.columns == "source" != layer.rows]
+    layer = (to_source or layers)[-1]
+    title = f"{variant}, {run.name}: {layer.name}, head 1 of {layer.shape[0]}"
+    return _drawn(title, figure.attention, title, head_picture(sentence, layer, 0))
 
 
 def _minus(text: str) -> str:

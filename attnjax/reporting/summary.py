@@ -15,11 +15,10 @@ class Column:
     """One metric of a variant.
 
     Attributes:
-        better: which direction is better; None: the metric only describes.
+        better: None: the metric only describes.
         values: one per seed, in the order of the row's seeds; None: not measured.
         deviation: the standard deviation over the seeds (n - 1); None: fewer than two seeds.
-        length: for a part of the test split, the mean number of symbols of its sources; None:
-            unknown, or the key has no part.
+        length: for a part of the test split, the mean number of symbols of its sources.
     """
 
     key: MetricKey
@@ -35,12 +34,10 @@ class Row:
     """One variant and the seeds of its finished runs.
 
     Attributes:
-        parameters: the number of trained parameters.
         seconds: the training time of all seeds together.
         test_set: a digest of the test splits of all seeds; None: unknown. Scores compare only where
             it is equal.
-        cost: what a step of a run costs, and the sizes of its data; None: an earlier version of
-            attnjax did not record it.
+        cost: None: an earlier version of attnjax did not record it.
         by_length: the metric on parts of the test split by source length, where no measure has it.
         runs: the runs' folders, relative to the experiment's, in the order of the seeds.
     """
@@ -66,12 +63,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class FieldRow:
-    """Fields in which variants differ.
-
-    Attributes:
-        paths: fields that have the same values in every variant.
-        values: the value of the file's base, and that of each variant.
-    """
+    """Fields that have the same values in every variant: that of the file's base, then theirs."""
 
     paths: tuple[str, ...]
     values: tuple[str, ...]
@@ -100,8 +92,7 @@ class TuningRow:
     """The tuning of one variant.
 
     Attributes:
-        seed: the first seed of the tuning runs.
-        seeds: all of them; (): an earlier version of attnjax had the first alone.
+        seed, seeds: those of the tuning runs; an earlier version of attnjax had the first alone.
         fields: the paths of the tuned fields.
         chosen: the values that the variant's seeds were trained with.
     """
@@ -141,28 +132,17 @@ class SlopeLine:
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimRow:
-    """One claim and its verdict.
+    """One claim and its verdict, see `attnjax.experiment.claims`.
 
     Attributes:
         source: the paper's section and sentence; None: our own question.
-        exploratory: whether the design was changed after its results had been seen.
-        basis: the samples that the interval is over: "seeds", or "seeds and sentences".
-        estimate: the mean over seeds.
-        low, high: the ends of its interval.
-        confidence: the interval's.
-        p: 1 less the largest confidence whose interval decides; None: none does.
-        more_seeds: how many more seeds would decide at the spread seen; None: unknown.
-        more_minutes: how long they would take.
-        region: the least and the greatest value that the statement allows.
         added: whether the claim was added to the file, or changed, after a run was started.
-        verdict: "reproduced", "not reproduced", "undecided", "not trained", "not judged yet" or
-            "depends on the rate".
-        reason: why the claim cannot be decided or judged; "": it can.
-        combinations: the number of combinations of tied values that have this verdict.
+        low, high: the ends of the interval of `estimate`, which is the mean over seeds.
+        more_minutes: how long `more_seeds` would take.
+        region: the least and the greatest value that the statement allows.
         seeds: pairs of a seed and its value.
-        far_off: the seed whose value lies far off the others.
         difference: whether the estimate is a difference, so that 0 means no difference.
-        slope: the axis of the slope; None: the estimate is not a slope.
+        slope: None: the estimate is not a slope.
     """
 
     text: str
@@ -193,12 +173,9 @@ class PublishedRow:
     """A paper's figure, and ours for the same variant.
 
     Attributes:
-        paper: author and year.
-        value: the paper's figure.
         source: the published words, or where the figure was read.
         ours: the mean over our seeds; None: our variant was not run, has no such metric, or cannot
             be compared.
-        deviation: the standard deviation over our seeds.
         why_not: why it cannot be compared; "": it can.
     """
 
@@ -228,12 +205,7 @@ class LeftOut:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """A field in which runs differ from the experiment file.
-
-    Attributes:
-        file: the value in the file.
-        run: the value in the runs.
-    """
+    """A field in which runs differ from the experiment file, with both values."""
 
     path: str
     file: str
@@ -247,19 +219,14 @@ class Summary:
 
     Attributes:
         experiment: the name of the experiment's folder.
-        title: the file's first line.
-        note: the rest of the file's docstring.
-        changes: the fields in which runs differ from the file.
+        title, note: the first line of the file's docstring, and the rest.
         remarks: sentences about data and runs that a reader must know.
         rows: the variants that have finished runs.
         fields: the fields in which the variants differ.
         meanings: pairs of a metric and what it means.
-        environment: pairs of a name and its value, of the latest run.
+        environment: pairs of a name and its value, of the latest run; so are `device`, `versions`
+            and `date`.
         paper: the command of the paper's own setting; "": these runs are of it, or there is none.
-        claims: the claims that were judged.
-        device: the device of the latest run.
-        versions: the packages and their versions in the latest run.
-        date: the date of the latest run.
         command: the command that makes these runs.
     """
 

@@ -27,8 +27,7 @@ class Judged:
     """A claim with its verdicts.
 
     Attributes:
-        claim: the claim.
-        rows: the verdict by kind of machine; "" stands for all machines together. {}: no verdict.
+        rows: the verdict by kind of machine; "" stands for all machines together.
         missing: why there is no verdict; "": there is.
     """
 
@@ -47,11 +46,9 @@ class Recorded:
     """An experiment in one of its settings, with its records.
 
     Attributes:
-        loaded: the experiment file, in the setting.
         records: those of the file as it is now.
         earlier: those of the same variants with other settings, and of variants that are gone.
         first: the first record of the experiment; its design is the one that was fixed first.
-        judged: the claims.
     """
 
     loaded: ExperimentFile
@@ -67,10 +64,9 @@ class Recorded:
 
     def mean(self, variant: str, key: MetricKey) -> float | None:
         """The mean of a metric over all seeds of a variant; None: it was not measured."""
-        own = self.loaded.own
         records = [each for each in self.records if each.variant == variant and not each.tied]
-        runs = [record.measured(own) for record in records]
-        values = [run.metrics[key] for run in runs if key in run.metrics]
+        metrics = [record.measured(self.loaded.own).metrics for record in records]
+        values = [of_run[key] for of_run in metrics if key in of_run]
         return sum(values) / len(values) if values else None
 
 
@@ -87,12 +83,7 @@ def read_records(folder: Path) -> list[Record]:
 
 
 def recorded(loaded: ExperimentFile, records: Sequence[Record]) -> Recorded:
-    """An experiment with its records, judged.
-
-    Args:
-        loaded: the experiment file, in the setting that the records are of.
-        records: all records of that setting, the first one first.
-    """
+    """An experiment, in the setting of these records, judged by them; the first comes first."""
     ablation, own = loaded.ablation, loaded.own
     wanted = {
         name: settings_digest(to_json(variant, own), tuple(ablation.tune))

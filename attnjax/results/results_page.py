@@ -1,7 +1,7 @@
 """The page of results, in Markdown: every recorded experiment, its claims and their verdicts."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from attnjax.reporting import evidence as say
 from attnjax.reporting.number import number
@@ -45,8 +45,7 @@ def tally(experiments: Sequence[Recorded]) -> str:
 def by_chance(values: Sequence[float]) -> Iterator[str]:
     """How many verdicts chance alone would give, and how many stand, in sentences.
 
-    Args:
-        values: the p of each claim with an interval, in ascending order.
+    `values` are the p of each claim with an interval, in ascending order.
 
     Source: Benjamini & Hochberg 1995.
     """
@@ -65,12 +64,7 @@ def by_chance(values: Sequence[float]) -> Iterator[str]:
 
 
 def page(experiments: Sequence[Recorded], command: str) -> str:
-    """The whole page.
-
-    Args:
-        experiments: those with records, in the order of the page.
-        command: the command that makes the page.
-    """
+    """The whole page, of the experiments with records in their order; `command` makes it."""
     lines = [
         "# Results",
         "",
@@ -139,7 +133,7 @@ def _made(records: Sequence[Record]) -> str:
     return "; ".join(
         [
             f"{_runs(len(records))}, {minutes}",
-            f"{' and '.join(kinds)}",
+            " and ".join(kinds),
             " to ".join(dict.fromkeys((min(dates), max(dates)))),
             f"commit {', '.join(commits) or 'unknown'}.",
         ]
@@ -151,28 +145,25 @@ def _runs(count: int) -> str:
 
 
 def _claim(judged: Judged) -> str:
-    claim = judged.claim
+    claim, rows = judged.claim, judged.rows
     text = claim.text if claim.source is None else f"{claim.text} ({claim.source})"
-    if not judged.rows:
+    if not rows:
         return _row(text, "…", judged.missing, "")
-    first = next(iter(judged.rows.values()))
-    if len(judged.rows) == 1:
-        return _row(text, say.verdict(first), say.evidence(first), _seeds(first))
-    verdict = (
-        say.verdict(first)
-        if judged.agreed
-        else "; ".join(f"{kind}: {say.verdict(row)}" for kind, row in judged.rows.items())
-    )
-    estimates = "<br>".join(f"{kind}: {say.evidence(row)}" for kind, row in judged.rows.items())
-    return _row(text, verdict, estimates, "<br>".join(map(_seeds, judged.rows.values())))
+
+    def of_each(words: Callable[[ClaimRow], str]) -> list[str]:
+        if len(rows) == 1:
+            return [*map(words, rows.values())]
+        return [f"{kind}: {words(row)}" for kind, row in rows.items()]
+
+    first = next(iter(rows.values()))
+    verdict = say.verdict(first) if judged.agreed else "; ".join(of_each(say.verdict))
+    estimates = "<br>".join(of_each(say.evidence))
+    return _row(text, verdict, estimates, "<br>".join(map(_seeds, rows.values())))
 
 
 def _seeds(row: ClaimRow) -> str:
-    unjudged = "not trained", "not judged yet", "depends on the rate"
-    return row.reason if row.verdict in unjudged else _values(row)
-
-
-def _values(row: ClaimRow) -> str:
+    if row.verdict in ("not trained", "not judged yet", "depends on the rate"):
+        return row.reason
     values = ", ".join(number(value, 3) for _, value in row.seeds)
     words = (values, row.reason or say.few_seeds(row) or say.wanting(row), say.at_ties(row))
     return "; ".join(filter(None, words))
