@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from inspect import Parameter, getdoc, signature
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, NoReturn, get_args, get_origin, get_type_hints
 
 from attnjax.errors import UserError
 
@@ -62,40 +62,29 @@ class TopParser(Parser):
         return written.format_help()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Argument:
-    """How an argument is typed: `option`, `count` or `positional`.
+class Argument(NamedTuple):
+    """How an argument is typed, in the words of `argparse`: `option`, `count` or `positional`."""
 
-    Attributes:
-        shown: the word for the value in the usage.
-        read: makes the value of a word; None: the type of the parameter.
-        choices: the words that are allowed; (): all.
-        bare: the value of an option that is typed without a value; None: it needs a value.
-    """
-
-    help: str
-    shown: str | None = None
-    positional: bool = False
-    read: Callable[[str], Any] | None = None
-    choices: Sequence[str] = ()
-    bare: Any = None
+    positional: bool
+    words: dict[str, Any]
 
 
-def positional(shown: str, help: str, **more: Any) -> Argument:
-    """An argument that is typed without a name."""
-    return Argument(help=help, shown=shown, positional=True, **more)
+def positional(shown: str, help: str, **words: Any) -> Argument:
+    """An argument that is typed without a name; the usage has the word `shown` for its value."""
+    return Argument(True, {"metavar": shown, "help": help, **words})
 
 
-def option(help: str, shown: str | None = None, **more: Any) -> Argument:
+def option(help: str, shown: str | None = None, **words: Any) -> Argument:
     """An argument that is typed as `--name value`; as `--name` if it is true or false."""
-    return Argument(help=help, shown=shown, **more)
+    return Argument(False, {"metavar": shown, "help": help, **words})
 
 
 def count(
     help: str, shown: str = "N", *, most: int = 10_000, least: int = 1, bare: int | None = None
 ) -> Argument:
-    """An option whose value is a whole number from `least` to `most`."""
-    return option(help, shown, read=whole_number(most, least=least), bare=bare)
+    """An option whose value is a whole number from `least` to `most`; without a value `bare`."""
+    words = {} if bare is None else {"nargs": "?", "const": bare}
+    return option(help, shown, type=whole_number(most, least=least), **words)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +128,7 @@ def _arguments(call: Callable[..., Any]) -> Iterator[tuple[str, Any, Argument | 
     defaults = signature(call).parameters
     for name, hint in _hints(call).items():
         if is_dataclass(hint):
-            inner = get_type_hints(hint, include_extras=True)
+            inner = _hints(hint)
             for part in fields(hint):
                 yield part.name, *get_args(inner[part.name])[:2], part.default
         elif get_origin(hint) is Annotated:
@@ -147,28 +136,23 @@ def _arguments(call: Callable[..., Any]) -> Iterator[tuple[str, Any, Argument | 
             yield name, *get_args(hint)[:2], MISSING if default is Parameter.empty else default
 
 
-def _hints(call: Callable[..., Any]) -> dict[str, Any]:
+def _hints(call: Any) -> dict[str, Any]:
     return get_type_hints(call, include_extras=True)
 
 
 def _add(parser: Parser, name: str, hint: Any, argument: Argument, default: Any) -> None:
     kind, *_ = get_args(hint) or [hint]
     many, required = get_origin(hint) is tuple, default is MISSING
-    more: dict[str, Any] = {"help": argument.help, "default": None if required else default}
+    words = {"type": kind, "default": None if required else default, **argument.words}
     if kind is bool:
-        parser.add_argument(_typed(name), action="store_true", **more)
-        return
-    more |= {"metavar": argument.shown, "type": argument.read or kind}
-    if argument.choices:
-        more["choices"] = argument.choices
-    if argument.positional:
+        parser.add_argument(_typed(name), action="store_true", help=words["help"], default=default)
+    elif argument.positional:
         nargs = ("+" if required else "*") if many else (None if required else "?")
-        parser.add_argument(name, nargs=nargs, **more)
+        parser.add_argument(name, nargs=nargs, **words)
     elif many:
-        parser.add_argument(_typed(name), action=_Append, **more)
+        parser.add_argument(_typed(name), action=_Append, **words)
     else:
-        bare = {} if argument.bare is None else {"nargs": "?", "const": argument.bare}
-        parser.add_argument(_typed(name), required=required, **bare, **more)
+        parser.add_argument(_typed(name), required=required, **words)
 
 
 class _Append(argparse.Action):
@@ -206,7 +190,7 @@ def local_folder(text: str) -> Path:
     return Path(text)
 
 
-RunsFolder = Annotated[Path, option("the results' folder; default: runs", "DIR", read=local_folder)]
+RunsFolder = Annotated[Path, option("the results' folder; default: runs", "DIR", type=local_folder)]
 ExperimentFolder = Annotated[
     Path, positional("RUNS", "an experiment's folder, or the one that --runs named")
 ]

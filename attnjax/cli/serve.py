@@ -16,16 +16,9 @@ SECONDS = 10.0
 
 
 def serve(folder: Path, make: Callable[[], None], port: int, say: Callable[[str], None]) -> None:
-    """Serve a folder until the program is ended.
+    """Serve a folder, whose pages `make` makes, until the program is ended.
 
-    Args:
-        folder: the folder.
-        make: makes the folder's pages.
-        port: the port of this machine; 0: any that is free.
-        say: gets the address in a sentence.
-
-    Raises:
-        UserError: the port is taken.
+    The port 0 is any that is free; `say` gets the address in a sentence.
     """
     make()
     try:

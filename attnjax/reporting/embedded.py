@@ -1,6 +1,5 @@
 """The data that the page's script works with: attention, learning curves and answers, as JSON."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -30,10 +29,8 @@ def attentions(
 ) -> dict[str, dict[str, list[Any]]]:
     """Sentences with the weights of all layers and heads, by variant and seed.
 
-    Args:
-        runs: the runs' folders by variant.
-        count: the most sentences of a run; None: as many as every run keeps by itself, or fewer if
-            the page would be large.
+    A run has at most `count`; None: as many as it keeps by itself, or fewer if the page would be
+    large.
     """
     kept = {run: attention(run) for own in runs.values() for run in own}
     most = SENTENCES if count is None else count
@@ -56,8 +53,8 @@ def _sentence(sentence: SentenceAttention) -> dict[str, Any]:
     kinds = {kind for layer in sentence.layers for kind in (layer.rows, layer.columns)}
     kinds |= {"source", "target"}
     words = {kind: [*map(visible, sentence.words(kind))] for kind in sorted(kinds)}
-    about = {"source": words["source"], "target": words["target"], "words": words}
-    return asdict(sentence) | about
+    shown = {"source": words["source"], "target": words["target"], "words": words}
+    return asdict(sentence) | shown
 
 
 def curves(runs: Mapping[str, Sequence[Path]]) -> dict[str, Any] | None:
@@ -96,7 +93,8 @@ def answers(runs: Mapping[str, Sequence[Path]]) -> dict[str, Any] | None:
             "source": pairs[number][0],
             "reference": pairs[number][1],
             "answers": {
-                name: [texts[name][number], round(scores[name][number], 3)] for name in scores
+                name: [texts[name][number], round(values[number], 3)]
+                for name, values in scores.items()
             },
         }
         for number in _apart(scores)
@@ -132,9 +130,3 @@ def _apart(scores: Mapping[str, Sequence[float]]) -> list[int]:
 
 def _seed(run: Path) -> str:
     return run.name.removeprefix("seed-")
-
-
-def as_json(data: Mapping[str, Any]) -> str:
-    """The data as JSON that cannot end a <script>."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -27,10 +27,8 @@ class Drawing:
 def show(weights: Any, rows: Sequence[str] = (), columns: Sequence[str] = ()) -> Drawing:
     """Draw attention weights [T, S], or those of several heads [H, T, S] side by side.
 
-    Args:
-        weights: numbers from 0 to 1.
-        rows: the word of each query; (): their numbers.
-        columns: the word of each key; (): their numbers.
+    The weights lie between 0 and 1. Rows are the words of the queries, columns those of the keys;
+    (): their numbers.
 
     Raises:
         UserError: the weights have another shape.

@@ -66,7 +66,6 @@ def write(folder: Path, summary: Summary, sentences: int | None = None) -> Path:
         learning=_learning(runs),
         attention=_attention(runs),
         data=data,
-        json=Markup(embedded.as_json(data)),
         runtime=runtime,
         script=text(*SCRIPTS),
     )
@@ -85,6 +84,7 @@ def render(template: str, **values: Any) -> str:
         undefined=StrictUndefined,
     )
     environment.filters |= {"minus": _minus}
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
     return environment.get_template(template).render(style=text("style.css"), **values)
 
 

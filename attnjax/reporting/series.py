@@ -19,10 +19,7 @@ class Series:
     """One line of a figure.
 
     Attributes:
-        name: the name in the legend.
-        places: the places on the axis.
-        values: for each place, one number per seed.
-        color: a color of the page.
+        values: for each place on the axis, one number per seed.
         dashes: the lengths of strokes and gaps.
         slope: the claimed slope on log-log axes; None: nothing is claimed.
     """

@@ -36,16 +36,18 @@ def evaluate(
         raise UserError("--source and --reference go together")
     if source is not None and (protocols or split is not None):
         raise UserError("--split and --protocols exclude --source")
-    if answers is not None:
-        _check_place(answers, protocols=protocols)
+    if answers is not None and protocols:
+        raise UserError("--protocols keeps no answers: leave out --answers")
+    if answers is not None and not answers.parent.is_dir():
+        raise UserError(f"there is no folder {answers.parent} for the answers")
     keep_compiled()
     from attnjax.reporting.number import number
 
-    chosen_split = "test" if split is None else split
+    split = "test" if split is None else split
     if protocols:
-        _protocols(chosen, chosen_split, json=json)
+        _protocols(chosen, split, json=json)
         return
-    scores = _scores(chosen, chosen_split, source, reference)
+    scores = _scores(chosen, split, source, reference)
     if answers is not None:
         write_atomically(answers, "".join(f"{line}\n" for line in scores.answers))
     content = {"run": " ".join(map(str, chosen.runs)), "on": scores.on}
@@ -58,22 +60,13 @@ def evaluate(
             say(f"{name}: {number(value) if isinstance(value, float) else value}")
 
 
-def _check_place(answers: Path, *, protocols: bool) -> None:
-    """Refuse a file for answers that cannot be written."""
-    if protocols:
-        raise UserError("--protocols keeps no answers: leave out --answers")
-    if not answers.parent.is_dir():
-        raise UserError(f"there is no folder {answers.parent} for the answers")
-
-
 def _scores(
     chosen: TrainedRuns, split: str, source: Path | None, reference: Path | None
 ) -> "Evaluation":
     from attnjax.trained.evaluate import evaluate, evaluate_files
 
-    trained, beam = chosen.open(), chosen.beam
+    trained, beam, symbols = chosen.open(), chosen.beam, chosen.max_symbols
     if source is not None and reference is not None:
-        symbols = chosen.max_symbols
         return evaluate_files(trained, source, reference, beam=beam, max_symbols=symbols)
     measured = any(each.path == "measures" for each in chosen.overrides)
     return evaluate(trained, split=split, beam=beam, measured=measured)

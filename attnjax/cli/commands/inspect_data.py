@@ -1,9 +1,8 @@
 """`attnjax data inspect`."""
 
-from collections.abc import Iterator
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Annotated
 
-from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -13,17 +12,7 @@ from attnjax.cli.output import out, say
 from attnjax.errors import UserError
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from attnjax.data import (
-        Batch,
-        Batching,
-        Corpus,
-        Examples,
-        PackedBatch,
-        Vocabularies,
-        Vocabulary,
-    )
+    from attnjax.data import Batch, Batching, Corpus, Examples, PackedBatch, Vocabularies
 
 
 def inspect_data(
@@ -38,17 +27,13 @@ def inspect_data(
     experiment = chosen.with_overrides(chosen.load().ablation, variant)
     corpus = Corpora(say).of(experiment.task)
     experiment.resolve(corpus).recipe.check(corpus)
-    for part in _inspected(corpus, experiment.training.batching, rows):
-        out().print(part)
-
-
-def _inspected(corpus: "Corpus", batching: "Batching", rows: int) -> Iterator[RenderableType]:
-    yield _lengths(corpus)
-    yield _padding(corpus.splits["train"], batching)
-    batch = batching.plan(corpus.splits["train"]).batch(0, 0)
+    examples, batching = corpus.splits["train"], experiment.training.batching
+    out().print(_lengths(corpus))
+    out().print(_padding(examples, batching))
+    batch = batching.plan(examples).batch(0, 0)
     for row in range(min(rows, len(batch.source))):
-        yield Text(f"row {row + 1} of the first batch with seed 0")
-        yield _row(batch, row, corpus.vocabularies)
+        out().print(Text(f"row {row + 1} of the first batch with seed 0"))
+        out().print(_row(batch, row, corpus.vocabularies))
 
 
 def _lengths(corpus: "Corpus") -> Table:
@@ -90,33 +75,25 @@ def _padding(examples: "Examples", batching: "Batching") -> Table:
 
 def _row(batch: "Batch | PackedBatch", row: int, vocabularies: "Vocabularies") -> Table:
     """A row of a batch, place by place; the padding behind it in one line."""
+    from attnjax.data.special_tokens import PAD
     from attnjax.data.vocabularies import SIDES
 
-    drawn, sides = Table("place", box=None, pad_edge=False), []
+    columns: list[tuple[str, list[str]]] = []
     for name, vocabulary in zip(SIDES, vocabularies, strict=True):
-        sentences = getattr(batch, f"{name}_sentence", None)
-        for title in (name, "id") + (() if sentences is None else ("sentence",)):
-            drawn.add_column(title)
-        numbers = None if sentences is None else sentences[row]
-        sides.append(_places(getattr(batch, name)[row], vocabulary, numbers))
-    for place in range(max(map(len, sides))):
-        cells = [side[place] if place < len(side) else [""] * len(side[0]) for side in sides]
-        drawn.add_row(str(place), *(Text(cell) for side in cells for cell in side))
+        ids = getattr(batch, name)[row]
+        if vocabulary is None:
+            columns += [(name, [f"numbers {[*ids.shape]}"]), ("id", [])]
+            continue
+        words = ids[: (ids != PAD).sum()]
+        pieces, numbers = [*vocabulary.tokens(words)], [*map(str, words)]
+        if left := len(ids) - len(words):
+            pieces.append(f"{vocabulary.pieces[PAD]} x {left}")
+            numbers.append(str(PAD))
+        columns += [(name, pieces), ("id", numbers)]
+        if (sentences := getattr(batch, f"{name}_sentence", None)) is not None:
+            columns.append(("sentence", [*map(str, sentences[row][: len(pieces)])]))
+    drawn = Table("place", *(title for title, _ in columns), box=None, pad_edge=False)
+    places = zip_longest(*(cells for _, cells in columns), fillvalue="")
+    for place, cells in enumerate(places):
+        drawn.add_row(str(place), *map(Text, cells))
     return drawn
-
-
-def _places(
-    row: "np.ndarray", vocabulary: "Vocabulary | None", sentences: "np.ndarray | None"
-) -> list[list[str]]:
-    """Piece, id and, if rows are packed, sentence of each place of a side."""
-    from attnjax.data.special_tokens import PAD
-
-    if vocabulary is None:
-        return [[f"numbers {[*row.shape]}", ""]]
-    ids = row[: (row != PAD).sum()]
-    cells = [[piece, str(i)] for piece, i in zip(vocabulary.tokens(ids), ids, strict=True)]
-    if left := len(row) - len(ids):
-        cells.append([f"{vocabulary.pieces[PAD]} x {left}", str(PAD)])
-    if sentences is None:
-        return cells
-    return [[*cell, str(number)] for cell, number in zip(cells, sentences, strict=False)]

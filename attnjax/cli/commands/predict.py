@@ -3,6 +3,7 @@
 import codecs
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import count as count_from
 from typing import Annotated, BinaryIO
 
 from attnjax.cli.command import count
@@ -64,22 +65,19 @@ def _lines(stream: BinaryIO) -> Iterator[tuple[int, Sequence[str]]]:
     while content := stream.read1(AT_ONCE):  # pyright: ignore[reportAttributeAccessIssue]
         *lines, rest = (rest + content).split(b"\n")
         if lines:
-            yield first, _text(lines, first)
+            yield first, [*map(_text, lines, count_from(first))]
             first += len(lines)
     if rest:
-        yield first, _text([rest], first)
+        yield first, [_text(rest, first)]
 
 
-def _text(lines: Sequence[bytes], first: int) -> Sequence[str]:
-    """Lines of UTF-8, the first of all without a byte order mark."""
-    texts = []
-    for number, line in enumerate(lines, start=first):
-        try:
-            written = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-            texts.append(written.decode("utf-8").removesuffix("\r"))
-        except UnicodeDecodeError as error:
-            raise UserError(
-                f"line {number} of standard input is not UTF-8: it has the byte "
-                f"0x{error.object[error.start]:02x} ({error.reason})"
-            ) from error
-    return texts
+def _text(line: bytes, number: int) -> str:
+    """A line of UTF-8, the first without a byte order mark."""
+    try:
+        written = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+        return written.decode("utf-8").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"line {number} of standard input is not UTF-8: it has the byte "
+            f"0x{error.object[error.start]:02x} ({error.reason})"
+        ) from error

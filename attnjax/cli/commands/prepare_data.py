@@ -32,19 +32,18 @@ def prepare_data(
     """Encode the texts of a corpus once, into files that runs map into memory."""
     from attnjax.data.preparation import prepare
 
-    for task in _tasks(corpus, setting, overrides):
+    for task in _tasks(*corpus, setting=setting, overrides=overrides):
         folder, manifest = prepare(task)
         say(str(folder))
         out().print(_table(manifest))
 
 
 def _tasks(
-    words: tuple[str, ...], setting: str | None, overrides: tuple[Override, ...]
+    first: str, *others: str, setting: str | None, overrides: tuple[Override, ...]
 ) -> "list[TextTask]":
     """Each corpus of files that the words name, once."""
     from attnjax.data.text_task import TextTask
 
-    first, *others = words
     if others or not (first.isidentifier() or first.endswith(".py")):
         return [override(_Named(_task(first, *others)), overrides).task]
     chosen = ChosenExperiment(experiment=first, setting=setting, overrides=overrides)

@@ -31,8 +31,7 @@ def rehearse(
 ) -> int:
     """Compile a training step for TPUs or GPUs that are not here, and print its costs there.
 
-    Returns:
-        0 if the step fits into the memory of a chip, else 1.
+    The exit code is 1 if the step does not fit into the memory of a chip.
     """
     if (vocabulary is None) != (length is None):
         raise UserError("--vocabulary and --length go together")
@@ -64,7 +63,7 @@ def rehearse(
     rehearsal = rehearse(recipe, batch, chips)
     for part in lines(rehearsal):
         out().print(part)
-    return 0 if rehearsal.fits else 1
+    return int(not rehearsal.fits)
 
 
 def lines(rehearsal: "Rehearsal") -> Iterator[RenderableType]:
@@ -83,43 +82,30 @@ def lines(rehearsal: "Rehearsal") -> Iterator[RenderableType]:
         for name, side in zip(("source", "target"), rehearsal.batch, strict=True)
     )
     yield Text(f"batch: {sides}; {rows // rehearsal.on.count} rows a chip")
+    times = {side: f"{1e3 * seconds:.2f} ms" for side, seconds in rehearsal.seconds.items()}
+    products = f"{rehearsal.flops / 1e12:.3g} TFLOP"
     drawn = Table("a step on one chip", "", "", box=None, pad_edge=False)
     drawn.columns[1].justify = drawn.columns[2].justify = "right"
     drawn.add_row("arguments", _bytes(rehearsal.arguments), "")
     drawn.add_row("temporaries", _bytes(rehearsal.temporaries), "")
-    drawn.add_row(
-        "matrix products", f"{rehearsal.flops / 1e12:.3g} TFLOP", _time(rehearsal, "arithmetic")
-    )
-    drawn.add_row("memory traffic", _bytes(rehearsal.traffic), _time(rehearsal, "memory"))
-    for kind, number, size, seconds in _exchanges(rehearsal):
+    drawn.add_row("matrix products", products, times["arithmetic"])
+    drawn.add_row("memory traffic", _bytes(rehearsal.traffic), times["memory"])
+    for kind in dict.fromkeys(collective.kind for collective in rehearsal.collectives):
+        alike = [collective for collective in rehearsal.collectives if collective.kind == kind]
+        number = sum(collective.times for collective in alike)
+        size = sum(collective.times * collective.bytes for collective in alike)
+        seconds = sum(rehearsal.link_seconds(collective) for collective in alike)
         drawn.add_row(f"{number} {kind}", _bytes(size), f"{1e3 * seconds:.2f} ms")
     yield drawn
     needed = rehearsal.arguments + rehearsal.temporaries
     fits = "fits" if rehearsal.fits else "does not fit"
     yield Text(f"memory: {_bytes(needed)} of {_bytes(chip.memory)}: {fits}")
-    times = rehearsal.seconds
-    least, arithmetic = times[rehearsal.binds], times["arithmetic"]
+    least, arithmetic = rehearsal.seconds[rehearsal.binds], rehearsal.seconds["arithmetic"]
     ratio = f", {least / arithmetic:.2f} times the arithmetic's" if arithmetic else ""
     yield Text(f"roofline: at least {1e3 * least:.2f} ms a step{ratio}; {rehearsal.binds} binds")
     for sentence in rehearsal.kernels:
         yield Text(f"kernels: {sentence}")
     yield Text(f"compiled in {rehearsal.compile_seconds:.0f} s")
-
-
-def _exchanges(rehearsal: "Rehearsal") -> Iterator[tuple[str, int, int, float]]:
-    """The exchanges of each kind: kind, number in a step, bytes, seconds."""
-    for kind in dict.fromkeys(collective.kind for collective in rehearsal.collectives):
-        alike = [collective for collective in rehearsal.collectives if collective.kind == kind]
-        yield (
-            kind,
-            sum(collective.times for collective in alike),
-            sum(collective.times * collective.bytes for collective in alike),
-            sum(rehearsal.link_seconds(collective) for collective in alike),
-        )
-
-
-def _time(rehearsal: "Rehearsal", side: str) -> str:
-    return f"{1e3 * rehearsal.seconds[side]:.2f} ms"
 
 
 def _bytes(number: float) -> str:

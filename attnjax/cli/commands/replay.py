@@ -8,7 +8,7 @@ from attnjax.cli.output import keep_compiled, say
 
 def replay(
     run: RunFolder,
-    step: Annotated[int, positional("STEP", "the number of the update", read=whole_number(10**9))],
+    step: Annotated[int, positional("STEP", "the number of the update", type=whole_number(10**9))],
     *,
     trust: Trust = False,
 ) -> None:

@@ -79,27 +79,18 @@ def summarized(
 ) -> None:
     """Write summary.json into an experiment's folder, print the table, and write report.html.
 
-    Args:
-        folder: the experiment's folder.
-        loaded: the experiment file.
-        command: see `attnjax.results.summary.summarize`.
-        sentences: how many sentences of each run the page shows the attention of; None: as many as
-            a run keeps by itself.
+    For `command` see `results.summary.summarize`, for `sentences` `reporting.embedded.attentions`.
     """
     from attnjax.reporting.page import write
     from attnjax.reporting.table import table
     from attnjax.results.summary import summarize
     from attnjax.runs.run_folder import RESULT
 
-    printed = False
-    while True:
-        results = set(folder.glob(f"*/seed-*/{RESULT}"))
+    results = page = None
+    # again if another process has finished a run meanwhile, and has written its summary before
+    while results != (present := set(folder.glob(f"*/seed-*/{RESULT}"))):
         summary = summarize(folder, loaded, command)
-        if not printed:  # whatever may happen to the page
+        if results is None:  # whatever may happen to the page
             out().print(table(summary))
-            printed = True
-        page = write(folder, summary, sentences)
-        # another process may have finished a run meanwhile, and written its summary before this one
-        if results == set(folder.glob(f"*/seed-*/{RESULT}")):
-            break
+        page, results = write(folder, summary, sentences), present
     say(f"report: {page}")

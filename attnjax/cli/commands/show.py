@@ -42,7 +42,9 @@ def describe(experiment: "Experiment") -> Iterator[RenderableType]:
     from attnjax.data.vocabularies import SIDES
     from attnjax.sweeps.costs import costs
 
-    yield tree(experiment)
+    tree = Tree(Text(type(experiment).__name__))
+    _grow(tree, experiment)
+    yield tree
     for path, part in walk(experiment):
         if isinstance(part, Attention):
             yield Text(f"{path}: {part.describe()}")
@@ -63,14 +65,8 @@ def describe(experiment: "Experiment") -> Iterator[RenderableType]:
     yield Text(f"a training step: {flops} FLOPs in matrix products, at [B, S, T] = {shape}")
 
 
-def tree(experiment: "Experiment") -> Tree:
-    """The tree of all fields with their values."""
-    drawn = Tree(Text(type(experiment).__name__))
-    _grow(drawn, experiment)
-    return drawn
-
-
 def _grow(drawn: Tree, part: Any) -> None:
+    """Add all fields of a part to a tree, with their values."""
     for name in field_names(type(part)):
         value = getattr(part, name)
         if is_part(value):
