@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from attnjax.evaluation.measurement import MetricKey
-from attnjax.reporting.summary import SlopeLine, Summary
+from attnjax.reporting.summary import Column, SlopeLine, Summary
 
 COLORS = ("var(--accent)", "var(--second)", "var(--third)")
 """More colors cannot be told apart in light mode, in dark mode and in print."""
@@ -53,33 +53,29 @@ def by_length(summary: Summary) -> list[Panel]:
 
     A variant that kept no lengths of its sources has no line.
     """
-    drawn = []
-    by_key = [
-        {column.key: column for column in (*row.columns, *row.by_length) if column.key.part}
-        for row in summary.rows
-    ]
-    names = {(key.name, key.part[1]) for columns in by_key for key in columns if key.part}
-    for name, parts in sorted(names):
-        keys = [MetricKey(name, part=(number, parts)) for number in range(1, parts + 1)]
-        series = []
-        for row, parts_of_row in zip(summary.rows, by_key, strict=True):
-            columns = [parts_of_row[key] for key in keys if key in parts_of_row]
+    panels: dict[tuple[str, int], list[Series]] = defaultdict(list)
+    for row in summary.rows:
+        columns_of: dict[tuple[str, int], list[Column]] = defaultdict(list)
+        for column in (*row.columns, *row.by_length):
+            if column.key.part is not None:
+                columns_of[column.key.name, column.key.part[1]].append(column)
+        for panel, columns in columns_of.items():
             lengths = [column.length for column in columns if column.length is not None]
-            if columns and len(lengths) == len(columns):
-                dashes, color = divmod(len(series), len(COLORS))
-                series.append(
-                    Series(
-                        name=row.variant,
-                        places=lengths,
-                        values=[finite(column.values) for column in columns],
-                        color=COLORS[color],
-                        dashes=DASHES[dashes % len(DASHES)],
-                    )
+            if len(lengths) == len(columns):
+                dashes, color = divmod(len(panels[panel]), len(COLORS))
+                line = Series(
+                    name=row.variant,
+                    places=lengths,
+                    values=[finite(column.values) for column in columns],
+                    color=COLORS[color],
+                    dashes=DASHES[dashes % len(DASHES)],
                 )
-        if series:
-            title = f"{name.replace('_', ' ')} in {parts} parts"
-            drawn.append(Panel(title=title, axis="symbols of the source", series=series))
-    return drawn
+                panels[panel].append(line)
+    axis = "symbols of the source"
+    return [
+        Panel(title=f"{name.replace('_', ' ')} in {parts} parts", axis=axis, series=series)
+        for (name, parts), series in sorted(panels.items())
+    ]
 
 
 def mechanism(summary: Summary) -> list[Panel]:

@@ -2,7 +2,7 @@
 
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from rich.console import Console
 
@@ -11,15 +11,11 @@ from attnjax.cli.output import keep_compiled, say
 from attnjax.errors import UserError
 from attnjax.runs.catalog import find
 
-if TYPE_CHECKING:
-    from attnjax.checks import Finding
-
 
 def check(experiment: Annotated[str, positional("FILE", "an experiment file")]) -> int:
     """Check the parts that a file defines: masked rows, causality, half precision, ...
 
-    Returns:
-        1 if a part lacks a property, else 0.
+    The exit code is 1 if a part lacks a property.
     """
     keep_compiled()
     from attnjax.cli.check import check_file
@@ -32,7 +28,8 @@ def check(experiment: Annotated[str, positional("FILE", "an experiment file")]) 
             if not findings:
                 not_tried.append(what)
             for finding in findings:
-                say(f"{what}: {finding.property}: {_result(finding, loaded.path)}")
+                where = _where(finding.error, loaded.path)
+                say(f"{what}: {finding.property}: {where}{finding.problem or 'ok'}")
                 tried += 1
                 failed += finding.problem is not None
     if not_tried:
@@ -46,9 +43,8 @@ def check(experiment: Annotated[str, positional("FILE", "an experiment file")]) 
     return int(failed > 0)
 
 
-def _result(finding: "Finding", path: Path) -> str:
-    """A finding in words; for an error, with the line of the experiment file."""
-    frames = traceback.extract_tb(finding.error.__traceback__) if finding.error else []
+def _where(error: Exception | None, path: Path) -> str:
+    """The line of the experiment file where an error arose; "": there is none."""
+    frames = traceback.extract_tb(error.__traceback__) if error else []
     lines = [frame.lineno for frame in frames if frame.filename == str(path)]
-    where = f"{path}, line {lines[-1]}: " if lines else ""
-    return f"{where}{finding.problem or 'ok'}"
+    return f"{path}, line {lines[-1]}: " if lines else ""

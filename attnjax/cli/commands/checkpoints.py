@@ -1,16 +1,13 @@
 """`attnjax checkpoints`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from rich.table import Table
 
 from attnjax.cli.command import RunFolder, count, option
 from attnjax.cli.output import out, say
 from attnjax.errors import UserError
-
-if TYPE_CHECKING:
-    from attnjax.trained.checkpoint_list import ListedCheckpoint
 
 
 def checkpoints(
@@ -34,14 +31,6 @@ def checkpoints(
         say(f"{export}: {count:,} parameters; `attnjax import attnjax {export}` reads it")
         return 0
     rows = listed(run)
-    out().print(_table(rows))
-    for row in rows:
-        if row.damage and not row.aside:
-            say(row.damage)
-    return int(verify and any(row.damage and not row.aside for row in rows))
-
-
-def _table(rows: "list[ListedCheckpoint]") -> Table:
     drawn = Table("checkpoint", "epochs", "valid loss", "size", "state", "kept", box=None)
     for row in rows:
         progress = row.progress
@@ -53,7 +42,11 @@ def _table(rows: "list[ListedCheckpoint]") -> Table:
             "corrupt" if row.damage else "whole",
             ", ".join(row.reasons),
         )
-    return drawn
+    out().print(drawn)
+    damage = [row.damage for row in rows if row.damage and not row.aside]
+    for sentence in damage:
+        say(sentence)
+    return int(verify and bool(damage))
 
 
 def _shown(size: int) -> str:
