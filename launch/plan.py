@@ -38,12 +38,6 @@ class Wanted(ChosenExperiment):
         return [str(file), "--runs", str(runs), *seeds, *self.changed]
 
     @property
-    def changed(self) -> list[str]:
-        """The arguments that choose a setting and change the variants."""
-        setting = ["--setting", self.setting] if self.setting else []
-        return setting + [word for override in self.overrides for word in override.words]
-
-    @property
     def variants(self) -> list[str]:
         """The arguments that choose variants."""
         return [word for name in self.variant for word in ("--variant", name)]

@@ -40,6 +40,12 @@ class ChosenExperiment:
     ] = None
     overrides: Annotated[tuple[Override, ...], EXPERIMENT] = ()
 
+    @property
+    def changed(self) -> list[str]:
+        """The arguments that choose a setting and change the variants."""
+        setting = ["--setting", self.setting] if self.setting else []
+        return setting + [word for override in self.overrides for word in override.words]
+
     def load(self) -> "ExperimentFile":
         """Execute the experiment file."""
         from attnjax.experiment.load import load

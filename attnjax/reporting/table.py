@@ -12,7 +12,7 @@ from rich.text import Text
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.reporting import evidence as say
 from attnjax.reporting.number import measured, number
-from attnjax.reporting.summary import Row, Summary
+from attnjax.reporting.summary import ClaimRow, Row, Summary
 
 COSTS = ("n", "parameters", "seconds")
 SPREAD = "±: the standard deviation over seeds"
@@ -54,12 +54,7 @@ def _parts(summary: Summary) -> Iterator[RenderableType]:
         rows = ((each.variant, say.losses(each), say.chosen(each)) for each in tunings)
         yield _table(("variant", "validation loss at each value", "chosen"), rows)
     if summary.claims:
-        drawn = _table(("verdict", "claim"), ())
-        for claim in summary.claims:
-            lines = [claim.text, say.evidence(claim), say.seeds(claim), say.origin(claim)]
-            verdict = Text(say.verdict(claim), style=_STYLES.get(claim.verdict, "bold"))
-            drawn.add_row(verdict, Text("\n".join(lines)))
-        yield drawn
+        yield _claims(summary.claims)
     if summary.published:
         rows = (
             (
@@ -83,6 +78,15 @@ def _results(summary: Summary, metrics: Sequence[MetricKey], costs: Sequence[str
     headings = [say.heading(summary, key) for key in metrics]
     rows = [row for row in summary.rows if not metrics or row.has(metrics)]
     return _table(("variant",), (_cells(row, metrics, costs) for row in rows), [*headings, *costs])
+
+
+def _claims(claims: Iterable[ClaimRow]) -> Table:
+    drawn = _table(("verdict", "claim"), ())
+    for claim in claims:
+        lines = [claim.text, say.evidence(claim), say.seeds(claim), say.origin(claim)]
+        verdict = Text(say.verdict(claim), style=_STYLES.get(claim.verdict, "bold"))
+        drawn.add_row(verdict, Text("\n".join(lines)))
+    return drawn
 
 
 def _cells(row: Row, metrics: Sequence[MetricKey], costs: Sequence[str]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 import json as json_format
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from rich.table import Table
 
@@ -12,6 +12,9 @@ from attnjax.cli.output import keep_compiled, out, say
 from attnjax.cli.trained import TrainedRuns
 from attnjax.errors import UserError
 from attnjax.files import write_atomically
+
+if TYPE_CHECKING:
+    from attnjax.trained.evaluate import Evaluation
 
 
 def evaluate(
@@ -33,24 +36,16 @@ def evaluate(
         raise UserError("--source and --reference go together")
     if source is not None and (protocols or split is not None):
         raise UserError("--split and --protocols exclude --source")
-    if answers is not None and protocols:
-        raise UserError("--protocols keeps no answers: leave out --answers")
-    if answers is not None and not answers.parent.is_dir():
-        raise UserError(f"there is no folder {answers.parent} for the answers")
+    if answers is not None:
+        _check_place(answers, protocols=protocols)
     keep_compiled()
     from attnjax.reporting.number import number
-    from attnjax.trained import evaluate as calls
 
     split = "test" if split is None else split
     if protocols:
         _protocols(chosen, split, json=json)
         return
-    trained, beam, symbols = chosen.open(), chosen.beam, chosen.max_symbols
-    if source is not None and reference is not None:
-        scores = calls.evaluate_files(trained, source, reference, beam=beam, max_symbols=symbols)
-    else:
-        measured = any(each.path == "measures" for each in chosen.overrides)
-        scores = calls.evaluate(trained, split=split, beam=beam, measured=measured)
+    scores = _scores(chosen, split, source, reference)
     if answers is not None:
         write_atomically(answers, "".join(f"{line}\n" for line in scores.answers))
     content = {"run": " ".join(map(str, chosen.runs)), "on": scores.on}
@@ -61,6 +56,26 @@ def evaluate(
     for name, value in content.items():
         if not isinstance(value, dict | list):  # tables are for --json
             say(f"{name}: {number(value) if isinstance(value, float) else value}")
+
+
+def _check_place(answers: Path, *, protocols: bool) -> None:
+    """Refuse a file for answers that cannot be written."""
+    if protocols:
+        raise UserError("--protocols keeps no answers: leave out --answers")
+    if not answers.parent.is_dir():
+        raise UserError(f"there is no folder {answers.parent} for the answers")
+
+
+def _scores(
+    chosen: TrainedRuns, split: str, source: Path | None, reference: Path | None
+) -> "Evaluation":
+    from attnjax.trained.evaluate import evaluate, evaluate_files
+
+    trained, beam, symbols = chosen.open(), chosen.beam, chosen.max_symbols
+    if source is not None and reference is not None:
+        return evaluate_files(trained, source, reference, beam=beam, max_symbols=symbols)
+    measured = any(each.path == "measures" for each in chosen.overrides)
+    return evaluate(trained, split=split, beam=beam, measured=measured)
 
 
 def _protocols(chosen: TrainedRuns, split: str, *, json: bool) -> None:

@@ -93,10 +93,7 @@ def run(
         failed = _trained(plan, looks)
         no_more_trainings()
     if any(folder.glob(f"*/seed-*/{RESULT}")):
-        setting = ["--setting", chosen.setting] if chosen.setting else []
-        again = ["attnjax", "run", chosen.experiment, *setting]
-        overrides = [word for each in chosen.overrides for word in each.words]
-        summarized(folder, loaded, [*again, *overrides])
+        summarized(folder, loaded, ["attnjax", "run", chosen.experiment, *chosen.changed])
     if failed:
         raise UserError(
             f"failed: {', '.join(failed)}; {failures.FILE} in their folders says why, and the same "
