@@ -21,7 +21,6 @@ overrides change the experiment and each of its variants, in any order:
   --model.encoder_layer.self_attention.heads 4              give a value
 `attnjax show EXPERIMENT` lists every path, with the values there now.""",
 )
-"""The help of overrides that change an experiment."""
 
 Variant = Annotated[str | None, option("a variant; default: the base")]
 Variants = Annotated[tuple[str, ...], option("a variant to run; may be repeated")]

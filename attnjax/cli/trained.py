@@ -19,7 +19,6 @@ overrides change the search for answers, take heads out, or take measures:
   measures:heads                            take this measure, too (evaluate)
 several runs act as one: each word by the mean of their probabilities.""",
 )
-"""The help of overrides that change how a trained run answers."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,10 +43,7 @@ def svg(chart: dict[str, Any], label: str) -> Markup:
 
 
 def forest(claim: ClaimRow) -> Markup | None:
-    """A claim: its interval as a bar, every seed as a dot, the claim's region as a band.
-
-    None if the estimate is not finite.
-    """
+    """A claim: its interval as a bar, each seed as a dot, its region as a band; None: no number."""
     if not math.isfinite(claim.estimate):
         return None
     values = finite([value for _, value in claim.seeds])
@@ -79,8 +76,8 @@ def seeds(metric: str, values: Mapping[str, Sequence[float | None]]) -> Markup |
     if not points:
         return None
     every = [point["value"] for point in points]
-    domain, ticks = _one_value(every)
-    kind = _kind(every, ratio=100)
+    scale = {"type": _kind(every, ratio=100), "zero": False, "nice": False, "padding": 8}
+    scale, axis = _fitted(every, scale, {"tickCount": 4})
     return draw(
         "seeds",
         f"{metric} by variant and seed",
@@ -88,8 +85,8 @@ def seeds(metric: str, values: Mapping[str, Sequence[float | None]]) -> Markup |
         points=points,
         means=[{"variant": k, "value": sum(v) / len(v)} for k, v in columns.items() if v],
         variants=list(values),
-        scale={"type": kind, "zero": False, "nice": False, "padding": 8} | domain,
-        axis={"tickCount": 4} | ticks,
+        scale=scale,
+        axis=axis,
     )
 
 
@@ -106,8 +103,8 @@ def learning(
     points = [point for curves in (train, valid) for curve in curves.values() for point in curve]
     every = [loss for point in points for loss in (point.low, point.high)]
     kind = _kind(every, ratio=10)
-    domain, ticks = _one_value(every)
     scale = {"type": kind, "domain": [min(every), max(every)], "nice": kind == "linear"}
+    scale, axis = _fitted(every, {"zero": False, **scale}, {"tickCount": 4})
     others = [
         {"variant": name} | point._asdict()
         for name, curve in train.items()
@@ -118,8 +115,8 @@ def learning(
         "learning",
         f"Training and validation loss of {variant}",
         end=max(point.step for point in points),
-        scale={"zero": False} | scale | domain,
-        axis={"tickCount": 4} | ticks,
+        scale=scale,
+        axis=axis,
         others=others,
         train=_curve(train.get(variant, ()), "var(--accent)"),
         valid=_curve(valid.get(variant, ()), "var(--second)"),
@@ -181,8 +178,7 @@ def lines(panel: Panel) -> Markup:
         values = {"values": _ticks(every), "format": ",~r"}
     else:
         across, places = {"nice": False, "padding": 8}, {"tickCount": 5}
-        up, ticks = _one_value(every)
-        values = {"tickCount": 5} | ticks
+        up, values = _fitted(every, {}, {"tickCount": 5})
     return draw(
         "lines",
         f"{panel.title} by {panel.axis}",
@@ -220,17 +216,19 @@ def _curve(points: Sequence[CurvePoint], color: str) -> dict[str, Any]:
     return _specification("curve", points=values, color=color, dots=int(len(points) < 10))
 
 
-def _one_value(values: Sequence[float]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options of scale and axis if all values are equal; {} otherwise.
-
-    Vega gives such an axis a single tick labeled 0, whatever the value.
-    """
+def _fitted(
+    values: Sequence[float], scale: dict[str, Any], axis: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Scale and axis; around the value, if all values are equal, which Vega would label 0."""
     value = values[0]
     if any(other != value for other in values):
-        return {}, {}
+        return scale, axis
     margin = 0.1 * abs(value) or 1.0
-    domain = {"domain": [value - margin, value + margin], "nice": False}
-    return domain, {"values": [value], "format": ".4~g"}
+    domain = [value - margin, value + margin]
+    return (
+        {**scale, "domain": domain, "nice": False},
+        {**axis, "values": [value], "format": ".4~g"},
+    )
 
 
 def _ticks(values: Sequence[float]) -> list[float]:

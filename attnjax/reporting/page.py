@@ -9,7 +9,8 @@ puts figures that a reader works in into the place of still ones.
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from attnjax.reporting.costs import costs
 from attnjax.reporting.number import measured, number
 from attnjax.reporting.runs import attention, folders, head_picture, losses
 from attnjax.reporting.series import Panel, by_length, mechanism
-from attnjax.reporting.summary import ClaimRow, Summary
+from attnjax.reporting.summary import Summary
 from attnjax.reporting.table import COSTS
 
 FILE = "report.html"
@@ -31,13 +32,10 @@ TEMPLATE = "report.html.jinja"
 SCRIPTS = ("report.js", "attention.js", "curves.js", "answers.js", "refresh.js")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """A figure's SVG, or why it could not be drawn; neither if there is nothing to draw."""
+NOT_DRAWN = Markup('<p class="caption">This figure could not be drawn: {}</p>')
 
-    title: str
-    chart: Markup | None
-    problem: str = ""
+type Figures = list[tuple[str, Markup]]
+"""Titles and figures, or the reasons that stand in their places."""
 
 
 @drawing.in_one_process()
@@ -57,7 +55,7 @@ def write(folder: Path, summary: Summary, sentences: int | None = None) -> Path:
         question=summary.title.partition("  ")[0],
         whose=summary.title.partition("  ")[2].strip(),
         note=_prose(summary.note),
-        forest=_forest,
+        forest=partial(_drawn, figure.forest),
         costs=COSTS,
         spent=costs(summary, runs),
         seeds=_seeds(summary),
@@ -127,61 +125,51 @@ def _prose(note: str) -> list[tuple[str, str]]:
     ]
 
 
-def _drawn(title: str, draw: Callable[..., Markup | None], *values: Any) -> Figure:
-    """Draw a figure; an error becomes its `problem`, so that no error loses the report."""
+def _drawn(draw: Callable[..., Markup | None], *values: Any) -> Markup:
+    """A figure, "" if there is nothing to draw; an error must not lose the report."""
     try:
-        return Figure(title=title, chart=draw(*values))
+        return draw(*values) or Markup()
     except Exception as error:
-        problem = f"{type(error).__name__}: {first_line(error)}"
-        return Figure(title=title, chart=None, problem=problem)
+        return NOT_DRAWN.format(f"{type(error).__name__}: {first_line(error)}")
 
 
-def _forest(claim: ClaimRow) -> Figure:
-    return _drawn(claim.text, figure.forest, claim)
+def _seeds(summary: Summary) -> Figures:
+    figures = []
+    for key in summary.keys(judged=True):
+        columns = ((row.variant, row.column(key)) for row in summary.rows)
+        values = {variant: column.values for variant, column in columns if column}
+        if drawn := _drawn(figure.seeds, str(key), values):
+            figures.append((evidence.heading(summary, key), drawn))
+    return figures
 
 
-def _seeds(summary: Summary) -> list[Figure]:
-    columns = {
-        key: {row.variant: column.values for row in summary.rows if (column := row.column(key))}
-        for key in summary.keys(judged=True)
-    }
-    figures = [
-        _drawn(evidence.heading(summary, key), figure.seeds, str(key), values)
-        for key, values in columns.items()
-    ]
-    return [each for each in figures if each.chart is not None or each.problem]
+def _panels(panels: Sequence[Panel]) -> Figures:
+    return [(panel.title, _drawn(figure.lines, panel)) for panel in panels]
 
 
-def _panels(panels: Sequence[Panel]) -> list[Figure]:
-    return [_drawn(panel.title, figure.lines, panel) for panel in panels]
-
-
-def _learning(runs: Mapping[str, Sequence[Path]]) -> list[Figure]:
+def _learning(runs: Mapping[str, Sequence[Path]]) -> Figures:
     train = {name: points for name, own in runs.items() if (points := losses(own, "train"))}
     valid = {name: points for name, own in runs.items() if (points := losses(own, "valid"))}
     names = [name for name in runs if name in train or name in valid]
-    return [_drawn(name, figure.learning, name, train, valid) for name in names]
+    return [(name, _drawn(figure.learning, name, train, valid)) for name in names]
 
 
-def _attention(runs: Mapping[str, Sequence[Path]]) -> list[Figure]:
-    return [still for name, own in runs.items() if (still := _still(name, own))]
-
-
-def _still(variant: str, runs: Sequence[Path]) -> Figure | None:
+def _attention(runs: Mapping[str, Sequence[Path]]) -> Figures:
     """The first head of the last attention to the source, of the first seed and sentence."""
-    try:
-        kept = ((run, sentences[0]) for run in runs if (sentences := attention(run)))
-        first = next(kept, None)
-    except UserError as error:
-        return Figure(title=variant, chart=None, problem=first_line(error))
-    if first is None:
-        return None
-    run, sentence = first
-    layers = sentence.layers
-    to_source = [layer for layer in layers if layer.columns == "source" != layer.rows]
-    layer = (to_source or layers)[-1]
-    title = f"{variant}, {run.name}: {layer.name}, head 1 of {layer.shape[0]}"
-    return _drawn(title, figure.attention, title, head_picture(sentence, layer, 0))
+    figures = []
+    for variant, own in runs.items():
+        try:
+            kept = ((run, sentences[0]) for run in own if (sentences := attention(run)))
+            for run, sentence in islice(kept, 1):
+                layers = sentence.layers
+                to_source = [layer for layer in layers if layer.columns == "source" != layer.rows]
+                layer = (to_source or layers)[-1]
+                title = f"{variant}, {run.name}: {layer.name}, head 1 of {layer.shape[0]}"
+                picture = head_picture(sentence, layer, 0)
+                figures.append((title, _drawn(figure.attention, title, picture)))
+        except UserError as error:
+            figures.append((variant, NOT_DRAWN.format(first_line(error))))
+    return figures
 
 
 def _minus(text: str) -> str:

@@ -74,7 +74,6 @@ class TunedPoint:
     """One point of the grid that a variant was tuned over.
 
     Attributes:
-        values: one for each tuned field.
         loss: the lowest validation loss, the mean over seeds; infinity: a training diverged; None:
             not all are finished.
         losses: that of each seed; (): an earlier version of attnjax had one seed.
@@ -89,12 +88,9 @@ class TunedPoint:
 
 @dataclass(frozen=True, kw_only=True)
 class TuningRow:
-    """The tuning of one variant.
+    """The tuning of one variant: the seeds and points that were tried, the values chosen.
 
-    Attributes:
-        seed, seeds: those of the tuning runs; an earlier version of attnjax had the first alone.
-        fields: the paths of the tuned fields.
-        chosen: the values that the variant's seeds were trained with.
+    An earlier version of attnjax had `seed` alone, the first of `seeds`.
     """
 
     variant: str
@@ -117,12 +113,9 @@ class TuningRow:
 
 @dataclass(frozen=True, kw_only=True)
 class SlopeLine:
-    """The axis of a claimed slope.
+    """The axis of a claimed slope, such as "key width", and pairs of a variant and its place.
 
-    Attributes:
-        axis: the name of x, such as "key width".
-        over: pairs of a variant and its x.
-        name: what the variants have in common; "": an earlier version of attnjax recorded none.
+    `name` is what the variants have in common; an earlier version of attnjax recorded none.
     """
 
     axis: str
@@ -140,7 +133,6 @@ class ClaimRow:
         low, high: the ends of the interval of `estimate`, which is the mean over seeds.
         more_minutes: how long `more_seeds` would take.
         region: the least and the greatest value that the statement allows.
-        seeds: pairs of a seed and its value.
         difference: whether the estimate is a difference, so that 0 means no difference.
         slope: None: the estimate is not a slope.
     """
@@ -218,16 +210,13 @@ class Summary:
     """The results of an experiment.
 
     Attributes:
-        experiment: the name of the experiment's folder.
         title, note: the first line of the file's docstring, and the rest.
         remarks: sentences about data and runs that a reader must know.
         rows: the variants that have finished runs.
-        fields: the fields in which the variants differ.
         meanings: pairs of a metric and what it means.
         environment: pairs of a name and its value, of the latest run; so are `device`, `versions`
             and `date`.
         paper: the command of the paper's own setting; "": these runs are of it, or there is none.
-        command: the command that makes these runs.
     """
 
     experiment: str

@@ -44,16 +44,15 @@ def _entry(folder: Path, experiment: Path, runs: list[Path]) -> dict[str, Any]:
             if verdicts[verdict]
         ],
         "finished": sum((run / RESULT).exists() for run in runs),
-        "running": [_under_way(run) for run in runs if _is_under_way(run)],
+        "running": [words for run in runs if (words := _under_way(run))],
         "report": quote(report.relative_to(folder).as_posix()) if report.exists() else "",
     }
 
 
-def _is_under_way(run: Path) -> bool:
-    return not (run / RESULT).exists() and failures.reason(run) is None
-
-
-def _under_way(run: Path) -> str:
+def _under_way(run: Path) -> str | None:
+    """How far a run is, in words; None: it has finished or failed."""
+    if (run / RESULT).exists() or failures.reason(run) is not None:
+        return None
     step = max((row["step"] for row in metrics_log.read(run)), default=0)
     planned = read(run).training(STEPS.rpartition(".")[2])
     return f"{run.parent.name}/{run.name}: step {step:,} of {planned:,}"

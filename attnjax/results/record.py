@@ -57,12 +57,7 @@ class Minutes:
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """The statistics of a run's answers, packed, see `sentence_stats.Sentences`.
-
-    Attributes:
-        kind: NumPy's name of the numbers' type, such as "int16".
-        statistics: the numbers, compressed, as base64; the lengths of sources likewise.
-    """
+    """A run's `sentence_stats.Sentences`: arrays are compressed, `kind` is such as "int16"."""
 
     metric: Mapping[str, Any]
     shape: tuple[NonNegativeInt, NonNegativeInt]
@@ -101,7 +96,6 @@ class Record:
     Attributes:
         key: the digest of the settings, without those of the machine and without tuned values, and
             of the data where they are not generated from the settings.
-        design: see `attnjax.experiment.design`.
         recorded: when the record was written, as ISO 8601, in UTC.
         tied: whether other values, which tuning cannot tell from `tuned`, are the variant's own.
         data: the digests of the splits.
@@ -165,11 +159,7 @@ def settings_digest(settings: Mapping[str, Any], tuned: tuple[str, ...]) -> str:
 
 
 def record(run: Path, loaded: ExperimentFile, recorded: str) -> Record:
-    """The record of the run in a folder, by its experiment file in the run's setting.
-
-    Raises:
-        UserError: the run is not finished, or one of its files is damaged.
-    """
+    """The record of the run in a folder, by its experiment file in the run's setting."""
     outcome, manifest = result(run, {}), read(run)
     if outcome is None:
         raise UserError(f"{run} is not finished, so there is nothing to record")
@@ -214,11 +204,7 @@ def record(run: Path, loaded: ExperimentFile, recorded: str) -> Record:
 
 
 def write(made: Record, folder: Path) -> Path | None:
-    """Write a record below a folder; None: the same run has a record there.
-
-    Raises:
-        UserError: there is a record of another run with the same key, seed and machine.
-    """
+    """Write a record below a folder; None: the same run has a record there."""
     path = folder / made.path()
     if path.exists():
         if read_file(path).files != made.files:

@@ -24,12 +24,7 @@ from attnjax.results.statements import claim_row
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """A claim with its verdicts.
-
-    Attributes:
-        rows: the verdict by kind of machine; "" stands for all machines together.
-        missing: why there is no verdict; "": there is.
-    """
+    """A claim with its verdict by kind of machine, "" for all machines, or why it has none."""
 
     claim: Claim
     rows: Mapping[str, ClaimRow]
@@ -71,11 +66,7 @@ class Recorded:
 
 
 def read_records(folder: Path) -> list[Record]:
-    """All records below a folder, in the order in which they were recorded.
-
-    Raises:
-        UserError: there is none, or one was changed.
-    """
+    """All records below a folder, in the order in which they were recorded."""
     records = [read_file(path) for path in sorted(folder.glob("*/*/*.json"))]
     if not records:
         raise UserError(f"{folder} holds no records; `attnjax record RUNS` writes them")

@@ -9,13 +9,10 @@ from attnjax.runs.result import RESULT, read_result
 
 
 def rows(runs: str | Path) -> list[dict[str, Any]]:
-    """A dict for each finished run: experiment, variant, seed, every measured number, costs.
+    """A dict for each finished run in an experiment's folder, or in the one that `--runs` named.
 
     `pandas.DataFrame`, and that of polars, takes the list as it is; so does a CSV writer. A number
     that a run lacks is absent from its dict.
-
-    Args:
-        runs: an experiment's folder, or the one that `--runs` named.
 
     Raises:
         UserError: there is no finished run, or a result is damaged.

@@ -35,11 +35,7 @@ PARTS = 4
 
 
 def experiments(folder: Path) -> list[Path]:
-    """The folders of experiments with finished runs: `folder` itself, or folders inside it.
-
-    Raises:
-        UserError: there is no finished run.
-    """
+    """The folders of experiments with finished runs: `folder` itself, or folders inside it."""
     for pattern in (f"*/seed-*/{RESULT}", f"*/*/seed-*/{RESULT}"):
         if folders := sorted({path.parents[2] for path in folder.glob(pattern)}):
             return folders
@@ -53,10 +49,9 @@ def experiments(folder: Path) -> list[Path]:
 
 
 def reload(folder: Path, *, trust: bool = False) -> ExperimentFile:
-    """The experiment file of an experiment's latest run, in its present state.
+    """The experiment file of the latest run, as it is now; for `trust` see `experiment_file`.
 
-    A warning names each run whose copy of the file was changed after the run was started; for
-    `trust` see `experiment_file`.
+    A warning names each run whose copy of the file was changed after the run was started.
     """
     results = sorted(folder.glob(f"*/seed-*/{RESULT}"))
     latest = max(results, key=lambda path: path.stat().st_mtime).parent
@@ -181,11 +176,11 @@ def _by_length(runs: VariantRuns) -> tuple[Column, ...]:
 
 def _length(key: MetricKey, sentences: Mapping[int, Sentences]) -> float | None:
     """The mean length of the sources of a part of the test split; None: not such a metric."""
-    for kept in sentences.values():
-        if key.part is not None and kept.lengths is not None:
-            number, parts = key.part
-            return float(kept.lengths[by_length(kept.lengths, parts)[number - 1]].mean())
-    return None
+    lengths = next((kept.lengths for kept in sentences.values() if kept.lengths is not None), None)
+    if key.part is None or lengths is None:
+        return None
+    number, parts = key.part
+    return float(lengths[by_length(lengths, parts)[number - 1]].mean())
 
 
 def _changes(variants: Mapping[str, VariantRuns]) -> tuple[Change, ...]:

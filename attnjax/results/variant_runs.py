@@ -1,6 +1,6 @@
 """The finished runs of one variant: their results, and how they differ from the experiment file."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import shortest
 from attnjax.nn.paths import flat
 from attnjax.reporting import evidence
-from attnjax.reporting.summary import TunedPoint, TuningRow
+from attnjax.reporting.summary import TuningRow
 from attnjax.results.tuning import tied_folder, tuning_row
 from attnjax.runs.manifest import Manifest, read
 from attnjax.runs.provenance import changed_imports
@@ -28,7 +28,6 @@ class VariantRuns:
     """The finished runs of a variant, by seed.
 
     Attributes:
-        sentences: the statistics of answers, of each run that decoded some.
         changes: each path where a run differs from the file: the file's value and the run's.
         tied: the numbers of each run at values that are tied with the chosen ones, by those values.
     """
@@ -70,9 +69,6 @@ def variant_runs(
     """Read the finished runs of a variant, in an experiment's folder.
 
     `tied` is the folder of its runs at tied values; None: its runs have the chosen values.
-
-    Raises:
-        UserError: a file of a run is missing or damaged, or a folder holds another run.
     """
     above = tied or folder / name
     results: dict[int, RunResult] = {}
@@ -95,27 +91,21 @@ def variant_runs(
             tuning = _tuning(above, loaded, manifest)
         if (kept := sentence_stats.read(run, loaded.own)) is not None:
             sentences[seed] = kept
+    at_ties: dict[str, Mapping[int, RunMetrics]] = {}
+    if tuning is not None:
+        for point in tuning.points:
+            if point.tied and point.values != tuning.chosen:
+                place = tied_folder(above, dict(zip(tuning.fields, point.values, strict=True)))
+                runs = variant_runs(folder, loaded, name, place)
+                at_ties[evidence.values(point.values)] = runs.metrics
     return VariantRuns(
         results=dict(sorted(results.items())),
         manifests=manifests,
         sentences=sentences,
         changes=changes,
         tuning=tuning,
-        tied={
-            evidence.values(point.values): variant_runs(folder, loaded, name, place).metrics
-            for point, place in _tied(above, tuning)
-        },
+        tied=at_ties,
     )
-
-
-def _tied(folder: Path, tuning: TuningRow | None) -> Iterator[tuple[TunedPoint, Path]]:
-    """The points that are tied with the chosen one, and the folder of the seeds' runs there."""
-    if tuning is None:
-        return
-    for point in tuning.points:
-        if point.tied and point.values != tuning.chosen:
-            values = dict(zip(tuning.fields, point.values, strict=True))
-            yield point, tied_folder(folder, values)
 
 
 def _differences(

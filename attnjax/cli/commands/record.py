@@ -26,15 +26,9 @@ def record(
         loaded = reload(folder, trust=trust)
         paths = (*folder.glob(f"*/seed-*/{RESULT}"), *folder.glob(f"*/{TIED}/*/seed-*/{RESULT}"))
         finished = [path.parent for path in sorted(paths)]
-        written = [
-            path
-            for run in finished
-            if (path := records.write(records.record(run, loaded, now), to)) is not None
-        ]
         if not finished:
             raise UserError(f"{folder} holds no finished runs")
-        old = len(finished) - len(written)
-        say(
-            f"{loaded.name}: {len(written)} records in {to}"
-            + (f"; {old} were there" if old else "")
-        )
+        written = [records.write(records.record(run, loaded, now), to) for run in finished]
+        old = written.count(None)
+        present = f"; {old} were there" if old else ""
+        say(f"{loaded.name}: {len(written) - old} records in {to}{present}")

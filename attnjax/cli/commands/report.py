@@ -77,10 +77,7 @@ def summarized(
     command: Sequence[str] | None,
     sentences: int | None = None,
 ) -> None:
-    """Write summary.json into an experiment's folder, print the table, and write report.html.
-
-    For `command` see `results.summary.summarize`, for `sentences` `reporting.embedded.attentions`.
-    """
+    """Write summary.json into an experiment's folder, print the table, and write report.html."""
     from attnjax.reporting.page import write
     from attnjax.reporting.table import table
     from attnjax.results.summary import summarize
