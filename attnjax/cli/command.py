@@ -37,31 +37,6 @@ class Program:
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-class TopParser(Parser):
-    """The parser of a whole program, whose help has the commands in groups."""
-
-    def __init__(self, program: Program) -> None:
-        super().__init__(prog=program.name, description=program.description)
-        self._groups = program.groups
-
-    def format_help(self) -> str:
-        if not self._groups:
-            return super().format_help()
-        written = self._get_formatter()
-        written.add_usage(f"{self.prog} COMMAND ...", self._actions, [])
-        written.add_text(self.description)
-        (listed,) = (each for each in self._actions if each.dest == "command")
-        assert isinstance(listed, argparse._SubParsersAction)
-        helps = {each.dest: each for each in listed._get_subactions()}
-        options = [each for each in self._actions if each.option_strings]
-        groups = {title: [helps[word] for word in words] for title, words in self._groups.items()}
-        for title, actions in (*groups.items(), ("options", options)):
-            written.start_section(title)
-            written.add_arguments(actions)
-            written.end_section()
-        return written.format_help()
-
-
 class Argument(NamedTuple):
     """How an argument is typed, in the words of `argparse`: `option`, `count` or `positional`."""
 

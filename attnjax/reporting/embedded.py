@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -117,14 +118,13 @@ def _scored(run: Path, count: int) -> tuple[str, list[float]] | None:
 
 def _apart(scores: Mapping[str, Sequence[float]]) -> list[int]:
     """The sentences on which some pair of variants differs most."""
-    columns = [np.asarray(column) for column in scores.values()]
+    pairs = [*combinations(map(np.asarray, scores.values()), 2)]
     chosen: set[int] = set()
-    most = max(1, min(_APART, 2 * _SENTENCES // max(1, len(columns) * (len(columns) - 1))))
-    for number, first in enumerate(columns):
-        for second in columns[:number]:
-            difference = abs(first - second)
-            order = np.argsort(-difference, kind="stable")[:most]
-            chosen |= {int(place) for place in order if difference[place] > 0}
+    for first, second in pairs:
+        difference = abs(first - second)
+        most = max(1, min(_APART, _SENTENCES // len(pairs)))
+        order = np.argsort(-difference, kind="stable")[:most]
+        chosen |= {int(place) for place in order if difference[place] > 0}
     return sorted(chosen)
 
 

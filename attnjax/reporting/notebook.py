@@ -13,6 +13,8 @@ from attnjax.errors import UserError
 from attnjax.evaluation.measures.base import Picture
 from attnjax.reporting import drawing, figure
 
+FIGURE = Markup("<figure style='margin: 0'><figcaption>{}</figcaption>{}</figure>")
+
 
 @dataclass(frozen=True)
 class Drawing:
@@ -43,18 +45,13 @@ def show(weights: Any, rows: Sequence[str] = (), columns: Sequence[str] = ()) ->
             f"weights {list(weights.shape)} want {weights.shape[-2]} rows and {weights.shape[-1]} "
             f"columns; got {len(target)} and {len(source)} words"
         )
-    heads = weights.reshape(-1, *weights.shape[-2:])
-    titles = [f"head {number}" for number in range(len(heads))] if weights.ndim == 3 else [""]
+    figures = []
     with drawing.in_one_process():
-        figures = [
-            Markup("<figure style='margin: 0'><figcaption>{}</figcaption>{}</figure>").format(
-                title,
-                figure.attention(
-                    title or "weights", Picture(source=source, target=target, weights=head)
-                ),
-            )
-            for title, head in zip(titles, heads.tolist(), strict=True)
-        ]
+        for number, head in enumerate(weights.reshape(-1, *weights.shape[-2:]).tolist()):
+            title = f"head {number}" if weights.ndim == 3 else ""
+            picture = Picture(source=source, target=target, weights=head)
+            drawn = figure.attention(title or "weights", picture)
+            figures.append(FIGURE.format(title, drawn))
     box = f"display: flex; flex-wrap: wrap; gap: 1.5rem; {_colors()}"
     return Drawing(f'<div style="{box}">{"".join(figures)}</div>')
 

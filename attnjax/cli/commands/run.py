@@ -128,8 +128,8 @@ def planned(variants: Sequence["PlannedVariant"]) -> Iterator[RenderableType]:
         if plan.costs is not None:
             parameters, training = plan.costs
             costs = [f"{parameters:,}", f"{training.flops:.3g}", f"{training.tokens:,.0f}"]
-        left = MISSING if plan.seconds is None else _time(plan.seconds)
-        drawn.add_row(Text(plan.name), Text(_runs(plan)), f"{plan.steps:,}", *costs, left)
+        time = MISSING if plan.seconds is None else _time(plan.seconds)
+        drawn.add_row(Text(plan.name), Text(_runs(plan)), f"{plan.steps:,}", *costs, time)
     yield drawn
     left = sum(len(plan.waiting) for plan in variants)
     total = sum(len(plan.runs) + len(plan.points) + len(plan.tied) for plan in variants)
