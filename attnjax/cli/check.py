@@ -48,7 +48,7 @@ def check_file(loaded: ExperimentFile) -> Iterator[tuple[str, list[Finding]]]:
         done: list[tuple[bool, list[Any]]] = []
         for name, experiment in loaded.ablation.variants.items():
             for path, mine, check in trials(experiment, own):
-                key = path == "model", mine
+                key = (path == "model", mine)
                 if key in done:
                     continue
                 done.append(key)

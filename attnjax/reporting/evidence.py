@@ -61,7 +61,8 @@ def best(summary: Summary, key: MetricKey) -> set[str]:
 def verdict(claim: ClaimRow) -> str:
     """The verdict with its mark; whether the claim is exploratory, or younger than the runs."""
     words = [f"{MARKS.get(claim.verdict, '')} {claim.verdict}".strip()]
-    words += ["exploratory"] * claim.exploratory + ["added after the runs"] * claim.added
+    words += ["exploratory"] if claim.exploratory else []
+    words += ["added after the runs"] if claim.added else []
     return ", ".join(words)
 
 

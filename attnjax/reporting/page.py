@@ -28,10 +28,7 @@ from attnjax.reporting.summary import Summary
 from attnjax.reporting.table import COSTS
 
 FILE = "report.html"
-TEMPLATE = "report.html.jinja"
 SCRIPTS = ("report.js", "attention.js", "curves.js", "answers.js", "refresh.js")
-
-
 NOT_DRAWN = Markup('<p class="caption">This figure could not be drawn: {}</p>')
 
 type Figures = list[tuple[str, Markup]]
@@ -47,7 +44,7 @@ def write(folder: Path, summary: Summary, sentences: int | None = None) -> Path:
     runs = {row.variant: folders(folder, row) for row in summary.rows}
     data, runtime = _embedded(folder, runs, sentences)
     content = render(
-        TEMPLATE,
+        "report.html.jinja",
         summary=summary,
         say=evidence,
         number=number,
@@ -109,10 +106,12 @@ def _embedded(
 
 def _logged(folder: Path, runs: Mapping[str, Sequence[Path]]) -> dict[str, list[Path]]:
     """The runs of each variant, and those that are still being trained."""
-    logged = {name: dict.fromkeys(own) for name, own in runs.items()}
+    logged = {name: [*own] for name, own in runs.items()}
     for path in sorted(folder.glob("*/seed-*/metrics.jsonl")):
-        logged.setdefault(path.parents[1].name, {})[path.parent] = None
-    return {name: [*own] for name, own in logged.items()}
+        own = logged.setdefault(path.parents[1].name, [])
+        if path.parent not in own:
+            own.append(path.parent)
+    return logged
 
 
 def _prose(note: str) -> list[tuple[str, str]]:
