@@ -98,7 +98,7 @@ def summarize(
         device=latest.device,
         versions=tuple(latest.versions.items()),
         date=latest.date,
-        command=_command(command, loaded, rows) if command else _command_before(folder, loaded),
+        command=_command(command, folder, loaded, rows),
     )
     write_json(folder / FILE, to_json(summary))
     return summary
@@ -218,8 +218,14 @@ def _notes(run: RunResult) -> Iterator[str]:
     yield from run.notes
 
 
-def _command(command: Sequence[str], loaded: ExperimentFile, rows: Sequence[Row]) -> str:
+def _command(
+    command: Sequence[str] | None, folder: Path, loaded: ExperimentFile, rows: Sequence[Row]
+) -> str:
     """The command that makes these rows: only their variants, and as many seeds."""
+    if not command:
+        setting = "" if loaded.setting is None else f" --setting {loaded.setting}"
+        earlier = before(folder)
+        return earlier.command if earlier else f"attnjax run {loaded.name}{setting}"
     words = [*command]
     if len(rows) < len(loaded.ablation.variants):
         words += [word for row in rows for word in ("--variant", row.variant)]
@@ -227,10 +233,3 @@ def _command(command: Sequence[str], loaded: ExperimentFile, rows: Sequence[Row]
     if seeds != loaded.ablation.seeds:
         words += ["--seeds", str(seeds)]
     return shlex.join(words)
-
-
-def _command_before(folder: Path, loaded: ExperimentFile) -> str:
-    if (earlier := before(folder)) is not None:
-        return earlier.command
-    setting = "" if loaded.setting is None else f" --setting {loaded.setting}"
-    return f"attnjax run {loaded.name}{setting}"
