@@ -20,16 +20,16 @@ type ExampleCount = Annotated[int, Gt(0), Le(10_000_000)]
 
 
 class Example(NamedTuple):
-    """A source text and its target text, with the alignment of their tokens if it is known.
+    """A source and its target text, with the alignment of their tokens if it is known.
 
     Attributes:
-        source: text.
+        source: text, or an array of floats (an image).
         target: text.
         alignment: for each target token the positions of the source tokens that it comes from; an
             empty set: unknown for this token; None: unknown for all tokens.
     """
 
-    source: str
+    source: Any
     target: str
     alignment: Origins | None = None
 
@@ -87,22 +87,20 @@ def build(
     vocabularies: Vocabularies,
     source_ids: Callable[[str, Vocabulary], list[int]] = ids,
 ) -> Corpus:
-    """Encode splits of text with the vocabularies of both sides.
+    """Encode examples by "train", "valid", "test" with the vocabularies of both sides.
 
-    Args:
-        splits: the examples by "train", "valid", "test".
-        vocabularies: of source and target.
-        source_ids: the function that encodes a source: `Task.ids` if a task changes the order.
+    A source without a vocabulary stays the array that it is; a target without one is empty.
+    `source_ids` encodes a source: `Task.ids` if a task changes the order.
     """
     source, target = vocabularies
-    if source is None or target is None:
-        raise ValueError("text needs a vocabulary on both sides; got None")
 
     def encoded(example: Example) -> Encoded:
+        if source is None and isinstance(example.source, str):
+            raise ValueError("text needs a vocabulary; got None")
         alignment = example.alignment
         return Encoded(
-            source_ids(example.source, source),
-            ids(example.target, target),
+            example.source if source is None else source_ids(example.source, source),
+            [] if target is None else ids(example.target, target),
             None if alignment is None else (*alignment, frozenset()),
         )
 
@@ -110,11 +108,14 @@ def build(
         vocabularies=vocabularies,
         splits={name: Examples.of(map(encoded, examples)) for name, examples in splits.items()},
         sources={
-            name: [example.source for example in examples] for name, examples in splits.items()
+            name: [example.source for example in examples]
+            for name, examples in splits.items()
+            if source is not None
         },
         references={
             name: [target.plain(example.target) for example in examples]
             for name, examples in splits.items()
+            if target is not None
         },
     )
 
@@ -175,3 +176,27 @@ class Task(ABC):
     def words(self, text: str, vocabulary: Vocabulary) -> list[str]:
         """The words of a source text, one for each of its `ids` but END."""
         return vocabulary.split(text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedTask(Task):
+    """A task whose examples are made from those of another, and are read and scored as they are.
+
+    Attributes:
+        task: the other task.
+    """
+
+    task: Task
+
+    @property
+    def answers(self) -> Literal["exact", "text"] | None:
+        return self.task.answers
+
+    def split_name(self, split: str) -> str:
+        return self.task.split_name(split)
+
+    def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
+        return self.task.ids(text, vocabulary)
+
+    def words(self, text: str, vocabulary: Vocabulary) -> list[str]:
+        return self.task.words(text, vocabulary)

@@ -1,12 +1,11 @@
 """A task whose sources lose their order."""
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
 from attnjax.config.constraints import NonNegativeInt
-from attnjax.data.corpus import Corpus, Task
+from attnjax.data.corpus import ChangedTask, Corpus
 from attnjax.data.examples import Encoded, Examples
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import Vocabulary
@@ -14,23 +13,17 @@ from attnjax.errors import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shuffled(Task):
+class Shuffled(ChangedTask):
     """The examples of a task, the symbols of each source in a random order, END still last.
 
     A symbol is a word, a subword or a character, as the vocabulary decides. Equal texts have equal
     orders, in every split. It tells what a model can know without the order.
 
     Attributes:
-        task: the task.
         seed: the seed of the orders.
     """
 
-    task: Task
     seed: NonNegativeInt = 0
-
-    @property
-    def answers(self) -> Literal["exact", "text"] | None:
-        return self.task.answers
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         """As `Task.load`.
@@ -51,14 +44,11 @@ class Shuffled(Task):
         }
         return replace(corpus, splits=splits)
 
-    def split_name(self, split: str) -> str:
-        return self.task.split_name(split)
-
     def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
-        return self._move(text, self.task.ids(text, vocabulary))
+        return self._move(text, super().ids(text, vocabulary))
 
     def words(self, text: str, vocabulary: Vocabulary) -> list[str]:
-        words = self.task.words(text, vocabulary)
+        words = super().words(text, vocabulary)
         return [words[place] for place in self._order(text, len(words))]
 
     def _shuffled(self, text: str, example: Encoded) -> Encoded:

@@ -1,35 +1,27 @@
 """A task that is learned from one task's examples and tested on another's."""
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
-from attnjax.data.corpus import Corpus, Task
+from attnjax.data.corpus import ChangedTask, Corpus, Task
 from attnjax.data.examples import Encoded
 from attnjax.data.vocabularies import Vocabularies
-from attnjax.data.vocabulary import Vocabulary
 from attnjax.errors import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
-class WithTest(Task):
+class WithTest(ChangedTask):
     """The training and validation examples of one task, and the test examples of another.
 
     It tests what training does not show, such as longer sequences. Test examples whose source is
     also one of training or validation are left out. The vocabularies are those of `task`.
 
     Attributes:
-        task: the task to learn.
         test: the task whose test split is used.
     """
 
-    task: Task
     test: Task
-
-    @property
-    def answers(self) -> Literal["exact", "text"] | None:
-        return self.task.answers
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         """As `Task.load`.
@@ -67,12 +59,6 @@ class WithTest(Task):
 
     def split_name(self, split: str) -> str:
         return (self.test if split == "test" else self.task).split_name(split)
-
-    def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
-        return self.task.ids(text, vocabulary)
-
-    def words(self, text: str, vocabulary: Vocabulary) -> list[str]:
-        return self.task.words(text, vocabulary)
 
 
 def _source(example: Encoded) -> bytes | tuple[int, ...]:

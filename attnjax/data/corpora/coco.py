@@ -9,8 +9,7 @@ import numpy as np
 
 from attnjax.config.constraints import PositiveInt
 from attnjax.data.corpora.tfds import open_prepared, read_split
-from attnjax.data.corpus import Corpus, Task, ids
-from attnjax.data.examples import Encoded, Examples
+from attnjax.data.corpus import Corpus, Example, Task, build
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import SplitWords, VocabularyPart
 from attnjax.errors import UserError
@@ -63,36 +62,21 @@ class Coco(Task):
                 f"Coco needs images and captions; {self.name} has no {' and no '.join(missing)}"
             )
         names = {"train": self.train, "valid": self.valid, "test": self.test}
-        pairs = {
-            split: list(self._pairs(builder, name, self.captions if split == "train" else 1))
+        splits = {
+            split: [*self._examples(builder, name, self.captions if split == "train" else 1)]
             for split, name in names.items()
             if name is not None
         }
         if vocabularies is None:
-            learned = self.vocabulary.learn(caption for _, caption in pairs["train"])
+            learned = self.vocabulary.learn(example.target for example in splits["train"])
             vocabularies = Vocabularies(None, learned)
-        target = vocabularies.target
-        if target is None:
-            raise ValueError("captions have a vocabulary; got None")
-        return Corpus(
-            vocabularies=vocabularies,
-            splits={
-                split: Examples.of(
-                    Encoded(image, ids(caption, target)) for image, caption in examples
-                )
-                for split, examples in pairs.items()
-            },
-            references={
-                split: [target.plain(caption) for _, caption in examples]
-                for split, examples in pairs.items()
-            },
-        )
+        return build(splits, vocabularies)
 
-    def _pairs(self, builder: Any, split: str, captions: int) -> Iterator[tuple[np.ndarray, str]]:
+    def _examples(self, builder: Any, split: str, captions: int) -> Iterator[Example]:
         for row in read_split(builder, split):
             image = resized(row["image"], self.side)
             for caption in row["captions"]["text"][:captions]:
-                yield image, words(caption.decode())
+                yield Example(image, words(caption.decode()))
 
 
 def resized(image: np.ndarray, side: int) -> np.ndarray:

@@ -9,8 +9,7 @@ import numpy as np
 from attnjax.config.constraints import NonNegativeInt, PositiveInt
 from attnjax.data.corpora.held_out import hold_out
 from attnjax.data.corpora.labeled import Labeled
-from attnjax.data.corpus import Corpus, Example, Task, ids
-from attnjax.data.examples import Encoded, Examples
+from attnjax.data.corpus import Corpus, Example, Task, build, ids
 from attnjax.data.files import find_file, read_lines
 from attnjax.data.special_tokens import END
 from attnjax.data.vocabularies import Vocabularies
@@ -98,21 +97,10 @@ class Unlabeled(Task):
             )
         held_out, train = hold_out(whole, self.valid + self.test, self.seed)
         test, valid = hold_out(held_out, self.test, self.seed)
-        splits = {"train": train, "valid": valid, "test": test}
-        texts = {name: [example.source for example in split] for name, split in splits.items()}
         if vocabularies is None:
-            vocabularies = Vocabularies(self.vocabulary.learn(texts["train"]), None)
-        vocabulary = vocabularies.source
-        if vocabulary is None:
-            raise ValueError("text has a vocabulary; got None")
-        return Corpus(
-            vocabularies=vocabularies,
-            splits={
-                name: Examples.of(Encoded(self.ids(text, vocabulary), []) for text in split)
-                for name, split in texts.items()
-            },
-            sources=texts,
-        )
+            learned = self.vocabulary.learn(example.source for example in train)
+            vocabularies = Vocabularies(learned, None)
+        return build({"train": train, "valid": valid, "test": test}, vocabularies, self.ids)
 
 
 @dataclass(frozen=True, kw_only=True)

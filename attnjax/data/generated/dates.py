@@ -20,7 +20,7 @@ import numpy as np
 
 from attnjax.config.constraints import PositiveInt
 from attnjax.data.corpus import Corpus, Example, build
-from attnjax.data.generated.sequences import Generated, cut
+from attnjax.data.generated.sequences import Generated
 from attnjax.data.vocabularies import Vocabularies, joint
 from attnjax.data.vocabulary import Characters
 from attnjax.errors import UserError
@@ -140,13 +140,13 @@ class Dates(Generated):
                 f"got {self.first_year} to {self.last_year}"
             )
         formats = self._formats()
-        splits = cut(self._examples(formats), self.train, self.valid)
+        examples = self._examples(formats)
         if vocabularies is None:
             # all days of a year have all digits and names: the same symbols for every seed
             texts = (form.write(day).text for form in formats for day in LEAP_YEAR)
             days = (day.isoformat() for day in LEAP_YEAR)
             vocabularies = joint(Characters().learn(chain(texts, days)))
-        return build(splits, vocabularies)
+        return build(self.in_splits(examples), vocabularies)
 
     def _formats(self) -> list[Format]:
         """The formats of all locales that a date can be read from."""

@@ -43,8 +43,41 @@ class Generated(Task):
         """The random generator at its beginning."""
         return np.random.default_rng(self.seed or 0)
 
+    @property
+    def count(self) -> int:
+        """The number of examples of all splits."""
+        return self.train + self.valid + self.test
+
     def of_seed(self, seed: int) -> "Generated":
         return self if self.seed is not None else replace(self, seed=seed)
+
+    def check_enough(self, counts: Iterable[int], kind: str, origin: str) -> None:
+        """Refuse to draw more examples than there are.
+
+        Args:
+            counts: numbers of different examples; their sum may have thousands of digits, so it
+                stops when there are enough.
+            kind: what is drawn, "sequences".
+            origin: what it is drawn from, "3 symbols at lengths 1 to 3".
+        """
+        possible = 0
+        for count in counts:
+            possible += count
+            if possible >= self.count:
+                return
+        raise UserError(
+            f"task.train, valid and test need {self.count:,} different {kind}; {origin} make "
+            f"{possible:,}"
+        )
+
+    def in_splits(self, examples: list[Example]) -> dict[str, list[Example]]:
+        """Cut examples into train, valid, and the rest, which is test."""
+        train, valid = self.train, self.train + self.valid
+        return {
+            "train": examples[:train],
+            "valid": examples[train:valid],
+            "test": examples[valid:],
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,23 +106,16 @@ class Sequences(Generated):
             raise UserError(
                 f"task.longest must be at least task.shortest={self.shortest}, got {self.longest}"
             )
-        wanted = self.train + self.valid + self.test
-        # the sum may have thousands of digits: it stops when there are enough
-        possible = 0
-        for length in range(self.shortest, self.longest + 1):
-            possible += self.symbols ** self._length(length)
-            if possible >= wanted:
-                break
-        else:
-            raise UserError(
-                f"task.train, valid and test need {wanted:,} different sequences; "
-                f"{self.symbols} symbols at lengths {self.shortest} to {self.longest} "
-                f"make {possible:,}"
-            )
-        examples = [self._example(sequence) for sequence in self._sequences(wanted)]
+        lengths = range(self.shortest, self.longest + 1)
+        self.check_enough(
+            (self.symbols ** self._length(length) for length in lengths),
+            "sequences",
+            f"{self.symbols} symbols at lengths {self.shortest} to {self.longest}",
+        )
+        examples = [self._example(sequence) for sequence in self._sequences()]
         if vocabularies is None:
             vocabularies = joint(WordVocabulary((*SPECIAL, *self._words())))
-        return build(cut(examples, self.train, self.valid), vocabularies)
+        return build(self.in_splits(examples), vocabularies)
 
     def _words(self) -> Iterable[str]:
         """The words of sources and targets."""
@@ -99,9 +125,9 @@ class Sequences(Generated):
         """The number of symbols of a source of this length."""
         return length
 
-    def _sequences(self, count: int) -> list[tuple[int, ...]]:
-        """Draw this number of different sequences."""
-        generator = self.generator
+    def _sequences(self) -> list[tuple[int, ...]]:
+        """Draw as many different sequences as there are examples."""
+        generator, count = self.generator, self.count
         distinct: dict[tuple[int, ...], None] = {}
         while len(distinct) < count:
             lengths = generator.integers(self.shortest, self.longest + 1, size=count)
@@ -209,29 +235,23 @@ class AssociativeRecall(Generated):
                 f"task.most must be from task.fewest={self.fewest} to task.keys={self.keys}, "
                 f"got {self.most}"
             )
-        wanted = self.train + self.valid + self.test
-        # a part of the sum tells whether there are enough
-        possible = 0
-        for pairs in range(self.fewest, self.most + 1):
-            possible += perm(self.keys, pairs) * self.values**pairs * pairs
-            if possible >= wanted:
-                break
-        else:
-            raise UserError(
-                f"task.train, valid and test need {wanted:,} different examples; "
-                f"{self.keys} keys and {self.values} values in {self.fewest} to {self.most} pairs "
-                f"make {possible:,}"
-            )
-        examples = self._examples(wanted)
+        self.check_enough(
+            (
+                perm(self.keys, pairs) * self.values**pairs * pairs
+                for pairs in range(self.fewest, self.most + 1)
+            ),
+            "examples",
+            f"{self.keys} keys and {self.values} values in {self.fewest} to {self.most} pairs",
+        )
         if vocabularies is None:
             keys = (f"k{number}" for number in range(self.keys))
             values = (f"v{number}" for number in range(self.values))
             vocabularies = joint(WordVocabulary((*SPECIAL, *keys, *values)))
-        return build(cut(examples, self.train, self.valid), vocabularies, self.ids)
+        return build(self.in_splits(self._examples()), vocabularies, self.ids)
 
-    def _examples(self, count: int) -> list[Example]:
-        """Draw this number of different examples."""
-        generator = self.generator
+    def _examples(self) -> list[Example]:
+        """Draw different examples for all splits."""
+        generator, count = self.generator, self.count
         distinct: dict[str, Example] = {}
         while len(distinct) < count:
             pairs = generator.integers(self.fewest, self.most + 1, size=count)
@@ -250,12 +270,3 @@ def recall(keys: list[int], values: list[int], asked: int) -> Example:
     words = [word for key, value in pairs for word in (f"k{key}", f"v{value}")]
     place = 2 * asked + 1
     return Example(" ".join([*words, words[place - 1]]), words[place], (frozenset((place,)),))
-
-
-def cut[T](examples: list[T], train: int, valid: int) -> dict[str, list[T]]:
-    """Cut examples into train, valid, and the rest, which is test."""
-    return {
-        "train": examples[:train],
-        "valid": examples[train : train + valid],
-        "test": examples[train + valid :],
-    }

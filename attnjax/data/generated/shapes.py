@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from attnjax.config.constraints import PositiveInt
-from attnjax.data.corpus import Corpus, ids
-from attnjax.data.examples import Encoded, Examples
-from attnjax.data.generated.sequences import Generated, cut
+from attnjax.data.corpus import Corpus, Example, build
+from attnjax.data.generated.sequences import Generated
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import SPECIAL, WordVocabulary
 from attnjax.errors import UserError
@@ -78,25 +77,10 @@ class Shapes(Generated):
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         self._check()
-        if vocabularies is None:
-            words = (*WORDS, *COLORS, *silhouettes())
-            vocabularies = Vocabularies(None, WordVocabulary((*SPECIAL, *words)))
-        target = vocabularies.target
-        if target is None:
-            raise ValueError("captions have a vocabulary; got None")
-        encoded, texts = [], []
-        for scene in self._scenes(self.train + self.valid + self.test):
-            phrase = self._tell(scene)
-            texts.append(" ".join(word for word, _ in phrase))
-            regions = (*(self._region(shape) for _, shape in phrase), frozenset())
-            encoded.append(Encoded(self.render(scene), ids(texts[-1], target), regions))
-        return Corpus(
-            vocabularies=vocabularies,
-            splits={
-                name: Examples.of(split)
-                for name, split in cut(encoded, self.train, self.valid).items()
-            },
-            references=cut(texts, self.train, self.valid),
+        words = (*SPECIAL, *WORDS, *COLORS, *silhouettes())
+        examples = [self._example(scene) for scene in self._scenes()]
+        return build(
+            self.in_splits(examples), vocabularies or Vocabularies(None, WordVocabulary(words))
         )
 
     def _check(self) -> None:
@@ -110,34 +94,36 @@ class Shapes(Generated):
             raise UserError(
                 f"task.patch must divide the image's {self.cells * CELL} pixels; got {self.patch}"
             )
-        wanted = self.train + self.valid + self.test
-        possible = sum(
-            comb(places, count) * perm(kinds, count) * 4**count
-            for count in range(self.fewest, self.most + 1)
+        self.check_enough(
+            (
+                comb(places, count) * perm(kinds, count) * 4**count
+                for count in range(self.fewest, self.most + 1)
+            ),
+            "images",
+            f"{self.fewest} to {self.most} shapes in {places} cells",
         )
-        if wanted > possible:
-            raise UserError(
-                f"task.train, valid and test need {wanted:,} different images; "
-                f"{self.fewest} to {self.most} shapes in {places} cells make {possible:,}"
-            )
 
-    def _scenes(self, count: int) -> list[tuple[Shape, ...]]:
-        """Draw this number of different scenes."""
+    def _scenes(self) -> list[tuple[Shape, ...]]:
+        """Draw as many different scenes as there are examples."""
         generator = self.generator
         kinds = [(color, shape) for color in COLORS for shape in silhouettes()]
         distinct: dict[tuple[Shape, ...], None] = {}
-        while len(distinct) < count:
+        while len(distinct) < self.count:
             number = generator.integers(self.fewest, self.most + 1)
             cells = np.sort(generator.permutation(self.cells**2)[:number])
             chosen = generator.permutation(len(kinds))[:number]
             shifts = generator.integers(4, size=number)
-            distinct[
-                tuple(
-                    Shape(int(cell), int(shift), *kinds[kind])
-                    for cell, shift, kind in zip(cells, shifts, chosen, strict=True)
-                )
-            ] = None
+            scene = (
+                Shape(int(cell), int(shift), *kinds[kind])
+                for cell, shift, kind in zip(cells, shifts, chosen, strict=True)
+            )
+            distinct[tuple(scene)] = None
         return list(distinct)
+
+    def _example(self, scene: Sequence[Shape]) -> Example:
+        phrase = self._tell(scene)
+        regions = tuple(self._region(shape) for _, shape in phrase)
+        return Example(self.render(scene), " ".join(word for word, _ in phrase), regions)
 
     def render(self, scene: Sequence[Shape]) -> np.ndarray:
         """Draw the image of a scene, float32 [side, side, 3] in [0, 1]."""
