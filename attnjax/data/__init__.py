@@ -8,32 +8,34 @@ before `load`.
 
 from attnjax.data.batch_plan import Batch as Batch, BatchPlan as BatchPlan
 from attnjax.data.batching import Batching as Batching, in_order as in_order
-from attnjax.data.corpora import (
-    Coco as Coco,
+from attnjax.data.corpora.coco import Coco as Coco
+from attnjax.data.corpora.held_out import WithHeldOut as WithHeldOut
+from attnjax.data.corpora.labeled import (
+    Labeled as Labeled,
+    MovieReviews as MovieReviews,
+    Trec as Trec,
+)
+from attnjax.data.corpora.labeled_file import LabeledFile as LabeledFile
+from attnjax.data.corpora.parallel_text import (
     Forward as Forward,
     JsonLines as JsonLines,
-    Labeled as Labeled,
-    LabeledFile as LabeledFile,
-    LabeledTfds as LabeledTfds,
-    LearnedFrom as LearnedFrom,
-    MovieReviews as MovieReviews,
     PairsInLines as PairsInLines,
     ParallelCorpus as ParallelCorpus,
     ParallelText as ParallelText,
-    RawText as RawText,
-    RawTfds as RawTfds,
     Reversed as Reversed,
-    Scan as Scan,
-    SentencePairs as SentencePairs,
     SourceOrder as SourceOrder,
     TabSeparated as TabSeparated,
-    TextStream as TextStream,
-    Translation as Translation,
-    Trec as Trec,
-    Unlabeled as Unlabeled,
-    WithHeldOut as WithHeldOut,
-    build_translation as build_translation,
 )
+from attnjax.data.corpora.raw_text import RawText as RawText, TextStream as TextStream
+from attnjax.data.corpora.scan import Scan as Scan
+from attnjax.data.corpora.sentences import (
+    LearnedFrom as LearnedFrom,
+    SentencePairs as SentencePairs,
+    Unlabeled as Unlabeled,
+)
+from attnjax.data.corpora.tfds import Translation as Translation
+from attnjax.data.corpora.tfds_builder import build_translation as build_translation
+from attnjax.data.corpora.tfds_texts import LabeledTfds as LabeledTfds, RawTfds as RawTfds
 from attnjax.data.corpus import (
     Corpus as Corpus,
     Example as Example,
@@ -49,18 +51,18 @@ from attnjax.data.files import (
     read_lines as read_lines,
     read_text as read_text,
 )
-from attnjax.data.generated import (
+from attnjax.data.generated.dates import Dates as Dates
+from attnjax.data.generated.regression import NoisyFunction as NoisyFunction
+from attnjax.data.generated.sequences import (
     AssociativeRecall as AssociativeRecall,
     Copy as Copy,
-    Dates as Dates,
     Generated as Generated,
-    NoisyFunction as NoisyFunction,
     Reverse as Reverse,
     Sequences as Sequences,
-    Shapes as Shapes,
     Sort as Sort,
     Zip as Zip,
 )
+from attnjax.data.generated.shapes import Shapes as Shapes
 from attnjax.data.moses import MosesVocabulary as MosesVocabulary, MosesWords as MosesWords
 from attnjax.data.packed import Packed as Packed, PackedPlan as PackedPlan
 from attnjax.data.packing import PackedBatch as PackedBatch, Packing as Packing
