@@ -12,9 +12,6 @@ from attnjax.data.corpora.tfds import open_prepared, read_split
 from attnjax.data.corpus import Corpus, Example, Task, build
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import SplitWords, VocabularyPart
-from attnjax.errors import UserError
-
-FEATURES = ("image", "captions")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,11 +53,8 @@ class Coco(Task):
         return "text"
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
-        builder = open_prepared(self.name, self.folder)
-        if missing := [name for name in FEATURES if name not in builder.info.features]:
-            raise UserError(
-                f"Coco needs images and captions; {self.name} has no {' and no '.join(missing)}"
-            )
+        features = {"image": "name", "captions": "name"}
+        builder = open_prepared(self.name, self.folder, features)
         names = {"train": self.train, "valid": self.valid, "test": self.test}
         splits = {
             split: [*self._examples(builder, name, self.captions if split == "train" else 1)]

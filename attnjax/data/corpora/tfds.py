@@ -5,7 +5,7 @@ downloaded: without a network its builder would try for minutes.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import batched, chain
@@ -72,14 +72,8 @@ class Translation(ParallelCorpus):
         return f"{self.name} {name}" + (f" ({news})" if news else "")
 
     def reader(self) -> Callable[[str], Iterator[Example]]:
-        builder = open_prepared(self.name, self.folder)
-        for language in (self.source, self.target):
-            if language not in builder.info.features:
-                raise UserError(
-                    f"{self.name} has texts in {', '.join(builder.info.features)}, not in "
-                    f"{language!r} (task.source, task.target)"
-                )
-        return partial(self._examples, builder)
+        languages = {self.source: "source", self.target: "target"}
+        return partial(self._examples, open_prepared(self.name, self.folder, languages))
 
     def files(self, split: str) -> list[Path]:
         del split  # may be a sum of splits: all are in one folder
@@ -90,12 +84,10 @@ class Translation(ParallelCorpus):
             yield Example(row[self.source].decode(), row[self.target].decode())
 
 
-def open_prepared(name: str, folder: str | None) -> Any:
+def open_prepared(name: str, folder: str | None, features: Mapping[str, str]) -> Any:
     """Open a corpus that is prepared in a format that needs no TensorFlow.
 
-    Args:
-        name: as in `Translation`.
-        folder: as in `Translation`.
+    It must have the features, each of which a field of the task asks for.
     """
     prepared = find_prepared(name, folder)
     import tensorflow_datasets
@@ -107,6 +99,10 @@ def open_prepared(name: str, folder: str | None) -> Any:
             f"{prepared} has files in the format {form and form.value}, not array_record. "
             f"{prepare(name, folder)}"
         )
+    for feature, field in features.items():
+        if feature not in builder.info.features:
+            known = ", ".join(builder.info.features)
+            raise UserError(f"{name} has {known}, and no {feature!r} (task.{field})")
     return builder
 
 

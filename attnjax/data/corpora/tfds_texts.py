@@ -11,20 +11,6 @@ from attnjax.data.corpus import Example
 from attnjax.errors import UserError
 
 
-def open_with(name: str, folder: str | None, **features: str) -> Any:
-    """Open a prepared corpus that has these features, given by the task's fields.
-
-    Raises:
-        UserError: the corpus is not prepared, or has other features.
-    """
-    builder = open_prepared(name, folder)
-    for field, feature in features.items():
-        if feature not in builder.info.features:
-            known = ", ".join(builder.info.features)
-            raise UserError(f"{name} has {known}, and no {feature!r} (task.{field})")
-    return builder
-
-
 @dataclass(frozen=True, kw_only=True)
 class LabeledTfds(Labeled):
     """Sentences and labels of a corpus of tensorflow-datasets.
@@ -51,7 +37,7 @@ class LabeledTfds(Labeled):
         return f"{self.name} {self.test if split == 'test' else self.train}"
 
     def read(self) -> tuple[list[Example], list[Example]]:
-        builder = open_with(self.name, self.folder, text=self.text, label=self.label)
+        builder = open_prepared(self.name, self.folder, {self.text: "text", self.label: "label"})
         train, test = (list(self._examples(builder, split)) for split in (self.train, self.test))
         return train, test
 
@@ -88,7 +74,7 @@ class RawTfds(TextStream):
     folder: str | None = None
 
     def texts(self) -> dict[str, str]:
-        builder = open_with(self.name, self.folder, text=self.text)
+        builder = open_prepared(self.name, self.folder, {self.text: "text"})
         names = {"train": self.train, "valid": self.valid, "test": self.test}
         return {
             split: "".join(f"{row[self.text].decode()}\n" for row in read_split(builder, name))

@@ -140,5 +140,5 @@ def test_a_corpus_of_something_else(tmp_path):
             yield 0, {"captions": "none"}
 
     Texts(data_dir=tmp_path, file_format="array_record").download_and_prepare()
-    with pytest.raises(UserError, match="Coco needs images and captions; texts has no image$"):
+    with pytest.raises(UserError, match=r"texts has captions, and no 'image' \(task.name\)"):
         Coco(name="texts", folder=str(tmp_path)).load()

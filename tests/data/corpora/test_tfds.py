@@ -120,7 +120,7 @@ def test_a_part_of_a_split_and_the_folder_of_the_environment(task, prepared, mon
             r"tiny/fr-en is not in .*, which has labels, raw, tiny/de-en\. .* prepare it by python "
             r".*download_and_prepare\(\)",
         ),
-        ({"source": "fr"}, "tiny/de-en has texts in de, en, not in 'fr'"),
+        ({"source": "fr"}, "tiny/de-en has de, en, and no 'fr'"),
         ({"valid": "valid"}, r"split 'valid' .*it has train, validation, test\): Unknown split"),
         ({"train": "train[x"}, r"no split 'train\[x'"),
         ({"train": "train[:0]"}, r"no split 'train\[:0\]'"),
@@ -289,7 +289,7 @@ def test_rows_are_read_several_at_once(tmp_path, monkeypatch):
 
     original = ArrayRecordDataSource.__getitems__
     monkeypatch.setattr(ArrayRecordDataSource, "__getitems__", several)
-    read = read_split(open_prepared("raw", str(tmp_path)), "train")
+    read = read_split(open_prepared("raw", str(tmp_path), {"text": "text"}), "train")
     assert [row["text"].decode() for row in read] == [*"0123456"]
     assert asked == [[0, 1, 2], [3, 4, 5], [6]]
 
