@@ -1,4 +1,4 @@
-"""The batches of a training run: each a pure function of its step and the seed."""
+"""The batches of a training run, each a pure function of its step and the seed."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ class Bucket:
 
     Attributes:
         examples: all examples, of this bucket and of others.
-        indices: [n], the positions of this bucket's among them.
+        indices: [n], those of this bucket.
         batches: the number of batches, among which the examples are divided evenly.
         shape: (B, S, T) of each batch.
     """
@@ -42,19 +42,18 @@ class Bucket:
     batches: int
     shape: tuple[int, int, int]
 
-    def batch(self, index: int, order: np.ndarray) -> tuple[np.ndarray, Batch]:
-        """One batch and its examples' indices, -1 for filler rows.
+    @property
+    def lengths(self) -> np.ndarray:
+        """[n, 2], of source and target."""
+        return self.examples.lengths[self.indices]
 
-        Args:
-            index: which of the bucket's batches.
-            order: [n], a permutation of the bucket's examples.
-        """
-        count = len(order)
-        chosen = order[index * count // self.batches : (index + 1) * count // self.batches]
+    def batch(self, index: int, order: np.ndarray) -> tuple[np.ndarray, Batch]:
+        """A batch of a permutation [n], and its examples' indices, -1 for filler rows."""
+        first, last = (number * len(order) // self.batches for number in (index, index + 1))
+        chosen = self.indices[order[first:last]]
         rows, source, target = self.shape
         indices = np.full(rows, -1)
-        indices[: len(chosen)] = self.indices[chosen]
-        chosen = indices[: len(chosen)]
+        indices[: len(chosen)] = chosen
         return indices, Batch(
             self.examples.source.padded(chosen, (rows, source)),
             self.examples.target.padded(chosen, (rows, target)),
@@ -71,13 +70,10 @@ def permutation(length: int, *entropy: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """The batches of a training run, each a pure function of its step and the seed.
+    """The batches of a training run. Every example comes once an epoch, in one of the buckets.
 
-    Every example comes once an epoch. The order of shapes depends on the epoch alone, so that
-    batches of several seeds can be stacked; the examples within a batch depend on the seed, too.
-
-    Attributes:
-        buckets: all examples, by length.
+    The order of shapes depends on the epoch alone, so that batches of several seeds can be stacked;
+    the examples within a batch depend on the seed, too.
     """
 
     buckets: tuple[Bucket, ...]
@@ -101,17 +97,14 @@ class BatchPlan:
     def padding(self) -> float:
         """The share of padding among all places of an epoch, of source and target together."""
         places = sum(b.batches * b.shape[0] * sum(b.shape[1:]) for b in self.buckets)
-        held = sum(int(b.examples.lengths[b.indices].sum()) for b in self.buckets)
+        held = sum(int(b.lengths.sum()) for b in self.buckets)
         return 1 - held / places
 
     def like(self, others: Sequence[Examples]) -> "list[BatchPlan]":
-        """Plans for other examples, as many as these, so that batches of all can be stacked.
+        """Plans for other examples, each as many as these, so that batches of all can be stacked.
 
         At each step all of them have the same shape. The number of batches, and of examples in
         each, is this plan's; sources and targets are padded to the longest of all.
-
-        Args:
-            others: the examples of each plan.
 
         Raises:
             UserError: others are more or fewer than the examples of this plan.
@@ -127,17 +120,14 @@ class BatchPlan:
         stop = self.count
         for bucket in self.buckets:
             begin = stop - len(bucket.indices)
-            chosen = [order[begin:stop] for order in orders]
-            longest = np.max(
-                [bucket.shape[1:]]
-                + [
-                    examples.lengths[at].max(0) for examples, at in zip(others, chosen, strict=True)
-                ],
-                axis=0,
-            )
+            equal = [
+                replace(bucket, examples=examples, indices=order[begin:stop])
+                for examples, order in zip(others, orders, strict=True)
+            ]
+            longest = np.max([bucket.shape[1:], *(each.lengths.max(0) for each in equal)], axis=0)
             shape = (bucket.shape[0], *longest.tolist())
-            for made, examples, indices in zip(buckets, others, chosen, strict=True):
-                made.append(replace(bucket, examples=examples, indices=indices, shape=shape))
+            for made, each in zip(buckets, equal, strict=True):
+                made.append(replace(each, shape=shape))
             stop = begin
         return [replace(self, buckets=tuple(made)) for made in buckets]
 

@@ -39,9 +39,7 @@ class Batching:
     def check(self, examples: Sequence[Encoded], where: str = "") -> np.ndarray:
         """The lengths of source and target, [N, 2], of examples that fit into batches.
 
-        Args:
-            examples: all examples that are put into batches.
-            where: the examples' origin in words, " of the train split".
+        `where` is the examples' origin in words, " of the train split".
 
         Raises:
             UserError: there is no example, one is too long for `max_tokens`, or `batch_size` is
@@ -62,8 +60,8 @@ class Batching:
             raise UserError(
                 f"example {worst + 1}{where} has {source} source and {target} target symbols "
                 f"(END counted); {self.batch_size_multiple} such rows "
-                f"(batching.batch_size_multiple) are "
-                f"{places:,}, more than batching.max_tokens={self.max_tokens:,}"
+                f"(batching.batch_size_multiple) are {places:,}, more than "
+                f"batching.max_tokens={self.max_tokens:,}"
             )
         return lengths
 
@@ -75,9 +73,7 @@ class Batching:
         """
         examples = Examples.of(examples)
         lengths = self.check(examples)
-        order = by_length(lengths)
-        cuts = cheapest_cuts(lengths[order], self.shapes)
-        return BatchPlan(tuple(self._buckets(examples, lengths, order, cuts)))
+        return BatchPlan(tuple(self._buckets(examples, lengths)))
 
     def unpacked(self) -> "Batching":
         """The batching of validation and evaluation, one example a row."""
@@ -107,20 +103,15 @@ class Batching:
             most = min(most, self.batch_size)
         return most // self.batch_size_multiple * self.batch_size_multiple
 
-    def _buckets(
-        self,
-        examples: Examples,
-        lengths: np.ndarray,
-        order: np.ndarray,
-        cuts: list[int],
-    ) -> Iterator[Bucket]:
-        """The buckets that begin at the cuts, those of long examples first.
+    def _buckets(self, examples: Examples, lengths: np.ndarray) -> Iterator[Bucket]:
+        """The buckets with the least padding, those of long examples first.
 
         A bucket fills its last batch with the next shorter examples, and takes all of those if less
         than half a batch would remain: a step on few examples is noisy.
         """
+        order = by_length(lengths)
         stop = len(order)
-        for cut in reversed(cuts):
+        for cut in reversed(cheapest_cuts(lengths[order], self.shapes)):
             if cut >= stop:
                 continue
             longest = int(lengths[order[stop - 1]].max())
@@ -128,13 +119,10 @@ class Batching:
             begin = max(0, stop - _ceiling(stop - cut, full) * full)
             if begin < full // 2:
                 begin = 0
-            count = stop - begin
-            batches = _ceiling(count, full)
-            rows = (
-                _ceiling(_ceiling(count, batches), self.batch_size_multiple)
-                * self.batch_size_multiple
-            )
             indices = order[begin:stop]
+            batches = _ceiling(len(indices), full)
+            most = _ceiling(len(indices), batches)
+            rows = _ceiling(most, self.batch_size_multiple) * self.batch_size_multiple
             source, target = lengths[indices].max(0).tolist()
             yield Bucket(examples, indices, batches, (rows, source, target))
             stop = begin
@@ -146,18 +134,12 @@ def _ceiling(value: int, divisor: int) -> int:
 
 
 def cheapest_cuts(lengths: np.ndarray, shapes: int) -> list[int]:
-    """Cut sorted examples into at most `shapes` buckets with the least padding.
+    """The beginnings, 0 first, of at most `shapes` buckets of examples with the least padding.
 
-    Args:
-        lengths: [N, 2], of source and target, sorted by the longer of both.
-        shapes: the largest number of buckets.
-
-    Returns:
-        The beginning of each bucket, 0 first.
+    `lengths` [N, 2] are those of source and target, sorted by the longer of both.
     """
-    ends = (
-        np.flatnonzero(np.diff(lengths.max(1), append=-1)) + 1
-    )  # after the last example of each length
+    # behind the last example of each length
+    ends = np.flatnonzero(np.diff(lengths.max(1), append=-1)) + 1
     ends = ends[np.linspace(0, len(ends) - 1, min(len(ends), CUTS)).round().astype(int)]
     starts, count = np.concatenate([[0], ends[:-1]]), len(ends)
     longest = np.maximum.reduceat(lengths, starts)

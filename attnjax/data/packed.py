@@ -20,11 +20,8 @@ def packed_side(
 ) -> tuple[np.ndarray, np.ndarray]:
     """One side of examples in rows: the ids, then PAD, and the number of each place's sentence.
 
-    Args:
-        side: of all examples.
-        examples: [M], which examples, row by row.
-        rows: [M], the row of each, in ascending order.
-        shape: of both results.
+    `examples` [M] are indices, row by row, and `rows` [M] the row of each; both results have the
+    shape.
     """
     begins = side.starts[examples]
     lengths = side.stops[examples] - begins
@@ -46,13 +43,12 @@ def packed_side(
 
 @dataclass(frozen=True)
 class PackedPlan(BatchPlan):
-    """The packed batches of a training run, each a pure function of its step and the seed.
+    """The packed batches of a training run. Every example comes once an epoch.
 
-    Every example comes once an epoch. The lengths that share a row are the same in every epoch;
-    which examples have these lengths, and the order of the rows, depend on epoch and seed.
+    The lengths that share a row are the same in every epoch; which examples have these lengths, and
+    the order of the rows, depend on epoch and seed.
 
     Attributes:
-        examples: all examples.
         patterns: the rows, by the kinds of sentences in them.
         rows: B of each batch.
         length: the places of a row on either side.
@@ -62,7 +58,9 @@ class PackedPlan(BatchPlan):
     patterns: RowPatterns
     rows: int
     length: int
-    _epochs: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    _epochs: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = field(
+        default_factory=dict, init=False
+    )
 
     @property
     def per_epoch(self) -> int:
@@ -92,15 +90,10 @@ class PackedPlan(BatchPlan):
         Raises:
             UserError: the plans have different numbers of batches.
         """
-        made: list[BatchPlan] = [
-            replace(
-                self,
-                examples=examples,
-                patterns=row_patterns(examples.lengths, self.length),
-                _epochs={},
-            )
-            for examples in others
-        ]
+        made: list[BatchPlan] = []
+        for examples in others:
+            patterns = row_patterns(examples.lengths, self.length)
+            made.append(replace(self, examples=examples, patterns=patterns))
         if len(counts := {plan.per_epoch for plan in made}) > 1:
             raise UserError(
                 "the seeds' data are packed into different numbers of batches, "
@@ -181,7 +174,7 @@ class Packed(Batching):
                 f"(batching.batch_size_multiple) of batching.length={self.length}; got "
                 f"{self.max_tokens:,}"
             )
-        lengths = Batching.check(self, examples, where)
+        lengths = super().check(examples, where)
         worst = int(lengths.max(1).argmax())
         source, target = lengths[worst]
         if max(source, target) > self.length:

@@ -14,11 +14,7 @@ from attnjax.errors import UserError
 
 @dataclass(frozen=True)
 class DatasetPerSeedPlan(BatchPlan):
-    """Batches of one example each: every step of a run takes the example of its seed.
-
-    Attributes:
-        epoch: the number of steps that count as an epoch.
-    """
+    """Batches of one example each: every step of a run takes the example of its seed."""
 
     epoch: int
 

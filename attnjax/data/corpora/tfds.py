@@ -92,7 +92,7 @@ def open_prepared(name: str, folder: str | None, features: Mapping[str, str]) ->
     prepared = find_prepared(name, folder)
     import tensorflow_datasets
 
-    builder = tensorflow_datasets.builder_from_directory(prepared)
+    builder: Any = tensorflow_datasets.builder_from_directory(prepared)
     form = builder.info.file_format
     if form is None or form.value != "array_record":
         raise UserError(
