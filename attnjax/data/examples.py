@@ -43,14 +43,6 @@ class Rows:
     stops: np.ndarray
 
     @classmethod
-    def of(cls, rows: Iterable[Sequence[int] | np.ndarray]) -> "Rows":
-        """Copy rows one behind the other: int32, or float32 of rows that are arrays."""
-        columns = _Flat()
-        for row in rows:
-            columns.append(row)
-        return columns.rows()
-
-    @classmethod
     def cut(cls, values: np.ndarray, offsets: np.ndarray) -> "Rows":
         """The rows between N + 1 offsets; nothing is copied."""
         return cls(values, offsets[:-1], offsets[1:])
@@ -82,12 +74,7 @@ class Rows:
         return replace(self, stops=np.minimum(self.stops, self.starts + length))
 
     def padded(self, chosen: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-        """Chosen rows, then empty ones, as one array: ids padded with PAD, floats with NaN.
-
-        Args:
-            chosen: the indices of the rows.
-            shape: the number of rows and their length.
-        """
+        """Chosen rows, then empty ones, as one array [*shape, ...], padded with PAD or NaN."""
         kind, filler = (np.int32, PAD) if self.are_ids else (np.float32, np.nan)
         result = np.full((*shape, *self.values.shape[1:]), filler, kind)
         bounds = zip(self.starts[chosen].tolist(), self.stops[chosen].tolist(), strict=True)
@@ -107,7 +94,7 @@ class Rows:
 
 
 class _Flat:
-    """Rows that are copied one behind the other while they come."""
+    """Rows copied one behind the other while they come: int32, or float32 if they are arrays."""
 
     def __init__(self) -> None:
         self._ids = array("i")
@@ -129,13 +116,7 @@ class _Flat:
 
 @dataclass(frozen=True)
 class Examples(Sequence[Encoded]):
-    """The encoded examples of a split.
-
-    Attributes:
-        source: their sources.
-        target: their targets, as many.
-        alignments: of each example; None: none is known.
-    """
+    """The encoded examples of a split; `alignments` are None if none is known."""
 
     source: Rows
     target: Rows
@@ -143,7 +124,7 @@ class Examples(Sequence[Encoded]):
 
     @classmethod
     def of(cls, examples: Iterable[Encoded]) -> "Examples":
-        """Copy examples, one after the other; `Examples` are returned as they are."""
+        """Copy examples one by one; `Examples` are returned as they are."""
         if isinstance(examples, Examples):
             return examples
         source, target, alignments = _Flat(), _Flat(), []

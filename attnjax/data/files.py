@@ -30,12 +30,10 @@ def find_folder(folder: str) -> Path:
 
 
 def find_file(file: str | Path) -> Path:
-    """A file as it is given, or else under the folder that ATTNJAX_DATA names.
-
-    Its path may stand for a compressed file or for shards, see `parts`.
+    """A file, or what its path stands for (see `parts`), found as `find_folder` finds a folder.
 
     Raises:
-        NoCorpus: there is no such file in either place.
+        NoCorpus: as `find_folder`.
     """
     return _find(file, "file", _stands_for_files)
 
@@ -51,29 +49,27 @@ def _stands_for_files(path: Path) -> bool:
 
 def _find(path: str | Path, kind: str, exists: Callable[[Path], bool]) -> Path:
     try:
-        given = Path(path).expanduser()
-        if exists(given):
-            return given
-        above = os.environ.get(DATA_VARIABLE)
-        if above and exists(below := Path(above).expanduser() / given):
-            return below
+        given, above = Path(path).expanduser(), os.environ.get(DATA_VARIABLE)
+        places = [given, Path(above, given)] if above else [given]
+        for place in map(Path.expanduser, places):
+            if exists(place):
+                return place
         here = Path.cwd()
     except (OSError, RuntimeError, ValueError) as error:
         # a name that is too long, an unknown ~user, a NUL character
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"{str(path)[:80]!r} is not a usable path: {reason}") from error
-    places = [here / given, *([Path(above).expanduser() / given] if above else [])]
-    beside = next(filter(None, map(_beside, places)), "") if kind == "file" else ""
     if given.is_absolute():
-        raise NoCorpus(f"there is no {kind} {given}{beside}")
-    if not above:
-        raise NoCorpus(
-            f"there is no {kind} {given} in {here}, and the environment variable {DATA_VARIABLE}, "
-            f"which may name the folder that holds it, is not set{beside}"
+        where = ""
+    elif above:
+        where = f" in {here}, nor one under {DATA_VARIABLE}={above}"
+    else:
+        where = (
+            f" in {here}, and the environment variable {DATA_VARIABLE}, which may name the folder "
+            "that holds it, is not set"
         )
-    raise NoCorpus(
-        f"there is no {kind} {given} in {here}, nor one under {DATA_VARIABLE}={above}{beside}"
-    )
+    near = (_beside(here / place.expanduser()) for place in places if kind == "file")
+    raise NoCorpus(f"there is no {kind} {given}{where}{next(filter(None, near), '')}")
 
 
 def _beside(missing: Path) -> str:
@@ -126,7 +122,10 @@ def read_text(path: Path, encoding: Encoding = "UTF-8") -> str:
         UserError: the file or a part is missing or damaged, is not in this encoding, or all is
             empty.
     """
-    texts = [_decoded(part, encoding) for part in parts(path)]
+    texts = []
+    for part in parts(path):
+        with _opened(part) as file:
+            texts.append(_decode(file.read(), part, encoding))
     # a line ends where its shard ends
     texts[:-1] = [text if text.endswith("\n") else f"{text}\n" for text in texts[:-1]]
     text = "".join(texts)
@@ -167,11 +166,6 @@ def _opened(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
         raise UserError(f"{path} is damaged or ends too early: {error}") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error
-
-
-def _decoded(path: Path, encoding: Encoding) -> str:
-    with _opened(path) as file:
-        return _decode(file.read(), path, encoding)
 
 
 def _decode(content: bytes, path: Path, encoding: Encoding, line: int = 1) -> str:

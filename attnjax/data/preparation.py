@@ -65,10 +65,6 @@ def is_prepared(task: TextTask) -> bool:
 def prepared(task: TextTask, vocabularies: Vocabularies | None = None) -> Corpus:
     """The corpus of a task from its prepared files, which are made if they are not there.
 
-    Args:
-        task: the task, which names its files.
-        vocabularies: as in `Task.load`.
-
     Raises:
         UserError: a file of the corpus was changed since, or as `Task.load`.
     """
@@ -102,16 +98,14 @@ def _alone(folder: Path) -> Iterator[None]:
     lock = FileLock(f"{folder}.lock")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        lock.acquire()
+        held = lock.acquire()
     except OSError as error:
         raise UserError(
             f"{folder.parent} cannot be written to ({error.strerror}); the variable {VARIABLE} "
             "names another folder for prepared corpora"
         ) from error
-    try:
+    with held:
         yield
-    finally:
-        lock.release()
 
 
 def _prepare(task: TextTask, vocabularies: Vocabularies | None, folder: Path) -> PreparedManifest:
@@ -135,15 +129,12 @@ def _prepare(task: TextTask, vocabularies: Vocabularies | None, folder: Path) ->
         shown = bar.add_task("", total=size)
         for name in task.split_names:
             split = made.split(name)
-            saved = split.count
             for split in _written(task, vocabularies, folder, made.split(name)):
-                bar.update(shown, description=f"{name}: {split.count:,} examples")
-                bar.update(
-                    shown,
-                    completed=_size([*folder.glob("*.sources"), *folder.glob("*.references")]),
-                )
-                if split.count - saved >= SAVE_EVERY:
-                    made, saved = _saved(made, folder, split), split.count
+                written = _size([*folder.glob("*.sources"), *folder.glob("*.references")])
+                state = f"{name}: {split.count:,} examples"
+                bar.update(shown, description=state, completed=written)
+                if split.count - made.split(name).count >= SAVE_EVERY:
+                    made = _saved(made, folder, split)
             made = _saved(made, folder, split)
     made = replace(made, text_notes=text_notes(mapped_corpus(task, folder, made)))
     check_unchanged(files, folder)

@@ -1,6 +1,5 @@
 """The files that a corpus is read from, and whether they are as they were."""
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from attnjax.config.walk import walk
 from attnjax.data.text_task import TextTask
 from attnjax.data.vocabulary import VocabularyPart
 from attnjax.errors import UserError
+from attnjax.files import file_digest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,28 +31,22 @@ class SourceFile:
     @classmethod
     def of(cls, path: Path) -> "SourceFile":
         """A file as it is now."""
-        state = path.stat()
-        size, modified = state.st_size, state.st_mtime_ns
-        return cls(path=str(path), size=size, modified=modified, sha256=_sha256(path))
+        size, modified = path.stat().st_size, path.stat().st_mtime_ns
+        return cls(path=str(path), size=size, modified=modified, sha256=file_digest(path))
 
     @property
     def changed(self) -> bool:
-        """Whether the file's content is another one, or is gone; read if size or time differ."""
+        """Whether the file's content is another one, or is gone; read if only the time differs."""
         path = Path(self.path)
-        if not path.is_file():
+        if not path.is_file() or path.stat().st_size != self.size:
             return True
-        state = path.stat()
-        if (state.st_size, state.st_mtime_ns) == (self.size, self.modified):
-            return False
-        return state.st_size != self.size or _sha256(path) != self.sha256
+        return path.stat().st_mtime_ns != self.modified and file_digest(path) != self.sha256
 
 
 def source_files(task: TextTask, splits: Iterable[str] | None = None) -> list[Path]:
-    """The files that a corpus and its vocabularies are read from, each once, as absolute paths.
+    """The files that splits (None: all) and the vocabularies are read from, as absolute paths.
 
-    Args:
-        task: the task; () of one that names no files.
-        splits: "train", ...; None: all.
+    There are none if the task names no files.
 
     Raises:
         UserError: a file is missing.
@@ -74,8 +68,3 @@ def check_unchanged(files: Iterable[SourceFile], folder: Path) -> None:
                 f"{file.path} was changed or removed since {folder} was prepared from it: bring it "
                 "back, or delete the folder to prepare the corpus anew"
             )
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

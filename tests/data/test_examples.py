@@ -26,7 +26,7 @@ def test_the_examples_are_those_given(sources, data):
 
 @given(rows, st.data())
 def test_padded_rows_are_the_rows_then_padding(ids, data):
-    flat = Rows.of(ids)
+    flat = Examples.of(Encoded(row, []) for row in ids).source
     chosen = data.draw(st.lists(st.sampled_from(range(len(ids))))) if ids else []
     result = flat.padded(np.array(chosen, int), (len(chosen) + 2, 6))
     assert result.dtype == np.int32
@@ -47,5 +47,5 @@ def test_arrays_of_floats_and_alignments():
 
 def test_other_numbers_of_bits_are_read_as_ids():
     small = Rows.cut(np.array([5, 6, 2], np.uint16), np.array([0, 1, 3]))
-    assert small == Rows.of([[5], [6, 2]])
+    assert small == Examples.of([Encoded([5], []), Encoded([6, 2], [])]).source
     assert small.padded(np.arange(2), (2, 2)).dtype == np.int32
