@@ -3,11 +3,9 @@
 sacremoses, its port to Python, is imported when a text is split.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
@@ -43,13 +41,13 @@ def tokenize(text: str, language: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class MosesVocabulary(WordVocabulary):
-    """Each word or punctuation mark that Moses' tokenizer finds is a piece.
-
-    Attributes:
-        language: whose rules the tokenizer follows.
-    """
+    """Each word or punctuation mark that Moses' rules of a language find is a piece."""
 
     language: str
+
+    def __post_init__(self) -> None:
+        if self.language not in get_args(Language.__value__):
+            raise ValueError(f"Moses has no language {self.language!r}")
 
     def split(self, text: str) -> list[str]:
         return [*tokenize(text, self.language)]
@@ -61,17 +59,6 @@ class MosesVocabulary(WordVocabulary):
     def merge(self, pieces: list[str]) -> str:
         """Join pieces with spaces: the tokenized text, by whose words BLEU is counted."""
         return " ".join(pieces)
-
-    def _fields(self) -> dict[str, Any]:
-        return {**super()._fields(), "language": self.language}
-
-    @classmethod
-    def restore(cls, folder: Path, content: Mapping[str, Any]) -> "MosesVocabulary":
-        del folder
-        language = content["language"]
-        if language not in get_args(Language.__value__):
-            raise ValueError(f"Moses has no language {language!r}")
-        return cls(tuple(content["pieces"]), language)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,6 @@
 """Vocabularies of characters, of words between spaces, and of whole labels.
 
-Ids 0 to 3 are PAD, START, END and UNKNOWN. A word of the text that is spelled like one of them has
-an id of its own.
+A word of the text that is spelled like a special symbol has an id of its own.
 """
 
 import hashlib
@@ -10,7 +9,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -57,8 +56,8 @@ class Vocabulary(ABC):
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _fields(self) -> dict[str, Any]:
-        """The fields that `restore` needs, as JSON."""
-        return {"pieces": self.pieces}
+        """The fields that JSON holds, and `restore` needs."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.compare}
 
     @cached_property
     def _ids(self) -> dict[str, int]:
@@ -73,7 +72,7 @@ class Vocabulary(ABC):
         """Join pieces and subwords to the text that is scored: the opposite of `split`."""
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text, without END; a piece that is not in the vocabulary becomes UNKNOWN."""
+        """The ids of a text, without END; a piece that is not in the vocabulary is UNKNOWN."""
         return [self._ids.get(piece, UNKNOWN) for piece in self.split(text)]
 
     def encode_long(self, text: str) -> np.ndarray:
@@ -107,17 +106,14 @@ class Vocabulary(ABC):
 
     @classmethod
     def restore(cls, folder: Path, content: Mapping[str, Any]) -> "Vocabulary":
-        """The vocabulary that `save` wrote into a folder.
-
-        Args:
-            folder: the folder.
-            content: the content of its JSON file.
+        """The vocabulary that `save` wrote into a folder; `content` is that of its JSON file.
 
         Raises:
             KeyError, TypeError, ValueError: the content is damaged.
         """
         del folder
-        return cls(tuple(content["pieces"]))
+        values = {field.name: content[field.name] for field in fields(cls)}
+        return cls(**values | {"pieces": tuple(content["pieces"])})
 
 
 class CharacterVocabulary(Vocabulary):
@@ -221,14 +217,13 @@ class SplitWords(VocabularyPart):
 
     def of_counts(self, counts: Counter[str]) -> WordVocabulary:
         """The vocabulary of texts whose words occur so often; see `learn`."""
-        words = [word for word, count in counts.items() if count >= self.min_count]
-        if not words:
+        frequent = {word: count for word, count in counts.items() if count >= self.min_count}
+        if not frequent:
             raise UserError(
                 f"no word occurs {self.min_count} times (vocabulary.min_count); the most frequent "
                 f"of {len(counts)} words occurs {max(counts.values(), default=0)} times"
             )
-        words.sort(key=lambda word: (-counts[word], word))
-        return self._vocabulary((*SPECIAL, *words[: self.max_size]))
+        return self._vocabulary((*SPECIAL, *by_frequency(frequent)[: self.max_size]))
 
     def _vocabulary(self, pieces: tuple[str, ...]) -> WordVocabulary:
         return WordVocabulary(pieces)
@@ -239,6 +234,9 @@ class Labels(VocabularyPart):
     """The labels of a classification task; a label may contain spaces."""
 
     def learn(self, texts: Iterable[str]) -> LabelVocabulary:
-        """The labels, the most frequent ones first, equally frequent ones by alphabet."""
-        counts = Counter(texts)
-        return LabelVocabulary((*SPECIAL, *sorted(counts, key=lambda text: (-counts[text], text))))
+        return LabelVocabulary((*SPECIAL, *by_frequency(Counter(texts))))
+
+
+def by_frequency(counts: Mapping[str, int]) -> list[str]:
+    """The most frequent texts first, equally frequent ones by alphabet."""
+    return sorted(counts, key=lambda text: (-counts[text], text))

@@ -1,7 +1,6 @@
-"""WordPiece: the subwords of BERT, read from its vocab.txt. Nothing is learned here.
+"""WordPiece: the subwords of BERT, read from its vocab.txt; those of `transformers`' BertTokenizer.
 
-It is written out because it is short and needs no other package; the pieces are those of
-`transformers`' BertTokenizer.
+It is written out because it is short and needs no other package.
 """
 
 import unicodedata
@@ -90,20 +89,12 @@ class WordPieceVocabulary(Vocabulary):
 
     lower: bool = True
 
-    def _fields(self) -> dict[str, Any]:
-        return {"pieces": self.pieces, "lower": self.lower}
-
     def split(self, text: str) -> list[str]:
         words = basic_words(text, lower=self.lower)
         return [piece for word in words for piece in pieces_of(word, self._ids)]
 
     def merge(self, pieces: list[str]) -> str:
         return " ".join(pieces).replace(f" {PREFIX}", "")
-
-    @classmethod
-    def restore(cls, folder: Path, content: Mapping[str, Any]) -> "WordPieceVocabulary":
-        del folder
-        return cls(tuple(content["pieces"]), bool(content["lower"]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,18 +116,17 @@ class WordPiece(VocabularyPart):
         return parts(find_file(self.file))
 
     def learn(self, texts: Iterable[str]) -> WordPieceVocabulary:
-        """The vocabulary in the file.
-
-        Raises:
-            UserError: as `read_pieces`.
-        """
         del texts
         pieces = read_pieces(find_file(self.file))
         return WordPieceVocabulary((*SPECIAL, *_own(pieces)), self.lower)
 
 
 def read_pieces(path: Path) -> list[str]:
-    """The pieces of a vocab.txt, in its order."""
+    """The pieces of a vocab.txt, in its order.
+
+    Raises:
+        UserError: a piece stands there twice, or a special one is missing.
+    """
     pieces = read_lines(path)
     if len(set(pieces)) < len(pieces):
         twice = next(piece for number, piece in enumerate(pieces) if piece in pieces[:number])
