@@ -29,9 +29,8 @@ class Coco(Task):
         name: the name of the corpus and its configuration in tensorflow-datasets.
         train: the training split, or a part of it: "train[:1000]".
         valid: the validation split, or a part of one; None: there is none.
-        test: the test split, or a part of one; None: there is none.
-        folder: the folder of the prepared corpora; None: the folder that the environment variable
-            TFDS_DATA_DIR names, or else ~/tensorflow_datasets.
+        test: likewise, the test split.
+        folder: as `Translation.folder`.
         side: the side of an image in pixels.
         captions: the largest number of captions of a training image; COCO has five or six.
         vocabulary: learned from the captions of train.
@@ -74,14 +73,9 @@ class Coco(Task):
 
 
 def resized(image: np.ndarray, side: int) -> np.ndarray:
-    """Take the middle square of an image and resize it.
+    """The middle square of an image, uint8 [height, width, 3 or 1], as [side, side, 3] in [0, 1].
 
-    Args:
-        image: uint8 [height, width, 3], or one channel, which is used for all three.
-        side: of the result, in pixels.
-
-    Returns:
-        float32 [side, side, 3] in [0, 1].
+    One channel is used for all three.
     """
     from PIL import Image
 
@@ -89,10 +83,8 @@ def resized(image: np.ndarray, side: int) -> np.ndarray:
     least = min(image.shape[:2])
     top, left = ((whole - least) // 2 for whole in image.shape[:2])
     square = np.broadcast_to(image[top : top + least, left : left + least], (least, least, 3))
-    brought = Image.fromarray(np.ascontiguousarray(square)).resize(
-        (side, side), Image.Resampling.BILINEAR
-    )
-    return np.asarray(brought, np.float32) / 255
+    whole = Image.fromarray(np.ascontiguousarray(square))
+    return np.asarray(whole.resize((side, side), Image.Resampling.BILINEAR), np.float32) / 255
 
 
 def words(caption: str) -> str:

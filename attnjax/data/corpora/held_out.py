@@ -37,11 +37,7 @@ class WithHeldOut(Task):
 
     @abstractmethod
     def read(self) -> tuple[list[Example], list[Example]]:
-        """Read the training examples, of which some will be held out, and the test examples.
-
-        Raises:
-            UserError: the data are missing or malformed.
-        """
+        """Read the training examples, of which some will be held out, and the test examples."""
 
     @property
     def target_vocabulary(self) -> VocabularyPart:
@@ -68,8 +64,6 @@ def hold_out(
     examples: Sequence[Example], count: int, seed: int
 ) -> tuple[list[Example], list[Example]]:
     """Draw `count` examples; return them and the others, both in the given order."""
-    drawn = set(np.random.default_rng(seed).permutation(len(examples))[:count].tolist())
-    return (
-        [example for place, example in enumerate(examples) if place in drawn],
-        [example for place, example in enumerate(examples) if place not in drawn],
-    )
+    order = np.random.default_rng(seed).permutation(len(examples))
+    drawn, others = np.sort(order[:count]), np.sort(order[count:])
+    return [examples[place] for place in drawn], [examples[place] for place in others]

@@ -4,6 +4,7 @@ The target is one symbol, the label, without END. The target's vocabulary has on
 that exact match is accuracy. The model is `models.classifier`, the search `Label`.
 """
 
+import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,21 +33,18 @@ class Labeled(WithHeldOut):
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         corpus = super().load(vocabularies)
-        splits = {
-            name: replace(examples, target=examples.target.head(1))
-            for name, examples in corpus.splits.items()
-        }
-        notes = tuple(
-            f"{count} of {len(splits[name]):,} {name} examples have the label {label!r}, which no "
-            "training example has: their answers count as wrong"
-            for name, references in corpus.references.items()
-            for label, count in Counter(
-                reference
-                for reference, example in zip(references, splits[name], strict=True)
-                if example.target == [UNKNOWN]
-            ).items()
-        )
-        return replace(corpus, splits=splits, notes=notes)
+        splits, notes = {}, []
+        for name, examples in corpus.splits.items():
+            targets = examples.target.head(1)
+            splits[name] = replace(examples, target=targets)
+            pairs = zip(corpus.references[name], targets, strict=True)
+            unknown = Counter(label for label, target in pairs if target == [UNKNOWN])
+            notes += [
+                f"{count} of {len(examples):,} {name} examples have the label {label!r}, which no "
+                "training example has: their answers count as wrong"
+                for label, count in unknown.items()
+            ]
+        return replace(corpus, splits=splits, notes=tuple(notes))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,22 +69,16 @@ class Trec(Labeled):
         return read_labeled(folder / "train.txt"), read_labeled(folder / "test.txt")
 
 
-def read_labeled(path: Path, labels: str = "012345") -> list[Example]:
-    """Read a file whose lines are a label, a space and a sentence.
-
-    Args:
-        path: the file.
-        labels: one character each.
-    """
+def read_labeled(path: Path) -> list[Example]:
+    """Read a file whose lines are a label, a space and a sentence."""
     examples = []
     for number, line in enumerate(read_lines(path), start=1):
-        label, space, text = line[:1], line[1:2], line[2:]
-        if not label or label not in labels or space != " ":
+        if not re.match("[0-5] ", line):
             raise UserError(
-                f"{path}, line {number}, is {line[:60]!r}; a line is a label from {labels[0]} to "
-                f"{labels[-1]}, a space and a sentence"
+                f"{path}, line {number}, is {line[:60]!r}; a line is a label from 0 to 5, a space "
+                "and a sentence"
             )
-        examples.append(Example(text, label))
+        examples.append(Example(line[2:], line[0]))
     return examples
 
 

@@ -4,7 +4,7 @@ import csv
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from attnjax.data.corpora.labeled import Labeled
 from attnjax.data.corpora.slices import check_apart, sliced
@@ -60,7 +60,6 @@ class LabeledFile(Labeled):
         return [*read(self.train)], [*read(self.test)]
 
     def _examples(self, path: Path) -> list[Example]:
-        """The examples of a file, which is looked for here and under ATTNJAX_DATA."""
         delimiter = self.delimiter or DELIMITERS.get(path.name.removesuffix(".gz")[-4:])
         if delimiter is None:
             raise UserError(f"the name of {path} must end in .csv or .tsv, or give task.delimiter")
@@ -69,8 +68,7 @@ class LabeledFile(Labeled):
         quoting = csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE
         rows = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
         examples = []
-        columns: tuple[int, int] | None = None
-        width = 0
+        columns, width = None, 0
         try:
             for row in rows:
                 if not row:
@@ -94,17 +92,16 @@ class LabeledFile(Labeled):
             raise UserError(f"{path} has no rows below the names of the columns")
         return examples
 
-    def _columns(self, row: list[str], where: str) -> tuple[int, int]:
+    def _columns(self, row: list[str], where: str) -> list[int]:
         """The indices of the text's and the label's columns, from the first row."""
         places = []
         for field, column in (("text", self.text), ("label", self.label)):
-            names: list[int | str] = [name.strip() for name in row]
-            if isinstance(column, int):
-                names = list(range(1, len(row) + 1))
+            numbers = isinstance(column, int)
+            names: list[Any] = [*range(1, len(row) + 1)] if numbers else [*map(str.strip, row)]
             if names.count(column) != 1:
                 raise UserError(
                     f"exactly one column must be task.{field}={column!r}; {where}, has the columns "
                     f"{', '.join(map(str, names))}"
                 )
             places.append(names.index(column))
-        return places[0], places[1]
+        return places

@@ -13,7 +13,7 @@ PART = re.compile(r"(.+)\[(\d*):(\d*)\]")
 
 
 class Slice(NamedTuple):
-    """The examples start, ..., stop - 1 of a split; stop is None: up to its end."""
+    """The examples start, ..., stop - 1 of a split; None: up to its end."""
 
     whole: str
     start: int = 0
@@ -53,12 +53,7 @@ def sliced(read: Callable[[str], Iterable[Example]]) -> Callable[[str], Iterator
 
 
 def check_apart(train: str, **others: str | None) -> None:
-    """Refuse names of splits that share examples with the training split.
-
-    Args:
-        train: the name of the training split, or of a part of a split.
-        others: the names of other splits by the task's field, "valid" or "test"; None: no split.
-    """
+    """Refuse splits that share examples with training; `others` have the names of their fields."""
     first = read_slice(train)
     for field, name in others.items():
         if name is None:

@@ -52,9 +52,7 @@ class Translation(ParallelCorpus):
         name: the name of the corpus and its configuration in tensorflow-datasets.
         source: the language of the source, as the corpus names it.
         target: the language of the target, as the corpus names it.
-        train: the training split, or a part of it: "train[:1000]".
-        valid: the validation split, or a part of one; None: there is none.
-        test: the test split, or a part of one; None: there is none.
+        train: the training split, or a part of it: "train[:1000]"; valid and test likewise.
         folder: the folder of the prepared corpora; None: the folder that the environment variable
             TFDS_DATA_DIR names, or else ~/tensorflow_datasets.
     """
@@ -85,10 +83,7 @@ class Translation(ParallelCorpus):
 
 
 def open_prepared(name: str, folder: str | None, features: Mapping[str, str]) -> Any:
-    """Open a corpus that is prepared in a format that needs no TensorFlow.
-
-    It must have the features, each of which a field of the task asks for.
-    """
+    """Open a prepared corpus that has these features, each given by a field of the task."""
     prepared = find_prepared(name, folder)
     import tensorflow_datasets
 

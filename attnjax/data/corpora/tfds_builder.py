@@ -37,15 +37,11 @@ def build_translation(
     from tensorflow_datasets.core.features import Translation as Languages
 
     read = task.reader()
-    build(
-        name,
-        folder,
-        Languages(languages=sorted((source, target))),
-        {
-            TFDS_NAMES[split]: ({source: pair.source, target: pair.target} for pair in read(whole))
-            for split, whole in task.split_names.items()
-        },
-    )
+    splits = {
+        TFDS_NAMES[split]: ({source: pair.source, target: pair.target} for pair in read(whole))
+        for split, whole in task.split_names.items()
+    }
+    build(name, folder, Languages(languages=sorted((source, target))), splits)
 
 
 def build(
@@ -56,11 +52,7 @@ def build(
 ) -> None:
     """Write rows as a corpus of tensorflow-datasets, in the format that needs no TensorFlow.
 
-    Args:
-        name: of the corpus and its configuration.
-        folder: of prepared corpora.
-        features: of a row.
-        splits: the rows of each split, which are read once and keep their order.
+    The rows of each split are read once, keep their order and have the features.
 
     Raises:
         UserError: the corpus exists.

@@ -62,7 +62,7 @@ class RawTfds(TextStream):
         text: the feature that holds the text.
         train: the training split, or a part of it: "train[:1%]".
         valid: the validation split, or a part of one; None: there is none.
-        test: the test split, or a part of one; None: there is none.
+        test: likewise, the test split.
         folder: as `Translation.folder`.
     """
 
