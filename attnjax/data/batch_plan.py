@@ -28,19 +28,12 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Bucket:
-    """Examples of similar length, which make batches of one shape.
+    """Examples of similar length, divided evenly among batches of one shape."""
 
-    Attributes:
-        examples: all examples, of this bucket and of others.
-        indices: [n], those of this bucket.
-        batches: the number of batches, among which the examples are divided evenly.
-        shape: (B, S, T) of each batch.
-    """
-
-    examples: Examples
-    indices: np.ndarray
-    batches: int
-    shape: tuple[int, int, int]
+    examples: Examples  # of this bucket and of others
+    indices: np.ndarray  # [n], those of this bucket
+    batches: int  # their number
+    shape: tuple[int, int, int]  # (B, S, T) of each batch
 
     @property
     def lengths(self) -> np.ndarray:

@@ -30,17 +30,11 @@ class Encoded(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of different lengths that lie in one array; they may overlap, and be in any order.
+    """Rows of different lengths that lie in one array; they may overlap, and be in any order."""
 
-    Attributes:
-        values: [V, ...], integers (ids) or floats; may be mapped from a file.
-        starts: [N], the index in `values` of the first element of each row.
-        stops: [N], the index behind the last one.
-    """
-
-    values: np.ndarray
-    starts: np.ndarray
-    stops: np.ndarray
+    values: np.ndarray  # [V, ...], integers (ids) or floats; may be mapped from a file
+    starts: np.ndarray  # [N], the index in `values` of the first element of each row
+    stops: np.ndarray  # [N], the index behind the last one
 
     @classmethod
     def cut(cls, values: np.ndarray, offsets: np.ndarray) -> "Rows":

@@ -47,17 +47,12 @@ class PackedPlan(BatchPlan):
 
     The lengths that share a row are the same in every epoch; which examples have these lengths, and
     the order of the rows, depend on epoch and seed.
-
-    Attributes:
-        patterns: the rows, by the kinds of sentences in them.
-        rows: B of each batch.
-        length: the places of a row on either side.
     """
 
     examples: Examples
     patterns: RowPatterns
-    rows: int
-    length: int
+    rows: int  # B of each batch
+    length: int  # the places of a row on either side
     _epochs: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = field(
         default_factory=dict, init=False
     )

@@ -6,35 +6,22 @@ import numpy as np
 
 
 class Packing(NamedTuple):
-    """The sentences of packed rows.
+    """The number of the sentence of each place of packed rows.
 
     Sentences are numbered in each row from 0, and stand in this order; the padding behind them has
-    the next number.
-
-    Its arrays are NumPy's on the host, and JAX's in a model.
-
-    Attributes:
-        source: the number of the sentence of each place of the source, integers [B, S].
-        target: the same of the target, [B, T].
+    the next number. The arrays are NumPy's on the host, and JAX's in a model.
     """
 
-    source: Any
-    target: Any
+    source: Any  # integers [B, S]
+    target: Any  # [B, T]
 
 
 class PackedBatch(NamedTuple):
-    """The examples of one training step, several in a row; see `attnjax.data.batch_plan.Batch`.
+    """The examples of one training step, several in a row; see `attnjax.data.batch_plan.Batch`."""
 
-    Attributes:
-        source: int32 [B, S], the sources of a row one behind the other, then PAD.
-        target: int32 [B, T], their targets in the same order, then PAD.
-        source_sentence: int32 [B, S], see `Packing`.
-        target_sentence: int32 [B, T], see `Packing`.
-    """
-
-    source: np.ndarray
-    target: np.ndarray
-    source_sentence: Any
+    source: np.ndarray  # int32 [B, S], the sources of a row one behind the other, then PAD
+    target: np.ndarray  # int32 [B, T], their targets in the same order, then PAD
+    source_sentence: Any  # see `Packing`
     target_sentence: Any
 
     @property

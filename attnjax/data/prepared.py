@@ -1,7 +1,7 @@
 """Prepared corpora: folders of encoded examples that are mapped into memory.
 
-A folder has the columns of every split, the vocabularies, and a manifest, which is written last:
-without it the folder is not whole.
+A folder has the columns of every split, the vocabularies, and last a manifest: without it the
+folder is not whole.
 """
 
 import hashlib
@@ -37,16 +37,12 @@ FORM = 1
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedSplit:
-    """What is written of a split.
+    """How many examples of a split were read, and how many of them were kept and written.
 
-    Attributes:
-        name: "train", "valid" or "test".
-        count: the number of examples that were read.
-        kept: the number of those that were kept and written.
-        lengths: how many of those have a longer side of 1, 2, 3 to 4, 5 to 8, ... symbols.
+    `lengths`: how many of those have a longer side of 1, 2, 3 to 4, 5 to 8, ... symbols.
     """
 
-    name: str
+    name: str  # "train", "valid" or "test"
     count: WholeNumber = 0
     kept: WholeNumber = 0
     lengths: tuple[WholeNumber, ...] = ()
@@ -54,27 +50,16 @@ class PreparedSplit:
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedManifest:
-    """What a folder is prepared from, and what it holds so far.
+    """What a folder is prepared from, and what it holds so far."""
 
-    Attributes:
-        vocabulary: the digest of the vocabularies.
-        files: the files of the texts.
-        splits: those that are begun.
-        text_notes: see `Corpus.text_notes`.
-    """
-
-    vocabulary: str
+    vocabulary: str  # the digest of the vocabularies
     files: tuple[SourceFile, ...]
-    splits: tuple[PreparedSplit, ...] = ()
-    text_notes: tuple[str, ...] | None = None
+    splits: tuple[PreparedSplit, ...] = ()  # those that are begun
+    text_notes: tuple[str, ...] | None = None  # see `Corpus.text_notes`
 
     @classmethod
     def read(cls, folder: Path, name: str = MANIFEST) -> "PreparedManifest | None":
-        """The manifest of a folder; None: it has none.
-
-        Raises:
-            UserError: the manifest is damaged.
-        """
+        """The manifest of a folder; None: it has none."""
         try:
             content = parse_json((folder / name).read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError):
@@ -89,7 +74,6 @@ class PreparedManifest:
         return next(begun, PreparedSplit(name=name))
 
     def write(self, folder: Path, name: str = MANIFEST) -> None:
-        """Write the manifest as a whole."""
         write_atomically(folder / name, json.dumps(asdict(self), indent=1) + "\n")
 
 
@@ -141,21 +125,13 @@ def digest(task: TextTask, *more: Any) -> str:
 
 
 def mapped_corpus(task: TextTask, folder: Path, manifest: PreparedManifest) -> Corpus:
-    """The corpus that a folder holds.
-
-    Raises:
-        UserError: a file is damaged.
-    """
+    """The corpus that a folder holds."""
     vocabularies = load_vocabularies(folder / VOCABULARY, manifest.vocabulary)
-    columns = {
-        split.name: Columns(
-            *(
-                mapped_rows(path, split.kept, kind)
-                for path, kind in column_files(folder, split, vocabularies)
-            )
-        )
-        for split in manifest.splits
-    }
+    columns = {}
+    for split in manifest.splits:
+        files = column_files(folder, split, vocabularies)
+        rows = [mapped_rows(path, split.kept, kind) for path, kind in files]
+        columns[split.name] = Columns(*rows)
     train = manifest.split("train")
     return Corpus(
         vocabularies=vocabularies,

@@ -17,11 +17,7 @@ OFFSETS = ".offsets"
 
 
 def keep_rows(path: Path, count: int, dtype: np.dtype) -> None:
-    """Cut a file of values after its first rows: what a killed process left behind them is gone.
-
-    Raises:
-        UserError: the file has fewer rows.
-    """
+    """Cut a file of values after its first rows: what a killed process left behind them is gone."""
     offsets = path.with_name(path.name + OFFSETS)
     with _named(path):
         if not count:
@@ -55,11 +51,7 @@ def sync(path: Path) -> None:
 
 
 def mapped_rows(path: Path, count: int, dtype: np.dtype) -> Rows:
-    """The rows of a file; one is read from disk when it is used.
-
-    Raises:
-        UserError: the file has not this number of rows.
-    """
+    """The rows of a file, so many; one is read from disk when it is used."""
     offsets = _mapped(path.with_name(path.name + OFFSETS), np.dtype(np.int64))
     values = _mapped(path, dtype)
     if len(offsets) != count + 1 or offsets[-1] != len(values):
@@ -92,13 +84,9 @@ def _named(path: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class MappedTexts(Sequence[str]):
-    """Texts whose UTF-8 lies in a mapped file; a text is made when it is read.
+    """Texts whose UTF-8 lies in a mapped file; a text is made when it is read."""
 
-    Attributes:
-        rows: bytes, a row a text.
-    """
-
-    rows: Rows
+    rows: Rows  # bytes, a row a text
 
     @classmethod
     def rows_of(cls, texts: Sequence[str]) -> Rows:

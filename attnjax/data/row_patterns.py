@@ -6,42 +6,30 @@ import numpy as np
 
 
 class RowPatterns(NamedTuple):
-    """Rows by the kinds of sentences in them; a kind is a pair of lengths of source and target.
+    """Rows by the kinds of sentences in them; a kind is a pair of lengths of source and target."""
 
-    Attributes:
-        kind: [N], the kind of each example.
-        slots: [N], the kind of each sentence of all rows, one row behind the other.
-        begins: [R + 1], the index in `slots` at which each row begins, and N.
-    """
-
-    kind: np.ndarray
-    slots: np.ndarray
-    begins: np.ndarray
+    kind: np.ndarray  # [N], of each example
+    slots: np.ndarray  # [N], the kind of each sentence of all rows, one row behind the other
+    begins: np.ndarray  # [R + 1], the index in `slots` at which each row begins, and N
 
 
 def row_patterns(lengths: np.ndarray, length: int) -> RowPatterns:
-    """Rows of at most `length` places on either side that hold every example once.
+    """Rows of at most `length` places on either side that hold every example [N, 2] once.
 
     A row begins with the longest kind that is left, and takes the kind that fills it best, with as
     much room on both sides, until none fits. As many rows as possible are made alike, so that the
     time depends on the number of kinds and hardly on that of examples.
 
-    Args:
-        lengths: [N, 2], of source and target, none longer than `length`.
-        length: the places of a row.
-
     Source: Johnson 1973 (first-fit decreasing), here in two dimensions.
     """
     numbers = lengths[:, 0].astype(np.int32) * np.int32(length + 1) + lengths[:, 1]
     present, kind, left = np.unique(numbers, return_inverse=True, return_counts=True)
-    sizes = np.stack(np.divmod(present, length + 1), 1)
-    sizes = sizes.astype(np.int64)
+    sizes = np.stack(np.divmod(present, length + 1), 1).astype(np.int64)
     order = np.lexsort((sizes.min(1), sizes.max(1)))[::-1]
     sizes, left = sizes[order], left[order]
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    rows: list[np.ndarray] = []
-    copies: list[int] = []
+    rows, copies = [], []
     while len(going := np.flatnonzero(left)):
         row = _filled(sizes[going], left[going], length)
         used, uses = np.unique(going[row], return_counts=True)

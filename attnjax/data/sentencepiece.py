@@ -23,13 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SentencePieceVocabulary(Vocabulary):
-    """Pieces of sentencepiece (Kudo & Richardson 2018).
+    """Pieces of sentencepiece (Kudo & Richardson 2018)."""
 
-    Attributes:
-        model: its model, in its own format.
-    """
-
-    model: bytes = field(repr=False, compare=False)
+    model: bytes = field(repr=False, compare=False)  # in its own format
     FILE: ClassVar[str] = "sentencepiece.model"
 
     @cached_property

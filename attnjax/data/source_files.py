@@ -14,23 +14,15 @@ from attnjax.files import file_digest
 
 @dataclass(frozen=True, kw_only=True)
 class SourceFile:
-    """A file as it was when it was read.
+    """A file as it was when it was read."""
 
-    Attributes:
-        path: absolute.
-        size: in bytes.
-        modified: in nanoseconds.
-        sha256: of its content.
-    """
-
-    path: str
-    size: WholeNumber
-    modified: WholeNumber
+    path: str  # absolute
+    size: WholeNumber  # bytes
+    modified: WholeNumber  # nanoseconds
     sha256: str
 
     @classmethod
     def of(cls, path: Path) -> "SourceFile":
-        """A file as it is now."""
         size, modified = path.stat().st_size, path.stat().st_mtime_ns
         return cls(path=str(path), size=size, modified=modified, sha256=file_digest(path))
 

@@ -31,17 +31,12 @@ CONTINUES = "@@"
 
 @dataclass(frozen=True)
 class Vocabulary(ABC):
-    """Translates text to ids and ids to text.
+    """Translates text to ids and ids to text."""
 
-    Attributes:
-        pieces: the spelling of every id, the four special symbols first.
-    """
-
-    pieces: tuple[str, ...]
+    pieces: tuple[str, ...]  # the spelling of every id, the four special symbols first
 
     @property
     def size(self) -> int:
-        """The number of ids."""
         return len(self.pieces)
 
     @property

@@ -81,13 +81,9 @@ def pieces_of(word: str, known: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True)
 class WordPieceVocabulary(Vocabulary):
-    """Each piece of a word is a piece of the vocabulary; `##` joins it to the one before.
+    """Each piece of a word is a piece of the vocabulary; `##` joins it to the one before."""
 
-    Attributes:
-        lower: whether texts are lowered and lose their accents.
-    """
-
-    lower: bool = True
+    lower: bool = True  # whether texts are lowered and lose their accents
 
     def split(self, text: str) -> list[str]:
         words = basic_words(text, lower=self.lower)

@@ -63,12 +63,7 @@ class Written(NamedTuple):
 
 @dataclass(frozen=True)
 class Format:
-    """A date pattern in a language.
-
-    Attributes:
-        locale: the locale, of Babel.
-        pieces: the pattern's parts in order: plain text, or (a field's letter, its repetitions).
-    """
+    """A date pattern in a language: plain texts, and fields' letters with their repetitions."""
 
     locale: "Locale"
     pieces: tuple[str | tuple[str, int], ...]

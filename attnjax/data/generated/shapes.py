@@ -34,17 +34,10 @@ def silhouettes() -> dict[str, np.ndarray]:
 
 
 class Shape(NamedTuple):
-    """A colored shape in an image.
+    """A colored shape in an image."""
 
-    Attributes:
-        cell: the number of its cell, counted row by row.
-        shift: the number of its place in the cell, one of four.
-        color: the name of its color.
-        shape: the name of its shape.
-    """
-
-    cell: int
-    shift: int
+    cell: int  # counted row by row
+    shift: int  # its place in the cell, one of four
     color: str
     shape: str
 
@@ -137,17 +130,13 @@ class Shapes(Generated):
     def pixels(self, shape: Shape) -> np.ndarray:
         """The pixels of a shape in the image, booleans [side, side]."""
         where = np.zeros((self.cells * CELL,) * 2, bool)
-        top, left = (
-            CELL * place + shift
-            for place, shift in zip(
-                divmod(shape.cell, self.cells), divmod(shape.shift, 2), strict=True
-            )
-        )
+        (row, column), (down, right) = divmod(shape.cell, self.cells), divmod(shape.shift, 2)
+        top, left = CELL * row + down, CELL * column + right
         where[top : top + SIDE, left : left + SIDE] = silhouettes()[shape.shape]
         return where
 
     def _region(self, shape: Shape | None) -> frozenset[int]:
-        """The patches that a shape covers; no patches without a shape."""
+        """The patches that a shape covers."""
         if shape is None:
             return frozenset()
         patches = self.cells * CELL // self.patch
