@@ -39,7 +39,6 @@ class Corpus:
     """The data of a task: vocabularies, encoded examples, and references to score against.
 
     Attributes:
-        vocabularies: of source and target.
         splits: encoded examples by "train", "valid", "test"; a split that does not exist is absent.
         sources: the source texts of each split, as written; empty if the sources are not text.
         references: the target texts of each split, as they are scored: subwords joined; of raw text
@@ -71,7 +70,7 @@ class Corpus:
         # ids are left out: they depend on the vocabulary
         if examples and not (examples.source.are_ids and examples.target.are_ids):
             for example in examples:
-                for side in (example.source, example.target):
+                for side in example[:2]:
                     if isinstance(side, np.ndarray):
                         digest.update(side.tobytes())
         return digest.hexdigest()[:16]
@@ -137,20 +136,14 @@ class Task(ABC):
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         """Read or generate the corpus, the same one each time.
 
-        Args:
-            vocabularies: the vocabularies of an earlier run; None: vocabularies are learned from
-                the training split.
+        Vocabularies are those of an earlier run; None: they are learned from the training split.
 
         Raises:
             UserError: fields contradict each other, or data are missing or malformed.
         """
 
     def split_name(self, split: str) -> str:
-        """The name of a split where it comes from, for readers of results.
-
-        Args:
-            split: "train", "valid" or "test".
-        """
+        """The name of "train", "valid" or "test" where it comes from, for readers of results."""
         return split
 
     def of_seed(self, seed: int) -> "Task":

@@ -18,11 +18,7 @@ class Corpora:
     def of(self, task: Task, vocabularies: Vocabularies | None = None) -> Corpus:
         """The corpus of a task; if each seed has its own, `Corpus.of_seed` draws them.
 
-        Those of all seeds have the vocabularies of the corpus.
-
-        Args:
-            task: the task.
-            vocabularies: the given vocabularies; None: they are learned.
+        Those of all seeds have the vocabularies of the corpus; None: they are learned.
         """
         if task not in self._read:
             corpus = with_text_notes(task.load(vocabularies))

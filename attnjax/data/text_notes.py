@@ -11,11 +11,7 @@ from attnjax.errors import UserError
 
 
 def with_text_notes(corpus: Corpus) -> Corpus:
-    """The corpus, with its `text_notes`, which are counted unless a preparation counted them.
-
-    Raises:
-        UserError: as `text_notes`.
-    """
+    """The corpus, with its `text_notes`, which are counted unless a preparation counted them."""
     notes = text_notes(corpus) if corpus.text_notes is None else corpus.text_notes
     return replace(corpus, notes=(*corpus.notes, *notes))
 

@@ -30,21 +30,12 @@ class TextTask(Task):
     def reader(self) -> Callable[[str], Iterable[Example]]:
         """Find the corpus, and return a function that reads a split of it by its name.
 
-        A split that may be large is an iterator, which holds no more than an example.
-
-        Raises:
-            UserError: the data are missing or malformed, perhaps only once they are read.
+        A split that may be large is an iterator, which holds no more than an example. A UserError
+        says what is missing or malformed, perhaps only once it is read.
         """
 
     def files(self, split: str) -> list[Path]:
-        """The files that a split is read from; by default none: the corpus is held in memory.
-
-        Args:
-            split: the name of a whole split, as `reader` reads it.
-
-        Raises:
-            UserError: a file is missing.
-        """
+        """The files that a whole split is read from; by default none: it is held in memory."""
         del split
         return []
 
@@ -54,11 +45,7 @@ class TextTask(Task):
 
     @abstractmethod
     def notes(self, kept: int, count: int) -> tuple[str, ...]:
-        """Sentences about the training examples of which so many are kept.
-
-        Raises:
-            UserError: none is kept.
-        """
+        """Sentences about the training examples of which so many are kept; none is an error."""
 
     @property
     @abstractmethod

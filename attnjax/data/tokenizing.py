@@ -36,33 +36,22 @@ class Columns(NamedTuple):
     @staticmethod
     def dtypes(vocabularies: Vocabularies) -> "tuple[np.dtype, ...]":
         """The type of each column's values."""
-        return (*(side.dtype for side in vocabularies if side is not None), TEXT, TEXT)
-
-
-TEXT = np.dtype(np.uint8)
-
-
-class Chunk(NamedTuple):
-    """The number of examples that were read, and the columns of those that are kept."""
-
-    read: int
-    columns: Columns
+        ids, text = (side.dtype for side in vocabularies if side is not None), np.dtype(np.uint8)
+        return (*ids, text, text)
 
 
 def encode(
     task: TextTask, vocabularies: Vocabularies, train: bool, examples: tuple[Example, ...]
-) -> Chunk:
-    """Encode examples of a split as `Task.load` does; of the training split those that are kept."""
+) -> tuple[int, Columns]:
+    """Encode examples of a split as `Task.load` does; of the training split those that are kept.
+
+    Gives the number of all, and the columns of those that are kept.
+    """
     kept = [example for example in examples if not train or task.keeps(example)]
     part = build({"part": kept}, vocabularies, task.ids)
-    types = Columns.dtypes(vocabularies)
-    sides = (part.splits["part"].source, part.splits["part"].target)
-    ids = (
-        Rows(side.values.astype(kind), side.starts, side.stops)
-        for side, kind in zip(sides, types, strict=False)
-    )
+    split, (source, target, *_) = part.splits["part"], Columns.dtypes(vocabularies)
     texts = (MappedTexts.rows_of(each["part"]) for each in (part.sources, part.references))
-    return Chunk(len(examples), Columns(*ids, *texts))
+    return len(examples), Columns(split.source.astype(source), split.target.astype(target), *texts)
 
 
 def count_words(
@@ -78,10 +67,7 @@ def each_chunk[Result](
 ) -> Iterator[Result]:
     """The result of a function for each chunk of examples; a few chunks at most are in memory.
 
-    Args:
-        call: the function, which can be pickled.
-        examples: read one by one.
-        processes: the number of processes that call it; 0: this one does.
+    So many processes call the function, which can be pickled; 0: this one does.
 
     Raises:
         MachineError: a process was killed.

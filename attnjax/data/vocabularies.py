@@ -66,11 +66,7 @@ def joint(vocabulary: Vocabulary) -> Vocabularies:
 
 
 def load_vocabularies(folder: Path, digest: str | None = None) -> Vocabularies:
-    """Read the vocabularies that `Vocabularies.save` wrote into a folder.
-
-    Args:
-        folder: the folder of the vocabularies.
-        digest: the digest that they must have; None: any digest.
+    """Read the vocabularies that `Vocabularies.save` wrote, with this digest; None: any digest.
 
     Raises:
         UserError: a vocabulary is missing or damaged, or has another digest.

@@ -55,8 +55,7 @@ class Trec(Labeled):
     description, an entity, an abbreviation, a human, a location, a number.
 
     Attributes:
-        folder: the folder of `train.txt` and `test.txt`, as given, or else relative to the folder
-            ATTNJAX_DATA.
+        folder: of `train.txt` and `test.txt`; looked for as it is, then under ATTNJAX_DATA.
 
     Source: Li & Roth 2002, coarse classes; github.com/harvardnlp/sent-conv-torch, whose
         `TREC.train.all` is `train.txt` here, `TREC.test.all` `test.txt`.
@@ -90,8 +89,7 @@ class MovieReviews(Labeled):
     runs all ten.
 
     Attributes:
-        folder: the folder of `rt-polarity.neg` and `rt-polarity.pos` (Windows-1252), as given, or
-            else relative to the folder ATTNJAX_DATA.
+        folder: of `rt-polarity.neg` and `rt-polarity.pos` (Windows-1252), looked for likewise.
         fold: the fold to test on, 0 to 9.
 
     Source: Pang & Lee 2005; the folds are not those of any paper, which drew their own.

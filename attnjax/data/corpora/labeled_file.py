@@ -24,7 +24,7 @@ class LabeledFile(Labeled):
     compressed, `train.csv.gz`, or cut into shards.
 
     Attributes:
-        folder: the folder of the files, as given, or else relative to the folder ATTNJAX_DATA.
+        folder: of the files; looked for as it is, then under ATTNJAX_DATA.
         train: the training file, or a part of it: "reviews.csv[:900]".
         test: the test file, or a part of it, which must not overlap a part of the same file in
             train. Equal sentences in both are counted before training.

@@ -72,14 +72,13 @@ class ParallelCorpus(TextTask):
     Attributes:
         train: the name of the training split, or a part of a split: "train[4000:]".
         valid: the name of the validation split, or of a part; None: there is none.
-        test: the name of the test split, or of a part; None: there is none.
-        vocabulary: the vocabulary of the source, learned from train; also that of the target, and
-            learned from both sides, if `target_vocabulary` is None.
-        target_vocabulary: the vocabulary of the target; None: both sides share `vocabulary`.
+        test: likewise, the test split.
+        vocabulary: that of the source, learned from train; if `target_vocabulary` is None, that of
+            both sides, learned from both.
+        target_vocabulary: that of the target; None: both sides share `vocabulary`.
         source_order: the order in which a model reads the source's words.
-        max_length: the largest number of words of a training example on each side; longer examples
-            are left out and counted in a note. The vocabulary decides what a word is. None: all
-            examples are kept.
+        max_length: the most words of a training example on each side, as the vocabulary counts
+            them; longer examples are left out and counted in a note. None: all are kept.
     """
 
     train: str = "train"
@@ -151,7 +150,7 @@ class ParallelText(ParallelCorpus):
     Each may be compressed, `train.en.gz`, or cut into shards, `train.en-00000-of-00003`.
 
     Attributes:
-        folder: the folder of the files, as given, or else relative to the folder ATTNJAX_DATA.
+        folder: of the files; looked for as it is, then under ATTNJAX_DATA.
         source: the suffix of the source files, which follows the name of the split.
         target: the suffix of the target files.
         encoding: of the files.
@@ -166,27 +165,23 @@ class ParallelText(ParallelCorpus):
         return f"{self.folder}/{super().split_name(split)}"
 
     def reader(self) -> Callable[[str], Iterable[Example]]:
-        folder = find_folder(self.folder)
-        return sliced(
-            lambda name: read_pairs(
-                folder / f"{name}.{self.source}", folder / f"{name}.{self.target}", self.encoding
-            )
-        )
+        find_folder(self.folder)
+        return sliced(lambda name: read_pairs(*self._sides(name), self.encoding))
 
     def files(self, split: str) -> list[Path]:
+        return [part for side in self._sides(split) for part in parts(side)]
+
+    def _sides(self, split: str) -> tuple[Path, Path]:
         folder = find_folder(self.folder)
-        sides = self.source, self.target
-        return [part for side in sides for part in parts(folder / f"{split}.{side}")]
+        return folder / f"{split}.{self.source}", folder / f"{split}.{self.target}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairsInLines(ParallelCorpus):
-    """One file for each split, a pair in each line.
-
-    It may be compressed, `train.tsv.gz`, or cut into shards, `train.tsv-00000-of-00003`.
+    """One file for each split, a pair in each line; compressed or in shards as `ParallelText`.
 
     Attributes:
-        folder: the folder of the files, as given, or else relative to the folder ATTNJAX_DATA.
+        folder: of the files; looked for as it is, then under ATTNJAX_DATA.
         encoding: of the files.
     """
 

@@ -28,20 +28,14 @@ class TextStream(Task):
     before them, START at the beginning of the text. No text is ended by END. Nothing is decoded: a
     measure such as `Perplexity` gives the results.
 
-    With a `stride`, a window of the validation or test split moves by `stride` symbols: its target
-    is `stride` symbols, and its source the length - stride + 1 symbols before them, of whatever
-    split. Each symbol of these splits is the target of exactly one window, and a model that reads
-    source and target reads at most `length` symbols.
-
-    With a `train_stride` below `length`, the training split's windows overlap, so that a symbol
-    stands at several places of a window and has several contexts. An epoch then has
-    length / train_stride times as many windows.
-
     Attributes:
         vocabulary: what a symbol is, for source and target.
         length: the most symbols that a model reads at once.
-        stride: see above; None: `length`, so that windows share no symbols.
-        train_stride: the symbols between the beginnings of two training windows; None: `length`.
+        stride: the length of a target in validation and test, each symbol of which is in one; its
+            source is the length - stride + 1 symbols before it, of whatever split. None: `length`.
+        train_stride: the symbols between the beginnings of two training windows; below `length` the
+            windows overlap, so that a symbol has several contexts and an epoch more windows. None:
+            `length`.
     """
 
     vocabulary: VocabularyPart = Characters()
@@ -64,17 +58,12 @@ class TextStream(Task):
 
     @abstractmethod
     def texts(self) -> dict[str, str]:
-        """The text of each split, in the order in which one text goes on in the next.
-
-        Raises:
-            UserError: the data are missing or malformed.
-        """
+        """The text of each split, in the order in which one text goes on in the next."""
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         texts = self.texts()
-        vocabularies = vocabularies or joint(
-            self.vocabulary.learn(texts["train"].splitlines(keepends=True))
-        )
+        if vocabularies is None:
+            vocabularies = joint(self.vocabulary.learn(texts["train"].splitlines(keepends=True)))
         vocabulary = vocabularies.target
         if vocabulary is None:
             raise ValueError("text has a vocabulary; got None")
@@ -112,10 +101,7 @@ class TextStream(Task):
 
 @dataclass(frozen=True, kw_only=True)
 class RawText(TextStream):
-    """A UTF-8 text as a stream of symbols, in three parts.
-
-    The last characters of the text are the test split, those before them the validation split, the
-    others the training split.
+    """A UTF-8 text as a stream of symbols: first the training split, then validation, then test.
 
     Attributes:
         file: of the text, or a pattern, "books/*.txt": several files, one behind the other. Looked
@@ -145,14 +131,10 @@ class RawText(TextStream):
 
 
 def windows(symbols: np.ndarray, begin: int, *, length: int, stride: int, context: int) -> Examples:
-    """Windows of a text from index `begin` on; they share its symbols.
+    """Windows of START and a text [V], whose symbols they share.
 
-    Args:
-        symbols: START and a text, [V].
-        begin: the first index that is predicted, at least 1.
-        length: of a target; those that reach the end are shorter.
-        stride: the distance of two targets' beginnings.
-        context: the length of a source, the symbols before its target; fewer at the beginning.
+    Targets of this length begin at `begin`, at least 1, and every `stride` symbols behind it; a
+    source is the `context` symbols before its target, fewer at the beginning of the text.
     """
     starts = np.arange(begin, len(symbols), stride)
     return Examples(

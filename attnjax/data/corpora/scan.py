@@ -21,8 +21,8 @@ class Scan(WithHeldOut):
     in the folder itself.
 
     Attributes:
-        folder: the folder of the files, such as a checkout of their repository; as given, or else
-            relative to the folder ATTNJAX_DATA.
+        folder: of the files, such as a checkout of their repository; looked for as it is, then
+            under ATTNJAX_DATA.
         split: the name of a split: simple (commands drawn at random to train on, the others to
             test), length (at most 22 actions to train on, more to test), addprim_jump,
             addprim_turn_left, template_around_right, or any other that the folder has.
@@ -36,10 +36,9 @@ class Scan(WithHeldOut):
 
     def read(self) -> tuple[list[Example], list[Example]]:
         folder = find_folder(self.folder)
-        return (
-            read_commands(find_split(folder, self.split, "train")),
-            read_commands(find_split(folder, self.split, "test")),
-        )
+        files = (find_split(folder, self.split, part) for part in ("train", "test"))
+        train, test = map(read_commands, files)
+        return train, test
 
 
 def find_split(folder: Path, split: str, part: str) -> Path:

@@ -69,17 +69,6 @@ class Format:
     pieces: tuple[str | tuple[str, int], ...]
     _spellings: dict[tuple[str, int], str] = field(default_factory=dict, compare=False, repr=False)
 
-    @property
-    def complete(self) -> bool:
-        """Whether the pattern has one year of four digits, one month and one day."""
-        fields = [piece for piece in self.pieces if not isinstance(piece, str)]
-        parts = [PARTS.get(letter) for letter, _ in fields]
-        return (
-            None not in parts
-            and all(parts.count(part) == 1 for part in ("year", "month", "day"))
-            and ("y", 2) not in fields
-        )
-
     def write(self, day: datetime.date) -> Written:
         """Write a date in this format, in Unicode's normal form C."""
         text, spans = "", {}
@@ -120,7 +109,7 @@ class Dates(Generated):
         formats: separated by semicolons: "full", "long", "medium" or "short"; a skeleton of CLDR
             ("yMMMEd"), for the languages that have it; or a pattern ("d MMMM y").
         first_year: the first year that days are drawn from.
-        last_year: the last year that days are drawn from.
+        last_year: the last one.
     """
 
     locales: str = "en,de,fr,es,fi,tr,ru,el,hu,ja,hi,ar_EG"
@@ -168,9 +157,8 @@ class Dates(Generated):
         """The examples of train, valid and test, in this order."""
         generator = self.generator
         first = datetime.date(self.first_year, 1, 1).toordinal()
-        days = generator.permutation(
-            np.arange(first, datetime.date(self.last_year, 12, 31).toordinal() + 1)
-        )
+        last = datetime.date(self.last_year, 12, 31).toordinal()
+        days = generator.permutation(np.arange(first, last + 1))
         held_out = self.valid + self.test
         possible = (len(days) - held_out) * len(formats)
         if self.train > possible:
@@ -180,15 +168,12 @@ class Dates(Generated):
             )
         # each pass over the days takes the next format, so that no (day, format) comes twice
         offset = generator.integers(len(formats), size=len(days))
-        place = np.arange(self.train)
-        turn, which = np.divmod(place, len(days) - held_out)
+        turn, which = np.divmod(np.arange(self.train), len(days) - held_out)
         which = np.concatenate([held_out + which, np.arange(held_out)])
         turn = np.concatenate([turn, np.zeros(held_out, int)])
+        pairs = zip((offset[which] + turn) % len(formats), days[which], strict=True)
         return [
-            example(formats[chosen], datetime.date.fromordinal(int(ordinal)))
-            for chosen, ordinal in zip(
-                (offset[which] + turn) % len(formats), days[which], strict=True
-            )
+            example(formats[chosen], datetime.date.fromordinal(int(day))) for chosen, day in pairs
         ]
 
 
@@ -212,12 +197,8 @@ def unambiguous(formats: list[Format]) -> list[Format]:
     for day in LEAP_YEAR:
         for format in formats:
             readings[format.write(day).text].append((day, format))
-    refused = {
-        format
-        for read in readings.values()
-        if len({day for day, _ in read}) > 1
-        for _, format in read
-    }
+    unclear = (read for read in readings.values() if len({day for day, _ in read}) > 1)
+    refused = {format for read in unclear for _, format in read}
     return [format for format in formats if format not in refused]
 
 
@@ -231,15 +212,14 @@ def example(format: Format, day: datetime.date) -> Example:
 
 
 def _format(locale: "Locale", name: str) -> Format | None:
-    """The locale's format of a name or pattern; None if no date can be read from it."""
+    """The locale's format of a name or pattern; None if no date can be read from it.
+
+    It has one year of four digits, one month and one day.
+    """
     from babel.dates import parse_pattern, tokenize_pattern
 
-    if name in WIDTHS:
-        pattern = locale.date_formats[name].pattern
-    elif name in locale.datetime_skeletons:
-        pattern = locale.datetime_skeletons[name].pattern
-    else:
-        pattern = name
+    named = {**locale.datetime_skeletons, **locale.date_formats}
+    pattern = named[name].pattern if name in named else name
     try:
         parse_pattern(pattern)
     except ValueError:
@@ -250,5 +230,7 @@ def _format(locale: "Locale", name: str) -> Format | None:
         else unicodedata.normalize("NFC", value)
         for _, value in tokenize_pattern(pattern)
     )
-    result = Format(locale, pieces)
-    return result if result.complete else None
+    fields = [piece for piece in pieces if not isinstance(piece, str)]
+    parts = [PARTS.get(letter) for letter, _ in fields]
+    once = all(parts.count(part) == 1 for part in ("year", "month", "day"))
+    return Format(locale, pieces) if once and None not in parts and ("y", 2) not in fields else None

@@ -20,13 +20,8 @@ END = 5.0
 def function(x: np.ndarray) -> np.ndarray:
     """f(x) = sum over the D coordinates of (2 sin x_d + x_d^0.8), divided by sqrt(D).
 
-    The division keeps the variance of f, and so its ratio to the noise's, the same for every D.
-
-    Args:
-        x: [..., D], not negative.
-
-    Returns:
-        [...].
+    Of x [..., D], not negative, it gives [...]. The division keeps the variance of f, and so its
+    ratio to the noise's, the same for every D.
 
     Source: d2l.ai 0.17 (Zhang et al.), section 10.2.1, with D = 1.
     """

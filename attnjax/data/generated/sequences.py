@@ -52,14 +52,11 @@ class Generated(Task):
         return self if self.seed is not None else replace(self, seed=seed)
 
     def check_enough(self, counts: Iterable[int], kind: str, origin: str) -> None:
-        """Refuse to draw more examples than there are.
+        """Refuse to draw more examples than the sum of counts.
 
-        Args:
-            counts: numbers of different examples; their sum may have thousands of digits, so it
-                stops when there are enough.
-            kind: what is drawn, "sequences".
-            origin: what it is drawn from, "3 symbols at lengths 1 to 3".
+        `kind` is what is drawn, "sequences", `origin` from what, "3 symbols at lengths 1 to 3".
         """
+        # the sum may have thousands of digits: it stops when there are enough
         possible = 0
         for count in counts:
             possible += count
@@ -72,11 +69,11 @@ class Generated(Task):
 
     def in_splits(self, examples: list[Example]) -> dict[str, list[Example]]:
         """Cut examples into train, valid, and the rest, which is test."""
-        train, valid = self.train, self.train + self.valid
+        valid, test = self.train, self.train + self.valid
         return {
-            "train": examples[:train],
-            "valid": examples[train:valid],
-            "test": examples[valid:],
+            "train": examples[:valid],
+            "valid": examples[valid:test],
+            "test": examples[test:],
         }
 
 
