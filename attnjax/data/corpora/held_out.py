@@ -46,12 +46,7 @@ class WithHeldOut(Task):
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         whole, test = self.read()
-        if self.valid >= len(whole):
-            raise UserError(
-                f"task.valid={self.valid:,} must be less than the number of training examples, "
-                f"{len(whole):,}"
-            )
-        valid, train = hold_out(whole, self.valid, self.seed)
+        valid, train = hold_out(whole, "training examples", self.seed, valid=self.valid)
         if vocabularies is None:
             vocabularies = Vocabularies(
                 self.vocabulary.learn(example.source for example in train),
@@ -61,9 +56,17 @@ class WithHeldOut(Task):
 
 
 def hold_out(
-    examples: Sequence[Example], count: int, seed: int
+    examples: Sequence[Example], kind: str, seed: int, **counts: int
 ) -> tuple[list[Example], list[Example]]:
-    """Draw `count` examples; return them and the others, both in the given order."""
+    """Draw as many examples as fields of the task say; return them and the others, in order.
+
+    Raises:
+        UserError: no other is left.
+    """
+    count = sum(counts.values())
+    if count >= len(examples):
+        fields = " and ".join(f"task.{name}={number:,}" for name, number in counts.items())
+        raise UserError(f"{fields} must be less than the number of {kind}, {len(examples):,}")
     order = np.random.default_rng(seed).permutation(len(examples))
     drawn, others = np.sort(order[:count]), np.sort(order[count:])
     return [examples[place] for place in drawn], [examples[place] for place in others]

@@ -29,10 +29,7 @@ NEXT, OTHER = "next", "other"
 
 
 def training_sources(tasks: Iterable[Task]) -> list[str]:
-    """The source texts of the training splits of several tasks, in the order of the tasks.
-
-    A pair of sentences gives two.
-    """
+    """The source texts of the training splits of several tasks; a pair of sentences gives two."""
     sentences = []
     for task in tasks:
         sources = task.load().sources.get("train")
@@ -73,9 +70,9 @@ class Unlabeled(Task):
     Attributes:
         tasks: the tasks whose sources are taken.
         valid: the number of sentences held out for validation.
-        test: the number of sentences held out for the test split.
+        test: likewise, for the test split.
         seed: the seed of the draw; equal seeds give equal splits.
-        vocabulary: the vocabulary of the words.
+        vocabulary: of the words.
     """
 
     tasks: tuple[Task, ...]
@@ -90,13 +87,9 @@ class Unlabeled(Task):
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         whole = [Example(text, "") for text in training_sources(self.tasks)]
-        if self.valid + self.test >= len(whole):
-            raise UserError(
-                f"task.valid={self.valid:,} and task.test={self.test:,} must be less than the "
-                f"number of sentences, {len(whole):,}"
-            )
-        held_out, train = hold_out(whole, self.valid + self.test, self.seed)
-        test, valid = hold_out(held_out, self.test, self.seed)
+        counts = {"valid": self.valid, "test": self.test}
+        held_out, train = hold_out(whole, "sentences", self.seed, **counts)
+        test, valid = hold_out(held_out, "sentences", self.seed, test=self.test)
         if vocabularies is None:
             learned = self.vocabulary.learn(example.source for example in train)
             vocabularies = Vocabularies(learned, None)
@@ -137,30 +130,20 @@ class SentencePairs(Labeled):
                 label = NEXT if draw.random() < 0.5 else OTHER
                 if label == OTHER:
                     second = lines[draw.integers(len(lines))]
-                pairs.append(Example(_joined(first, second), label))
-        if self.test >= len(pairs):
-            raise UserError(
-                f"task.test={self.test:,} must be less than the number of pairs of lines, "
-                f"{len(pairs):,}"
-            )
-        test, rest = hold_out(pairs, self.test, self.seed)
+                both = (" ".join(sentence.split()) for sentence in (first, second))
+                pairs.append(Example(SEPARATOR.join(both), label))
+        test, rest = hold_out(pairs, "pairs of lines", self.seed, test=self.test)
         return rest, test
 
     def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
         """The ids of one or two sentences, END behind each."""
-        return [
-            symbol for sentence in text.split(SEPARATOR) for symbol in ids(sentence, vocabulary)
-        ]
+        sentences = text.split(SEPARATOR)
+        return [symbol for sentence in sentences for symbol in ids(sentence, vocabulary)]
 
     def words(self, text: str, vocabulary: Vocabulary) -> list[str]:
         """The words of both sentences, and the spelling of END between them."""
         first, *others = map(vocabulary.split, text.split(SEPARATOR))
         return first + [word for other in others for word in (SPECIAL[END], *other)]
-
-
-def _joined(first: str, second: str) -> str:
-    """Two sentences as one text."""
-    return SEPARATOR.join(" ".join(sentence.split()) for sentence in (first, second))
 
 
 @dataclass(frozen=True, kw_only=True)

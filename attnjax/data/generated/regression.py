@@ -39,9 +39,7 @@ class NoisyFunction(Task):
     sorted by their first coordinate.
 
     Attributes:
-        train: the number of known points.
-        valid: the number of validation points.
-        test: the number of test points.
+        train: the number of known points; valid and test likewise, of points to be predicted.
         sets: the number of independent data sets; each split has an example of each.
         dimensions: D.
         noise: the standard deviation of the noise, in units of y.

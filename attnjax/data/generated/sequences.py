@@ -22,9 +22,7 @@ class Generated(Task):
     """A task with random examples; equal fields give equal examples. The metric is exact match.
 
     Attributes:
-        train: the number of training examples.
-        valid: the number of validation examples.
-        test: the number of test examples.
+        train: the number of training examples; valid and test likewise.
         seed: the seed of the random generator; None: that of the run, so that each seed learns
             from, and is tested on, examples of its own. Without a run that is 0.
     """
@@ -87,7 +85,7 @@ class Sequences(Generated):
     Attributes:
         symbols: the number of different symbols.
         shortest: the smallest length of a sequence.
-        longest: the largest length of a sequence.
+        longest: the largest.
     """
 
     symbols: Annotated[PositiveInt, Le(1_000_000)] = 20
@@ -216,7 +214,7 @@ class AssociativeRecall(Generated):
         keys: the number of different keys.
         values: the number of different values.
         fewest: the smallest number of pairs in an example.
-        most: the largest number of pairs in an example.
+        most: the largest.
 
     Source: Ba et al. 2016 (fast weights), section 4.1: `c9k8j3f1??c` -> `9`.
     """
@@ -232,11 +230,9 @@ class AssociativeRecall(Generated):
                 f"task.most must be from task.fewest={self.fewest} to task.keys={self.keys}, "
                 f"got {self.most}"
             )
+        numbers = range(self.fewest, self.most + 1)
         self.check_enough(
-            (
-                perm(self.keys, pairs) * self.values**pairs * pairs
-                for pairs in range(self.fewest, self.most + 1)
-            ),
+            (perm(self.keys, pairs) * self.values**pairs * pairs for pairs in numbers),
             "examples",
             f"{self.keys} keys and {self.values} values in {self.fewest} to {self.most} pairs",
         )

@@ -58,7 +58,7 @@ class Shapes(Generated):
     Attributes:
         cells: the number of cells in a row, and in a column, of the grid.
         fewest: the smallest number of shapes in an image.
-        most: the largest number of shapes in an image.
+        most: the largest.
         patch: the side in pixels of a patch, which one position of the model's encoder stands for;
             patches are counted row by row.
     """
@@ -70,11 +70,11 @@ class Shapes(Generated):
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         self._check()
-        words = (*SPECIAL, *WORDS, *COLORS, *silhouettes())
+        if vocabularies is None:
+            words = (*SPECIAL, *WORDS, *COLORS, *silhouettes())
+            vocabularies = Vocabularies(None, WordVocabulary(words))
         examples = [self._example(scene) for scene in self._scenes()]
-        return build(
-            self.in_splits(examples), vocabularies or Vocabularies(None, WordVocabulary(words))
-        )
+        return build(self.in_splits(examples), vocabularies)
 
     def _check(self) -> None:
         places, kinds = self.cells**2, len(COLORS) * len(silhouettes())
@@ -87,11 +87,9 @@ class Shapes(Generated):
             raise UserError(
                 f"task.patch must divide the image's {self.cells * CELL} pixels; got {self.patch}"
             )
+        counts = range(self.fewest, self.most + 1)
         self.check_enough(
-            (
-                comb(places, count) * perm(kinds, count) * 4**count
-                for count in range(self.fewest, self.most + 1)
-            ),
+            (comb(places, count) * perm(kinds, count) * 4**count for count in counts),
             "images",
             f"{self.fewest} to {self.most} shapes in {places} cells",
         )

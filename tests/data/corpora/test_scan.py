@@ -35,11 +35,11 @@ def test_commands_and_actions(folder):
 
 
 def test_the_seed_alone_decides_what_is_held_out():
-    drawn, kept = hold_out(range(10), 3, seed=1)
+    drawn, kept = hold_out(range(10), "numbers", seed=1, valid=3)
     assert (drawn, kept) == (sorted(drawn), sorted(kept))
     assert sorted(drawn + kept) == list(range(10))
-    assert hold_out(range(10), 3, seed=1) == (drawn, kept)
-    assert hold_out(range(10), 3, seed=2) != (drawn, kept)
+    assert hold_out(range(10), "numbers", seed=1, valid=3) == (drawn, kept)
+    assert hold_out(range(10), "numbers", seed=2, valid=3) != (drawn, kept)
 
 
 @pytest.mark.parametrize(
