@@ -80,10 +80,7 @@ class Batching:
         return self
 
     def with_room(self, examples: Sequence[Encoded], *, shapes: int) -> "Batching":
-        """A batching for evaluation: examples may have any length, in at most `shapes` shapes.
-
-        Training refuses an example that is too long; evaluation leaves none out.
-        """
+        """A batching for evaluation, which leaves no example out however long, in so few shapes."""
         longest = int(Examples.of(examples).lengths.max())
         return Batching(
             max_tokens=max(self.max_tokens, self.batch_size_multiple * longest),
@@ -162,7 +159,7 @@ def cheapest_cuts(lengths: np.ndarray, shapes: int) -> list[int]:
 
 
 def in_order(examples: Sequence[Encoded], batching: Batching) -> Iterator[tuple[np.ndarray, Batch]]:
-    """Batches of all examples, short ones first, with the examples' indices (-1 for filler rows).
+    """As `BatchPlan.in_order`, one example a row.
 
     Raises:
         UserError: as `Batching.plan`.

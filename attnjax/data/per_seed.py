@@ -46,8 +46,7 @@ class DatasetPerSeed(Batching):
         """Make each example a bucket.
 
         Raises:
-            UserError: as `Batching.check`. The plan's `batch` raises it where there is no example
-                for a seed.
+            UserError: as `Batching.check`; later, there is no example for a seed.
         """
         examples = Examples.of(examples)
         buckets = [

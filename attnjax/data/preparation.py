@@ -1,14 +1,14 @@
 """The preparation of a corpus: its texts are encoded once, by all cores, and kept in files.
 
-While it lasts, progress.json says how many examples are safely written. A preparation that was
-killed goes on behind them.
+Meanwhile progress.json says how many examples are safely written: one that was killed goes on
+behind them.
 """
 
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -52,12 +52,9 @@ SAVE_EVERY = 100_000
 
 
 def is_prepared(task: TextTask) -> bool:
-    """Whether a task's corpus is read from prepared files: it is large, or is prepared already.
-
-    Without the text of its classes nobody can tell whether they are those of a preparation.
-    """
+    """Whether a task's corpus is read from prepared files: it is large, or is prepared already."""
     if None in map(source_code, own_classes(task).values()):
-        return False
+        return False  # nobody can tell whether the classes are those of a preparation
     files = source_files(task)
     return _size(files) >= LARGE or (bool(files) and (place(task) / MANIFEST).exists())
 
@@ -168,8 +165,8 @@ def _learn(task: TextTask) -> Vocabularies:
     if not processes or len(parts) < len(task.vocabulary_parts):
         return task.learn(_Kept(task))
     counts: list[Counter[str]] = [Counter() for _ in parts]
-    examples = task.reader()(task.split_names["train"])
-    for chunk in each_chunk(partial(count_words, task, parts), examples, processes):
+    chunks = each_chunk(partial(count_words, task, parts), _examples(task, "train"), processes)
+    for chunk in chunks:
         for count, more in zip(counts, chunk, strict=True):
             count.update(more)
     learned = [part.of_counts(count) for part, count in zip(parts, counts, strict=True)]
@@ -184,37 +181,37 @@ def _processes(task: TextTask, split: str) -> int:
     return min(cores, _size(source_files(task, [split])) // PER_PROCESS)
 
 
+@dataclass(frozen=True)
 class _Kept:
     """The training examples that are kept, read anew each time."""
 
-    def __init__(self, task: TextTask) -> None:
-        self._task = task
+    task: TextTask
 
     def __iter__(self) -> Iterator[Example]:
-        examples = self._task.reader()(self._task.split_names["train"])
-        return filter(self._task.keeps, examples)
+        return filter(self.task.keeps, _examples(self.task, "train"))
+
+
+def _examples(task: TextTask, split: str) -> Iterable[Example]:
+    return task.reader()(task.split_names[split])
 
 
 def _written(
     task: TextTask, vocabularies: Vocabularies, folder: Path, split: PreparedSplit
 ) -> Iterator[PreparedSplit]:
     """Write the rest of a split; gives what is written of it, chunk by chunk."""
-    for path, kind in column_files(folder, split, vocabularies):
+    files = column_files(folder, split, vocabularies)
+    for path, kind in files:
         keep_rows(path, split.kept, kind)
-    examples = islice(task.reader()(task.split_names[split.name]), split.count, None)
+    examples = islice(_examples(task, split.name), split.count, None)
     call = partial(encode, task, vocabularies, split.name == "train")
     for read, columns in each_chunk(call, examples, _processes(task, split.name)):
-        for (path, _), rows in zip(column_files(folder, split, vocabularies), columns, strict=True):
+        for (path, _), rows in zip(files, columns, strict=True):
             append_rows(path, rows)
         longer = np.maximum(columns.source.lengths, columns.target.lengths)
         lengths = np.bincount(np.ceil(np.log2(longer)).astype(int), minlength=len(split.lengths))
         lengths[: len(split.lengths)] += np.array(split.lengths, int)
-        split = replace(
-            split,
-            count=split.count + read,
-            kept=split.kept + len(longer),
-            lengths=tuple(lengths.tolist()),
-        )
+        count, kept = split.count + read, split.kept + len(longer)
+        split = replace(split, count=count, kept=kept, lengths=tuple(lengths.tolist()))
         yield split
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import overload
+from typing import Any
 
 import numpy as np
 
@@ -98,13 +98,7 @@ class MappedTexts(Sequence[str]):
     def __len__(self) -> int:
         return len(self.rows)
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-
-    def __getitem__(self, index: int | slice) -> str | list[str]:
+    def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return [self[place] for place in range(len(self))[index]]
         row = self.rows.values[self.rows.starts[index] : self.rows.stops[index]]

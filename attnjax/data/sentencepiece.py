@@ -86,12 +86,11 @@ class SentencePiece(VocabularyPart):
 
     Attributes:
         size: the number of pieces, the four special symbols counted.
-        coverage: the share of the text's characters that have a piece of their own; the rarest
-            others are UNKNOWN.
+        coverage: the share of the text's characters that have a piece; the rarest are UNKNOWN.
         algorithm: "unigram" (Kudo 2018), or "bpe", merges of the most frequent neighbors (Sennrich,
             Haddow & Birch 2016).
-        sample: the largest number of texts that the pieces are learned from, drawn at random, the
-            same ones each time; None: all texts.
+        sample: the most texts that the pieces are learned from, drawn at random, the same ones each
+            time; None: all texts.
     """
 
     size: PositiveInt = 8000

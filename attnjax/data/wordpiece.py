@@ -3,6 +3,7 @@
 It is written out because it is short and needs no other package.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,20 +20,14 @@ PREFIX = "##"
 LONGEST = 100
 """A word of more characters is UNKNOWN."""
 
-OURS = ("[PAD]", "[CLS]", "[SEP]", "[UNK]")
-"""The names of PAD, START, END and UNKNOWN in vocab.txt."""
+OURS, MASK = ("[PAD]", "[CLS]", "[SEP]", "[UNK]"), "[MASK]"
+"""The names of PAD, START, END and UNKNOWN in vocab.txt, and of the symbol behind our ids."""
 
-MASK = "[MASK]"
-
-IDEOGRAPHS = (
-    (0x3400, 0x4DBF),
-    (0x4E00, 0x9FFF),
-    (0xF900, 0xFAFF),
-    (0x20000, 0x2A6DF),
-    (0x2A700, 0x2CEAF),
-    (0x2F800, 0x2FA1F),
+IDEOGRAPH = re.compile(
+    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
 )
-"""Ranges of characters that are words of their own."""
+"""A character that is a word of its own."""
 
 
 def basic_words(text: str, *, lower: bool) -> list[str]:
@@ -54,9 +49,8 @@ def _spaced(letter: str) -> str:
     if category.startswith("C") or letter == "\ufffd":
         return ""
     # symbols such as $ and ^ are punctuation here, where they are ASCII
-    symbol = letter.isascii() and not letter.isalnum()
-    ideograph = any(low <= ord(letter) <= high for low, high in IDEOGRAPHS)
-    return f" {letter} " if symbol or ideograph or category.startswith("P") else letter
+    symbol = (letter.isascii() and not letter.isalnum()) or category.startswith("P")
+    return f" {letter} " if symbol or IDEOGRAPH.match(letter) else letter
 
 
 def pieces_of(word: str, known: Mapping[str, Any]) -> list[str]:
