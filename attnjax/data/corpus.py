@@ -173,11 +173,7 @@ class Task(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedTask(Task):
-    """A task whose examples are made from those of another, and are read and scored as they are.
-
-    Attributes:
-        task: the other task.
-    """
+    """A task whose examples are made from those of another, and are read and scored as they are."""
 
     task: Task
 

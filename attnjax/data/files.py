@@ -30,11 +30,7 @@ def find_folder(folder: str) -> Path:
 
 
 def find_file(file: str | Path) -> Path:
-    """A file, or what its path stands for (see `parts`), found as `find_folder` finds a folder.
-
-    Raises:
-        NoCorpus: as `find_folder`.
-    """
+    """A file, or what its path stands for (see `parts`), found and refused as by `find_folder`."""
     return _find(file, "file", _stands_for_files)
 
 
@@ -87,9 +83,6 @@ def parts(path: Path) -> list[Path]:
 
     Shards are named `train.en-00000-of-00003`, with `.gz` behind if they are compressed. A name
     with an asterisk, `books/*.txt`, stands for all files that it fits, in the order of their names.
-
-    Raises:
-        UserError: there is no such file, or a shard is missing.
     """
     for whole in (path, path.with_name(f"{path.name}.gz")):
         if whole.is_file():

@@ -63,13 +63,10 @@ class MosesVocabulary(WordVocabulary):
 
 @dataclass(frozen=True, kw_only=True)
 class MosesWords(SplitWords):
-    """The words and punctuation marks of plain text, by Moses' tokenizer; the case is kept.
+    """The words and punctuation marks of plain text, by Moses' rules of a language; case is kept.
 
     An answer is scored as tokenized text against the tokenized reference, as `multi-bleu.perl` did
     for the papers.
-
-    Attributes:
-        language: whose rules the tokenizer follows.
 
     Source: Koehn et al. 2007, `tokenizer.perl`.
     """

@@ -80,11 +80,7 @@ class PackedPlan(BatchPlan):
         return len(self.patterns.begins) - 1
 
     def like(self, others: Sequence[Examples]) -> list[BatchPlan]:
-        """As `BatchPlan.like`; the rows of each plan are packed anew.
-
-        Raises:
-            UserError: the plans have different numbers of batches.
-        """
+        """As `BatchPlan.like`; the rows of each plan are packed anew, into as many batches."""
         made: list[BatchPlan] = []
         for examples in others:
             patterns = row_patterns(examples.lengths, self.length)
@@ -182,11 +178,6 @@ class Packed(Batching):
         return lengths
 
     def plan(self, examples: Sequence[Encoded]) -> PackedPlan:
-        """Put examples into rows.
-
-        Raises:
-            UserError: as `check`.
-        """
         patterns = row_patterns(self.check(examples), self.length)
         rows = self.batch_size_of(self.length)
         return PackedPlan((), Examples.of(examples), patterns, rows, self.length)

@@ -43,11 +43,7 @@ class DatasetPerSeed(Batching):
     epoch: PositiveInt = 100
 
     def plan(self, examples: Sequence[Encoded]) -> BatchPlan:
-        """Make each example a bucket.
-
-        Raises:
-            UserError: as `Batching.check`; later, there is no example for a seed.
-        """
+        """Make each example a bucket."""
         examples = Examples.of(examples)
         buckets = [
             replace(bucket, examples=examples, indices=np.array([number]))

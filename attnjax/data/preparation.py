@@ -23,6 +23,8 @@ from attnjax.data.prepared import (
     VOCABULARY,
     PreparedManifest,
     PreparedSplit,
+    SourceFile,
+    check_unchanged,
     column_files,
     digest,
     mapped_corpus,
@@ -30,9 +32,9 @@ from attnjax.data.prepared import (
     place,
     prepared_folder,
     source_code,
+    source_files,
 )
 from attnjax.data.row_files import append_rows, keep_rows, sync
-from attnjax.data.source_files import SourceFile, check_unchanged, source_files
 from attnjax.data.text_notes import text_notes
 from attnjax.data.text_task import TextTask
 from attnjax.data.tokenizing import count_words, each_chunk, encode

@@ -8,6 +8,7 @@ import hashlib
 import inspect
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,12 @@ from attnjax.config.walk import is_part, walk
 from attnjax.data.corpus import Corpus
 from attnjax.data.examples import Examples
 from attnjax.data.row_files import MappedTexts, mapped_rows
-from attnjax.data.source_files import SourceFile, source_files
 from attnjax.data.text_task import TextTask
 from attnjax.data.tokenizing import Columns
 from attnjax.data.vocabularies import Vocabularies, load_vocabularies
+from attnjax.data.vocabulary import VocabularyPart
 from attnjax.errors import UserError
-from attnjax.files import write_atomically
+from attnjax.files import file_digest, write_atomically
 
 VARIABLE = "ATTNJAX_PREPARED"
 """The environment variable that names the folder of prepared corpora."""
@@ -33,6 +34,29 @@ VARIABLE = "ATTNJAX_PREPARED"
 MANIFEST, PROGRESS, VOCABULARY = "manifest.json", "progress.json", "vocabulary"
 FORM = 1
 """The number of this form of files: a corpus is prepared anew for another one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceFile:
+    """A file as it was when it was read."""
+
+    path: str  # absolute
+    size: WholeNumber  # bytes
+    modified: WholeNumber  # nanoseconds
+    sha256: str
+
+    @classmethod
+    def of(cls, path: Path) -> "SourceFile":
+        size, modified = path.stat().st_size, path.stat().st_mtime_ns
+        return cls(path=str(path), size=size, modified=modified, sha256=file_digest(path))
+
+    @property
+    def changed(self) -> bool:
+        """Whether the file's content is another one, or is gone; read if only the time differs."""
+        path = Path(self.path)
+        if not path.is_file() or path.stat().st_size != self.size:
+            return True
+        return path.stat().st_mtime_ns != self.modified and file_digest(path) != self.sha256
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +99,33 @@ class PreparedManifest:
 
     def write(self, folder: Path, name: str = MANIFEST) -> None:
         write_atomically(folder / name, json.dumps(asdict(self), indent=1) + "\n")
+
+
+def source_files(task: TextTask, splits: Iterable[str] | None = None) -> list[Path]:
+    """The files that splits (None: all) and the vocabularies are read from, as absolute paths.
+
+    There are none if the task names no files.
+
+    Raises:
+        UserError: a file is missing.
+    """
+    names = task.split_names
+    chosen = [names[split].partition("[")[0] for split in splits or names]
+    files = [path for name in chosen for path in task.files(name)]
+    if files:
+        parts = (part for _, part in walk(task) if isinstance(part, VocabularyPart))
+        files += [path for part in parts for path in part.files()]
+    return [*dict.fromkeys(path.resolve() for path in files)]
+
+
+def check_unchanged(files: Iterable[SourceFile], folder: Path) -> None:
+    """Refuse files that were changed since a folder was prepared from them."""
+    for file in files:
+        if file.changed:
+            raise UserError(
+                f"{file.path} was changed or removed since {folder} was prepared from it: bring it "
+                "back, or delete the folder to prepare the corpus anew"
+            )
 
 
 def column_files(

@@ -17,20 +17,12 @@ class Shuffled(ChangedTask):
     """The examples of a task, the symbols of each source in a random order, END still last.
 
     A symbol is a word, a subword or a character, as the vocabulary decides. Equal texts have equal
-    orders, in every split. It tells what a model can know without the order.
-
-    Attributes:
-        seed: the seed of the orders.
+    orders, in every split; the seed gives others. It tells what a model can know without the order.
     """
 
     seed: NonNegativeInt = 0
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
-        """As `Task.load`.
-
-        Raises:
-            UserError: the sources are not text.
-        """
         corpus = self.task.load(vocabularies)
         for split, examples in corpus.splits.items():
             if len(corpus.sources.get(split, ())) != len(examples):

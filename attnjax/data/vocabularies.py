@@ -100,11 +100,6 @@ class SavedVocabulary(VocabularyPart):
         return sorted(path for path in find_folder(self.folder).rglob("*") if path.is_file())
 
     def learn(self, texts: Iterable[str]) -> Vocabulary:
-        """The saved vocabulary.
-
-        Raises:
-            UserError: there is none, it is damaged, or the run's sources are no text.
-        """
         del texts
         vocabulary = load_vocabularies(find_folder(self.folder)).source
         if vocabulary is None:

@@ -1,5 +1,6 @@
 """A task that is learned from one task's examples and tested on another's."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,6 +10,8 @@ from attnjax.data.examples import Encoded
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.errors import UserError
 
+type _Texts = Mapping[str, Sequence[str]]
+
 
 @dataclass(frozen=True, kw_only=True)
 class WithTest(ChangedTask):
@@ -16,19 +19,11 @@ class WithTest(ChangedTask):
 
     It tests what training does not show, such as longer sequences. Test examples whose source is
     also one of training or validation are left out. The vocabularies are those of `task`.
-
-    Attributes:
-        test: the task whose test split is used.
     """
 
     test: Task
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
-        """As `Task.load`.
-
-        Raises:
-            UserError: the tasks have answers of different kinds, or a test that is left is empty.
-        """
         if self.task.answers != self.test.answers:
             raise UserError(
                 f"task.test must have answers of the same kind as task.task, {self.task.answers}; "
@@ -43,19 +38,20 @@ class WithTest(ChangedTask):
         places = [place for place, example in enumerate(tested) if _source(example) not in seen]
         if not tested or not places:
             raise UserError("task.test has no test example that is not one of task.task")
-        splits = {**learned.splits, "test": other.splits["test"].select(np.array(places))}
-        sources, references = (
-            {**mine, "test": [theirs["test"][place] for place in places]} if theirs else mine
-            for mine, theirs in (
-                (learned.sources, other.sources),
-                (learned.references, other.references),
-            )
-        )
+
+        def with_tested(mine: _Texts, theirs: _Texts) -> _Texts:
+            return {**mine, "test": [theirs["test"][place] for place in places]} if theirs else mine
+
         left_out = len(tested) - len(places)
         note = f"{left_out:,} of {len(tested):,} test examples are left out: training has them"
-        notes = (*learned.notes, *other.notes, *([note] if left_out else []))
-        texts = {"sources": sources, "references": references}
-        return replace(learned, splits=splits, **texts, notes=notes, text_notes=None)
+        return replace(
+            learned,
+            splits={**learned.splits, "test": other.splits["test"].select(np.array(places))},
+            sources=with_tested(learned.sources, other.sources),
+            references=with_tested(learned.references, other.references),
+            notes=(*learned.notes, *other.notes, *([note] if left_out else [])),
+            text_notes=None,
+        )
 
     def split_name(self, split: str) -> str:
         return (self.test if split == "test" else self.task).split_name(split)

@@ -33,7 +33,6 @@ class LabeledFile(Labeled):
         label: the column of the label, given in the same way.
         delimiter: between the fields of a row, such as ";"; None: by the end of the file's name.
         quote: around a field that has delimiters in it; "": a quote is a letter like others.
-        encoding: of the files.
     """
 
     folder: str = "."

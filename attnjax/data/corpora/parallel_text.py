@@ -153,7 +153,6 @@ class ParallelText(ParallelCorpus):
         folder: of the files; looked for as it is, then under ATTNJAX_DATA.
         source: the suffix of the source files, which follows the name of the split.
         target: the suffix of the target files.
-        encoding: of the files.
     """
 
     folder: str = "multi30k-bpe"
@@ -182,7 +181,6 @@ class PairsInLines(ParallelCorpus):
 
     Attributes:
         folder: of the files; looked for as it is, then under ATTNJAX_DATA.
-        encoding: of the files.
     """
 
     folder: str = "."
@@ -233,8 +231,7 @@ class JsonLines(PairsInLines):
     """One file for each split, in each line a JSON object: {"en": "a dog", "de": "ein Hund"}.
 
     Attributes:
-        source: the key of the source.
-        target: the key of the target.
+        source: the key of the source; target likewise.
     """
 
     source: str = "en"

@@ -44,10 +44,6 @@ class LearnedFrom(VocabularyPart):
     """A vocabulary learned from the training sources of given tasks instead of this task's.
 
     Several tasks can share such a vocabulary, so that parameters trained on one fit the others.
-
-    Attributes:
-        vocabulary: the way to learn it.
-        tasks: the tasks whose sources it is learned from.
     """
 
     vocabulary: VocabularyPart = SplitWords()

@@ -34,19 +34,10 @@ PARTS = {"y": "year", "M": "month", "L": "month", "d": "day", "E": "weekday", "c
 """The meaning of letters in CLDR patterns (UTS 35); patterns with other letters are not used."""
 
 ZEROS = {
-    "adlm": "\U0001e950",
-    "arab": "\u0660",
-    "arabext": "\u06f0",
-    "beng": "\u09e6",
-    "cakm": "\U00011136",
-    "deva": "\u0966",
-    "hmnp": "\U0001e140",
-    "mtei": "\uabf0",
-    "mymr": "\u1040",
-    "nkoo": "\u07c0",
-    "olck": "\u1c50",
-    "tibt": "\u0f20",
-}
+    "adlm": "\U0001e950", "arab": "\u0660", "arabext": "\u06f0", "beng": "\u09e6",
+    "cakm": "\U00011136", "deva": "\u0966", "hmnp": "\U0001e140", "mtei": "\uabf0",
+    "mymr": "\u1040", "nkoo": "\u07c0", "olck": "\u1c50", "tibt": "\u0f20",
+}  # fmt: skip
 """The zero of each numbering system that is some locale's own; the other digits follow it."""
 
 

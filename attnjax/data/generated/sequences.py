@@ -79,13 +79,9 @@ class Generated(Task):
 class Sequences(Generated):
     """Random sequences of symbols; the target is a fixed rearrangement of the source.
 
-    Symbols are numbers with spaces between them. All lengths are equally probable while sequences
-    of that length are left. No sequence occurs twice, so none of the test split is in train.
-
-    Attributes:
-        symbols: the number of different symbols.
-        shortest: the smallest length of a sequence.
-        longest: the largest.
+    Symbols are numbers with spaces between them. All lengths from `shortest` to `longest` are
+    equally probable while sequences of that length are left. No sequence occurs twice, so none of
+    the test split is in train.
     """
 
     symbols: Annotated[PositiveInt, Le(1_000_000)] = 20
@@ -179,10 +175,8 @@ class Zip(Sequences):
         a_1 ... a_n b_1 ... b_n c_1 ... c_n -> a_1-b_1-c_1 ... a_n-b_n-c_n
 
     Each word of the target wants a look-up in every list. All lists have the same symbols, so the
-    mean of what is looked up does not tell which symbol stood in which list.
-
-    Attributes:
-        lists: the number of lists. `shortest` and `longest` are the lengths of a list.
+    mean of what is looked up does not tell which symbol stood in which list. `shortest` and
+    `longest` are the lengths of a list.
     """
 
     lists: Annotated[int, Ge(2), Le(4)] = 3
@@ -206,15 +200,9 @@ class Zip(Sequences):
 class AssociativeRecall(Generated):
     """Pairs of a key and its value, then one of the keys: `k3 v7 k0 v2 k8 v7 k0` -> `v2`.
 
-    The keys of an example differ, its values may repeat. All numbers of pairs are equally probable
-    while examples are left. No example occurs twice, so none of the test split is in train. The
-    gold alignment of the answer is the position of its value.
-
-    Attributes:
-        keys: the number of different keys.
-        values: the number of different values.
-        fewest: the smallest number of pairs in an example.
-        most: the largest.
+    The keys of an example differ, its values may repeat. All numbers of pairs from `fewest` to
+    `most` are equally probable while examples are left. No example occurs twice, so none of the
+    test split is in train. The gold alignment of the answer is the position of its value.
 
     Source: Ba et al. 2016 (fast weights), section 4.1: `c9k8j3f1??c` -> `9`.
     """
