@@ -7,7 +7,7 @@ from pathlib import Path
 
 from attnjax.data.corpus import Example, Task
 from attnjax.data.vocabularies import Vocabularies
-from attnjax.data.vocabulary import VocabularyPart
+from attnjax.data.vocabulary import SplitWords, VocabularyPart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,12 +16,27 @@ class TextTask(Task):
 
     A kind of corpus says how a split is read (`reader`) and which files it is read from (`files`);
     whether its ids are held in memory or prepared, its size decides (`attnjax.data.preparation`).
+
+    Attributes:
+        train: the name of the training split, or a part of a split: "train[4000:]".
+        valid: the name of the validation split, or of a part; None: there is none.
+        test: likewise, the test split.
+        vocabulary: that of the source, learned from train; if `target_vocabulary` is None, that of
+            both sides, learned from both.
+        target_vocabulary: that of the target; None: both sides share `vocabulary`.
     """
 
+    train: str = "train"
+    valid: str | None = "valid"
+    test: str | None = "test"
+    vocabulary: VocabularyPart = SplitWords()
+    target_vocabulary: VocabularyPart | None = None
+
     @property
-    @abstractmethod
     def split_names(self) -> dict[str, str]:
         """The name of each split, or of the part of it, by "train", "valid", "test"."""
+        names = {"train": self.train, "valid": self.valid, "test": self.test}
+        return {split: name for split, name in names.items() if name is not None}
 
     def split_name(self, split: str) -> str:
         return self.split_names.get(split, split)
@@ -48,9 +63,10 @@ class TextTask(Task):
         """Sentences about the training examples of which so many are kept; none is an error."""
 
     @property
-    @abstractmethod
     def vocabulary_parts(self) -> tuple[VocabularyPart, ...]:
         """The part that learns the vocabulary of both sides, or those of source and target."""
+        target = self.target_vocabulary
+        return (self.vocabulary,) if target is None else (self.vocabulary, target)
 
     def learn(self, examples: Iterable[Example]) -> Vocabularies:
         """The vocabularies of the training examples that are kept, read once for each of them."""

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -30,6 +30,7 @@ class WithHeldOut(Task):
     valid: PositiveInt = 500
     seed: NonNegativeInt = 0
     vocabulary: VocabularyPart = SplitWords()
+    target_vocabulary: ClassVar[VocabularyPart] = SplitWords()  # every word has an id
 
     @property
     def answers(self) -> Literal["exact"]:
@@ -38,11 +39,6 @@ class WithHeldOut(Task):
     @abstractmethod
     def read(self) -> tuple[list[Example], list[Example]]:
         """Read the training examples, of which some will be held out, and the test examples."""
-
-    @property
-    def target_vocabulary(self) -> VocabularyPart:
-        """The way to learn the vocabulary of the target: every word has an id."""
-        return SplitWords()
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         whole, test = self.read()

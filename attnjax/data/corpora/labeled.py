@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,9 +28,7 @@ FOLDS = 10
 class Labeled(WithHeldOut):
     """Sentences and their labels; a label may have several words."""
 
-    @property
-    def target_vocabulary(self) -> VocabularyPart:
-        return Labels()
+    target_vocabulary: ClassVar[VocabularyPart] = Labels()
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         corpus = super().load(vocabularies)

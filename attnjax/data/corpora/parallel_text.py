@@ -16,7 +16,7 @@ from attnjax.data.preparation import is_prepared, prepared
 from attnjax.data.special_tokens import END
 from attnjax.data.text_task import TextTask
 from attnjax.data.vocabularies import Vocabularies
-from attnjax.data.vocabulary import SplitWords, Vocabulary, VocabularyPart
+from attnjax.data.vocabulary import Vocabulary
 from attnjax.errors import UserError
 
 
@@ -70,33 +70,17 @@ class ParallelCorpus(TextTask):
     UNKNOWN. `load` refuses a training split that shares examples with another split.
 
     Attributes:
-        train: the name of the training split, or a part of a split: "train[4000:]".
-        valid: the name of the validation split, or of a part; None: there is none.
-        test: likewise, the test split.
-        vocabulary: that of the source, learned from train; if `target_vocabulary` is None, that of
-            both sides, learned from both.
-        target_vocabulary: that of the target; None: both sides share `vocabulary`.
         source_order: the order in which a model reads the source's words.
         max_length: the most words of a training example on each side, as the vocabulary counts
             them; longer examples are left out and counted in a note. None: all are kept.
     """
 
-    train: str = "train"
-    valid: str | None = "valid"
-    test: str | None = "test"
-    vocabulary: VocabularyPart = SplitWords()
-    target_vocabulary: VocabularyPart | None = None
     source_order: SourceOrder = Forward()
     max_length: PositiveInt | None = None
 
     @property
     def answers(self) -> Literal["text"]:
         return "text"
-
-    @property
-    def split_names(self) -> dict[str, str]:
-        names = {"train": self.train, "valid": self.valid, "test": self.test}
-        return {split: name for split, name in names.items() if name is not None}
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         check_apart(self.train, valid=self.valid, test=self.test)
@@ -136,11 +120,6 @@ class ParallelCorpus(TextTask):
     @property
     def vocabulary_inputs(self) -> "ParallelCorpus":
         return replace(self, valid=None, test=None, source_order=Forward())
-
-    @property
-    def vocabulary_parts(self) -> tuple[VocabularyPart, ...]:
-        target = self.target_vocabulary
-        return (self.vocabulary,) if target is None else (self.vocabulary, target)
 
 
 @dataclass(frozen=True, kw_only=True)

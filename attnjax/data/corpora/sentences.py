@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 
@@ -93,6 +94,15 @@ class Unlabeled(Task):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PairLabels(VocabularyPart):
+    """The two labels of a pair, always in the same order."""
+
+    def learn(self, texts: Iterable[str]) -> LabelVocabulary:
+        del texts
+        return LabelVocabulary((*SPECIAL, NEXT, OTHER))
+
+
+@dataclass(frozen=True, kw_only=True)
 class SentencePairs(Labeled):
     """Two sentences of a text, and whether the second is the next one: "next" or "other".
 
@@ -109,10 +119,7 @@ class SentencePairs(Labeled):
 
     files: tuple[str, ...]
     test: PositiveInt = 500
-
-    @property
-    def target_vocabulary(self) -> "PairLabels":
-        return PairLabels()
+    target_vocabulary: ClassVar[VocabularyPart] = PairLabels()
 
     def read(self) -> tuple[list[Example], list[Example]]:
         documents = [read_lines(find_file(file)) for file in self.files]
@@ -140,12 +147,3 @@ class SentencePairs(Labeled):
         """The words of both sentences, and the spelling of END between them."""
         first, *others = map(vocabulary.split, text.split(SEPARATOR))
         return first + [word for other in others for word in (SPECIAL[END], *other)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PairLabels(VocabularyPart):
-    """The two labels of a pair, always in the same order."""
-
-    def learn(self, texts: Iterable[str]) -> LabelVocabulary:
-        del texts
-        return LabelVocabulary((*SPECIAL, NEXT, OTHER))

@@ -50,8 +50,7 @@ class Translation(ParallelCorpus):
 
     Attributes:
         name: the name of the corpus and its configuration in tensorflow-datasets.
-        source: the language of the source, as the corpus names it.
-        target: the language of the target, as the corpus names it.
+        source: the language of the source, as the corpus names it; target likewise.
         train: the training split, or a part of it: "train[:1000]"; valid and test likewise.
         folder: the folder of the prepared corpora; None: the folder that the environment variable
             TFDS_DATA_DIR names, or else ~/tensorflow_datasets.

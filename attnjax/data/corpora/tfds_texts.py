@@ -18,8 +18,7 @@ class LabeledTfds(Labeled):
     Attributes:
         name: the name of the corpus and its configuration in tensorflow-datasets, such as
             "imdb_reviews/plain_text", whose texts are its "text" and whose test split is "test".
-        text: the feature that holds the text.
-        label: the feature that holds the label.
+        text: the feature that holds the text; label likewise.
         train: the training split, or a part of it: "train[:1000]".
         test: the test split; that of GLUE has no labels.
         folder: as `Translation.folder`.
