@@ -1,9 +1,7 @@
 """Tasks, their vocabularies, and batches of their examples.
 
-A `Task` is a part of an experiment; its `load` gives a `Corpus`: vocabularies, encoded splits, and
-the references that answers are scored against. `Batching` puts encoded examples into batches of a
-few fixed shapes, NumPy arrays on the host. Nothing here imports JAX, and nothing is read from disk
-before `load`.
+A `Task` is a part of an experiment; its `load` gives a `Corpus`, whose examples `Batching` puts in
+batches, NumPy arrays on the host. Nothing here imports JAX, or reads from disk before `load`.
 """
 
 from attnjax.data.batch_plan import Batch as Batch, BatchPlan as BatchPlan

@@ -13,17 +13,13 @@ from attnjax.errors import UserError
 
 
 class Batch(NamedTuple):
-    """The examples of one training step, padded to one shape.
+    """The examples of one training step, padded to one shape: ids with PAD, floats with NaN.
 
-    A batch with fewer examples than its shape has rows is filled up with rows of PAD (or NaN).
-
-    Attributes:
-        source: int32 [B, S], rows that end with END, then PAD; or floats [B, S, ...], then NaN.
-        target: int32 [B, T] or floats [B, T, ...], padded in the same way.
+    A batch with fewer examples than its shape has rows is filled up with rows of padding.
     """
 
-    source: np.ndarray
-    target: np.ndarray
+    source: np.ndarray  # int32 [B, S], rows that end with END; or floats [B, S, ...]
+    target: np.ndarray  # likewise [B, T] or [B, T, ...]
 
 
 @dataclass(frozen=True)
@@ -98,9 +94,6 @@ class BatchPlan:
 
         At each step all of them have the same shape. The number of batches, and of examples in
         each, is this plan's; sources and targets are padded to the longest of all.
-
-        Raises:
-            UserError: others are more or fewer than the examples of this plan.
         """
         orders = [by_length(examples.lengths) for examples in others]
         for order in orders:

@@ -8,6 +8,7 @@ hold a symbol; buckets by source or target length alone reach 71 %.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 
@@ -66,11 +67,7 @@ class Batching:
         return lengths
 
     def plan(self, examples: Sequence[Encoded]) -> BatchPlan:
-        """Cut examples into buckets.
-
-        Raises:
-            UserError: as `check`.
-        """
+        """Check examples, and cut them into buckets."""
         examples = Examples.of(examples)
         lengths = self.check(examples)
         return BatchPlan(tuple(self._buckets(examples, lengths)))
@@ -113,21 +110,16 @@ class Batching:
                 continue
             longest = int(lengths[order[stop - 1]].max())
             full = self.batch_size_of(longest)
-            begin = max(0, stop - _ceiling(stop - cut, full) * full)
+            begin = max(0, stop - ceil((stop - cut) / full) * full)
             if begin < full // 2:
                 begin = 0
             indices = order[begin:stop]
-            batches = _ceiling(len(indices), full)
-            most = _ceiling(len(indices), batches)
-            rows = _ceiling(most, self.batch_size_multiple) * self.batch_size_multiple
+            batches = ceil(len(indices) / full)
+            most = ceil(len(indices) / batches)
+            rows = ceil(most / self.batch_size_multiple) * self.batch_size_multiple
             source, target = lengths[indices].max(0).tolist()
             yield Bucket(examples, indices, batches, (rows, source, target))
             stop = begin
-
-
-def _ceiling(value: int, divisor: int) -> int:
-    """The quotient, rounded up."""
-    return -(-value // divisor)
 
 
 def cheapest_cuts(lengths: np.ndarray, shapes: int) -> list[int]:
@@ -159,9 +151,5 @@ def cheapest_cuts(lengths: np.ndarray, shapes: int) -> list[int]:
 
 
 def in_order(examples: Sequence[Encoded], batching: Batching) -> Iterator[tuple[np.ndarray, Batch]]:
-    """As `BatchPlan.in_order`, one example a row.
-
-    Raises:
-        UserError: as `Batching.plan`.
-    """
+    """Check examples, and give them as `BatchPlan.in_order`, one a row."""
     yield from batching.unpacked().plan(examples).in_order()

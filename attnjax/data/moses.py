@@ -57,8 +57,7 @@ class MosesVocabulary(WordVocabulary):
         return Vocabulary.encode_long(self, text)
 
     def merge(self, pieces: list[str]) -> str:
-        """Join pieces with spaces: the tokenized text, by whose words BLEU is counted."""
-        return " ".join(pieces)
+        return " ".join(pieces)  # the tokenized text, by whose words BLEU is counted
 
 
 @dataclass(frozen=True, kw_only=True)

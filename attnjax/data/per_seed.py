@@ -43,7 +43,6 @@ class DatasetPerSeed(Batching):
     epoch: PositiveInt = 100
 
     def plan(self, examples: Sequence[Encoded]) -> BatchPlan:
-        """Make each example a bucket."""
         examples = Examples.of(examples)
         buckets = [
             replace(bucket, examples=examples, indices=np.array([number]))
@@ -53,11 +52,6 @@ class DatasetPerSeed(Batching):
         return DatasetPerSeedPlan(tuple(buckets), self.epoch)
 
     def examples_of_seed(self, examples: Sequence[Encoded], seed: int) -> Sequence[Encoded]:
-        """The example of this seed.
-
-        Raises:
-            UserError: there are fewer examples than seeds.
-        """
         _check(seed, len(examples))
         return [examples[seed]]
 

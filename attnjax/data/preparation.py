@@ -62,11 +62,7 @@ def is_prepared(task: TextTask) -> bool:
 
 
 def prepared(task: TextTask, vocabularies: Vocabularies | None = None) -> Corpus:
-    """The corpus of a task from its prepared files, which are made if they are not there.
-
-    Raises:
-        UserError: a file of the corpus was changed since, or as `Task.load`.
-    """
+    """The corpus of a task from its prepared files, which are made if they are not there."""
     return mapped_corpus(task, *prepare(task, vocabularies))
 
 

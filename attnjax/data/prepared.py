@@ -105,9 +105,6 @@ def source_files(task: TextTask, splits: Iterable[str] | None = None) -> list[Pa
     """The files that splits (None: all) and the vocabularies are read from, as absolute paths.
 
     There are none if the task names no files.
-
-    Raises:
-        UserError: a file is missing.
     """
     names = task.split_names
     chosen = [names[split].partition("[")[0] for split in splits or names]

@@ -19,10 +19,7 @@ def with_text_notes(corpus: Corpus) -> Corpus:
 def text_notes(corpus: Corpus) -> tuple[str, ...]:
     """Notes that count empty texts, repeated pairs, and test sources that training has, too.
 
-    Only texts are compared, letter by letter.
-
-    Raises:
-        UserError: training has every test source.
+    Only texts are compared, letter by letter. It is an error if training has every test source.
     """
     return (*_empty_or_repeated(corpus), *_overlap(corpus))
 

@@ -19,8 +19,7 @@ class TextTask(Task):
 
     Attributes:
         train: the name of the training split, or a part of a split: "train[4000:]".
-        valid: the name of the validation split, or of a part; None: there is none.
-        test: likewise, the test split.
+        valid: that of the validation split; None: there is none. `test` likewise.
         vocabulary: that of the source, learned from train; if `target_vocabulary` is None, that of
             both sides, learned from both.
         target_vocabulary: that of the target; None: both sides share `vocabulary`.

@@ -43,10 +43,7 @@ class Columns(NamedTuple):
 def encode(
     task: TextTask, vocabularies: Vocabularies, train: bool, examples: tuple[Example, ...]
 ) -> tuple[int, Columns]:
-    """Encode examples of a split as `Task.load` does; of the training split those that are kept.
-
-    Gives the number of all, and the columns of those that are kept.
-    """
+    """The number of examples, and the columns of those that are kept, encoded as by `Task.load`."""
     kept = [example for example in examples if not train or task.keeps(example)]
     part = build({"part": kept}, vocabularies, task.ids)
     split, (source, target, *_) = part.splits["part"], Columns.dtypes(vocabularies)
@@ -68,9 +65,6 @@ def each_chunk[Result](
     """The result of a function for each chunk of examples; a few chunks at most are in memory.
 
     So many processes call the function, which can be pickled; 0: this one does.
-
-    Raises:
-        MachineError: a process was killed.
     """
     chunks = batched(examples, CHUNK)
     if not processes:

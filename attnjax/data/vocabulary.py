@@ -51,7 +51,6 @@ class Vocabulary(ABC):
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _fields(self) -> dict[str, Any]:
-        """The fields that JSON holds, and `restore` needs."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.compare}
 
     @cached_property
@@ -132,7 +131,6 @@ class CharacterVocabulary(Vocabulary):
         return ids
 
     def plain(self, text: str) -> str:
-        """The text itself."""
         return text
 
 
@@ -207,7 +205,6 @@ class SplitWords(VocabularyPart):
         return self.of_counts(self.count(texts))
 
     def count(self, texts: Iterable[str]) -> Counter[str]:
-        """The number of occurrences of each word."""
         return Counter(word for text in texts for word in self.words(text))
 
     def of_counts(self, counts: Counter[str]) -> WordVocabulary:

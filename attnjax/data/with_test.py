@@ -57,7 +57,6 @@ class WithTest(ChangedTask):
         return (self.test if split == "test" else self.task).split_name(split)
 
 
-def _source(example: Encoded) -> bytes | tuple[int, ...]:
+def _source(example: Encoded) -> bytes:
     """The source as a value that can be compared."""
-    source = example.source
-    return tuple(source) if isinstance(source, list) else source.tobytes()
+    return np.asarray(example.source).tobytes()

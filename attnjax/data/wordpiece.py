@@ -112,11 +112,7 @@ class WordPiece(VocabularyPart):
 
 
 def read_pieces(path: Path) -> list[str]:
-    """The pieces of a vocab.txt, in its order.
-
-    Raises:
-        UserError: a piece stands there twice, or a special one is missing.
-    """
+    """The pieces of a vocab.txt, in its order."""
     pieces = read_lines(path)
     if len(set(pieces)) < len(pieces):
         twice = next(piece for number, piece in enumerate(pieces) if piece in pieces[:number])

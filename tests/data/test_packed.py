@@ -8,8 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from attnjax.data.batching import Batching, in_order
 from attnjax.data.corpus import Encoded
-from attnjax.data.packed import Packed
-from attnjax.data.row_patterns import row_patterns
+from attnjax.data.packed import Packed, row_patterns
 from attnjax.errors import UserError
 
 LENGTH = 24

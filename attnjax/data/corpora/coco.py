@@ -21,15 +21,13 @@ class Coco(Task):
     The middle square of each image is resized to `side` pixels, floats in [0, 1]. A caption is its
     lower-case words, without punctuation. A training image occurs once with each of its first
     `captions` captions. An image of the other splits occurs once, with its first caption, so that
-    BLEU has one reference where papers have up to five.
-
-    All images are held in memory, 12 side^2 bytes an example.
+    BLEU has one reference where papers have up to five. All images are held in memory, 12 side^2
+    bytes an example.
 
     Attributes:
         name: the name of the corpus and its configuration in tensorflow-datasets.
         train: the training split, or a part of it: "train[:1000]".
-        valid: the validation split, or a part of one; None: there is none.
-        test: likewise, the test split.
+        valid: the validation split, or a part of one; None: there is none. `test` likewise.
         folder: as `Translation.folder`.
         side: the side of an image in pixels.
         captions: the largest number of captions of a training image; COCO has five or six.
@@ -73,10 +71,7 @@ class Coco(Task):
 
 
 def resized(image: np.ndarray, side: int) -> np.ndarray:
-    """The middle square of an image, uint8 [height, width, 3 or 1], as [side, side, 3] in [0, 1].
-
-    One channel is used for all three.
-    """
+    """The middle square of an image, uint8 [height, width, 3 or 1]: [side, side, 3] in [0, 1]."""
     from PIL import Image
 
     image = image.reshape(*image.shape[:2], -1)

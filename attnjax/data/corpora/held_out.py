@@ -54,11 +54,7 @@ class WithHeldOut(Task):
 def hold_out(
     examples: Sequence[Example], kind: str, seed: int, **counts: int
 ) -> tuple[list[Example], list[Example]]:
-    """Draw as many examples as fields of the task say; return them and the others, in order.
-
-    Raises:
-        UserError: no other is left.
-    """
+    """Draw as many examples as fields of the task say; return them and the others, in order."""
     count = sum(counts.values())
     if count >= len(examples):
         fields = " and ".join(f"task.{name}={number:,}" for name, number in counts.items())

@@ -209,8 +209,7 @@ class TabSeparated(PairsInLines):
 class JsonLines(PairsInLines):
     """One file for each split, in each line a JSON object: {"en": "a dog", "de": "ein Hund"}.
 
-    Attributes:
-        source: the key of the source; target likewise.
+    `source` and `target` are the keys of the texts.
     """
 
     source: str = "en"

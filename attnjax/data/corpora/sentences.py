@@ -65,9 +65,8 @@ class Unlabeled(Task):
     Nothing is decoded: a measure such as `MaskedWords` gives the results.
 
     Attributes:
-        tasks: the tasks whose sources are taken.
-        valid: the number of sentences held out for validation.
-        test: likewise, for the test split.
+        tasks: those whose sources are taken.
+        valid: the number of sentences held out for validation; `test` likewise.
         seed: the seed of the draw; equal seeds give equal splits.
         vocabulary: of the words.
     """

@@ -53,9 +53,6 @@ def build(
     """Write rows as a corpus of tensorflow-datasets, in the format that needs no TensorFlow.
 
     The rows of each split are read once, keep their order and have the features.
-
-    Raises:
-        UserError: the corpus exists.
     """
     from rich.console import Console
     from rich.progress import track

@@ -60,8 +60,7 @@ class RawTfds(TextStream):
         name: the name of the corpus and its configuration in tensorflow-datasets.
         text: the feature that holds the text.
         train: the training split, or a part of it: "train[:1%]".
-        valid: the validation split, or a part of one; None: there is none.
-        test: likewise, the test split.
+        valid: the validation split, or a part of one; None: there is none. `test` likewise.
         folder: as `Translation.folder`.
     """
 

@@ -145,7 +145,6 @@ class Dates(Generated):
         return formats
 
     def _examples(self, formats: list[Format]) -> list[Example]:
-        """The examples of train, valid and test, in this order."""
         generator = self.generator
         first = datetime.date(self.first_year, 1, 1).toordinal()
         last = datetime.date(self.last_year, 12, 31).toordinal()
@@ -203,10 +202,7 @@ def example(format: Format, day: datetime.date) -> Example:
 
 
 def _format(locale: "Locale", name: str) -> Format | None:
-    """The locale's format of a name or pattern; None if no date can be read from it.
-
-    It has one year of four digits, one month and one day.
-    """
+    """The locale's format of a name or pattern with a year of four digits, a month and a day."""
     from babel.dates import parse_pattern, tokenize_pattern
 
     named = {**locale.datetime_skeletons, **locale.date_formats}
@@ -224,4 +220,5 @@ def _format(locale: "Locale", name: str) -> Format | None:
     fields = [piece for piece in pieces if not isinstance(piece, str)]
     parts = [PARTS.get(letter) for letter, _ in fields]
     once = all(parts.count(part) == 1 for part in ("year", "month", "day"))
-    return Format(locale, pieces) if once and None not in parts and ("y", 2) not in fields else None
+    complete = once and None not in parts and ("y", 2) not in fields
+    return Format(locale, pieces) if complete else None

@@ -109,7 +109,6 @@ class Sequences(Generated):
         return build(self.in_splits(examples), vocabularies)
 
     def _words(self) -> Iterable[str]:
-        """The words of sources and targets."""
         return map(str, range(self.symbols))
 
     def _length(self, length: int) -> int:
@@ -117,7 +116,6 @@ class Sequences(Generated):
         return length
 
     def _sequences(self) -> list[tuple[int, ...]]:
-        """Draw as many different sequences as there are examples."""
         generator, count = self.generator, self.count
         distinct: dict[tuple[int, ...], None] = {}
         while len(distinct) < count:
@@ -231,7 +229,6 @@ class AssociativeRecall(Generated):
         return build(self.in_splits(self._examples()), vocabularies, self.ids)
 
     def _examples(self) -> list[Example]:
-        """Draw different examples for all splits."""
         generator, count = self.generator, self.count
         distinct: dict[str, Example] = {}
         while len(distinct) < count:

@@ -50,10 +50,8 @@ class Shapes(Generated):
     "above" the next one if that stands in a later row, else "left of" it. The shapes of an image
     differ and no image occurs twice. Images are floats in [0, 1], [side, side, 3], with a side of
     8 `cells` pixels. The background grows lighter downwards and to the right, which tells a
-    convolution with a small field where it is.
-
-    The alignment of a color's and of a shape's name are the patches that the shape covers, in part
-    or whole; other words have none.
+    convolution with a small field where it is. The alignment of a color's and of a shape's name are
+    the patches that the shape covers, in part or whole; other words have none.
 
     Attributes:
         cells: the number of cells in a row, and in a column, of the grid.
@@ -94,7 +92,6 @@ class Shapes(Generated):
         )
 
     def _scenes(self) -> list[tuple[Shape, ...]]:
-        """Draw as many different scenes as there are examples."""
         generator = self.generator
         kinds = [(color, shape) for color in COLORS for shape in silhouettes()]
         distinct: dict[tuple[Shape, ...], None] = {}
@@ -133,7 +130,6 @@ class Shapes(Generated):
         return where
 
     def _region(self, shape: Shape | None) -> frozenset[int]:
-        """The patches that a shape covers."""
         if shape is None:
             return frozenset()
         patches = self.cells * CELL // self.patch
