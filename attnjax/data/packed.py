@@ -76,8 +76,7 @@ def packed_side(
 ) -> tuple[np.ndarray, np.ndarray]:
     """One side of examples in rows: the ids, then PAD, and the number of each place's sentence.
 
-    `examples` [M] are indices, row by row, and `rows` [M] the row of each; both results have the
-    shape.
+    `examples` [M] are indices, row by row, `rows` [M] the row of each; both results have `shape`.
     """
     begins = side.starts[examples]
     lengths = side.stops[examples] - begins

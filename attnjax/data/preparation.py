@@ -1,7 +1,6 @@
 """The preparation of a corpus: its texts are encoded once, by all cores, and kept in files.
 
-Meanwhile progress.json says how many examples are safely written: one that was killed goes on
-behind them.
+Meanwhile progress.json counts what is safely written: one that was killed goes on behind it.
 """
 
 import os

@@ -1,7 +1,6 @@
 """Prepared corpora: folders of encoded examples that are mapped into memory.
 
-A folder has the columns of every split, the vocabularies, and last a manifest: without it the
-folder is not whole.
+A folder has the columns of every split, the vocabularies, and a manifest, which is written last.
 """
 
 import hashlib

@@ -44,8 +44,7 @@ class TextTask(Task):
     def reader(self) -> Callable[[str], Iterable[Example]]:
         """Find the corpus, and return a function that reads a split of it by its name.
 
-        A split that may be large is an iterator, which holds no more than an example. A UserError
-        says what is missing or malformed, perhaps only once it is read.
+        A split that may be large is an iterator, which holds no more than an example.
         """
 
     def files(self, split: str) -> list[Path]:

@@ -36,8 +36,8 @@ class Columns(NamedTuple):
     @staticmethod
     def dtypes(vocabularies: Vocabularies) -> "tuple[np.dtype, ...]":
         """The type of each column's values."""
-        ids, text = (side.dtype for side in vocabularies if side is not None), np.dtype(np.uint8)
-        return (*ids, text, text)
+        text = np.dtype(np.uint8)
+        return (*(side.dtype for side in vocabularies if side is not None), text, text)
 
 
 def encode(
@@ -46,9 +46,11 @@ def encode(
     """The number of examples, and the columns of those that are kept, encoded as by `Task.load`."""
     kept = [example for example in examples if not train or task.keeps(example)]
     part = build({"part": kept}, vocabularies, task.ids)
-    split, (source, target, *_) = part.splits["part"], Columns.dtypes(vocabularies)
+    split = part.splits["part"]
+    source, target, *_ = Columns.dtypes(vocabularies)
+    ids = (split.source.astype(source), split.target.astype(target))
     texts = (MappedTexts.rows_of(each["part"]) for each in (part.sources, part.references))
-    return len(examples), Columns(split.source.astype(source), split.target.astype(target), *texts)
+    return len(examples), Columns(*ids, *texts)
 
 
 def count_words(

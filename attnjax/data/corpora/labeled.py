@@ -88,7 +88,8 @@ class MovieReviews(Labeled):
     runs all ten.
 
     Attributes:
-        folder: of `rt-polarity.neg` and `rt-polarity.pos` (Windows-1252), looked for likewise.
+        folder: of `rt-polarity.neg` and `rt-polarity.pos` (Windows-1252); looked for as it is, then
+            under ATTNJAX_DATA.
         fold: the fold to test on, 0 to 9.
 
     Source: Pang & Lee 2005; the folds are not those of any paper, which drew their own.

@@ -143,7 +143,7 @@ class ParallelText(ParallelCorpus):
         return f"{self.folder}/{super().split_name(split)}"
 
     def reader(self) -> Callable[[str], Iterable[Example]]:
-        find_folder(self.folder)
+        find_folder(self.folder)  # refused here, not once a split is read
         return sliced(lambda name: read_pairs(*self._sides(name), self.encoding))
 
     def files(self, split: str) -> list[Path]:
