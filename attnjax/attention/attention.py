@@ -81,6 +81,9 @@ class AttentionBase(Mixer):
 
         The query is [..., 1, K], the leaves of its memory [..., 1, any]; the state is that after
         the words before. Gives the context [..., 1, any], and the state after the word.
+
+        Raises:
+            ValueError: the attention has no state.
         """
         raise ValueError(f"{type(self).__name__} has no state: call attend with all keys")
 

@@ -29,6 +29,9 @@ def squared_distance(query: Queries, key: Keys) -> Logits:
 
     The expansion |q|^2 + |k|^2 - 2 q.k would be a difference of large numbers: in float32, for two
     points 0.01 apart and 100 from the origin, its error is as large as the distance.
+
+    Raises:
+        UserError: query and key differ in width.
     """
     check_widths(query, key, "a distance")
     dtype = wide(query, key)
@@ -40,6 +43,9 @@ def gaussian(query: Queries, key: Keys, bandwidth: float | jax.Array) -> Logits:
     """Gaussian kernel's logarithm: logits[t, s] = -||query[t] - key[s]||^2 / (2 bandwidth^2).
 
     The bandwidth is the kernel's standard deviation, above 0, in the units of query and key.
+
+    Raises:
+        UserError: the bandwidth is not positive.
 
     Source: Nadaraya 1964, Watson 1964, with a normal density for the kernel.
     """
@@ -61,6 +67,9 @@ def boxcar(query: Queries, key: Keys, bandwidth: float | jax.Array) -> Logits:
     """Boxcar kernel: K[t, s] = 1 where ||query[t] - key[s]|| <= bandwidth, else 0; no gradient.
 
     The bandwidth, above 0, is how far the kernel reaches, in the units of query and key.
+
+    Raises:
+        UserError: the bandwidth is not positive.
 
     Source: Rosenblatt 1956; Parzen 1962.
     """

@@ -74,6 +74,9 @@ class Mask(ABC):
         The ranges are the positions of each block of queries and of keys. If they are NumPy arrays
         and the rule holds no array, so are the tables: a kernel then leaves the empty tiles out of
         its program. A rule without `block` is refused.
+
+        Raises:
+            UserError: the rule has no `block`.
         """
         raise UserError(
             f"the mask {type(self).__name__} has no method block, which a fused kernel calls: "

@@ -134,7 +134,11 @@ class PackedPlan(BatchPlan):
         return len(self.patterns.begins) - 1
 
     def like(self, others: Sequence[Examples]) -> list[BatchPlan]:
-        """As `BatchPlan.like`; the rows of each plan are packed anew, into as many batches."""
+        """As `BatchPlan.like`; the rows of each plan are packed anew, into as many batches.
+
+        Raises:
+            UserError: the plans have different numbers of batches.
+        """
         made: list[BatchPlan] = []
         for examples in others:
             patterns = row_patterns(examples.lengths, self.length)

@@ -196,7 +196,11 @@ class Ablation:
         return range(self.tune_seed, self.tune_seed + self.tune_seeds)
 
     def variant(self, name: str) -> Experiment:
-        """The variant of a name; if there is none, a UserError names the nearest."""
+        """The variant of a name; if there is none, a UserError names the nearest.
+
+        Raises:
+            UserError: no variant has this name; the nearest is named.
+        """
         if name not in self.variants:
             raise unknown("variant", name, self.variants)
         return self.variants[name]

@@ -38,7 +38,11 @@ class ExperimentFile:
     setting: str | None = None
 
     def at(self, setting: str | None) -> "ExperimentFile":
-        """The file with its ablation in a setting, see `Ablation.at`; None: unchanged."""
+        """The file with its ablation in a setting, see `Ablation.at`; None: unchanged.
+
+        Raises:
+            UserError: no setting has this name; the nearest is named.
+        """
         if setting is None:
             return self
         return dataclasses.replace(self, ablation=self.ablation.at(setting), setting=setting)

@@ -211,7 +211,11 @@ class Topology:
         return f"{self.chip.accelerator}{between}{self.count * self.chip.cores}"
 
     def devices(self) -> list[Any]:
-        """The devices, for which programs can be compiled and not run."""
+        """The devices, for which programs can be compiled and not run.
+
+        Raises:
+            UserError: the compiler for these chips is not installed.
+        """
         if find_spec(COMPILERS[self.chip.platform]) is None:
             raise UserError(
                 f"a rehearsal on {self.chip.name} needs its compiler, "

@@ -204,7 +204,11 @@ def record(run: Path, loaded: ExperimentFile, recorded: str) -> Record:
 
 
 def write(made: Record, folder: Path) -> Path | None:
-    """Write a record below a folder; None: the same run has a record there."""
+    """Write a record below a folder; None: the same run has a record there.
+
+    Raises:
+        UserError: there is a record of another run with the same key, seed and machine.
+    """
     path = folder / made.path()
     if path.exists():
         if read_file(path).files != made.files:
@@ -219,7 +223,11 @@ def write(made: Record, folder: Path) -> Path | None:
 
 
 def read_file(path: Path) -> Record:
-    """Read a record; one that was changed is refused."""
+    """Read a record; one that was changed is refused.
+
+    Raises:
+        UserError: the file was changed, or is damaged.
+    """
     return read_record(read_sealed(path), Record, path)
 
 

@@ -35,7 +35,11 @@ PARTS = 4
 
 
 def experiments(folder: Path) -> list[Path]:
-    """The folders of experiments with finished runs: `folder` itself, or folders inside it."""
+    """The folders of experiments with finished runs: `folder` itself, or folders inside it.
+
+    Raises:
+        UserError: there is no finished run.
+    """
     for pattern in (f"*/seed-*/{RESULT}", f"*/*/seed-*/{RESULT}"):
         if folders := sorted({path.parents[2] for path in folder.glob(pattern)}):
             return folders

@@ -33,7 +33,11 @@ def predict(
         ),
     ] = None,
 ) -> None:
-    """Answer the lines of standard input as they come; a language model goes on with each."""
+    """Answer the lines of standard input as they come; a language model goes on with each.
+
+    Raises:
+        UserError: a line is too long, or the source or the target of the run's task is not text.
+    """
     keep_compiled()
     if sys.stdin is None:
         raise UserError("predict reads standard input, but standard input is closed")

@@ -58,7 +58,11 @@ class TextStream(Task):
 
     @abstractmethod
     def texts(self) -> dict[str, str]:
-        """The text of each split, in the order in which one text goes on in the next."""
+        """The text of each split, in the order in which one text goes on in the next.
+
+        Raises:
+            UserError: the data are missing or malformed.
+        """
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         texts = self.texts()
