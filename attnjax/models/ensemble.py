@@ -1,6 +1,7 @@
 """An ensemble: several models whose probabilities are averaged."""
 
 import functools
+from collections.abc import Iterable
 from typing import Any, Self
 
 import jax
@@ -11,6 +12,7 @@ from jaxtyping import Array, Float
 from attnjax.attention.mask import Padding
 from attnjax.data.examples import Examples
 from attnjax.data.vocabularies import Side
+from attnjax.models.base import logits
 from attnjax.models.sequence_model import SequenceModel
 from attnjax.models.shapes import Features, NextWord, Source, Step, Words
 from attnjax.models.sown_attention import Attentions
@@ -86,9 +88,11 @@ class Ensemble(SequenceModel):
 
     def features(self, source: Source, decoder_input: Words, *, deterministic: bool) -> Features:
         """The logits themselves, and as output embedding the identity [V, V]."""
-        own = [model(source, decoder_input, deterministic=deterministic) for model in self.models]
-        logits = _mean(own)
-        return logits, jnp.eye(logits.shape[-1], dtype=logits.dtype)
+        mean = _mean(
+            logits(*model.features(source, decoder_input, deterministic=deterministic))
+            for model in self.models
+        )
+        return mean, jnp.eye(mean.shape[-1], dtype=mean.dtype)
 
     def start(self, memory: tuple[Any, ...], mask: Padding, *, length: int, beams: int) -> Any:
         started = [
@@ -105,11 +109,11 @@ class Ensemble(SequenceModel):
     def step(self, constants: Any, cache: Any, state: Any, word: Words, step: Step) -> NextWord:
         members: Any = zip(self.models, constants, cache, state, strict=True)
         stepped = [model.step(*own, word, step) for model, *own in members]
-        logits, cache, state = zip(*stepped, strict=True)
-        return _mean(logits), cache, state
+        words, cache, state = zip(*stepped, strict=True)
+        return _mean(words), cache, state
 
 
-def _mean(logits: Any) -> Float[Array, "B T V"]:
+def _mean(members: Iterable[Array]) -> Float[Array, "B T V"]:
     """The logarithm of the mean of the members' probabilities, from their logits."""
-    logs = jnp.stack([jax.nn.log_softmax(each) for each in logits])
+    logs = jnp.stack([jax.nn.log_softmax(each) for each in members])
     return jax.nn.logsumexp(logs, axis=0) - jnp.log(float(len(logs)))

@@ -5,12 +5,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnjax.attention.position import Learned
 from attnjax.config.vary import vary
 from attnjax.data.examples import Encoded, Examples
 from attnjax.decoding.greedy import Greedy
 from attnjax.decoding.label import Label
 from attnjax.errors import UserError
-from attnjax.models.bert_heads import BertTagger
+from attnjax.models.base import logits
+from attnjax.models.bert import BertEncoder, bert_layer
+from attnjax.models.bert_heads import BertPretraining, BertTagger
 from attnjax.models.classifier import Classifier
 from attnjax.models.ensemble import Ensemble
 from attnjax.models.transformer import Transformer
@@ -46,6 +49,28 @@ def test_classifiers_find_a_label():
     Label().check(one)
     with pytest.raises(UserError, match="gives one label, found by search:label; got Greedy"):
         Greedy().check(one)
+
+
+def test_models_that_predict_words_too_give_the_mean_of_their_labels():
+    """The call of a BertPretraining gives words, its features the label."""
+    layer = bert_layer(width=4, heads=2)
+    bert = BertEncoder(width=4, num_layers=1, layer=layer, position=Learned(max_length=6))
+    member = BertPretraining(bert=bert).with_vocabularies(7, 6)
+    source, label = jnp.array([[4, 5, 2], [6, 2, 0]]), jnp.array([[1], [1]])
+
+    def labels(model, params):
+        factors = model.apply(
+            {"params": params}, source, label, deterministic=True, method="features"
+        )
+        return jax.nn.softmax(logits(*factors))
+
+    params = [
+        member.init(jax.random.key(seed), source, label, deterministic=True)["params"]
+        for seed in range(2)
+    ]
+    wanted = np.mean([labels(member, own) for own in params], axis=0)
+    joined = labels(Ensemble(members=(member, member)), Ensemble.params(params))
+    np.testing.assert_allclose(joined, wanted, rtol=1e-5)
 
 
 def test_an_example_must_fit_every_member():

@@ -1,6 +1,7 @@
 """Several runs as one: the mean of their probabilities, over models that need not be alike."""
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -27,10 +28,13 @@ LINES = ["1 2", "3", "2 2 1"]
 
 
 @pytest.fixture(scope="module")
-def runs(tiny_runs) -> list[Trained]:
-    """Two seeds of one model, and a model with another score."""
+def runs(tmp_path_factory) -> list[Trained]:
+    """Two seeds of one model, and a model with another score, all trained on the same data."""
+    folder = tmp_path_factory.mktemp("runs")
+    file = Path(__file__).parents[1] / "tiny.py"
+    assert main(["run", str(file), "--runs", str(folder), "--task.seed", "0"]) == 0
     places = ["scaled/seed-0", "scaled/seed-1", "cosine/seed-0"]
-    return [open_trained(tiny_runs / "tiny" / place) for place in places]
+    return [open_trained(folder / "tiny" / place) for place in places]
 
 
 def logits(run: Trained, source, given) -> Any:
