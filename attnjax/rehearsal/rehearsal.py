@@ -132,12 +132,14 @@ def _compile(lowered: Any, on: Topology) -> Any:
 
 @contextmanager
 def _logged(log: logging.Logger) -> Iterator[list[logging.LogRecord]]:
-    """What is logged meanwhile."""
-    handler, level = BufferingHandler(capacity=sys.maxsize), log.level
+    """What is logged meanwhile, and goes nowhere else."""
+    handler, level, propagate = BufferingHandler(capacity=sys.maxsize), log.level, log.propagate
     log.addHandler(handler)
     log.setLevel(logging.INFO)
+    log.propagate = False
     try:
         yield handler.buffer
     finally:
         log.setLevel(level)
         log.removeHandler(handler)
+        log.propagate = propagate

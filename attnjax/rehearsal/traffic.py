@@ -1,5 +1,6 @@
 """Bytes that a compiled program moves: between memory and chip, and between devices."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,12 @@ WRITES_PART = {"dynamic-update-slice": 1, "scatter": 2}
 """Operations that change a part of their first operand, and the number of the operand with it."""
 
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute")
+
+BEGINS, ENDS = "AsyncCollectiveStart", "AsyncCollectiveDone"
+"""Targets of custom calls by which a TPU's fusions begin and end an exchange.
+
+Fusions between them name the exchange, too, and hand its arrays on while they compute.
+"""
 
 
 @dataclass(frozen=True)
@@ -52,15 +59,27 @@ def memory_bytes(program: Computation) -> int:
 
 def collectives(program: Computation) -> list[Collective]:
     """The exchanges of a step, in their order."""
-    exchanges = []
+    exchanges, fused = [], set[str]()
     for op, times in program.runs():
-        kind = op.opcode.removesuffix("-start")
-        if kind in COLLECTIVES:
-            read = _size(_read_by(op))
-            # the result of a start holds the operands, too
-            both = op.opcode != kind and len(op.arrays) > len(op.operands)
-            exchanges.append(Collective(kind, times, max(read, _size(op.arrays) - read * both)))
+        exchanges += _collective(op, times)
+        inner = op.called("calls").instructions.values() if op.opcode == "fusion" else ()
+        for each in inner:
+            channel = re.findall(r"channel_id=\d+", each.text)
+            if not channel or not fused.issuperset(channel):
+                exchanges += _collective(each, times)
+            fused.update(channel)
     return exchanges
+
+
+def _collective(op: Instruction, times: int) -> list[Collective]:
+    """The exchange that an instruction is; []: it is none."""
+    kind = op.opcode.removesuffix("-start")
+    if kind not in COLLECTIVES:
+        return []
+    read = _size(_read_by(op))
+    # the result of a start holds the operands, too
+    both = op.opcode != kind and len(op.arrays) > len(op.operands)
+    return [Collective(kind, times, max(read, _size(op.arrays) - read * both))]
 
 
 def _moved(op: Instruction) -> int:
@@ -85,6 +104,11 @@ def _moved(op: Instruction) -> int:
 
 def _moved_by_fusion(op: Instruction) -> int:
     total, fused = 0, op.called("calls")
+    if ENDS in fused.root.text:
+        return 0
+    if BEGINS in fused.root.text:
+        # its results are the operand, the whole array, and flags
+        return _in_memory(_read_by(op)) + _in_memory(op.arrays[1:2])
     for parameter, array in zip(fused.parameters, _read_by(op), strict=True):
         if array.in_memory:
             total += min(array.bytes, _read(parameter, array.bytes))
@@ -101,6 +125,8 @@ def _read(source: Instruction, whole: int) -> int:
     for reader in source.readers:
         if reader.opcode == "bitcast":
             total += _read(reader, whole)
+        elif reader.opcode == "tuple" or _is_handed_on(reader):
+            continue
         elif reader.opcode == "fusion":
             inner = reader.called("calls").parameters
             for parameter, operand in zip(inner, reader.operands, strict=True):
@@ -114,6 +140,8 @@ def _read(source: Instruction, whole: int) -> int:
 
 def _written(result: Instruction, whole: int) -> int:
     """Bytes that a fusion writes of a result of `whole` bytes."""
+    if result.opcode == "parameter" or _is_handed_on(result):
+        return 0
     if result.opcode == "bitcast":
         return _written(result.operands[0], whole)
     if result.opcode == "fusion":
@@ -121,6 +149,11 @@ def _written(result: Instruction, whole: int) -> int:
     if result.opcode in WRITES_PART:
         return _size(result.operands[WRITES_PART[result.opcode]].arrays)
     return whole
+
+
+def _is_handed_on(op: Instruction) -> bool:
+    """Whether a fusion names an exchange that another has begun."""
+    return op.opcode in COLLECTIVES and any(reader.opcode == "tuple" for reader in op.readers)
 
 
 def _read_by(op: Instruction) -> list[Array]:

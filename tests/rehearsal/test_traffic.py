@@ -75,6 +75,61 @@ ENTRY %main (a: f32[2,3], b: s32[], c: bf16[4], d: f32[5]) -> f32[5] {
     assert collectives(parse(program)) == [Collective("all-reduce", 1, size) for size in sizes]
 
 
+ASYNCHRONOUS = """\
+%begin (p: bf16[8,4]) -> (bf16[8,4], bf16[8,32], u32[]) {
+  %p = bf16[8,4]{1,0} parameter(0)
+  %gather.1 = bf16[8,32]{1,0} all-gather(%p), channel_id=5, dimensions={1}
+  ROOT %start = (bf16[8,4]{1,0}, bf16[8,32]{1,0}, u32[]{:S(2)}) custom-call(%gather.1), \
+custom_call_target="AsyncCollectiveStart"
+}
+
+%carry (x: f32[64], p: bf16[8,4], q: bf16[8,32], u: u32[]) -> (f32[64], bf16[8,4]) {
+  %x = f32[64]{0} parameter(0)
+  %sine = f32[64]{0} sine(%x)
+  %p = bf16[8,4]{1,0} parameter(1)
+  %q = bf16[8,32]{1,0} parameter(2)
+  %gather.2 = bf16[8,32]{1,0} all-gather(%p), channel_id=5, dimensions={1}
+  %u = u32[]{:S(2)} parameter(3)
+  ROOT %both = (f32[64]{0}, bf16[8,4]{1,0}, bf16[8,32]{1,0}, bf16[8,32]{1,0}, u32[]{:S(2)}) \
+tuple(%sine, %p, %q, %gather.2, %u)
+}
+
+%end (p: bf16[8,4], q: bf16[8,32], u: u32[]) -> bf16[8,32] {
+  %p = bf16[8,4]{1,0} parameter(0)
+  %q = bf16[8,32]{1,0} parameter(1)
+  %gather.3 = bf16[8,32]{1,0} all-gather(%p), channel_id=5, dimensions={1}
+  %u = u32[]{:S(2)} parameter(2)
+  ROOT %done = bf16[8,32]{1,0} custom-call(%p, %q, %gather.3, %u), \
+custom_call_target="AsyncCollectiveDone"
+}
+
+ENTRY %main (a: bf16[8,4], b: f32[64]) -> (f32[64], bf16[8,32]) {
+  %a = bf16[8,4]{1,0} parameter(0)
+  %b = f32[64]{0} parameter(1)
+  %begun = (bf16[8,4]{1,0}, bf16[8,32]{1,0}, u32[]{:S(2)}) fusion(%a), kind=kCustom, calls=%begin
+  %p = bf16[8,4]{1,0} get-tuple-element(%begun), index=0
+  %q = bf16[8,32]{1,0} get-tuple-element(%begun), index=1
+  %u = u32[]{:S(2)} get-tuple-element(%begun), index=2
+  %work = (f32[64]{0}, bf16[8,4]{1,0}, bf16[8,32]{1,0}, bf16[8,32]{1,0}, u32[]{:S(2)}) \
+fusion(%b, %p, %q, %u), kind=kCustom, calls=%carry
+  %sine = f32[64]{0} get-tuple-element(%work), index=0
+  %p.1 = bf16[8,4]{1,0} get-tuple-element(%work), index=1
+  %q.1 = bf16[8,32]{1,0} get-tuple-element(%work), index=2
+  %u.1 = u32[]{:S(2)} get-tuple-element(%work), index=4
+  %ended = bf16[8,32]{1,0} fusion(%p.1, %q.1, %u.1), kind=kCustom, calls=%end
+  ROOT %result = (f32[64]{0}, bf16[8,32]{1,0}) tuple(%sine, %ended)
+}
+"""
+
+
+def test_an_exchange_that_goes_on_beside_fusions_counts_once():
+    """A TPU's form: one fusion begins the exchange, others carry it on, and the last ends it."""
+    program = parse(ASYNCHRONOUS)
+    whole, piece = 2 * 8 * 32, 2 * 8 * 4
+    assert collectives(program) == [Collective("all-gather", 1, whole)]
+    assert memory_bytes(program) == piece + whole + 2 * 64 * F
+
+
 @pytest.mark.parametrize("times", [1, 5])
 def test_exchanges_and_how_often(times):
     mesh = jax.make_mesh((8,), ("data",), axis_types=(jax.sharding.AxisType.Auto,))
