@@ -1,7 +1,7 @@
-"""Models: frozen Linen modules, whose fields are their configuration; unbound in an experiment.
+"""Models: recurrent sequence-to-sequence, Transformer, captioner, classifier, kernel regression.
 
-`Model` says what every model is, `SymbolModel` what training asks for, `SequenceModel` what a
-search asks for.
+A model is a frozen Linen module, unbound in an experiment. `Model` says what every model is,
+`SymbolModel` what training asks for, `SequenceModel` what a search asks for.
 """
 
 from attnjax.models.base import (
