@@ -55,6 +55,14 @@ def test_the_eight_devices_of_this_machine(parallel, monkeypatch):
     check(recipe("transformer", parallel), Topology.named("v5e:2x4"))
 
 
+def test_why_no_kernel_is_used_is_a_line_of_the_rehearsal_alone(monkeypatch, caplog):
+    monkeypatch.setattr(Topology, "devices", lambda _: jax.devices())
+    wanted, batch = recipe("recurrent", "mesh"), batch_of_text(ROWS, LENGTH)
+    step = rehearse(wanted, batch, Topology.named("v5e:2x4"))
+    assert any("needs them" in line for line in step.kernels)
+    assert not [record for record in caplog.records if record.name.startswith("attnjax")]
+
+
 @pytest.mark.long
 @pytest.mark.skipif(find_spec("libtpu") is None, reason="needs libtpu: pip install libtpu")
 @pytest.mark.parametrize("parallel", ["mesh", "pmap"])

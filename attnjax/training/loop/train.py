@@ -47,7 +47,8 @@ def train(
 
     `stacked` says whether arrays have an axis of runs, which runs that go on must have as before;
     None: if there are several. `before_save` is called before anything is saved, and its errors end
-    the training; `after_save` when all runs are saved, before earlier checkpoints are deleted.
+    the training; `after_save` when all runs are saved, before earlier checkpoints are deleted. A
+    trace is written of `profiled_steps` steps.
 
     Raises:
         Diverged: a loss or a gradient is not finite. The other runs are trained to their ends.
