@@ -45,6 +45,11 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def folder_size(folder: Path) -> int:
+    """The bytes of all files below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
     """An empty folder beside `path` that takes its place when the block ends without an error.

@@ -29,6 +29,7 @@ from attnjax.data.preparation import prepare
 from attnjax.errors import NoCorpus
 from attnjax.evaluation.flops import update_flops
 from attnjax.experiment.load import load
+from attnjax.files import folder_size
 from attnjax.runs.catalog import find
 from attnjax.training.loop.run_state import Run
 from attnjax.training.loop.train import train
@@ -123,11 +124,6 @@ def processor_seconds() -> float:
     return sum(os.times()[:4])
 
 
-def gigabytes(folder: Path) -> float:
-    """The size of all files below a folder."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e9
-
-
 def main(folder: Path, pairs: int, updates: int = 10) -> Table:
     """All settings: figures; disk and minutes of the real corpus are in proportion to its pairs.
 
@@ -145,7 +141,7 @@ def main(folder: Path, pairs: int, updates: int = 10) -> Table:
             words = (str(folder), str(pairs), str(updates), name)
             kept.write_text(json.dumps(in_own_process("papers", *words, corpora=own)))
         row, times = json.loads(kept.read_text()), chosen.pairs / pairs
-        corpus, files = gigabytes(folder / chosen.corpus), gigabytes(own)
+        corpus, files = (folder_size(each) / 1e9 for each in (folder / chosen.corpus, own))
         table.add_row(
             " ".join(chosen[:3]),
             f"{corpus:.2f} GB",

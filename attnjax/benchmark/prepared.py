@@ -29,6 +29,7 @@ from attnjax.data.preparation import prepared
 from attnjax.data.prepared import VARIABLE, place
 from attnjax.data.sentencepiece import SentencePiece
 from attnjax.data.special_tokens import PAD
+from attnjax.files import folder_size
 
 TOKENS, LENGTH, LONGEST = 25_000, 128, 60
 BUCKETED, PACKED = Batching(max_tokens=TOKENS), Packed(max_tokens=TOKENS, length=LENGTH)
@@ -88,9 +89,8 @@ def prepare(folder: Path) -> dict[str, float]:
     """Prepare the pairs in a folder: seconds, and megabytes of what is prepared."""
     began = time.perf_counter()
     prepared(task(folder))
-    files = place(task(folder)).rglob("*")
-    size = sum(path.stat().st_size for path in files)
-    return {"prepare_seconds": time.perf_counter() - began, "prepared_megabytes": size / 1e6}
+    seconds, size = time.perf_counter() - began, folder_size(place(task(folder)))
+    return {"prepare_seconds": seconds, "prepared_megabytes": size / 1e6}
 
 
 def read(folder: Path) -> dict[str, float]:

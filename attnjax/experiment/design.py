@@ -15,7 +15,7 @@ type Own = Mapping[str, type] | None
 
 def claim_digest(claim: Claim, own: Own = None) -> str:
     """The digest of a claim without its words, eight hexadecimal digits."""
-    return _digest(_content(claim, own))
+    return short_digest(_content(claim, own))
 
 
 def design(ablation: Ablation, own: Own = None) -> str:
@@ -32,13 +32,14 @@ def design(ablation: Ablation, own: Own = None) -> str:
     }
     if ablation.looks:
         content["looks"] = list(ablation.looks)
-    return _digest(content)
+    return short_digest(content)
 
 
 def _content(claim: Claim, own: Own) -> list[Any]:
     return [to_json(part, own) for part in (claim.estimand, claim.low, claim.high, claim.given)]
 
 
-def _digest(content: Any) -> str:
+def short_digest(content: Any) -> str:
+    """Eight digits of the SHA-256 of what JSON can hold; the order of keys does not count."""
     text = json.dumps(content, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:8]

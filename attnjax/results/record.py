@@ -7,8 +7,6 @@ changed: it has a digest of its own content.
 """
 
 import base64
-import hashlib
-import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -25,7 +23,7 @@ from attnjax.evaluation import sentence_stats
 from attnjax.evaluation.measurement import Measurement, MeasurementRecord
 from attnjax.evaluation.metric import Metric
 from attnjax.evaluation.sentence_stats import Sentences
-from attnjax.experiment.design import design
+from attnjax.experiment.design import design, short_digest
 from attnjax.experiment.estimands import RunMetrics
 from attnjax.experiment.load import ExperimentFile
 from attnjax.files import file_digest
@@ -155,7 +153,8 @@ class Record:
 def settings_digest(settings: Mapping[str, Any], tuned: tuple[str, ...]) -> str:
     """The digest of a run's settings, without those of the machine and without tuned values."""
     left_out = {*MACHINE, *tuned}
-    return _digest({path: value for path, value in flat(settings).items() if path not in left_out})
+    counted = {path: value for path, value in flat(settings).items() if path not in left_out}
+    return short_digest(counted)
 
 
 def record(run: Path, loaded: ExperimentFile, recorded: str) -> Record:
@@ -175,7 +174,7 @@ def record(run: Path, loaded: ExperimentFile, recorded: str) -> Record:
         setting=manifest.setting,
         variant=manifest.variant,
         seed=manifest.seed,
-        key=_digest([settings, {} if generated else data, manifest.imported]),
+        key=short_digest([settings, {} if generated else data, manifest.imported]),
         settings=settings,
         design=design(loaded.ablation, loaded.own),
         recorded=recorded,
@@ -239,11 +238,6 @@ def _tuning_seconds(folder: Path) -> float:
 
 def _minutes(seconds: float) -> float:
     return round(seconds / 60, 2)
-
-
-def _digest(content: Any) -> str:
-    text = json.dumps(content, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def _smallest(numbers: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from attnjax.config.serialize import from_json
 from attnjax.errors import UserError
+from attnjax.files import folder_size
 from attnjax.runs.manifest import read
 from attnjax.training.checkpoints.checkpoint import FOLDER, Checkpoints
 from attnjax.training.checkpoints.retention import reasons
@@ -62,7 +63,7 @@ def _kept(folder: Path, training: Training) -> Iterator[ListedCheckpoint]:
         yield ListedCheckpoint(
             name=str(step),
             progress=progress.get(step),
-            size=_size(folder / FOLDER / str(step)),
+            size=folder_size(folder / FOLDER / str(step)),
             reasons=why.get(step, ()),
             damage=damage[step],
         )
@@ -74,12 +75,8 @@ def _aside(folder: Path) -> Iterator[ListedCheckpoint]:
         yield ListedCheckpoint(
             name=path.name,
             progress=None,
-            size=_size(path),
+            size=folder_size(path),
             reasons=("to be looked at",),
             damage="it is corrupt",
             aside=True,
         )
-
-
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
