@@ -15,7 +15,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -29,6 +29,7 @@ from attnjax.config.record import WholeNumber, read_record
 from attnjax.config.serialize import parse_json
 from attnjax.errors import Interrupted, MachineError
 from attnjax.runs.json_files import write_json
+from attnjax.training.checkpoints.disk import writable
 
 LOCK = "lock"
 SECONDS_BETWEEN_SIGNS, SECONDS_OF_SILENCE = 15.0, 120.0
@@ -103,14 +104,15 @@ class Leases:
 
 
 @contextmanager
-def leased(folders: Iterable[Path]) -> Iterator[Leases]:
+def leased(folders: Sequence[Path]) -> Iterator[Leases]:
     """Make the runs' folders, and lease all the runs or none.
 
     Raises:
+        MachineError: the block has failed, and the file system of the first folder with it.
         Taken: another process trains one of the runs.
         Lost: the block has failed, and another process has taken a run over: that is why.
     """
-    with ExitStack() as held:
+    with writable(folders[0]), ExitStack() as held:
         leases = Leases({folder: _take(folder, held) for folder in folders})
         ended = threading.Event()
 

@@ -6,7 +6,7 @@ config.json carry digests of themselves, and result.json those of the other file
 
 import json
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from hashlib import sha256
 from pathlib import Path
@@ -151,17 +151,16 @@ def claim_folder(
 
 
 def supersede(
-    runs: Mapping[Path, Manifest], loaded: ExperimentFile, vocabularies: Vocabularies
+    folder: Path, wanted: Manifest, loaded: ExperimentFile, vocabularies: Vocabularies
 ) -> None:
-    """Make unfinished runs of more steps of those that are finished; result-STEPS.json is kept.
+    """Make an unfinished run of more steps of one that is finished; result-STEPS.json is kept.
 
     This comes once a longer training has saved something: one that cannot begin changes nothing.
     """
-    for folder, wanted in runs.items():
-        if (folder / RESULT).exists():
-            steps = read(folder).training("steps")
-            (folder / RESULT).rename(folder / f"result-{steps}.json")
-            _write_manifest(folder, wanted, loaded, vocabularies)
+    if (folder / RESULT).exists():
+        steps = read(folder).training("steps")
+        (folder / RESULT).rename(folder / f"result-{steps}.json")
+        _write_manifest(folder, wanted, loaded, vocabularies)
 
 
 def _write_manifest(

@@ -1,8 +1,7 @@
 """Groups of runs that train together, in one program: trained, and seeds decoded and measured."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -32,8 +31,7 @@ def train_group(
     experiment: Experiment,
     setup: TrainSetup,
     data: Corpus,
-    runs: Sequence[Run],
-    wanted: Mapping[Path, Manifest],
+    runs: Mapping[Run, Manifest],
     leases: Leases,
     *,
     title: str,
@@ -44,21 +42,25 @@ def train_group(
 ) -> tuple[TrainSetup, list[TrainResult]]:
     """Train leased runs: the setup that they were trained with, and the result of each.
 
-    The experiment is resolved, `setup` has its recipe and batches; `wanted` are the folders and
-    manifests of the runs; the options are those of `train`.
+    The experiment is resolved, `setup` has its recipe and batches; the options are those of
+    `train`.
     """
-    loaded = plan.loaded
-    for folder, own in wanted.items():
-        claim_folder(folder, own, loaded, data.vocabularies)
+    loaded, alike = plan.loaded, [*runs]
+    for run, wanted in runs.items():
+        claim_folder(run.folder, wanted, loaded, data.vocabularies)
     # a run that goes on alone keeps the shapes of its group
-    setup = setup.of_seeds(data, next(iter(wanted.values())).group_seeds)
-    setup, begun = with_initial_parameters(setup, experiment, data.vocabularies, runs, plan.above)
+    setup = setup.of_seeds(data, runs[alike[0]].group_seeds)
+    setup, begun = with_initial_parameters(setup, experiment, data.vocabularies, alike, plan.above)
     if begun:
         say(begun)
-    lengthen = partial(supersede, wanted, loaded, data.vocabularies)
-    with announced(experiment, data, setup, loaded, runs, stacked=stacked):
+
+    def lengthen() -> None:
+        for run, wanted in runs.items():
+            supersede(run.folder, wanted, loaded, data.vocabularies)
+
+    with announced(experiment, data, setup, loaded, alike, stacked=stacked):
         outcomes = train(
-            runs,
+            alike,
             setup,
             console=console,
             title=title,
@@ -97,8 +99,7 @@ def run_group(
         experiment,
         setup,
         data,
-        [Run(folder=folder, seed=wanted.seed) for folder, wanted in group.items()],
-        group,
+        {Run(folder=folder, seed=wanted.seed): wanted for folder, wanted in group.items()},
         leases,
         title=title,
         console=console,

@@ -7,7 +7,7 @@ learning rate's schedule alone are trained together, in one program. The test sp
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,7 +27,6 @@ from attnjax.runs.result import RunResult
 from attnjax.runs.run_folder import finished, write_result
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.train_group import train_group
-from attnjax.training.checkpoints.disk import writable
 from attnjax.training.loop.run_state import Run
 from attnjax.training.train_setup import TrainSetup
 
@@ -141,65 +140,56 @@ class Tuner:
 
     def _train(self, corpus: Corpus, console: Console, title: str) -> None:
         """Train the runs of the grid, as it is now, that are not finished."""
-        taken, left = list[Taken](), self.plan.unfinished(self.manifests)
+        taken = list[Taken]()
         for experiment, runs in self.together(corpus).items():
-            # a finished run is left alone: training it along would change its files
-            runs = [run for run in runs if run.folder in left]
-            if not runs:
-                continue
             try:
-                run_points(self.plan, experiment, runs, left, corpus, title, console)
+                run_points(self.plan, experiment, runs, corpus, title, console)
             except Taken as error:
                 taken.append(error)
         if taken:
             raise taken[0]
 
-    def together(self, corpus: Corpus) -> dict[Experiment, list[Run]]:
-        """The runs of the grid's points, or of those by which it was made longer.
+    def together(self, corpus: Corpus) -> dict[Experiment, dict[Run, Manifest]]:
+        """The runs that are not finished, in groups that differ only in the seed and the schedule.
 
-        They are in groups that differ only in the seed and the schedule.
+        A finished run is left alone: training it along would change its files.
         """
-        groups: dict[Experiment, list[Run]] = defaultdict(list)
-        grid = points(self.plan.grid)
-        for point in [point for point in points(self.longer) if point not in grid] or grid:
+        groups: dict[Experiment, dict[Run, Manifest]] = defaultdict(dict)
+        names = tuple(f"seed-{seed}" for seed in self.seeds)
+        for point in points(self.longer):
             experiment = vary(self.experiment, point).resolve(corpus)
             schedule = experiment.optimizer.schedule
             alike = vary(experiment, {SCHEDULE: self.experiment.optimizer.schedule})
-            groups[alike] += [
-                Run(folder=folder, seed=wanted.seed, schedule=schedule, may_diverge=True)
-                for folder, wanted in self._runs(point).items()
-            ]
+            for folder, wanted in self.plan.unfinished(self._runs(point)).items():
+                run = Run(folder=folder, seed=wanted.seed, schedule=schedule, may_diverge=True)
+                groups[alike][run] = replace(wanted, together=names)
         return groups
 
 
 def run_points(
     plan: Sweep,
     experiment: Experiment,
-    runs: Sequence[Run],
-    left: Mapping[Path, Manifest],
+    runs: Mapping[Run, Manifest],
     corpus: Corpus,
     title: str,
     console: Console,
 ) -> None:
     """Train runs that differ in seed and schedule alone, and write their results, undecoded.
 
-    The experiment is resolved; `left` are the folders and manifests of these runs and of others.
+    The experiment is resolved.
     """
-    names = tuple(f"seed-{seed}" for seed in plan.loaded.ablation.tuning_seeds)
-    wanted = {run.folder: replace(left[run.folder], together=names) for run in runs}
     # in no process: the lowest loss is chosen
     experiment = vary(experiment, {"training.scoring": None})
-    with writable(runs[0].folder), leased(wanted) as leases:
+    with leased([run.folder for run in runs]) as leases:
         _, outcomes = train_group(
             plan,
             experiment,
             TrainSetup.of(experiment.recipe, corpus),
             corpus,
             runs,
-            wanted,
             leases,
             title=f"{title}, tuning",
             console=console,
         )
-        for run, outcome in zip(runs, outcomes, strict=True):
-            write_result(run.folder, RunResult.of(outcome, wanted[run.folder]))
+        for (run, wanted), outcome in zip(runs.items(), outcomes, strict=True):
+            write_result(run.folder, RunResult.of(outcome, wanted))

@@ -22,7 +22,6 @@ from attnjax.sweeps.seed_groups import Group, fitting, seed_groups
 from attnjax.sweeps.sweep_failures import SweepFailures
 from attnjax.sweeps.train_group import run_group
 from attnjax.sweeps.tune import Tuner
-from attnjax.training.checkpoints.disk import writable
 from attnjax.training.train_setup import TrainSetup
 
 NOT_OF_A_RUN = (Interrupted, MachineError, OSError)
@@ -97,7 +96,7 @@ class VariantWork:
             title = self.title if where == self.tuner.folder else f"{self.title}, {where.name}"
             title += "" if len(group) == len(runs) else f", {_seeds(group)}"
             try:
-                with writable(next(iter(group))), leased(group) as leases:
+                with leased([*group]) as leases:
                     # another process may have worked on the group before it was leased
                     if self._next_group(runs, taken) == group:
                         run_group(
