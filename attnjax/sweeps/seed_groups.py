@@ -5,16 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import jax
-from rich.console import Console
 
-from attnjax.console import print_line
 from attnjax.errors import UserError
 from attnjax.runs.manifest import Manifest, read
 from attnjax.runs.run_folder import has_progress
-from attnjax.sweeps.costs import Costs
+from attnjax.sweeps.train_group import Trainable
 from attnjax.sweeps.tune import Tuner
 from attnjax.training.devices.memory import free_memory, seed_memory
-from attnjax.training.train_setup import TrainSetup
 
 ALONE = 3e9
 """The FLOPs of an update above which seeds gain nothing together on a CPU: between those of the
@@ -53,13 +50,7 @@ def seed_groups(
     return sorted(groups.values(), key=lambda group: min(places[folder] for folder in group))
 
 
-def fitting(
-    tuner: Tuner,
-    setup: TrainSetup,
-    runs: Group,
-    cost: Callable[[], Costs],
-    console: Console,
-) -> int:
+def fitting(tuner: Tuner, trainable: Trainable, runs: Group, say: Callable[[str], None]) -> int:
     """The number of a variant's new seeds that train together: as asked for, or as many as fit.
 
     Where an update takes much of a CPU, it is 1. `runs` are those that are not finished.
@@ -67,23 +58,21 @@ def fitting(
     plan, new = tuner.plan, sum(not has_progress(folder) for folder in runs)
     if plan.together is not None or new < 2:
         return plan.together or len(plan.all_seeds)
-    if jax.default_backend() == "cpu" and (flops := cost().training.flops) > ALONE:
-        print_line(
-            console,
-            f"{tuner.variant}: its {new} seeds are trained one after the other, for an update "
-            f"takes {flops / 1e9:.0f} GFLOPs; --together {new} trains them in one program",
+    if jax.default_backend() == "cpu" and (flops := trainable.costs.training.flops) > ALONE:
+        say(
+            f"its {new} seeds are trained one after the other, for an update takes "
+            f"{flops / 1e9:.0f} GFLOPs; --together {new} trains them in one program"
         )
         return 1
     free = free_memory()
     if free is None:
         return len(plan.all_seeds)
-    seed = seed_memory(setup)
+    seed = seed_memory(trainable.setup)
     fit = max(1, free // seed)
     if fit < new:
-        print_line(
-            console,
-            f"{tuner.variant}: {fit} of its {new} seeds are trained together, because "
-            f"{free / 1e9:.1f} GB of memory are free and each seed takes about {seed / 1e9:.1f} GB",
+        say(
+            f"{fit} of its {new} seeds are trained together, because {free / 1e9:.1f} GB of memory "
+            f"are free and each seed takes about {seed / 1e9:.1f} GB"
         )
     return fit
 

@@ -1,7 +1,8 @@
 """Groups of runs that train together, in one program: trained, and seeds decoded and measured."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from rich.console import Console
@@ -9,7 +10,6 @@ from rich.console import Console
 from attnjax.console import print_line
 from attnjax.data.corpus import Corpus
 from attnjax.evaluation.measurement import Measurement
-from attnjax.evaluation.training_cost import TrainingCost
 from attnjax.experiment import Experiment
 from attnjax.reporting.number import number
 from attnjax.runs import failures
@@ -18,6 +18,7 @@ from attnjax.runs.lease import Leases
 from attnjax.runs.manifest import Manifest
 from attnjax.runs.provenance import code
 from attnjax.runs.run_folder import claim_folder, supersede, write_result
+from attnjax.sweeps.costs import Costs, costs
 from attnjax.sweeps.finish import finish, validation_score
 from attnjax.sweeps.multi_process import announced
 from attnjax.sweeps.plan import Sweep
@@ -26,11 +27,25 @@ from attnjax.training.loop.train import train
 from attnjax.training.train_setup import TrainSetup
 
 
+@dataclass(frozen=True)
+class Trainable:
+    """A resolved experiment with its data; its batches and its costs are made once, if needed."""
+
+    experiment: Experiment
+    data: Corpus
+
+    @cached_property
+    def setup(self) -> TrainSetup:
+        return TrainSetup.of(self.experiment.recipe, self.data)
+
+    @cached_property
+    def costs(self) -> Costs:
+        return costs(self.experiment, self.data)
+
+
 def train_group(
     plan: Sweep,
-    experiment: Experiment,
-    setup: TrainSetup,
-    data: Corpus,
+    trainable: Trainable,
     runs: Mapping[Run, Manifest],
     leases: Leases,
     *,
@@ -42,14 +57,13 @@ def train_group(
 ) -> tuple[TrainSetup, list[TrainResult]]:
     """Train leased runs: the setup that they were trained with, and the result of each.
 
-    The experiment is resolved, `setup` has its recipe and batches; the options are those of
-    `train`.
+    The options are those of `train`.
     """
-    loaded, alike = plan.loaded, [*runs]
+    loaded, experiment, data, alike = plan.loaded, trainable.experiment, trainable.data, [*runs]
     for run, wanted in runs.items():
         claim_folder(run.folder, wanted, loaded, data.vocabularies)
     # a run that goes on alone keeps the shapes of its group
-    setup = setup.of_seeds(data, runs[alike[0]].group_seeds)
+    setup = trainable.setup.of_seeds(data, runs[alike[0]].group_seeds)
     setup, begun = with_initial_parameters(setup, experiment, data.vocabularies, alike, plan.above)
     if begun:
         say(begun)
@@ -77,28 +91,20 @@ def train_group(
 
 def run_group(
     plan: Sweep,
+    trainable: Trainable,
     group: Mapping[Path, Manifest],
-    experiment: Experiment,
-    setup: TrainSetup,
-    cost: TrainingCost,
-    data: Corpus,
     leases: Leases,
     title: str,
     console: Console,
 ) -> None:
-    """Train the seeds of a group, whose runs this process has leased, and finish each.
-
-    `cost` is that of the variant's runs; the other arguments, and the errors, are those of
-    `train_group` and `finish`.
-    """
+    """Train the seeds of a group, whose runs this process has leased, and finish each."""
+    experiment, cost = trainable.experiment, trainable.costs.training
     first = next(iter(group.values()))
     variant = first.variant
     made_by = code(plan.loaded.path)  # the sources may be edited during the training
     setup, outcomes = train_group(
         plan,
-        experiment,
-        setup,
-        data,
+        trainable,
         {Run(folder=folder, seed=wanted.seed): wanted for folder, wanted in group.items()},
         leases,
         title=title,
@@ -112,7 +118,8 @@ def run_group(
         seed = wanted.seed
         initial = setup.initial_state(seed).params if experiment.measures else None
         with console.status(f"{variant}: decoding and measuring seed {seed}"):
-            result = finish(folder, wanted, experiment, data.of_seed(seed), outcome, initial)
+            data = trainable.data.of_seed(seed)
+            result = finish(folder, wanted, experiment, data, outcome, initial)
         leases.check()
         write_result(folder, replace(result, code=made_by, cost=replace(cost, steps=result.step)))
         failures.forget(folder)

@@ -26,9 +26,8 @@ from attnjax.runs.manifest import Manifest, manifest
 from attnjax.runs.result import RunResult
 from attnjax.runs.run_folder import finished, write_result
 from attnjax.sweeps.plan import Sweep
-from attnjax.sweeps.train_group import train_group
+from attnjax.sweeps.train_group import Trainable, train_group
 from attnjax.training.loop.run_state import Run
-from attnjax.training.train_setup import TrainSetup
 
 SCHEDULE = "optimizer.schedule"
 """The part that may differ between runs of one program."""
@@ -179,13 +178,11 @@ def run_points(
     The experiment is resolved.
     """
     # in no process: the lowest loss is chosen
-    experiment = vary(experiment, {"training.scoring": None})
+    unscored = vary(experiment, {"training.scoring": None})
     with leased([run.folder for run in runs]) as leases:
         _, outcomes = train_group(
             plan,
-            experiment,
-            TrainSetup.of(experiment.recipe, corpus),
-            corpus,
+            Trainable(unscored, corpus),
             runs,
             leases,
             title=f"{title}, tuning",

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
 from pathlib import Path
 
 from rich.console import Console
@@ -16,13 +15,11 @@ from attnjax.runs import failures
 from attnjax.runs.initial_parameters import source_of
 from attnjax.runs.lease import Lost, Taken, leased
 from attnjax.runs.run_folder import check, has_progress
-from attnjax.sweeps.costs import costs
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.seed_groups import Group, fitting, seed_groups
 from attnjax.sweeps.sweep_failures import SweepFailures
-from attnjax.sweeps.train_group import run_group
+from attnjax.sweeps.train_group import Trainable, run_group
 from attnjax.sweeps.tune import Tuner
-from attnjax.training.train_setup import TrainSetup
 
 NOT_OF_A_RUN = (Interrupted, MachineError, OSError)
 """Errors that do not concern a single run, and end the sweep."""
@@ -79,12 +76,9 @@ class VariantWork:
         if not left:
             return {}
 
-        # made once, and only if a group is free
-        resolved = experiment.resolve(data)
-        setup = cache(partial(TrainSetup.of, resolved.recipe, data))
-        cost = cache(partial(costs, resolved, data))
+        trainable = Trainable(experiment.resolve(data), data)
         if self.together is None:
-            self.together = fitting(self.tuner, setup(), left, cost, self.console)
+            self.together = fitting(self.tuner, trainable, left, self._say)
         taken: dict[Path, Taken] = {}
         while group := self._next_group(runs, taken):
             seeds = (wanted.seed for wanted in group.values())
@@ -99,17 +93,7 @@ class VariantWork:
                 with leased([*group]) as leases:
                     # another process may have worked on the group before it was leased
                     if self._next_group(runs, taken) == group:
-                        run_group(
-                            self.plan,
-                            group,
-                            resolved,
-                            setup(),
-                            cost().training,
-                            data,
-                            leases,
-                            title,
-                            self.console,
-                        )
+                        run_group(self.plan, trainable, group, leases, title, self.console)
             except Taken as error:
                 self._say_if_lost(error)
                 taken |= dict.fromkeys(group, error)
@@ -158,16 +142,18 @@ class VariantWork:
         # a run that has begun keeps its group
         if exhausted(error) and len(group) > 1 and not any(map(has_progress, group)):
             self.together = len(group) // 2
-            print_line(
-                self.console,
-                f"{self.tuner.variant}: {len(group)} seeds together need more memory than there "
-                f"is; {self.together} are trained together",
+            self._say(
+                f"{len(group)} seeds together need more memory than there is; {self.together} are "
+                "trained together"
             )
             return False
         each = error.errors if isinstance(error, Diverged) else dict.fromkeys(group, error)
         alone = self.only and left.keys() == each.keys()
         self.failed.add(each, aloud=not alone)
         return alone
+
+    def _say(self, sentence: str) -> None:
+        print_line(self.console, f"{self.tuner.variant}: {sentence}")
 
     def _say_if_lost(self, error: Taken) -> None:
         if isinstance(error, Lost):
