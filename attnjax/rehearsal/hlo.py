@@ -118,12 +118,7 @@ def trips(loop: Instruction) -> int:
     """
     if known := re.search(r'known_trip_count":\{"n":"(\d+)"', loop.text):
         return int(known[1])
-    condition = loop.called("condition")
-    bounds = _integers(condition)
-    for op in condition.instructions.values():
-        if op.opcode == "fusion":
-            bounds += _integers(op.called("calls"))
-    return max(bounds, default=1)
+    return max(_integers(loop.called("condition")), default=1)
 
 
 def parse(text: str) -> Computation:
@@ -154,13 +149,13 @@ def _instruction(
     computations: dict[str, Computation],
 ) -> Instruction:
     """Read `TYPE opcode(operands), attributes`."""
-    end = _closing(text, 0) + 1 if text.startswith("(") else text.index(" ")
+    end = _closing(text) + 1 if text.startswith("(") else text.index(" ")
     opcode, _, rest = text[end:].strip().partition("(")
     arrays = tuple(
         Array(dtype, tuple(int(axis.lstrip("<=")) for axis in axes.split(",") if axis), layout)
         for dtype, axes, layout in ARRAY.findall(text[:end])
     )
-    operands = re.findall(r"%([\w.\-]+)", rest[: _closing("(" + rest, 0) - 1])
+    operands = re.findall(r"%([\w.\-]+)", rest[: _closing("(" + rest) - 1])
     calls = {
         part: tuple(computations[x.strip().lstrip("%")] for x in (several or single).split(","))
         for part, several, single in CALLED.findall(text)
@@ -168,18 +163,20 @@ def _instruction(
     return Instruction(name, opcode, arrays, tuple(known[x] for x in operands), calls, text, root)
 
 
-def _closing(text: str, start: int) -> int:
-    """The place of the parenthesis that closes the one at `start`."""
+def _closing(text: str) -> int:
+    """The place of the parenthesis that closes the first letter."""
     depth = 0
-    for place in range(start, len(text)):
-        depth += (text[place] == "(") - (text[place] == ")")
+    for place, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
         if not depth:
             return place
     return len(text)
 
 
-def _integers(computation: Computation) -> list[int]:
-    """The integer constants of a computation."""
-    lines = [op.text for op in computation.instructions.values()]
-    matches = [re.search(r"^[su]\d+\[\]\S* constant\((\d+)\)", line) for line in lines]
-    return [int(match[1]) for match in matches if match]
+def _integers(computation: Computation) -> Iterator[int]:
+    """The integer constants of a computation, and of its fusions."""
+    for op in computation.instructions.values():
+        if op.opcode == "fusion":
+            yield from _integers(op.called("calls"))
+        elif match := re.match(r"[su]\d+\[\]\S* constant\((\d+)\)", op.text):
+            yield int(match[1])

@@ -1,13 +1,11 @@
 """Compile a training step for chips that are not here, and say what it will do there."""
 
 import logging
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from logging.handlers import BufferingHandler
 from typing import Any
 
 import jax
@@ -133,13 +131,16 @@ def _compile(lowered: Any, on: Topology) -> Any:
 @contextmanager
 def _logged(log: logging.Logger) -> Iterator[list[logging.LogRecord]]:
     """What is logged meanwhile, and goes nowhere else."""
-    handler, level, propagate = BufferingHandler(capacity=sys.maxsize), log.level, log.propagate
-    log.addHandler(handler)
+    records, level = list[logging.LogRecord](), log.level
+
+    def keep(record: logging.LogRecord) -> bool:
+        records.append(record)
+        return False
+
+    log.addFilter(keep)
     log.setLevel(logging.INFO)
-    log.propagate = False
     try:
-        yield handler.buffer
+        yield records
     finally:
         log.setLevel(level)
-        log.removeHandler(handler)
-        log.propagate = propagate
+        log.removeFilter(keep)

@@ -2,14 +2,13 @@
 
 import hashlib
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
-from attnjax.config.record import read_record
 from attnjax.data.vocabularies import SIDES, Vocabularies, load_vocabularies
 from attnjax.data.vocabulary import LabelVocabulary
 from attnjax.errors import UserError, first_line
@@ -106,7 +105,8 @@ def with_initial_parameters(
                 f"initial_parameters_from: no parameter of {source} has the path and shape of one "
                 f"of this {type(experiment.model).__name__}; it has {named(sorted(params))}"
             )
-        _write(run.folder, _Record(str(source), params_digest(params), tuple(taken), tuple(drawn)))
+        record = {"run": str(source), "parameters": params_digest(params)}
+        _write(run.folder, record | {"taken": [*taken], "drawn": drawn})
         initial[run.seed] = taken
         sentence = sentence or (
             f"begins with {len(taken)} of {len(shapes)} parameters from {source}"
@@ -115,24 +115,15 @@ def with_initial_parameters(
     return replace(setup, initial=initial), sentence
 
 
-@dataclass(frozen=True)
-class _Record:
-    """The content of initial_parameters.json: the run, its parameters' digest, their names."""
-
-    run: str
-    parameters: str
-    taken: tuple[str, ...]
-    drawn: tuple[str, ...]
-
-
-def _write(folder: Path, record: _Record) -> None:
+def _write(folder: Path, record: dict[str, Any]) -> None:
     """Write initial_parameters.json, or check that of a run that goes on."""
     path = folder / INITIAL
     if not (has_checkpoints(folder) and path.exists()):
-        write_sealed(path, asdict(record))
-    elif read_record(read_sealed(path), _Record, path).parameters != record.parameters:
+        write_sealed(path, record)
+    elif read_sealed(path).get("parameters") != record["parameters"]:
         raise UserError(
-            f"{folder} began with parameters that {record.run} no longer has: choose another --runs"
+            f"{folder} began with parameters that {record['run']} no longer has: choose another "
+            "--runs"
         )
 
 

@@ -65,21 +65,6 @@ def check(
             "a copy, or choose another --runs"
         )
     present = read(folder)
-    _check_settings(folder, present, wanted, may_lengthen=may_lengthen, open_fields=open_fields)
-    if own_names(wanted.settings):
-        _check_own_parts(folder, present, wanted, loaded)
-    else:
-        warn_of_text(folder, present)
-
-
-def _check_settings(
-    folder: Path,
-    present: Manifest,
-    wanted: Manifest,
-    *,
-    may_lengthen: bool,
-    open_fields: Iterable[str],
-) -> None:
     for name in ("experiment", "setting", "variant", "seed"):
         ours, theirs = getattr(wanted, name), getattr(present, name)
         if ours != theirs:
@@ -94,6 +79,10 @@ def _check_settings(
             f"{folder} was run with {path} {_shown(theirs)}, not {_shown(ours)}: "
             "choose another --runs"
         )
+    if own_names(wanted.settings):
+        _check_own_parts(folder, present, wanted, loaded)
+    else:
+        warn_of_text(folder, present)
 
 
 def _check_own_parts(

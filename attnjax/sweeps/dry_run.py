@@ -64,14 +64,8 @@ def dry_run(plan: Sweep) -> list[PlannedVariant]:
     check_folders(plan)
     corpora = {variant.task: _corpus(variant.task) for variant in chosen.values()}
     coming = set[Path]()
-    for name, variant in chosen.items():
-        runs, data = plan.runs(name, variant), corpora[variant.task]
-        if data is not None:
-            seeds = [wanted.seed for wanted in plan.unfinished(runs).values()]
-            check_initial_parameters(variant, data.vocabularies, seeds, plan.above, coming)
-        coming |= runs.keys()
     return [
-        _planned(Tuner(plan, name, variant), corpora[variant.task])
+        _planned(Tuner(plan, name, variant), corpora[variant.task], coming)
         for name, variant in chosen.items()
     ]
 
@@ -83,23 +77,27 @@ def _corpus(task: Task) -> Corpus | None:
         return None
 
 
-def _planned(tuner: Tuner, corpus: Corpus | None) -> PlannedVariant:
+def _planned(tuner: Tuner, corpus: Corpus | None, coming: set[Path]) -> PlannedVariant:
+    """The runs of a variant; `coming` are those of earlier ones, and gets these."""
+    plan, tuned = tuner.plan, tuner.tuned()
+    experiment = tuned or tuner.experiment
+    runs = plan.runs(tuner.variant, experiment)
     if corpus is not None:
         check_corpus(tuner, corpus)
-    plan, tuned = tuner.plan, tuner.tuned()
+        seeds = [wanted.seed for wanted in plan.unfinished(runs).values()]
+        check_initial_parameters(experiment, corpus.vocabularies, seeds, plan.above, coming)
+    coming |= runs.keys()
 
     def states(runs: Group) -> list[RunStatus]:
         return [status(folder, wanted, plan.verified) for folder, wanted in runs.items()]
 
-    experiment = tuned or tuner.experiment
-    runs = plan.runs(tuner.variant, experiment)
-    seeds = {wanted.seed: state for wanted, state in zip(runs.values(), states(runs), strict=True)}
+    of_seeds = dict(zip((wanted.seed for wanted in runs.values()), states(runs), strict=True))
     if tuned is None:
         # seeds are trained anew after another tuning
-        seeds = {seed: _anew(state) for seed, state in seeds.items()}
+        of_seeds = {seed: _anew(state) for seed, state in of_seeds.items()}
     return PlannedVariant(
         name=tuner.variant,
-        runs=seeds,
+        runs=of_seeds,
         points=states(tuner.manifests) if plan.grid else [],
         tied=[state for _, runs in tuner.tied() for state in states(runs)],
         failure=failures.own_reason(tuner.folder),
