@@ -2,9 +2,14 @@
 
 import datetime
 import traceback
+from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 
+from rich.console import Console
+
 from attnjax.config.serialize import parse_json
+from attnjax.console import print_line
 from attnjax.errors import UserError, first_line
 from attnjax.runs.json_files import write_json
 
@@ -51,3 +56,33 @@ def own_reason(folder: Path) -> str | None:
 def forget(folder: Path) -> None:
     """Delete the record of a failure, if there is one."""
     (folder / FILE).unlink(missing_ok=True)
+
+
+class SweepFailures:
+    """The runs and tunings that fail during a sweep, here or elsewhere: none is tried again.
+
+    Attributes:
+        reasons: why each failed, by its folder; a variant's folder, if its tuning failed.
+    """
+
+    def __init__(self, folder: Path, console: Console) -> None:
+        """Leave out what has failed before; `folder` has all runs of the experiment."""
+        self._folder, self._console = folder, console
+        self._earlier = recorded(folder)
+        self.reasons: dict[Path, str] = {}
+
+    def has(self, folder: Path) -> bool:
+        """Whether what is in a folder has failed."""
+        when = recorded(folder).get(folder)
+        if folder not in self.reasons and when and when != self._earlier.get(folder):
+            self.reasons[folder] = reason(folder) or ""
+        return folder in self.reasons
+
+    def add(self, errors: Mapping[Path, Exception], *, aloud: bool) -> None:
+        """Record why runs, or a tuning, failed, and say each reason once if `aloud`."""
+        names = defaultdict[str, list[str]](list)
+        for folder, error in errors.items():
+            self.reasons[folder] = record(folder, error)
+            names[self.reasons[folder]].append(str(folder.relative_to(self._folder)))
+        for why, failed in names.items() if aloud else ():
+            print_line(self._console, f"{', '.join(failed)} failed: {why}")

@@ -21,11 +21,11 @@ from rich.console import Console
 from attnjax.console import print_line
 from attnjax.data.loaded import Corpora
 from attnjax.experiment.tuning import describe, points
+from attnjax.runs.failures import SweepFailures
 from attnjax.runs.initial_parameters import check_initial_parameters
 from attnjax.runs.lease import Taken
 from attnjax.sweeps.checks import check_corpus, check_folders
 from attnjax.sweeps.plan import Sweep
-from attnjax.sweeps.sweep_failures import SweepFailures
 from attnjax.sweeps.tune import Tuner
 from attnjax.sweeps.variant_work import VariantWork
 

@@ -12,12 +12,12 @@ from attnjax.data.loaded import Corpora
 from attnjax.errors import Diverged, Interrupted, MachineError, exhausted
 from attnjax.experiment import Experiment
 from attnjax.runs import failures
+from attnjax.runs.failures import SweepFailures
 from attnjax.runs.initial_parameters import source_of
 from attnjax.runs.lease import Lost, Taken, leased
 from attnjax.runs.run_folder import check, has_progress
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.seed_groups import Group, fitting, seed_groups
-from attnjax.sweeps.sweep_failures import SweepFailures
 from attnjax.sweeps.train_group import Trainable, run_group
 from attnjax.sweeps.tune import Tuner
 

@@ -11,8 +11,8 @@ from rich.console import Console
 from attnjax.cli.main import main
 from attnjax.errors import MachineError, UserError
 from attnjax.runs import failures
+from attnjax.runs.failures import SweepFailures
 from attnjax.sweeps import seed_groups, train_group
-from attnjax.sweeps.sweep_failures import SweepFailures
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 TRAIN = train_group.train
