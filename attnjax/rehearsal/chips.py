@@ -187,15 +187,13 @@ class Topology:
         # Imported here: it is experimental, and nothing else needs it.
         from jax.experimental import topologies
 
+        options = {}
         if self.chip.platform == "tpu":
             os.environ.update(WITHOUT_A_TPU)
-            return topologies.get_topology_desc(self.name, platform="tpu").devices
-        return topologies.get_topology_desc(
-            self.name,
-            platform="cuda",
-            topology=f"1x1x{self.count}",
-            target_config=_target_config(self.chip),
-        ).devices
+        else:
+            gpu = _target_config(self.chip)
+            options = {"topology": f"1x1x{self.count}", "target_config": gpu}
+        return topologies.get_topology_desc(self.name, self.chip.platform, **options).devices
 
 
 def _target_config(chip: Chip) -> str:

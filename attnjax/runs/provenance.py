@@ -4,14 +4,17 @@ Modules of one's own decide what the run's parts compute: a run of other ones is
 sources change from day to day: a run of other ones is kept, and the summary says so.
 """
 
+import ast
 import hashlib
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from symtable import symtable
 
 from attnjax.errors import UserError
+from attnjax.experiment.own_modules import plain_source
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -57,6 +60,41 @@ def changed_imports(then: Mapping[str, str] | None, now: Mapping[str, str]) -> l
     A module that only one of the two imports is none: what uses it was changed then.
     """
     return [file for file, digest in (then or {}).items() if now.get(file, digest) != digest]
+
+
+def changed_definitions(ours: str, theirs: str, names: Iterable[str]) -> list[str]:
+    """The names whose definitions differ between two texts of an experiment file.
+
+    The given classes are compared, and everything in the file that they use: base classes,
+    functions, constants, imports. Comments, docstrings, layout and the rest of the file (variants,
+    claims, the note) are not compared.
+    """
+    first, second = (_used(text, names) for text in (ours, theirs))
+    return sorted(name for name in {*first, *second} if first.get(name) != second.get(name))
+
+
+def _used(text: str, names: Iterable[str]) -> dict[str, list[str]]:
+    """The definitions of the names and of all names that they use."""
+    definitions: dict[str, list[ast.stmt]] = {}
+    for statement in ast.parse(text).body:
+        for name in _defined(statement):
+            definitions.setdefault(name, []).append(statement)
+    used: dict[str, list[str]] = {}
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in used or name not in definitions:
+            continue
+        used[name] = [plain_source(ast.unparse(statement)) for statement in definitions[name]]
+        for statement in definitions[name]:
+            waiting += [node.id for node in ast.walk(statement) if isinstance(node, ast.Name)]
+    return used
+
+
+def _defined(statement: ast.stmt) -> list[str]:
+    """The names that a statement of a module defines."""
+    symbols = symtable(ast.unparse(statement), "", "exec").get_symbols()
+    return [each.get_name() for each in symbols if each.is_assigned() or each.is_imported()]
 
 
 def code(experiment: Path) -> Code:

@@ -20,8 +20,7 @@ from attnjax.experiment.load import ExperimentFile
 from attnjax.files import file_digest, write_atomically
 from attnjax.runs.json_files import write_sealed
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read, text_damage, warn_of_text
-from attnjax.runs.part_source import changed_definitions
-from attnjax.runs.provenance import check_imported
+from attnjax.runs.provenance import changed_definitions, check_imported
 from attnjax.runs.result import RESULT, RunResult, read_result
 from attnjax.training.checkpoints.checkpoint import has_checkpoints
 from attnjax.training.log.metrics_log import FILE as METRICS

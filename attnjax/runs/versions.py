@@ -79,15 +79,12 @@ def machine() -> Machine:
     kind = f"{platform.machine()}-{_instructions(about.get('flags', ''), flags)}-{cores}"
     if first.platform != "cpu":
         kind = f"{first.device_kind}-{jax.device_count()}".replace(" ", "-").lower()
-    names = getattr(os, "sysconf_names", {})
-    pages = "SC_PAGE_SIZE" in names and "SC_PHYS_PAGES" in names
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if pages else 0
     return Machine(
         kind=kind,
         processor=about.get("model name", ""),
         cores=cores,
         xla_flags=flags,
-        memory=memory,
+        memory=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         matrix_units=has_matrix_units(),
     )
 

@@ -115,5 +115,6 @@ def _anew(run: RunStatus) -> RunStatus:
 def _seconds_a_step(folder: Path) -> float | None:
     """The mean time of an update in the logs of a variant's runs; None: there are no logs."""
     logs = [read(path.parent) for path in sorted(folder.glob(f"**/{METRICS}"))]
-    steps = sum(rows[-1]["step"] for rows in logs if rows)
-    return sum(rows[-1].get("seconds", 0.0) for rows in logs if rows) / steps if steps else None
+    last = [rows[-1] for rows in logs if rows]
+    steps = sum(row["step"] for row in last)
+    return sum(row.get("seconds", 0.0) for row in last) / steps if steps else None

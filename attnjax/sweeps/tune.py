@@ -7,7 +7,6 @@ learning rate's schedule alone are trained together, in one program. The test sp
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -84,14 +83,17 @@ class Tuner:
 
     def tuned(self) -> Experiment | None:
         """The variant with the chosen values; None: the tuning is not finished."""
-        chosen = self.best()[:1] if self.plan.grid else [{}]
-        return vary(self.experiment, chosen[0]) if chosen else None
+        chosen = self.best()[:1]
+        return vary(self.experiment, *chosen) if chosen else None
 
     def best(self) -> list[Point]:
         """The point with the lowest mean validation loss, then those within an error of it.
 
-        []: a point is not finished, or the training diverged at every point.
+        []: a point is not finished, or the training diverged at every point. Without a grid the
+        only point is the variant as it is.
         """
+        if not self.plan.grid:
+            return [{}]
         grid = points(self.longer)
         tried = [seeds for seeds in self._losses(self.longer) if seeds is not None]
         place = best(tried) if len(tried) == len(grid) else None
@@ -105,7 +107,7 @@ class Tuner:
         Claims are judged at those, too; a variant that no claim is about has none.
         """
         claims = self.plan.loaded.ablation.claims
-        if not (self.plan.grid and any(self.variant in claim.variants for claim in claims)):
+        if not any(self.variant in claim.variants for claim in claims):
             return []
         varied = [(vary(self.experiment, point), point) for point in self.best()[1:]]
         return [(each, self.plan.runs(self.variant, each, point)) for each, point in varied]
@@ -138,11 +140,21 @@ class Tuner:
         return vary(self.experiment, *chosen)
 
     def _train(self, corpus: Corpus, console: Console, title: str) -> None:
-        """Train the runs of the grid, as it is now, that are not finished."""
+        """Train the runs of the grid, as it is now, that are not finished; nothing is decoded."""
         taken = list[Taken]()
         for experiment, runs in self.together(corpus).items():
             try:
-                run_points(self.plan, experiment, runs, corpus, title, console)
+                with leased([run.folder for run in runs]) as leases:
+                    _, outcomes = train_group(
+                        self.plan,
+                        Trainable(experiment, corpus),
+                        runs,
+                        leases,
+                        title=f"{title}, tuning",
+                        console=console,
+                    )
+                    for (run, wanted), outcome in zip(runs.items(), outcomes, strict=True):
+                        write_result(run.folder, RunResult.of(outcome, wanted))
             except Taken as error:
                 taken.append(error)
         if taken:
@@ -158,35 +170,10 @@ class Tuner:
         for point in points(self.longer):
             experiment = vary(self.experiment, point).resolve(corpus)
             schedule = experiment.optimizer.schedule
-            alike = vary(experiment, {SCHEDULE: self.experiment.optimizer.schedule})
+            # scored in no process: the lowest loss is chosen
+            same = {SCHEDULE: self.experiment.optimizer.schedule, "training.scoring": None}
+            alike = vary(experiment, same)
             for folder, wanted in self.plan.unfinished(self._runs(point)).items():
                 run = Run(folder=folder, seed=wanted.seed, schedule=schedule, may_diverge=True)
                 groups[alike][run] = replace(wanted, together=names)
         return groups
-
-
-def run_points(
-    plan: Sweep,
-    experiment: Experiment,
-    runs: Mapping[Run, Manifest],
-    corpus: Corpus,
-    title: str,
-    console: Console,
-) -> None:
-    """Train runs that differ in seed and schedule alone, and write their results, undecoded.
-
-    The experiment is resolved.
-    """
-    # in no process: the lowest loss is chosen
-    unscored = vary(experiment, {"training.scoring": None})
-    with leased([run.folder for run in runs]) as leases:
-        _, outcomes = train_group(
-            plan,
-            Trainable(unscored, corpus),
-            runs,
-            leases,
-            title=f"{title}, tuning",
-            console=console,
-        )
-        for (run, wanted), outcome in zip(runs.items(), outcomes, strict=True):
-            write_result(run.folder, RunResult.of(outcome, wanted))

@@ -13,7 +13,7 @@ from attnjax.cli.main import main
 from attnjax.errors import UserError
 from attnjax.runs.json_files import read_sealed, write_sealed
 from attnjax.runs.manifest import experiment_file, read
-from attnjax.runs.part_source import changed_definitions
+from attnjax.runs.provenance import changed_definitions
 from attnjax.trained.trained_run import open_trained
 from attnjax.training.checkpoints.checkpoint import Checkpoints, average
 

@@ -20,7 +20,7 @@ from attnjax.experiment.tuning import point_name
 from attnjax.reporting.summary import Summary
 from attnjax.reporting.table import plain
 from attnjax.results import tuning
-from attnjax.sweeps import train_group, tune
+from attnjax.sweeps import train_group
 from attnjax.sweeps.checks import check_corpus
 from attnjax.sweeps.finish import validation_score
 from attnjax.sweeps.plan import Sweep
@@ -161,7 +161,7 @@ def test_what_is_there_is_not_tuned_again(path, runs, capsys, monkeypatch):
     monkeypatch.undo()
     copy = path.parent / "more"
     shutil.copytree(runs, copy)
-    monkeypatch.setattr(tune, "run_points", None)
+    monkeypatch.setattr(Tuner, "tune", None)
     assert run(path, copy, "--variant", "scaled", "--seeds", "2") == 0
     assert summary_of(copy).rows[0].seeds == (0, 1)
     settings = content(copy / "tuned" / "scaled" / "seed-1" / "config.json")["settings"]
