@@ -5,7 +5,7 @@ from typing import Any
 
 from attnjax.evaluation.measurement import Measurement
 from attnjax.results.summary import experiments
-from attnjax.runs.result import RESULT, read_result
+from attnjax.runs.result import finished_runs, read_result
 
 
 def rows(runs: str | Path) -> list[dict[str, Any]]:
@@ -19,8 +19,8 @@ def rows(runs: str | Path) -> list[dict[str, Any]]:
     """
     table = []
     for folder in experiments(Path(runs)):
-        for path in sorted(folder.glob(f"*/seed-*/{RESULT}")):
-            result = read_result(path.parent)
+        for run in finished_runs(folder):
+            result = read_result(run)
             if result is None:
                 continue
             measured = [*map(Measurement.of, result.metrics)]
@@ -34,7 +34,7 @@ def rows(runs: str | Path) -> list[dict[str, Any]]:
                     "steps": result.step,
                     "parameters": result.parameters,
                     "seconds": result.seconds,
-                    "run": str(path.parent),
+                    "run": str(run),
                 }
             )
     return table

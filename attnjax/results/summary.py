@@ -25,8 +25,7 @@ from attnjax.results.variant_runs import VariantRuns, variant_runs
 from attnjax.runs.json_files import write_json
 from attnjax.runs.manifest import experiment_file, read, warn_of_text
 from attnjax.runs.provenance import other_versions
-from attnjax.runs.result import RunResult
-from attnjax.runs.run_folder import RESULT
+from attnjax.runs.result import RESULT, RunResult, finished_runs
 
 FILE = "summary.json"
 
@@ -57,11 +56,11 @@ def reload(folder: Path, *, trust: bool = False) -> ExperimentFile:
 
     A warning names each run whose copy of the file was changed after the run was started.
     """
-    results = sorted(folder.glob(f"*/seed-*/{RESULT}"))
-    latest = max(results, key=lambda path: path.stat().st_mtime).parent
+    runs = finished_runs(folder)
+    latest = max(runs, key=lambda run: (run / RESULT).stat().st_mtime)
     loaded = experiment_file(latest, trust=trust)
-    for path in results:
-        warn_of_text(path.parent, read(path.parent))
+    for run in runs:
+        warn_of_text(run, read(run))
     return loaded
 
 

@@ -106,6 +106,11 @@ def read_result(folder: Path) -> RunResult | None:
     return read_record({**known, "details": details}, RunResult, path)
 
 
+def finished_runs(folder: Path) -> list[Path]:
+    """The folders of an experiment's finished runs, without those of tuning."""
+    return sorted(path.parent for path in folder.glob(f"*/seed-*/{RESULT}"))
+
+
 def result_params(folder: Path, manifest: Manifest, result: RunResult | None) -> Any:
     """The parameters of a run: those of its result, or of its training so far."""
     if result is not None and (result.averaged or latest_step(folder) < result.step):

@@ -40,7 +40,7 @@ def report(
     from attnjax.cli import serve as server
     from attnjax.results.index import write_index
     from attnjax.results.summary import experiments, reload
-    from attnjax.runs.run_folder import RESULT
+    from attnjax.runs.result import finished_runs
 
     if serve is not None:
         server.serve(runs, partial(_follow, runs, sentences, trust=trust), serve, say)
@@ -52,8 +52,8 @@ def report(
             keep_compiled()
             from attnjax.trained.attention import keep_attention
 
-            for result in folder.glob(f"*/seed-*/{RESULT}"):
-                keep_attention(result.parent, sentences, trust=trust)
+            for run in finished_runs(folder):
+                keep_attention(run, sentences, trust=trust)
         summarized(folder, loaded, None, sentences)
     if runs not in folders:
         say(f"index: {write_index(runs)}")
@@ -81,11 +81,11 @@ def summarized(
     from attnjax.reporting.page import write
     from attnjax.reporting.table import table
     from attnjax.results.summary import summarize
-    from attnjax.runs.run_folder import RESULT
+    from attnjax.runs.result import finished_runs
 
     results = page = None
     # again if another process has finished a run meanwhile, and has written its summary before
-    while results != (present := set(folder.glob(f"*/seed-*/{RESULT}"))):
+    while results != (present := finished_runs(folder)):
         summary = summarize(folder, loaded, command)
         if results is None:  # whatever may happen to the page
             out().print(table(summary))

@@ -55,7 +55,7 @@ def run(
     """Run an experiment, and resume interrupted runs."""
     keep_compiled()
     from attnjax.runs import failures
-    from attnjax.runs.run_folder import RESULT
+    from attnjax.runs.result import finished_runs
     from attnjax.sweeps.dry_run import dry_run as look
     from attnjax.sweeps.multi_process import follow, no_more_trainings
     from attnjax.sweeps.plan import Sweep
@@ -92,7 +92,7 @@ def run(
             return
         failed = _trained(plan, looks)
         no_more_trainings()
-    if any(folder.glob(f"*/seed-*/{RESULT}")):
+    if finished_runs(folder):
         summarized(folder, loaded, ["attnjax", "run", chosen.experiment, *chosen.changed])
     if failed:
         raise UserError(
