@@ -23,9 +23,6 @@ from attnjax.training.devices import sharding
 from attnjax.training.settings import Precision, Recipe
 from attnjax.training.step import state_shapes, train_step
 
-SENT = {"all-reduce": 2.0, "all-gather": 1.0, "reduce-scatter": 1.0, "all-to-all": 1.0}
-"""How often a chip of many sends the arrays of an exchange, divided into a part for each chip."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Rehearsal:
@@ -73,10 +70,13 @@ class Rehearsal:
         return max(self.seconds, key=lambda side: self.seconds[side])
 
     def link_seconds(self, exchange: Collective) -> float:
-        """The least time of an exchange, by a ring or tree that uses all links of a chip."""
+        """The least time of an exchange, by a ring or tree that uses all links of a chip.
+
+        Arrays are divided into a part for each chip; an all-reduce sends each part twice.
+        """
         others = (self.on.count - 1) / self.on.count
-        sent = SENT.get(exchange.kind, 1.0) * exchange.bytes * exchange.times * others
-        return sent / self.on.chip.links
+        sent = exchange.bytes * exchange.times * others
+        return sent * (2 if exchange.kind == "all-reduce" else 1) / self.on.chip.links
 
 
 def rehearse(recipe: Recipe, batch: Batch | PackedBatch, on: Topology) -> Rehearsal:

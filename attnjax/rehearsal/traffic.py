@@ -103,20 +103,18 @@ def _moved(op: Instruction) -> int:
 
 
 def _moved_by_fusion(op: Instruction) -> int:
-    total, fused = 0, op.called("calls")
+    fused = op.called("calls")
     if ENDS in fused.root.text:
         return 0
     if BEGINS in fused.root.text:
         # its results are the operand, the whole array, and flags
         return _in_memory(_read_by(op)) + _in_memory(op.arrays[1:2])
-    for parameter, array in zip(fused.parameters, _read_by(op), strict=True):
-        if array.in_memory:
-            total += min(array.bytes, _read(parameter, array.bytes))
-    written = fused.root.operands if fused.root.opcode == "tuple" else [fused.root]
-    for result, array in zip(written, op.arrays, strict=True):
-        if array.in_memory:
-            total += min(array.bytes, _written(result, array.bytes))
-    return total
+    results = fused.root.operands if fused.root.opcode == "tuple" else [fused.root]
+    read = zip(fused.parameters, _read_by(op), strict=True)
+    written = zip(results, op.arrays, strict=True)
+    moved = [(array, _read(parameter, array.bytes)) for parameter, array in read]
+    moved += [(array, _written(result, array.bytes)) for result, array in written]
+    return sum(min(array.bytes, count) for array, count in moved if array.in_memory)
 
 
 def _read(source: Instruction, whole: int) -> int:

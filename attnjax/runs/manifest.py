@@ -125,11 +125,7 @@ def read(folder: Path) -> Manifest:
 
 
 def experiment_file(folder: Path, *, trust: bool) -> ExperimentFile:
-    """Load the experiment file of a run: the user's own file as it is now, or the folder's copy.
-
-    Raises:
-        UserError: the copy is somebody else's and `trust` is False, or the copy is damaged.
-    """
+    """Load the experiment file of a run: the user's own file as it is now, or the folder's copy."""
     manifest = read(folder)
     path = Path(manifest.path)
     own = signed(manifest.signature, manifest.text, manifest.path)

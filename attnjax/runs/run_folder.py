@@ -50,11 +50,6 @@ def check(
 
     Of the experiment file only the definitions of the run's own parts are compared; fields that are
     still to be tuned, `open_fields`, are not. The run may have more steps if it `may_lengthen`.
-
-    Raises:
-        UserError: the experiment, a setting or a part differs (the first difference is named with
-            both values), a module that the file imports was changed, or config.json is damaged or
-            missing.
     """
     if not has_progress(folder):
         return
