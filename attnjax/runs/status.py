@@ -2,62 +2,39 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from attnjax.runs import failures
-from attnjax.runs.lease import Holder, holder
+from attnjax.runs.lease import holder
 from attnjax.runs.manifest import Manifest
-from attnjax.runs.result import RunResult
 from attnjax.runs.run_folder import Verified, finished
 from attnjax.training.checkpoints.checkpoint import latest_step
 
 
 @dataclass(frozen=True)
-class Done:
-    """The run is finished, and its files are whole."""
+class RunStatus:
+    """The status of a run.
 
-    result: RunResult
+    Attributes:
+        state: done: it is finished, and its files are whole; failed: it did the last time, and no
+            process trains it; begun: it was interrupted after the checkpoint of `step`; missing: it
+            was never started, or has no checkpoint yet.
+        step: that of its last checkpoint, unless it is done.
+        detail: which process is running it, or why it failed.
+    """
 
-
-@dataclass(frozen=True)
-class Running:
-    """A process trains the run; `step` is that of its last checkpoint."""
-
-    holder: Holder
-    step: int
-
-
-@dataclass(frozen=True)
-class Failed:
-    """The run failed the last time, and no process trains it."""
-
-    reason: str
-    step: int
-
-
-@dataclass(frozen=True)
-class Begun:
-    """The run was interrupted after the checkpoint of `step`."""
-
-    step: int
-
-
-@dataclass(frozen=True)
-class Missing:
-    """The run was never started, or has no checkpoint yet."""
-
+    state: Literal["done", "running", "failed", "begun", "missing"]
     step: int = 0
-
-
-type RunStatus = Done | Running | Failed | Begun | Missing
+    detail: str = ""
 
 
 def status(folder: Path, wanted: Manifest, verified: Verified) -> RunStatus:
     """The status of the run in a folder; a finished run of fewer steps is not done."""
-    if (result := finished(folder, wanted, verified)) is not None:
-        return Done(result)
+    if finished(folder, wanted, verified) is not None:
+        return RunStatus("done")
     step = latest_step(folder)
     if (process := holder(folder)) is not None:
-        return Running(process, step)
+        return RunStatus("running", step, str(process))
     if (reason := failures.own_reason(folder)) is not None:
-        return Failed(reason, step)
-    return Begun(step) if step else Missing()
+        return RunStatus("failed", step, reason)
+    return RunStatus("begun" if step else "missing", step)

@@ -11,7 +11,7 @@ from attnjax.data.corpus import Corpus, Task
 from attnjax.errors import NoCorpus
 from attnjax.runs import failures
 from attnjax.runs.initial_parameters import check_initial_parameters
-from attnjax.runs.status import Begun, Done, Failed, Missing, Running, RunStatus, status
+from attnjax.runs.status import RunStatus, status
 from attnjax.sweeps.checks import check_corpus, check_folders
 from attnjax.sweeps.costs import Costs, costs
 from attnjax.sweeps.plan import Sweep
@@ -44,17 +44,17 @@ class PlannedVariant:
     pace: float | None
 
     @property
-    def waiting(self) -> list[Running | Failed | Begun | Missing]:
+    def waiting(self) -> list[RunStatus]:
         """The runs that are not finished, points of the grid included."""
         every = *self.runs.values(), *self.points, *self.tied
-        return [status for status in every if not isinstance(status, Done)]
+        return [run for run in every if run.state != "done"]
 
     @property
     def seconds(self) -> float | None:
         """An estimate of the training time that is left; None: nothing was trained here."""
         if not self.waiting:
             return 0.0
-        left = sum(self.steps - status.step for status in self.waiting)
+        left = sum(self.steps - run.step for run in self.waiting)
         return None if self.pace is None else left * self.pace
 
 
@@ -109,7 +109,7 @@ def _planned(tuner: Tuner, corpus: Corpus | None, coming: set[Path]) -> PlannedV
 
 def _anew(run: RunStatus) -> RunStatus:
     """The status of a run that will begin again at step 0."""
-    return replace(run, step=0) if isinstance(run, Running | Failed) else Missing()
+    return replace(run, step=0) if run.state in ("running", "failed") else RunStatus("missing")
 
 
 def _seconds_a_step(folder: Path) -> float | None:

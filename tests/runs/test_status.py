@@ -14,7 +14,8 @@ from attnjax.errors import UserError
 from attnjax.experiment.load import load
 from attnjax.runs import failures, run_folder
 from attnjax.runs.lease import leased
-from attnjax.runs.status import Begun, Done, Failed, Missing, Running, status
+from attnjax.runs.result import read_result
+from attnjax.runs.status import RunStatus, status
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.run_ablation import sweep
 
@@ -48,26 +49,25 @@ def runs(trained, tmp_path) -> Path:
 
 def test_the_status_is_what_the_folder_has(runs):
     ((folder, wanted),) = plan(runs).runs("scaled", plan(runs).chosen()["scaled"]).items()
-    done = status(folder, wanted, {})
-    assert isinstance(done, Done)
-    assert (done.result.seed, done.result.step) == (0, 1)
+    assert status(folder, wanted, {}) == RunStatus("done")
+    result = read_result(folder)
+    assert (result.seed, result.step) == (0, 1)
     settings = {**wanted.settings, "training": {**wanted.settings["training"], "steps": 2}}
-    assert status(folder, replace(wanted, settings=settings), {}) == Begun(1)
+    assert status(folder, replace(wanted, settings=settings), {}) == RunStatus("begun", 1)
     (folder / "result.json").unlink()
-    assert status(folder, wanted, {}) == Begun(1)
+    assert status(folder, wanted, {}) == RunStatus("begun", 1)
     failures.record(folder, UserError("no angle"))
-    assert status(folder, wanted, {}) == Failed("no angle", 1)
+    assert status(folder, wanted, {}) == RunStatus("failed", 1, "no angle")
     with leased([folder]):
         running = status(folder, wanted, {})
-    assert isinstance(running, Running)
-    assert running.step == 1
-    assert status(folder.with_name("seed-1"), wanted, {}) == Missing()
+    assert (running.state, running.step) == ("running", 1)
+    assert status(folder.with_name("seed-1"), wanted, {}) == RunStatus("missing")
 
 
 def test_a_result_that_changes_is_verified_again(runs):
     ((folder, wanted),) = plan(runs).runs("scaled", plan(runs).chosen()["scaled"]).items()
     verified: run_folder.Verified = {}
-    assert isinstance(status(folder, wanted, verified), Done)
+    assert status(folder, wanted, verified) == RunStatus("done")
     (folder / "hypotheses.txt").write_text("1 2 3\n")
     result = verified[folder]
     run_folder.write_sealed(folder / "result.json", replace(result, seconds=9.0).record())

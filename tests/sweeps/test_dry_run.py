@@ -10,7 +10,7 @@ from attnjax.cli.main import main
 from attnjax.experiment.load import load
 from attnjax.runs import failures
 from attnjax.runs.lease import leased
-from attnjax.runs.status import Begun, Done, Failed, Missing, Running
+from attnjax.runs.status import RunStatus
 from attnjax.sweeps.dry_run import dry_run
 from attnjax.sweeps.plan import Sweep
 
@@ -44,9 +44,9 @@ def test_every_state_is_told(runs, tmp_path):
     assert contents(folder) == before
     assert not (folder / "cosine").exists()
     assert (scaled.name, scaled.steps) == ("scaled", 6)
-    assert scaled.runs == {0: scaled.runs[0], 1: Begun(6), 2: Missing()}
-    assert isinstance(scaled.runs[0], Done)
-    assert cosine.runs == dict.fromkeys(range(3), Missing())
+    missing = RunStatus("missing")
+    assert scaled.runs == {0: RunStatus("done"), 1: RunStatus("begun", 6), 2: missing}
+    assert cosine.runs == dict.fromkeys(range(3), missing)
     assert scaled.failure is None
     assert cosine.seconds is None
     failures.record(folder / "cosine", ValueError("no angle"))
@@ -54,10 +54,10 @@ def test_every_state_is_told(runs, tmp_path):
     with leased([folder / "scaled" / "seed-2", folder / "cosine" / "seed-1"]):
         scaled, cosine = dry_run(plan(folder))
     assert cosine.failure == "ValueError: no angle"
-    assert [type(run) for run in cosine.runs.values()] == [Missing, Running, Missing]
-    assert [type(run) for run in scaled.runs.values()] == [Done, Failed, Running]
-    assert scaled.runs[1] == Failed("ValueError: no scale", 6)
-    assert f"process {os.getpid()} of " in str(scaled.runs[2].holder)
+    assert [run.state for run in cosine.runs.values()] == ["missing", "running", "missing"]
+    assert [run.state for run in scaled.runs.values()] == ["done", "failed", "running"]
+    assert scaled.runs[1] == RunStatus("failed", 6, "ValueError: no scale")
+    assert f"process {os.getpid()} of " in scaled.runs[2].detail
 
 
 def test_the_estimate_is_the_logged_time_of_the_missing_steps(runs):

@@ -17,6 +17,7 @@ from attnjax.cli.requeue import requeued
 from attnjax.errors import UserError
 
 if TYPE_CHECKING:
+    from attnjax.runs.status import RunStatus
     from attnjax.sweeps.dry_run import PlannedVariant
     from attnjax.sweeps.plan import Sweep
 
@@ -146,23 +147,21 @@ def planned(variants: Sequence["PlannedVariant"]) -> Iterator[RenderableType]:
 
 def _runs(plan: "PlannedVariant") -> str:
     """The states of a variant's runs, in words."""
-    # imported here, as in `run`
-    from attnjax.runs.status import Begun, Done, Failed, Missing, Running
 
-    def of[T](kind: type[T]) -> dict[int, T]:
-        return {seed: run for seed, run in plan.runs.items() if isinstance(run, kind)}
+    def of(state: str) -> dict[int, "RunStatus"]:
+        return {seed: run for seed, run in plan.runs.items() if run.state == state}
 
     words = list[str]()
-    if untuned := sum(not isinstance(point, Done) for point in plan.points):
+    if untuned := sum(point.state != "done" for point in plan.points):
         words.append(f"to tune: {untuned} of {len(plan.points)} runs")
-    if left := sum(not isinstance(run, Done) for run in plan.tied):
+    if left := sum(run.state != "done" for run in plan.tied):
         words.append(f"at tied values: {left} of {len(plan.tied)} runs")
-    if done := of(Done):
+    if done := of("done"):
         words.append(f"done: {', '.join(map(str, done))}")
-    words += [f"running: {seed}, by {run.holder}" for seed, run in of(Running).items()]
-    words += [f"interrupted at step {run.step}: {seed}" for seed, run in of(Begun).items()]
-    words += [f"failed: {seed}, because: {run.reason}" for seed, run in of(Failed).items()]
-    if missing := of(Missing):
+    words += [f"running: {seed}, by {run.detail}" for seed, run in of("running").items()]
+    words += [f"interrupted at step {run.step}: {seed}" for seed, run in of("begun").items()]
+    words += [f"failed: {seed}, because: {run.detail}" for seed, run in of("failed").items()]
+    if missing := of("missing"):
         words.append(f"missing: {', '.join(map(str, missing))}")
     if plan.failure:
         words.append(f"tuning failed because: {plan.failure}")
