@@ -5,6 +5,7 @@ Nothing is written, and no folder is made.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from attnjax.data.corpus import Corpus, Task
@@ -60,13 +61,11 @@ class PlannedVariant:
 
 def dry_run(plan: Sweep) -> list[PlannedVariant]:
     """The variants that a call of `sweep` would run, with the state of each run."""
-    chosen = plan.chosen()
     check_folders(plan)
-    corpora = {variant.task: _corpus(variant.task) for variant in chosen.values()}
-    coming = set[Path]()
+    corpus, coming = cache(_corpus), set[Path]()
     return [
-        _planned(Tuner(plan, name, variant), corpora[variant.task], coming)
-        for name, variant in chosen.items()
+        _planned(Tuner(plan, name, variant), corpus(variant.task), coming)
+        for name, variant in plan.chosen().items()
     ]
 
 

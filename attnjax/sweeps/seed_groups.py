@@ -1,5 +1,6 @@
 """Which seeds of a variant train together, in one program."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -33,21 +34,19 @@ def seed_groups(
     them alike; `together` is the greatest number of new runs in a group.
     """
     places = {folder: place for place, folder in enumerate(runs)}
-    groups: dict[tuple[str, ...], Group] = {}
-    new: dict[int, list[Path]] = {}
     named = {folder: _together(folder) for folder in unfinished}
     saved = {folder for folder in unfinished if has_progress(folder)}
     begun = {named[folder] for folder in saved}
-    for folder, wanted in unfinished.items():
+    members = defaultdict[tuple[str, ...] | int, list[Path]](list)
+    for folder in unfinished:
         names = named[folder]
-        if names in begun and (folder.name in names or folder in saved):
-            groups.setdefault(names, {})[folder] = replace(wanted, together=names)
-        else:
-            new.setdefault(places[folder] // together, []).append(folder)
-    for folders in new.values():
-        names = tuple(folder.name for folder in folders)
-        groups[names] = {folder: replace(runs[folder], together=names) for folder in folders}
-    return sorted(groups.values(), key=lambda group: min(places[folder] for folder in group))
+        goes_on = names in begun and (folder.name in names or folder in saved)
+        members[names if goes_on else places[folder] // together].append(folder)
+    groups = []
+    for key, folders in members.items():
+        names = key if isinstance(key, tuple) else tuple(folder.name for folder in folders)
+        groups.append({folder: replace(runs[folder], together=names) for folder in folders})
+    return groups
 
 
 def fitting(tuner: Tuner, trainable: Trainable, runs: Group, say: Callable[[str], None]) -> int:
