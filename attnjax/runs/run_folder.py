@@ -1,4 +1,4 @@
-"""A run's folder: who may write to it, whether the run is finished, whether its files are whole.
+"""A run's folder: who may write to it, the status of the run, whether its files are whole.
 
 docs/architecture.md lists the files. result.json exists if and only if the run is finished; it and
 config.json carry digests of themselves, and result.json those of the other files.
@@ -7,10 +7,10 @@ config.json carry digests of themselves, and result.json those of the other file
 import json
 import shutil
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from attnjax.config.serialize import own_names
 from attnjax.data.vocabularies import Vocabularies, load_vocabularies
@@ -18,11 +18,13 @@ from attnjax.errors import UserError
 from attnjax.evaluation.sentence_stats import FILE as SENTENCES
 from attnjax.experiment.load import ExperimentFile
 from attnjax.files import file_digest, write_atomically
+from attnjax.runs import failures
 from attnjax.runs.json_files import write_sealed
+from attnjax.runs.lease import holder
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read, text_damage, warn_of_text
 from attnjax.runs.provenance import changed_definitions, check_imported
 from attnjax.runs.result import RESULT, RunResult, read_result
-from attnjax.training.checkpoints.checkpoint import has_checkpoints
+from attnjax.training.checkpoints.checkpoint import has_checkpoints, latest_step
 from attnjax.training.log.metrics_log import FILE as METRICS
 
 HYPOTHESES, REFERENCES, ATTENTION = "hypotheses.txt", "references.json", "attention.json"
@@ -112,6 +114,35 @@ def finished(folder: Path, wanted: Manifest, verified: Verified) -> RunResult | 
     different = read(folder).differences(wanted.settings)
     content = result(folder, verified)
     return None if STEPS in {path for path, *_ in different} else content
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """The status of a run.
+
+    Attributes:
+        state: done: it is finished, and its files are whole; failed: it did the last time, and no
+            process trains it; begun: it was interrupted after the checkpoint of `step`; missing: it
+            was never started, or has no checkpoint yet.
+        step: that of its last checkpoint, unless it is done.
+        detail: which process is running it, or why it failed.
+    """
+
+    state: Literal["done", "running", "failed", "begun", "missing"]
+    step: int = 0
+    detail: str = ""
+
+
+def status(folder: Path, wanted: Manifest, verified: Verified) -> RunStatus:
+    """The status of the run in a folder; a finished run of fewer steps is not done."""
+    if finished(folder, wanted, verified) is not None:
+        return RunStatus("done")
+    step = latest_step(folder)
+    if (process := holder(folder)) is not None:
+        return RunStatus("running", step, str(process))
+    if (reason := failures.own_reason(folder)) is not None:
+        return RunStatus("failed", step, reason)
+    return RunStatus("begun" if step else "missing", step)
 
 
 def claim_folder(

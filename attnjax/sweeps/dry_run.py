@@ -12,7 +12,7 @@ from attnjax.data.corpus import Corpus, Task
 from attnjax.errors import NoCorpus
 from attnjax.runs import failures
 from attnjax.runs.initial_parameters import check_initial_parameters
-from attnjax.runs.status import RunStatus, status
+from attnjax.runs.run_folder import RunStatus, status
 from attnjax.sweeps.checks import check_corpus, check_folders
 from attnjax.sweeps.costs import Costs, costs
 from attnjax.sweeps.plan import Sweep

@@ -1,14 +1,12 @@
 """Runs an ablation: every variant with every seed, each run in a folder of its own.
 
-    <runs>/<experiment>/<variant>/seed-<n>/     see `attnjax.runs.run_folder`
-    <runs>/<experiment>/summary.json            see `attnjax.results.summary`
+    <runs>/<experiment>/<variant>/seed-<n>/                 see `attnjax.runs.run_folder`
+    <runs>/<experiment>/<variant>/tied/<values>/seed-<n>/   see `attnjax.sweeps.tune.Tuner.tied`
+    <runs>/<experiment>/summary.json                        see `attnjax.results.summary`
 
 A finished run is not run again, unless `training.steps` has grown; an interrupted run goes on. The
-seeds of a variant are trained together, in one program, in groups that fit into memory. If the
-experiment file has a grid, each variant is tuned first (`attnjax.sweeps.tune`), and the seeds of
-one that a claim is about are trained at values that are tied with the chosen ones, too, in
-<variant>/tied/<values>/seed-<n>. Several processes, of several machines, may work on one sweep:
-each takes the next free group (`attnjax.runs.lease`).
+seeds of a variant, which is tuned first if the experiment file has a grid, are trained together, in
+groups. Several processes, of several machines, may work on one sweep (`attnjax.runs.lease`).
 """
 
 import time

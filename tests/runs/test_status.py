@@ -15,7 +15,7 @@ from attnjax.experiment.load import load
 from attnjax.runs import failures, run_folder
 from attnjax.runs.lease import leased
 from attnjax.runs.result import read_result
-from attnjax.runs.status import RunStatus, status
+from attnjax.runs.run_folder import RunStatus, status
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.run_ablation import sweep
 

@@ -10,7 +10,7 @@ from attnjax.cli.main import main
 from attnjax.experiment.load import load
 from attnjax.runs import failures
 from attnjax.runs.lease import leased
-from attnjax.runs.status import RunStatus
+from attnjax.runs.run_folder import RunStatus
 from attnjax.sweeps.dry_run import dry_run
 from attnjax.sweeps.plan import Sweep
 

@@ -17,7 +17,7 @@ from attnjax.cli.requeue import requeued
 from attnjax.errors import UserError
 
 if TYPE_CHECKING:
-    from attnjax.runs.status import RunStatus
+    from attnjax.runs.run_folder import RunStatus
     from attnjax.sweeps.dry_run import PlannedVariant
     from attnjax.sweeps.plan import Sweep
 
