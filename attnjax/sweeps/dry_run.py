@@ -85,7 +85,7 @@ def _planned(tuner: Tuner, corpus: Corpus | None, coming: set[Path]) -> PlannedV
         check_corpus(tuner, corpus)
         seeds = [wanted.seed for wanted in plan.unfinished(runs).values()]
         check_initial_parameters(experiment, corpus.vocabularies, seeds, plan.above, coming)
-    coming |= runs.keys()
+    coming.update(runs)
 
     def states(runs: Group) -> list[RunStatus]:
         return [status(folder, wanted, plan.verified) for folder, wanted in runs.items()]
