@@ -105,8 +105,7 @@ class BatchPlan:
                     "runs of several seeds must have equally many examples of a split; got "
                     f"{self.count:,} and {len(order):,}"
                 )
-        buckets: list[list[Bucket]] = [[] for _ in others]
-        stop = self.count
+        alike, stop = [], self.count
         for bucket in self.buckets:
             begin = stop - len(bucket.indices)
             equal = [
@@ -115,10 +114,9 @@ class BatchPlan:
             ]
             longest = np.max([bucket.shape[1:], *(each.lengths.max(0) for each in equal)], axis=0)
             shape = (bucket.shape[0], *longest.tolist())
-            for made, each in zip(buckets, equal, strict=True):
-                made.append(replace(each, shape=shape))
+            alike.append([replace(each, shape=shape) for each in equal])
             stop = begin
-        return [replace(self, buckets=tuple(made)) for made in buckets]
+        return [replace(self, buckets=buckets) for buckets in zip(*alike, strict=True)]
 
     def in_order(self) -> Iterator[tuple[np.ndarray, Batch]]:
         """Batches of all examples, short ones first, with the examples' indices (-1: filler)."""

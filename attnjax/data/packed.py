@@ -1,13 +1,14 @@
 """Packed batches: several sentences in each row, so that hardly any place is padding."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 
 from attnjax.config.constraints import PositiveInt
-from attnjax.data.batch_plan import BatchPlan
+from attnjax.data.batch_plan import BatchPlan, Bucket
 from attnjax.data.batching import Batching
 from attnjax.data.examples import Encoded, Examples, Rows
 from attnjax.data.packing import PackedBatch
@@ -101,37 +102,21 @@ class PackedPlan(BatchPlan):
     """The packed batches of a training run. Every example comes once an epoch.
 
     The lengths that share a row are the same in every epoch; which examples have these lengths, and
-    the order of the rows, depend on epoch and seed.
+    the order of the rows, depend on epoch and seed. All examples are in one bucket.
     """
 
-    examples: Examples
     patterns: RowPatterns
-    rows: int  # B of each batch
-    length: int  # the places of a row on either side
-    _epochs: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = field(
+    _last: dict[int, tuple[int, tuple[np.ndarray, np.ndarray]]] = field(
         default_factory=dict, init=False
     )
 
-    @property
-    def per_epoch(self) -> int:
-        return -(-self._rows // self.rows)
-
-    @property
-    def shapes(self) -> list[tuple[int, int, int]]:
-        return [(self.rows, self.length, self.length)]
-
-    @property
-    def count(self) -> int:
-        return len(self.patterns.kind)
-
-    @property
-    def padding(self) -> float:
-        places = 2 * self.per_epoch * self.rows * self.length
-        return 1 - int(self.examples.lengths.sum()) / places
-
-    @property
-    def _rows(self) -> int:
-        return len(self.patterns.begins) - 1
+    @classmethod
+    def of(cls, examples: Examples, rows: int, length: int) -> "PackedPlan":
+        """Pack examples into batches of so many rows, of so many places on either side."""
+        patterns = row_patterns(examples.lengths, length)
+        indices = np.arange(len(examples), dtype=np.int32)
+        batches = ceil((len(patterns.begins) - 1) / rows)
+        return cls((Bucket(examples, indices, batches, (rows, length, length)),), patterns)
 
     def like(self, others: Sequence[Examples]) -> list[BatchPlan]:
         """As `BatchPlan.like`; the rows of each plan are packed anew, into as many batches.
@@ -139,10 +124,8 @@ class PackedPlan(BatchPlan):
         Raises:
             UserError: the plans have different numbers of batches.
         """
-        made: list[BatchPlan] = []
-        for examples in others:
-            patterns = row_patterns(examples.lengths, self.length)
-            made.append(replace(self, examples=examples, patterns=patterns))
+        rows, length, _ = self.buckets[0].shape
+        made: list[BatchPlan] = [self.of(examples, rows, length) for examples in others]
         if len(counts := {plan.per_epoch for plan in made}) > 1:
             raise UserError(
                 "the seeds' data are packed into different numbers of batches, "
@@ -154,7 +137,7 @@ class PackedPlan(BatchPlan):
     def batch(self, step: int, seed: int) -> PackedBatch:
         epoch, place = divmod(step, self.per_epoch)
         order, examples = self._epoch(seed, epoch)
-        first, last = (number * self._rows // self.per_epoch for number in (place, place + 1))
+        first, last = (number * len(order) // self.per_epoch for number in (place, place + 1))
         chosen = order[first:last]
         begins = self.patterns.begins
         counts = begins[chosen + 1] - begins[chosen]
@@ -162,26 +145,24 @@ class PackedPlan(BatchPlan):
         slots = np.arange(len(rows)) + np.repeat(
             begins[chosen] - np.cumsum(counts) + counts, counts
         )
-        shape = (self.rows, self.length)
+        held, shape = self.buckets[0].examples, self.buckets[0].shape[:2]
         chosen = examples[slots]
-        source, source_sentence = packed_side(self.examples.source, chosen, rows, shape)
-        target, target_sentence = packed_side(self.examples.target, chosen, rows, shape)
+        source, source_sentence = packed_side(held.source, chosen, rows, shape)
+        target, target_sentence = packed_side(held.target, chosen, rows, shape)
         return PackedBatch(source, target, source_sentence, target_sentence)
 
     def _epoch(self, seed: int, epoch: int) -> tuple[np.ndarray, np.ndarray]:
-        """The order of the rows of an epoch, and the example of each slot."""
-        held = self._epochs.get((seed, epoch))
-        if held is None:
-            # an epoch that is over is not read again, but for the batch that a check looks at
-            for key in [key for key in self._epochs if key[1] != epoch]:
-                self._epochs.pop(key, None)
-            held = self._epochs[seed, epoch] = self._drawn(seed, epoch)
-        return held
+        """The order of an epoch's rows, and the example of each slot; a seed's last is kept."""
+        last, drawn = self._last.get(seed, (None, None))
+        if drawn is None or last != epoch:
+            drawn = self._drawn(seed, epoch)
+            self._last[seed] = epoch, drawn
+        return drawn
 
     def _drawn(self, seed: int, epoch: int) -> tuple[np.ndarray, np.ndarray]:
         draw, patterns = np.random.default_rng((seed, epoch)), self.patterns
-        order = draw.permutation(self._rows)
-        examples = draw.permutation(np.arange(self.count, dtype=np.int32))
+        order = draw.permutation(len(patterns.begins) - 1)
+        examples = draw.permutation(self.buckets[0].indices)
         # both in the order of their kinds: the examples of a kind, shuffled, and its slots
         by_kind = examples[np.argsort(patterns.kind[examples], kind="stable")]
         filled = np.empty_like(by_kind)
@@ -235,9 +216,8 @@ class Packed(Batching):
         return lengths
 
     def plan(self, examples: Sequence[Encoded]) -> PackedPlan:
-        patterns = row_patterns(self.check(examples), self.length)
-        rows = self.batch_size_of(self.length)
-        return PackedPlan((), Examples.of(examples), patterns, rows, self.length)
+        self.check(examples)
+        return PackedPlan.of(Examples.of(examples), self.batch_size_of(self.length), self.length)
 
     def unpacked(self) -> Batching:
         return Batching(

@@ -1,12 +1,12 @@
 """A data set for each seed: the only example of a run is a whole data set."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from attnjax.config.constraints import PositiveInt
-from attnjax.data.batch_plan import Batch, BatchPlan
+from attnjax.data.batch_plan import Batch, BatchPlan, Bucket
 from attnjax.data.batching import Batching
 from attnjax.data.examples import Encoded, Examples
 from attnjax.errors import UserError
@@ -45,9 +45,8 @@ class DatasetPerSeed(Batching):
     def plan(self, examples: Sequence[Encoded]) -> BatchPlan:
         examples = Examples.of(examples)
         buckets = [
-            replace(bucket, examples=examples, indices=np.array([number]))
-            for number, example in enumerate(examples)
-            for bucket in Batching.plan(self, [example]).buckets
+            Bucket(examples, np.array([number]), 1, (self.batch_size_multiple, *lengths))
+            for number, lengths in enumerate(self.check(examples).tolist())
         ]
         return DatasetPerSeedPlan(tuple(buckets), self.epoch)
 
