@@ -21,7 +21,6 @@ from attnjax.data.corpora.parallel_text import (
     ParallelCorpus as ParallelCorpus,
     ParallelText as ParallelText,
     Reversed as Reversed,
-    SourceOrder as SourceOrder,
     TabSeparated as TabSeparated,
 )
 from attnjax.data.corpora.raw_text import RawText as RawText, TextStream as TextStream
@@ -71,6 +70,7 @@ from attnjax.data.sentencepiece import (
 )
 from attnjax.data.shuffled import Shuffled as Shuffled
 from attnjax.data.special_tokens import END as END, PAD as PAD, START as START, UNKNOWN as UNKNOWN
+from attnjax.data.text_task import SourceOrder as SourceOrder
 from attnjax.data.vocabularies import (
     SavedVocabulary as SavedVocabulary,
     Vocabularies as Vocabularies,

@@ -124,13 +124,13 @@ class Task(ABC):
     """A task: the data of an experiment, and the kind of its answers."""
 
     @property
-    @abstractmethod
     def answers(self) -> Literal["exact", "text"] | None:
         """The kind of answer, which decides the default metric.
 
         "exact": one answer is right (exact match); "text": an answer may be good in part (BLEU);
         None: nothing is decoded, and measures alone give the results.
         """
+        return None
 
     @abstractmethod
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
@@ -151,16 +151,14 @@ class Task(ABC):
 
         A part that is a task, or a tuple of tasks, gets the seed, too.
         """
-        drawn: dict[str, Any] = {}
-        for place in fields(self):
-            part = getattr(self, place.name)
-            if isinstance(part, Task):
-                drawn[place.name] = part.of_seed(seed)
-            elif isinstance(part, tuple):
-                drawn[place.name] = tuple(
-                    each.of_seed(seed) if isinstance(each, Task) else each for each in part
-                )
-        return replace(self, **drawn)
+
+        def drawn(part: Any) -> Any:
+            if isinstance(part, tuple):
+                return tuple(map(drawn, part))
+            return part.of_seed(seed) if isinstance(part, Task) else part
+
+        parts = {each.name: drawn(getattr(self, each.name)) for each in fields(self)}
+        return replace(self, **parts)
 
     def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
         """The ids of a source text, encoded as the corpus encodes its sources."""

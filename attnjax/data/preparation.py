@@ -144,7 +144,9 @@ def _learned(
 ) -> Vocabularies:
     """The vocabularies of a task, learned once for all tasks with the same training texts."""
     wanted = {str(path) for path in source_files(task, ["train"])}
-    key = digest(task.vocabulary_inputs, [file.sha256 for file in files if file.path in wanted])
+    # the other fields, which the vocabularies do not depend on, are at their defaults
+    inputs = replace(task, valid=None, test=None, source_order=type(task).source_order)
+    key = digest(inputs, [file.sha256 for file in files if file.path in wanted])
     folder = prepared_folder() / "vocabularies" / key
     with _alone(folder):
         if not folder.exists():

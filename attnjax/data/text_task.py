@@ -1,18 +1,34 @@
 """The seam between texts in files and prepared corpora: a task that reads its pairs one by one."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
+from attnjax.config.constraints import PositiveInt
 from attnjax.data.corpus import Example, Task
+from attnjax.data.special_tokens import END
 from attnjax.data.vocabularies import Vocabularies
-from attnjax.data.vocabulary import SplitWords, VocabularyPart
+from attnjax.data.vocabulary import SplitWords, Vocabulary, VocabularyPart
+from attnjax.errors import UserError
+
+
+@dataclass(frozen=True)
+class SourceOrder(ABC):
+    """The order in which a model reads a source's words."""
+
+    @abstractmethod
+    def __call__[S](self, symbols: list[S]) -> list[S]:
+        """The symbols of a source, without END, in the order in which a model reads them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextTask(Task):
-    """A task whose examples are pairs of texts, of any number.
+    """Pairs of texts, of any number, in up to three splits; scored by BLEU.
+
+    No text is cut: an empty line is an empty sentence, and a word that the vocabulary lacks is
+    UNKNOWN.
 
     A kind of corpus says how a split is read (`reader`) and which files it is read from (`files`);
     whether its ids are held in memory or prepared, its size decides (`attnjax.data.preparation`).
@@ -23,6 +39,9 @@ class TextTask(Task):
         vocabulary: that of the source, learned from train; if `target_vocabulary` is None, that of
             both sides, learned from both.
         target_vocabulary: that of the target; None: both sides share `vocabulary`.
+        source_order: the order in which a model reads the source's words.
+        max_length: the most words of a training example on each side, as the vocabulary counts
+            them; longer examples are left out and counted in a note. None: all are kept.
     """
 
     train: str = "train"
@@ -30,6 +49,12 @@ class TextTask(Task):
     test: str | None = "test"
     vocabulary: VocabularyPart = SplitWords()
     target_vocabulary: VocabularyPart | None = None
+    source_order: SourceOrder
+    max_length: PositiveInt | None = None
+
+    @property
+    def answers(self) -> Literal["text"]:
+        return "text"
 
     @property
     def split_names(self) -> dict[str, str]:
@@ -52,13 +77,30 @@ class TextTask(Task):
         del split
         return []
 
-    @abstractmethod
+    def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
+        return [*self.source_order(vocabulary.encode(text)), END]
+
+    def words(self, text: str, vocabulary: Vocabulary) -> list[str]:
+        return self.source_order(vocabulary.split(text))
+
     def keeps(self, example: Example) -> bool:
         """Whether a training example is kept; the others are counted in a note."""
+        if self.max_length is None:
+            return True
+        parts = self.vocabulary_parts
+        pairs = zip((parts[0], parts[-1]), example[:2], strict=True)
+        return all(len(side.words(text)) <= self.max_length for side, text in pairs)
 
-    @abstractmethod
     def notes(self, kept: int, count: int) -> tuple[str, ...]:
         """Sentences about the training examples of which so many are kept; none is an error."""
+        if not kept:
+            raise UserError(
+                f"no training example has at most task.max_length={self.max_length} words a side"
+            )
+        if kept == count:
+            return ()
+        left_out = f"{count - kept:,} of {count:,} training examples"
+        return (f"{left_out} are left out: a side has more than {self.max_length} words",)
 
     @property
     def vocabulary_parts(self) -> tuple[VocabularyPart, ...]:
@@ -77,8 +119,3 @@ class TextTask(Task):
         if len(self.vocabulary_parts) == 1:
             return ((text for example in examples for text in example[:2]),)
         return (each.source for each in examples), (each.target for each in examples)
-
-    @property
-    @abstractmethod
-    def vocabulary_inputs(self) -> "TextTask":
-        """The task with all fields at their defaults that its vocabularies do not depend on."""

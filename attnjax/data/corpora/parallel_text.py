@@ -1,22 +1,18 @@
 """Parallel text: a file for each side, or one with a pair in each line, by tabs or as JSON."""
 
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import Literal
 
-from attnjax.config.constraints import PositiveInt
 from attnjax.data.corpora.slices import check_apart, sliced
 from attnjax.data.corpus import Corpus, Example, build
 from attnjax.data.files import Encoding, each_line, find_file, find_folder, parts
 from attnjax.data.preparation import is_prepared, prepared
-from attnjax.data.special_tokens import END
-from attnjax.data.text_task import TextTask
+from attnjax.data.text_task import SourceOrder, TextTask
 from attnjax.data.vocabularies import Vocabularies
-from attnjax.data.vocabulary import Vocabulary
 from attnjax.errors import UserError
 
 
@@ -32,15 +28,6 @@ def read_pairs(source: Path, target: Path, encoding: Encoding = "UTF-8") -> Iter
                 f"{target} has {second:,}"
             )
         yield Example(*pair)
-
-
-@dataclass(frozen=True)
-class SourceOrder(ABC):
-    """The order in which a model reads a source's words."""
-
-    @abstractmethod
-    def __call__[S](self, symbols: list[S]) -> list[S]:
-        """The symbols of a source, without END, in the order in which a model reads them."""
 
 
 @dataclass(frozen=True)
@@ -64,23 +51,12 @@ class Reversed(SourceOrder):
 
 @dataclass(frozen=True, kw_only=True)
 class ParallelCorpus(TextTask):
-    """Pairs of texts, in up to three splits; scored by BLEU.
+    """Pairs of texts, held in memory or, if they are many, prepared.
 
-    No text is cut: an empty line is an empty sentence, and a word that the vocabulary lacks is
-    UNKNOWN. `load` refuses a training split that shares examples with another split.
-
-    Attributes:
-        source_order: the order in which a model reads the source's words.
-        max_length: the most words of a training example on each side, as the vocabulary counts
-            them; longer examples are left out and counted in a note. None: all are kept.
+    `load` refuses a training split that shares examples with another split.
     """
 
     source_order: SourceOrder = Forward()
-    max_length: PositiveInt | None = None
-
-    @property
-    def answers(self) -> Literal["text"]:
-        return "text"
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         check_apart(self.train, valid=self.valid, test=self.test)
@@ -93,33 +69,6 @@ class ParallelCorpus(TextTask):
         notes = self.notes(len(splits["train"]), count)
         vocabularies = vocabularies or self.learn(splits["train"])
         return replace(build(splits, vocabularies, self.ids), notes=notes)
-
-    def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
-        return [*self.source_order(vocabulary.encode(text)), END]
-
-    def words(self, text: str, vocabulary: Vocabulary) -> list[str]:
-        return self.source_order(vocabulary.split(text))
-
-    def keeps(self, example: Example) -> bool:
-        if self.max_length is None:
-            return True
-        parts = self.vocabulary_parts
-        pairs = zip((parts[0], parts[-1]), example[:2], strict=True)
-        return all(len(side.words(text)) <= self.max_length for side, text in pairs)
-
-    def notes(self, kept: int, count: int) -> tuple[str, ...]:
-        if not kept:
-            raise UserError(
-                f"no training example has at most task.max_length={self.max_length} words a side"
-            )
-        if kept == count:
-            return ()
-        left_out = f"{count - kept:,} of {count:,} training examples"
-        return (f"{left_out} are left out: a side has more than {self.max_length} words",)
-
-    @property
-    def vocabulary_inputs(self) -> "ParallelCorpus":
-        return replace(self, valid=None, test=None, source_order=Forward())
 
 
 @dataclass(frozen=True, kw_only=True)

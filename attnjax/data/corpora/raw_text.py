@@ -52,10 +52,6 @@ class TextStream(Task):
                     f"task.{name} must be at most task.length, {self.length}; got {stride}"
                 )
 
-    @property
-    def answers(self) -> None:
-        return None
-
     @abstractmethod
     def texts(self) -> dict[str, str]:
         """The text of each split, in the order in which one text goes on in the next.

@@ -77,10 +77,6 @@ class Unlabeled(Task):
     seed: NonNegativeInt = 0
     vocabulary: VocabularyPart = SplitWords()
 
-    @property
-    def answers(self) -> None:
-        return None
-
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         whole = [Example(text, "") for text in training_sources(self.tasks)]
         counts = {"valid": self.valid, "test": self.test}

@@ -54,10 +54,6 @@ class NoisyFunction(Task):
     noise: NonNegativeFloat = 0.5
     seed: NonNegativeInt = 0
 
-    @property
-    def answers(self) -> None:
-        return None
-
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         splits = {
             split: Examples.of(
