@@ -154,6 +154,17 @@ def read_lines(path: Path, encoding: Encoding = "UTF-8") -> list[str]:
     return [*each_line(path, encoding)]
 
 
+def parse_lines[T](
+    path: Path, parse: Callable[[str], T], encoding: Encoding = "UTF-8"
+) -> Iterator[T]:
+    """What a function makes of `each_line`; its ValueError's message follows "PATH, line 3, "."""
+    for number, line in enumerate(each_line(path, encoding), start=1):
+        try:
+            yield parse(line)
+        except ValueError as error:
+            raise UserError(f"{path}, line {number}, {error}") from error
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
     try:

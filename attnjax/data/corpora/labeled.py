@@ -7,7 +7,6 @@ that exact match is accuracy. The model is `models.classifier`, the search `Labe
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from attnjax.config.constraints import NonNegativeInt
 from attnjax.data.corpora.held_out import WithHeldOut
 from attnjax.data.corpus import Corpus, Example
-from attnjax.data.files import find_folder, read_lines
+from attnjax.data.files import find_folder, parse_lines, read_lines
 from attnjax.data.special_tokens import UNKNOWN
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import Labels, VocabularyPart
@@ -64,20 +63,14 @@ class Trec(Labeled):
 
     def read(self) -> tuple[list[Example], list[Example]]:
         folder = find_folder(self.folder)
-        return read_labeled(folder / "train.txt"), read_labeled(folder / "test.txt")
+        train, test = (parse_lines(folder / name, _question) for name in ("train.txt", "test.txt"))
+        return [*train], [*test]
 
 
-def read_labeled(path: Path) -> list[Example]:
-    """Read a file whose lines are a label, a space and a sentence."""
-    examples = []
-    for number, line in enumerate(read_lines(path), start=1):
-        if not re.match("[0-5] ", line):
-            raise UserError(
-                f"{path}, line {number}, is {line[:60]!r}; a line is a label from 0 to 5, a space "
-                "and a sentence"
-            )
-        examples.append(Example(line[2:], line[0]))
-    return examples
+def _question(line: str) -> Example:
+    if not re.match("[0-5] ", line):
+        raise ValueError(f"is {line[:60]!r}; a line is a label from 0 to 5, a space and a sentence")
+    return Example(line[2:], line[0])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from attnjax.data.corpora.slices import check_apart, sliced
 from attnjax.data.corpus import Corpus, Example, build
-from attnjax.data.files import Encoding, each_line, find_file, find_folder, parts
+from attnjax.data.files import Encoding, each_line, find_file, find_folder, parse_lines, parts
 from attnjax.data.preparation import is_prepared, prepared
 from attnjax.data.text_task import SourceOrder, TextTask
 from attnjax.data.vocabularies import Vocabularies
@@ -123,18 +123,13 @@ class PairsInLines(ParallelCorpus):
         """
 
     def reader(self) -> Callable[[str], Iterable[Example]]:
-        return sliced(self._pairs)
+        def read(split: str) -> Iterator[Example]:
+            return parse_lines(find_file(Path(self.folder) / split), self.pair, self.encoding)
+
+        return sliced(read)
 
     def files(self, split: str) -> list[Path]:
         return parts(find_file(Path(self.folder) / split))
-
-    def _pairs(self, split: str) -> Iterator[Example]:
-        path = find_file(Path(self.folder) / split)
-        for number, line in enumerate(each_line(path, self.encoding), start=1):
-            try:
-                yield self.pair(line)
-            except ValueError as error:
-                raise UserError(f"{path}, line {number}, {error}") from error
 
 
 @dataclass(frozen=True, kw_only=True)

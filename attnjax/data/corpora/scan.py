@@ -6,8 +6,8 @@ from pathlib import Path
 
 from attnjax.data.corpora.held_out import WithHeldOut
 from attnjax.data.corpus import Example
-from attnjax.data.files import find_folder, read_lines
-from attnjax.errors import UserError, unknown
+from attnjax.data.files import find_folder, parse_lines
+from attnjax.errors import unknown
 
 LINE = re.compile(r"IN: (.*\S) OUT: (.*\S) *")
 
@@ -37,8 +37,8 @@ class Scan(WithHeldOut):
     def read(self) -> tuple[list[Example], list[Example]]:
         folder = find_folder(self.folder)
         files = (find_split(folder, self.split, part) for part in ("train", "test"))
-        train, test = map(read_commands, files)
-        return train, test
+        train, test = (parse_lines(file, _command) for file in files)
+        return [*train], [*test]
 
 
 def find_split(folder: Path, split: str, part: str) -> Path:
@@ -53,14 +53,8 @@ def find_split(folder: Path, split: str, part: str) -> Path:
     raise unknown(f"split (tasks_{part}_<split>.txt in {folder})", split, known)
 
 
-def read_commands(path: Path) -> list[Example]:
-    """Read a file whose lines are `IN: command OUT: actions`."""
-    examples = []
-    for number, line in enumerate(read_lines(path), start=1):
-        parts = LINE.fullmatch(line)
-        if parts is None:
-            raise UserError(
-                f"{path}, line {number}, is {line[:60]!r}, not 'IN: command OUT: actions'"
-            )
-        examples.append(Example(parts[1], parts[2]))
-    return examples
+def _command(line: str) -> Example:
+    parts = LINE.fullmatch(line)
+    if parts is None:
+        raise ValueError(f"is {line[:60]!r}, not 'IN: command OUT: actions'")
+    return Example(parts[1], parts[2])
