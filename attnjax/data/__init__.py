@@ -4,7 +4,12 @@ A `Task` is a part of an experiment; its `load` gives a `Corpus`, whose examples
 batches, NumPy arrays on the host. Nothing here imports JAX, or reads from disk before `load`.
 """
 
-from attnjax.data.batch_plan import Batch as Batch, BatchPlan as BatchPlan
+from attnjax.data.batch_plan import (
+    Batch as Batch,
+    BatchPlan as BatchPlan,
+    PackedBatch as PackedBatch,
+    Packing as Packing,
+)
 from attnjax.data.batching import Batching as Batching, in_order as in_order
 from attnjax.data.corpora.coco import Coco as Coco
 from attnjax.data.corpora.held_out import WithHeldOut as WithHeldOut
@@ -62,7 +67,6 @@ from attnjax.data.generated.sequences import (
 from attnjax.data.generated.shapes import Shapes as Shapes
 from attnjax.data.moses import MosesVocabulary as MosesVocabulary, MosesWords as MosesWords
 from attnjax.data.packed import Packed as Packed, PackedPlan as PackedPlan
-from attnjax.data.packing import PackedBatch as PackedBatch, Packing as Packing
 from attnjax.data.per_seed import DatasetPerSeed as DatasetPerSeed
 from attnjax.data.sentencepiece import (
     SentencePiece as SentencePiece,

@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from attnjax.data.examples import Examples
-from attnjax.data.packing import PackedBatch
 from attnjax.errors import UserError
 
 
@@ -20,6 +19,31 @@ class Batch(NamedTuple):
 
     source: np.ndarray  # int32 [B, S], rows that end with END; or floats [B, S, ...]
     target: np.ndarray  # likewise [B, T] or [B, T, ...]
+
+
+class Packing(NamedTuple):
+    """The number of the sentence of each place of packed rows.
+
+    Sentences are numbered in each row from 0, and stand in this order; the padding behind them has
+    the next number. The arrays are NumPy's on the host, and JAX's in a model.
+    """
+
+    source: Any  # integers [B, S]
+    target: Any  # [B, T]
+
+
+class PackedBatch(NamedTuple):
+    """The examples of one training step, several in a row, each of which the model reads alone."""
+
+    source: np.ndarray  # int32 [B, S], the sources of a row one behind the other, then PAD
+    target: np.ndarray  # int32 [B, T], their targets in the same order, then PAD
+    source_sentence: Any  # see `Packing`
+    target_sentence: Any
+
+    @property
+    def packing(self) -> Packing:
+        """The sentences of the rows."""
+        return Packing(self.source_sentence, self.target_sentence)
 
 
 @dataclass(frozen=True)

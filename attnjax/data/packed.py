@@ -8,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from attnjax.config.constraints import PositiveInt
-from attnjax.data.batch_plan import BatchPlan, Bucket
+from attnjax.data.batch_plan import BatchPlan, Bucket, PackedBatch
 from attnjax.data.batching import Batching
 from attnjax.data.examples import Encoded, Examples, Rows
-from attnjax.data.packing import PackedBatch
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
 

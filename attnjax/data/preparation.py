@@ -37,7 +37,7 @@ from attnjax.data.row_files import append_rows, keep_rows, sync
 from attnjax.data.text_notes import text_notes
 from attnjax.data.text_task import TextTask
 from attnjax.data.tokenizing import count_words, each_chunk, encode
-from attnjax.data.vocabularies import Vocabularies, load_vocabularies
+from attnjax.data.vocabularies import Vocabularies, joint, load_vocabularies
 from attnjax.data.vocabulary import SplitWords
 from attnjax.errors import UserError
 from attnjax.files import new_folder
@@ -159,17 +159,18 @@ def _learned(
 
 def _learn(task: TextTask) -> Vocabularies:
     """The vocabularies of a task; where all are of words, all cores count them."""
-    parts = [part for part in task.vocabulary_parts if isinstance(part, SplitWords)]
+    source, target = task.vocabulary_parts
     processes = _processes(task, "train")
-    if not processes or len(parts) < len(task.vocabulary_parts):
+    if not (processes and isinstance(source, SplitWords) and isinstance(target, SplitWords)):
         return task.learn(_Kept(task))
-    counts: list[Counter[str]] = [Counter() for _ in parts]
-    chunks = each_chunk(partial(count_words, task, parts), _examples(task, "train"), processes)
-    for chunk in chunks:
+    counts: tuple[Counter[str], Counter[str]] = Counter(), Counter()
+    call = partial(count_words, task, (source, target))
+    for chunk in each_chunk(call, _examples(task, "train"), processes):
         for count, more in zip(counts, chunk, strict=True):
             count.update(more)
-    learned = [part.of_counts(count) for part, count in zip(parts, counts, strict=True)]
-    return Vocabularies(learned[0], learned[-1])
+    if task.target_vocabulary is None:
+        return joint(source.of_counts(counts[0] + counts[1]))
+    return Vocabularies(source.of_counts(counts[0]), target.of_counts(counts[1]))
 
 
 def _processes(task: TextTask, split: str) -> int:

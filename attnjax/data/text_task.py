@@ -9,7 +9,7 @@ from typing import Literal
 from attnjax.config.constraints import PositiveInt
 from attnjax.data.corpus import Example, Task
 from attnjax.data.special_tokens import END
-from attnjax.data.vocabularies import Vocabularies
+from attnjax.data.vocabularies import Vocabularies, joint
 from attnjax.data.vocabulary import SplitWords, Vocabulary, VocabularyPart
 from attnjax.errors import UserError
 
@@ -87,9 +87,8 @@ class TextTask(Task):
         """Whether a training example is kept; the others are counted in a note."""
         if self.max_length is None:
             return True
-        parts = self.vocabulary_parts
-        pairs = zip((parts[0], parts[-1]), example[:2], strict=True)
-        return all(len(side.words(text)) <= self.max_length for side, text in pairs)
+        pairs = zip(self.vocabulary_parts, example[:2], strict=True)
+        return all(len(part.words(text)) <= self.max_length for part, text in pairs)
 
     def notes(self, kept: int, count: int) -> tuple[str, ...]:
         """Sentences about the training examples of which so many are kept; none is an error."""
@@ -103,19 +102,15 @@ class TextTask(Task):
         return (f"{left_out} are left out: a side has more than {self.max_length} words",)
 
     @property
-    def vocabulary_parts(self) -> tuple[VocabularyPart, ...]:
-        """The part that learns the vocabulary of both sides, or those of source and target."""
-        target = self.target_vocabulary
-        return (self.vocabulary,) if target is None else (self.vocabulary, target)
+    def vocabulary_parts(self) -> tuple[VocabularyPart, VocabularyPart]:
+        """The parts that learn the vocabularies of source and target; they may be the same."""
+        return self.vocabulary, self.target_vocabulary or self.vocabulary
 
     def learn(self, examples: Iterable[Example]) -> Vocabularies:
         """The vocabularies of the training examples that are kept, read once for each of them."""
-        pairs = zip(self.vocabulary_parts, self.texts(examples), strict=True)
-        learned = [part.learn(texts) for part, texts in pairs]
-        return Vocabularies(learned[0], learned[-1])
-
-    def texts(self, examples: Iterable[Example]) -> tuple[Iterable[str], ...]:
-        """The texts that each of `vocabulary_parts` learns from."""
-        if len(self.vocabulary_parts) == 1:
-            return ((text for example in examples for text in example[:2]),)
-        return (each.source for each in examples), (each.target for each in examples)
+        if self.target_vocabulary is None:
+            return joint(self.vocabulary.learn(text for pair in examples for text in pair[:2]))
+        return Vocabularies(
+            self.vocabulary.learn(pair.source for pair in examples),
+            self.target_vocabulary.learn(pair.target for pair in examples),
+        )

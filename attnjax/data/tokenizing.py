@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import batched
@@ -54,11 +54,12 @@ def encode(
 
 
 def count_words(
-    task: TextTask, parts: Sequence[SplitWords], examples: tuple[Example, ...]
-) -> list[Counter[str]]:
-    """How often each word occurs in the examples that are kept, for each vocabulary's part."""
-    texts = task.texts([*filter(task.keeps, examples)])
-    return [part.count(side) for part, side in zip(parts, texts, strict=True)]
+    task: TextTask, parts: tuple[SplitWords, SplitWords], examples: tuple[Example, ...]
+) -> tuple[Counter[str], Counter[str]]:
+    """How often each word occurs in the examples that are kept, in their sources and targets."""
+    kept = [*filter(task.keeps, examples)]
+    source, target = parts
+    return source.count(pair.source for pair in kept), target.count(pair.target for pair in kept)
 
 
 def each_chunk[Result](

@@ -13,8 +13,8 @@ from attnjax.attention.mask import Padding
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Learned, Position
 from attnjax.config.constraints import DropoutRate, PositiveInt
+from attnjax.data.batch_plan import Packing
 from attnjax.data.examples import Examples
-from attnjax.data.packing import Packing
 from attnjax.data.special_tokens import END, PAD
 from attnjax.errors import UserError
 from attnjax.models.base import PackingModel, logits

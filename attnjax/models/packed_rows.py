@@ -1,4 +1,4 @@
-"""Packed rows: the places of their sentences, numbered as in `attnjax.data.packing.Packing`."""
+"""Packed rows: the places of their sentences, numbered as in `attnjax.data.batch_plan.Packing`."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Int
 
 from attnjax.attention.mask import Mask, Padding, Segments
 from attnjax.attention.position import Positions
-from attnjax.data.packing import Packing
+from attnjax.data.batch_plan import Packing
 from attnjax.data.special_tokens import PAD
 from attnjax.models.shapes import Text, Words
 

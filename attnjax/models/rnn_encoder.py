@@ -36,7 +36,7 @@ class RNNLayer(nn.Module):
     ) -> tuple[Float[Array, "B S W"], Carry]:
         """The states of texts, and the carry after the last word read, leaves [B, W].
 
-        `sentence` numbers the sentences of packed rows as `attnjax.data.packing.Packing` does. The
+        `sentence` numbers the sentences of packed rows, see `attnjax.data.batch_plan.Packing`. The
         carry begins anew with each of them, and is given of each, by its number: leaves [B, S, W].
         """
         backward = self.direction == "backward"

@@ -10,7 +10,7 @@ from jaxtyping import Array
 
 from attnjax.attention.mask import Padding, Segments
 from attnjax.config.constraints import DropoutRate, PositiveInt
-from attnjax.data.packing import Packing
+from attnjax.data.batch_plan import Packing
 from attnjax.data.special_tokens import PAD
 from attnjax.models.base import PackingModel, logits
 from attnjax.models.packed_rows import first_places, positions_in

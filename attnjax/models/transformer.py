@@ -10,7 +10,7 @@ from jaxtyping import Array
 from attnjax.attention.mask import Padding
 from attnjax.attention.position import Position, Sinusoidal
 from attnjax.config.constraints import DropoutRate, NonNegativeInt, PositiveInt
-from attnjax.data.packing import Packing
+from attnjax.data.batch_plan import Packing
 from attnjax.data.special_tokens import PAD
 from attnjax.data.vocabularies import Side
 from attnjax.errors import UserError

@@ -11,8 +11,7 @@ from typing import Any
 import jax
 
 from attnjax.attention.fused import dispatch
-from attnjax.data.batch_plan import Batch
-from attnjax.data.packing import PackedBatch
+from attnjax.data.batch_plan import Batch, PackedBatch
 from attnjax.errors import UserError
 from attnjax.evaluation.flops import jaxpr_flops
 from attnjax.rehearsal.chips import Topology

@@ -10,8 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.data.batch_plan import Batch
-from attnjax.data.packing import PackedBatch
+from attnjax.data.batch_plan import Batch, PackedBatch
 from attnjax.nn.paths import flat, named
 from attnjax.nn.watched_outputs import watched_outputs
 from attnjax.training.settings import Recipe

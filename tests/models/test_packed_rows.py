@@ -16,8 +16,7 @@ from attnjax.attention.position import Learned
 from attnjax.attention.position_score import Alibi, Relative, Rotary
 from attnjax.attention.score import Additive, General, Location
 from attnjax.attention.self_attentive import SelfAttentive
-from attnjax.data.batch_plan import Batch
-from attnjax.data.packing import PackedBatch
+from attnjax.data.batch_plan import Batch, PackedBatch
 from attnjax.errors import UserError
 from attnjax.models.captioner import Captioner
 from attnjax.models.classifier import Classifier

@@ -6,8 +6,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from attnjax.data.batch_plan import Batch
-from attnjax.data.packing import PackedBatch
+from attnjax.data.batch_plan import Batch, PackedBatch
 from attnjax.errors import Diverged, UserError, first_line
 from attnjax.files import replacing
 from attnjax.training.devices import hosts

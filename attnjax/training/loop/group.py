@@ -10,8 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.data.batch_plan import Batch
-from attnjax.data.packing import PackedBatch
+from attnjax.data.batch_plan import Batch, PackedBatch
 from attnjax.training.devices import sharding
 from attnjax.training.loop.read_ahead import ReadAhead
 from attnjax.training.loop.run_state import RunState

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from attnjax.config.constraints import DropoutRate
-from attnjax.data.packing import PackedBatch
+from attnjax.data.batch_plan import PackedBatch
 from attnjax.data.special_tokens import PAD, START
 from attnjax.errors import UserError
 from attnjax.models.base import PackingModel, SymbolModel
