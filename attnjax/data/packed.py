@@ -37,8 +37,7 @@ def row_patterns(lengths: np.ndarray, length: int) -> RowPatterns:
     sizes = np.stack(np.divmod(present, length + 1), 1).astype(np.int64)
     order = np.lexsort((sizes.min(1), sizes.max(1)))[::-1]
     sizes, left = sizes[order], left[order]
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
+    rank = order.argsort()
     rows, copies = [], []
     while len(going := np.flatnonzero(left)):
         row = _filled(sizes[going], left[going], length)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -79,13 +79,8 @@ class Vocabulary(ABC):
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids up to END, without PAD and START, in the form that is scored."""
-        pieces = []
-        for number in ids:
-            if number == END:
-                break
-            if number not in (PAD, START):
-                pieces.append(self.pieces[number])
-        return self.merge(pieces)
+        before_end = takewhile(lambda number: number != END, ids)
+        return self.merge([self.pieces[each] for each in before_end if each not in (PAD, START)])
 
     def plain(self, text: str) -> str:
         """A reference in the form that is scored: as `decode` gives it if all pieces are known."""

@@ -13,11 +13,11 @@ PART = re.compile(r"(.+)\[(\d*):(\d*)\]")
 
 
 class Slice(NamedTuple):
-    """The examples start, ..., stop - 1 of a split; None: up to its end."""
+    """The examples start, ..., stop - 1 of a split; by default all."""
 
     whole: str
     start: int = 0
-    stop: int | None = None
+    stop: int = sys.maxsize
 
 
 def read_slice(name: str) -> Slice:
@@ -26,7 +26,7 @@ def read_slice(name: str) -> Slice:
     if asked is None:
         return Slice(name)
     whole, start, stop = asked.groups()
-    return Slice(whole, int(start or 0), int(stop) if stop else None)
+    return Slice(whole, int(start or 0), int(stop or sys.maxsize))
 
 
 def sliced(read: Callable[[str], Iterable[Example]]) -> Callable[[str], Iterator[Example]]:
@@ -40,10 +40,10 @@ def sliced(read: Callable[[str], Iterable[Example]]) -> Callable[[str], Iterator
             )
         examples = iter(read(whole))
         count = before = sum(1 for _ in islice(examples, start))
-        for example in islice(examples, None if stop is None else max(0, stop - start)):
+        for example in islice(examples, max(0, stop - start)):
             count += 1
             yield example
-        if stop is not None and count < stop:
+        if count < stop < sys.maxsize:
             raise UserError(f"{name} reaches beyond the end; {whole} has {count:,} examples")
         if count == before:
             count += sum(1 for _ in examples)
@@ -59,8 +59,8 @@ def check_apart(train: str, **others: str | None) -> None:
         if name is None:
             continue
         other = read_slice(name)
-        stop = min(part.stop if part.stop is not None else sys.maxsize for part in (first, other))
-        if first.whole == other.whole and max(first.start, other.start) < stop:
+        begin, end = max(first.start, other.start), min(first.stop, other.stop)
+        if first.whole == other.whole and begin < end:
             raise UserError(
                 f"task.train and task.{field} must share no example; got {train} and {name}"
             )
