@@ -118,9 +118,6 @@ class BatchPlan:
 
         At each step all of them have the same shape. The number of batches, and of examples in
         each, is this plan's; sources and targets are padded to the longest of all.
-
-        Raises:
-            UserError: others are more or fewer than the examples of this plan.
         """
         orders = [by_length(examples.lengths) for examples in others]
         for order in orders:

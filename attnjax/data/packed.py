@@ -117,11 +117,7 @@ class PackedPlan(BatchPlan):
         return cls((Bucket(examples, indices, batches, (rows, length, length)),), patterns)
 
     def like(self, others: Sequence[Examples]) -> list[BatchPlan]:
-        """As `BatchPlan.like`; the rows of each plan are packed anew, into as many batches.
-
-        Raises:
-            UserError: the plans have different numbers of batches.
-        """
+        """As `BatchPlan.like`; the rows of each plan are packed anew, into as many batches."""
         rows, length, _ = self.buckets[0].shape
         made: list[BatchPlan] = [self.of(examples, rows, length) for examples in others]
         if len(counts := {plan.per_epoch for plan in made}) > 1:
@@ -183,12 +179,7 @@ class Packed(Batching):
     length: PositiveInt = 128
 
     def check(self, examples: Sequence[Encoded], where: str = "") -> np.ndarray:
-        """As `Batching.check`, of examples that fit into rows.
-
-        Raises:
-            UserError: as `Batching.check`; an example is longer than a row, or no words;
-                `max_tokens` has no room for `batch_size_multiple` rows; or `batch_size` is given.
-        """
+        """As `Batching.check`, of examples that fit into rows."""
         if self.batch_size is not None:
             raise UserError(
                 "packed batches hold as many examples as fit: wanted batching.batch_size none; got "

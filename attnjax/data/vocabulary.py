@@ -192,11 +192,7 @@ class SplitWords(VocabularyPart):
     max_size: PositiveInt | None = None
 
     def learn(self, texts: Iterable[str]) -> WordVocabulary:
-        """The words, the most frequent ones first, equally frequent ones by alphabet.
-
-        Raises:
-            UserError: no word is frequent enough.
-        """
+        """The words, the most frequent ones first, equally frequent ones by alphabet."""
         return self.of_counts(self.count(texts))
 
     def count(self, texts: Iterable[str]) -> Counter[str]:

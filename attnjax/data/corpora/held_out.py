@@ -38,11 +38,7 @@ class WithHeldOut(Task):
 
     @abstractmethod
     def read(self) -> tuple[list[Example], list[Example]]:
-        """Read the training examples, of which some will be held out, and the test examples.
-
-        Raises:
-            UserError: the data are missing or malformed.
-        """
+        """Read the training examples, of which some will be held out, and the test examples."""
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         whole, test = self.read()

@@ -54,11 +54,7 @@ class TextStream(Task):
 
     @abstractmethod
     def texts(self) -> dict[str, str]:
-        """The text of each split, in the order in which one text goes on in the next.
-
-        Raises:
-            UserError: the data are missing or malformed.
-        """
+        """The text of each split, in the order in which one text goes on in the next."""
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         texts = self.texts()
