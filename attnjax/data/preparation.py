@@ -7,19 +7,20 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
-from attnjax.data.corpus import Corpus, Example, Task
+from attnjax.data.corpus import Corpus, Example, Task, build
 from attnjax.data.prepared import (
     MANIFEST,
     PROGRESS,
     VARIABLE,
     VOCABULARY,
+    Columns,
     PreparedManifest,
     PreparedSplit,
     SourceFile,
@@ -33,10 +34,10 @@ from attnjax.data.prepared import (
     source_code,
     source_files,
 )
-from attnjax.data.row_files import append_rows, keep_rows, sync
+from attnjax.data.row_files import MappedTexts, append_rows, keep_rows, sync
 from attnjax.data.text_notes import text_notes
 from attnjax.data.text_task import TextTask
-from attnjax.data.tokenizing import count_words, each_chunk, encode
+from attnjax.data.tokenizing import each_chunk
 from attnjax.data.vocabularies import Vocabularies, joint, load_vocabularies
 from attnjax.data.vocabulary import SplitWords
 from attnjax.errors import UserError
@@ -162,7 +163,7 @@ def _learn(task: TextTask) -> Vocabularies:
     source, target = task.vocabulary_parts
     processes = _processes(task, "train")
     if not (processes and isinstance(source, SplitWords) and isinstance(target, SplitWords)):
-        return task.learn(_Kept(task))
+        return task.learn(lambda: filter(task.keeps, _examples(task, "train")))
     counts: tuple[Counter[str], Counter[str]] = Counter(), Counter()
     call = partial(count_words, task, (source, target))
     for chunk in each_chunk(call, _examples(task, "train"), processes):
@@ -173,22 +174,21 @@ def _learn(task: TextTask) -> Vocabularies:
     return Vocabularies(source.of_counts(counts[0]), target.of_counts(counts[1]))
 
 
+def count_words(
+    task: TextTask, parts: tuple[SplitWords, SplitWords], examples: tuple[Example, ...]
+) -> tuple[Counter[str], Counter[str]]:
+    """How often each word occurs in the examples that are kept, in their sources and targets."""
+    kept = [*filter(task.keeps, examples)]
+    source, target = parts
+    return source.count(pair.source for pair in kept), target.count(pair.target for pair in kept)
+
+
 def _processes(task: TextTask, split: str) -> int:
     """The number of processes that tokenize a split; 0: this one does."""
     if own_classes(task):
         return 0  # a process of ours knows no classes of an experiment's file
     cores = getattr(os, "process_cpu_count", os.cpu_count)() or 1
     return min(cores, _size(source_files(task, [split])) // PER_PROCESS)
-
-
-@dataclass(frozen=True)
-class _Kept:
-    """The training examples that are kept, read anew each time."""
-
-    task: TextTask
-
-    def __iter__(self) -> Iterator[Example]:
-        return filter(self.task.keeps, _examples(self.task, "train"))
 
 
 def _examples(task: TextTask, split: str) -> Iterable[Example]:
@@ -213,6 +213,19 @@ def _written(
         count, kept = split.count + read, split.kept + len(longer)
         split = replace(split, count=count, kept=kept, lengths=tuple(lengths.tolist()))
         yield split
+
+
+def encode(
+    task: TextTask, vocabularies: Vocabularies, train: bool, examples: tuple[Example, ...]
+) -> tuple[int, Columns]:
+    """The number of examples, and the columns of those that are kept, encoded as by `Task.load`."""
+    kept = [example for example in examples if not train or task.keeps(example)]
+    part = build({"part": kept}, vocabularies, task.ids)
+    split = part.splits["part"]
+    source, target, *_ = Columns.dtypes(vocabularies)
+    ids = (split.source.astype(source), split.target.astype(target))
+    texts = (MappedTexts.rows_of(each["part"]) for each in (part.sources, part.references))
+    return len(examples), Columns(*ids, *texts)
 
 
 def _saved(made: PreparedManifest, folder: Path, split: PreparedSplit) -> PreparedManifest:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,10 +18,9 @@ from attnjax.config.record import WholeNumber, read_record
 from attnjax.config.serialize import parse_json, to_json
 from attnjax.config.walk import is_part, walk
 from attnjax.data.corpus import Corpus
-from attnjax.data.examples import Examples
+from attnjax.data.examples import Examples, Rows
 from attnjax.data.row_files import MappedTexts, mapped_rows
 from attnjax.data.text_task import TextTask
-from attnjax.data.tokenizing import Columns
 from attnjax.data.vocabularies import Vocabularies, load_vocabularies
 from attnjax.data.vocabulary import VocabularyPart
 from attnjax.errors import UserError
@@ -98,6 +97,21 @@ class PreparedManifest:
 
     def write(self, folder: Path, name: str = MANIFEST) -> None:
         write_atomically(folder / name, json.dumps(asdict(self), indent=1) + "\n")
+
+
+class Columns(NamedTuple):
+    """Encoded examples as files hold them: ids in as few bytes as the vocabulary allows, texts."""
+
+    source: Rows
+    target: Rows
+    sources: Rows
+    references: Rows
+
+    @staticmethod
+    def dtypes(vocabularies: Vocabularies) -> "tuple[np.dtype, ...]":
+        """The type of each column's values."""
+        text = np.dtype(np.uint8)
+        return (*(side.dtype for side in vocabularies if side is not None), text, text)
 
 
 def source_files(task: TextTask, splits: Iterable[str] | None = None) -> list[Path]:

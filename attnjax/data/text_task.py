@@ -106,11 +106,11 @@ class TextTask(Task):
         """The parts that learn the vocabularies of source and target; they may be the same."""
         return self.vocabulary, self.target_vocabulary or self.vocabulary
 
-    def learn(self, examples: Iterable[Example]) -> Vocabularies:
-        """The vocabularies of the training examples that are kept, read once for each of them."""
+    def learn(self, read: Callable[[], Iterable[Example]]) -> Vocabularies:
+        """The vocabularies of the training examples that are kept, read anew for each of them."""
         if self.target_vocabulary is None:
-            return joint(self.vocabulary.learn(text for pair in examples for text in pair[:2]))
+            return joint(self.vocabulary.learn(text for pair in read() for text in pair[:2]))
         return Vocabularies(
-            self.vocabulary.learn(pair.source for pair in examples),
-            self.target_vocabulary.learn(pair.target for pair in examples),
+            self.vocabulary.learn(pair.source for pair in read()),
+            self.target_vocabulary.learn(pair.target for pair in read()),
         )

@@ -3,63 +3,19 @@
 import os
 import signal
 import threading
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import batched
 from multiprocessing import get_context, parent_process
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from attnjax.data.corpus import Example, build
-from attnjax.data.examples import Rows
-from attnjax.data.row_files import MappedTexts
-from attnjax.data.text_task import TextTask
-from attnjax.data.vocabularies import Vocabularies
-from attnjax.data.vocabulary import SplitWords
+from attnjax.data.corpus import Example
 from attnjax.errors import MachineError
 
 CHUNK = 10_000
 """The examples that a process gets at once."""
-
-
-class Columns(NamedTuple):
-    """Encoded examples as files hold them: ids in as few bytes as the vocabulary allows, texts."""
-
-    source: Rows
-    target: Rows
-    sources: Rows
-    references: Rows
-
-    @staticmethod
-    def dtypes(vocabularies: Vocabularies) -> "tuple[np.dtype, ...]":
-        """The type of each column's values."""
-        text = np.dtype(np.uint8)
-        return (*(side.dtype for side in vocabularies if side is not None), text, text)
-
-
-def encode(
-    task: TextTask, vocabularies: Vocabularies, train: bool, examples: tuple[Example, ...]
-) -> tuple[int, Columns]:
-    """The number of examples, and the columns of those that are kept, encoded as by `Task.load`."""
-    kept = [example for example in examples if not train or task.keeps(example)]
-    part = build({"part": kept}, vocabularies, task.ids)
-    split = part.splits["part"]
-    source, target, *_ = Columns.dtypes(vocabularies)
-    ids = (split.source.astype(source), split.target.astype(target))
-    texts = (MappedTexts.rows_of(each["part"]) for each in (part.sources, part.references))
-    return len(examples), Columns(*ids, *texts)
-
-
-def count_words(
-    task: TextTask, parts: tuple[SplitWords, SplitWords], examples: tuple[Example, ...]
-) -> tuple[Counter[str], Counter[str]]:
-    """How often each word occurs in the examples that are kept, in their sources and targets."""
-    kept = [*filter(task.keeps, examples)]
-    source, target = parts
-    return source.count(pair.source for pair in kept), target.count(pair.target for pair in kept)
 
 
 def each_chunk[Result](

@@ -67,7 +67,7 @@ class ParallelCorpus(TextTask):
         count = len(splits["train"])
         splits["train"] = [*filter(self.keeps, splits["train"])]
         notes = self.notes(len(splits["train"]), count)
-        vocabularies = vocabularies or self.learn(splits["train"])
+        vocabularies = vocabularies or self.learn(lambda: splits["train"])
         return replace(build(splits, vocabularies, self.ids), notes=notes)
 
 
