@@ -59,10 +59,6 @@ class Rows:
         """[N], the length of each row, int32: there may be millions."""
         return (self.stops - self.starts).astype(np.int32)
 
-    def astype(self, kind: np.dtype) -> "Rows":
-        """The rows with values of this type."""
-        return replace(self, values=self.values.astype(kind))
-
     def select(self, chosen: slice | np.ndarray) -> "Rows":
         """Some of the rows; the values are shared."""
         return Rows(self.values, self.starts[chosen], self.stops[chosen])

@@ -34,7 +34,7 @@ from attnjax.data.prepared import (
     source_code,
     source_files,
 )
-from attnjax.data.row_files import MappedTexts, append_rows, keep_rows, sync
+from attnjax.data.row_files import MappedTexts, sync
 from attnjax.data.text_notes import text_notes
 from attnjax.data.text_task import TextTask
 from attnjax.data.tokenizing import each_chunk
@@ -200,13 +200,13 @@ def _written(
 ) -> Iterator[PreparedSplit]:
     """Write the rest of a split; gives what is written of it, chunk by chunk."""
     files = column_files(folder, split, vocabularies)
-    for path, kind in files:
-        keep_rows(path, split.kept, kind)
+    for file in files:
+        file.keep(split.kept)
     examples = islice(_examples(task, split.name), split.count, None)
     call = partial(encode, task, vocabularies, split.name == "train")
     for read, columns in each_chunk(call, examples, _processes(task, split.name)):
-        for (path, _), rows in zip(files, columns, strict=True):
-            append_rows(path, rows)
+        for file, rows in zip(files, columns, strict=True):
+            file.append(rows)
         longer = np.maximum(columns.source.lengths, columns.target.lengths)
         lengths = np.bincount(np.ceil(np.log2(longer)).astype(int), minlength=len(split.lengths))
         lengths[: len(split.lengths)] += np.array(split.lengths, int)
@@ -222,10 +222,8 @@ def encode(
     kept = [example for example in examples if not train or task.keeps(example)]
     part = build({"part": kept}, vocabularies, task.ids)
     split = part.splits["part"]
-    source, target, *_ = Columns.dtypes(vocabularies)
-    ids = (split.source.astype(source), split.target.astype(target))
     texts = (MappedTexts.rows_of(each["part"]) for each in (part.sources, part.references))
-    return len(examples), Columns(*ids, *texts)
+    return len(examples), Columns(split.source, split.target, *texts)
 
 
 def _saved(made: PreparedManifest, folder: Path, split: PreparedSplit) -> PreparedManifest:

@@ -19,7 +19,7 @@ from attnjax.config.serialize import parse_json, to_json
 from attnjax.config.walk import is_part, walk
 from attnjax.data.corpus import Corpus
 from attnjax.data.examples import Examples, Rows
-from attnjax.data.row_files import MappedTexts, mapped_rows
+from attnjax.data.row_files import MappedTexts, RowFile
 from attnjax.data.text_task import TextTask
 from attnjax.data.vocabularies import Vocabularies, load_vocabularies
 from attnjax.data.vocabulary import VocabularyPart
@@ -100,18 +100,12 @@ class PreparedManifest:
 
 
 class Columns(NamedTuple):
-    """Encoded examples as files hold them: ids in as few bytes as the vocabulary allows, texts."""
+    """Encoded examples and their texts, a file each."""
 
     source: Rows
     target: Rows
     sources: Rows
     references: Rows
-
-    @staticmethod
-    def dtypes(vocabularies: Vocabularies) -> "tuple[np.dtype, ...]":
-        """The type of each column's values."""
-        text = np.dtype(np.uint8)
-        return (*(side.dtype for side in vocabularies if side is not None), text, text)
 
 
 def source_files(task: TextTask, splits: Iterable[str] | None = None) -> list[Path]:
@@ -138,12 +132,12 @@ def check_unchanged(files: Iterable[SourceFile], folder: Path) -> None:
             )
 
 
-def column_files(
-    folder: Path, split: PreparedSplit, vocabularies: Vocabularies
-) -> list[tuple[Path, np.dtype]]:
-    """The file of each column of a split, and the type of its values."""
-    kinds = zip(Columns._fields, Columns.dtypes(vocabularies), strict=True)
-    return [(folder / f"{split.name}.{column}", kind) for column, kind in kinds]
+def column_files(folder: Path, split: PreparedSplit, vocabularies: Vocabularies) -> list[RowFile]:
+    """The file of each column of a split; an id takes as few bytes as the vocabulary allows."""
+    text = np.dtype(np.uint8)
+    kinds = (*(side.dtype for side in vocabularies if side is not None), text, text)
+    names = (f"{split.name}.{column}" for column in Columns._fields)
+    return [RowFile(folder / name, kind) for name, kind in zip(names, kinds, strict=True)]
 
 
 def own_classes(task: TextTask) -> dict[str, type]:
@@ -191,8 +185,7 @@ def mapped_corpus(task: TextTask, folder: Path, manifest: PreparedManifest) -> C
     columns = {}
     for split in manifest.splits:
         files = column_files(folder, split, vocabularies)
-        rows = [mapped_rows(path, split.kept, kind) for path, kind in files]
-        columns[split.name] = Columns(*rows)
+        columns[split.name] = Columns(*(file.rows(split.kept) for file in files))
     train = manifest.split("train")
     return Corpus(
         vocabularies=vocabularies,

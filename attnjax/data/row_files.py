@@ -12,51 +12,53 @@ import numpy as np
 from attnjax.data.examples import Rows
 from attnjax.errors import UserError
 
-OFFSETS = ".offsets"
-"""Ends the name of the file that says where each row begins: int64, one more than rows."""
 
+@dataclass(frozen=True)
+class RowFile:
+    """Rows of one type in a file that grows; a second file, int64, says where each row begins."""
 
-def keep_rows(path: Path, count: int, dtype: np.dtype) -> None:
-    """Cut a file of values after its first rows: what a killed process left behind them is gone."""
-    offsets = path.with_name(path.name + OFFSETS)
-    with _named(path):
-        if not count:
-            path.write_bytes(b"")
-            offsets.write_bytes(bytes(8))
-            return
-        end = np.fromfile(offsets, np.int64, 1, offset=8 * count) if offsets.exists() else []
-        size = int(end[0]) * dtype.itemsize if len(end) else 0
-        if not len(end) or path.stat().st_size < size:
-            raise _damaged(path)
-        os.truncate(path, size)
-        os.truncate(offsets, 8 * (count + 1))
+    path: Path
+    dtype: np.dtype
 
+    @property
+    def offsets(self) -> Path:
+        """The file of the offsets, one more than rows."""
+        return self.path.with_name(f"{self.path.name}.offsets")
 
-def append_rows(path: Path, rows: Rows) -> None:
-    """Write rows, which lie one behind the other from 0 on, at the end of a file of their type."""
-    with (
-        _named(path),
-        path.open("ab") as values,
-        path.with_name(path.name + OFFSETS).open("ab") as offsets,
-    ):
-        before = values.tell() // rows.values.itemsize
-        values.write(rows.values.data)
-        offsets.write((rows.stops + before).astype(np.int64).data)
+    def keep(self, count: int) -> None:
+        """Cut it after its first rows: what a killed process left behind them is gone."""
+        with _named(self.path):
+            if not count:
+                self.path.write_bytes(b"")
+                self.offsets.write_bytes(bytes(8))
+                return
+            known = self.offsets.exists()
+            end = np.fromfile(self.offsets, np.int64, 1, offset=8 * count) if known else []
+            size = int(end[0]) * self.dtype.itemsize if len(end) else 0
+            if not len(end) or self.path.stat().st_size < size:
+                raise _damaged(self.path)
+            os.truncate(self.path, size)
+            os.truncate(self.offsets, 8 * (count + 1))
+
+    def append(self, rows: Rows) -> None:
+        """Write rows, which lie one behind the other from 0 on, at its end."""
+        with _named(self.path), self.path.open("ab") as file, self.offsets.open("ab") as offsets:
+            before = file.tell() // self.dtype.itemsize
+            file.write(rows.values.astype(self.dtype).data)
+            offsets.write((rows.stops + before).astype(np.int64).data)
+
+    def rows(self, count: int) -> Rows:
+        """Its rows, so many; one is read from disk when it is used."""
+        offsets, values = _mapped(self.offsets, np.dtype(np.int64)), _mapped(self.path, self.dtype)
+        if len(offsets) != count + 1 or offsets[-1] != len(values):
+            raise _damaged(self.path)
+        return Rows.cut(values, offsets)
 
 
 def sync(path: Path) -> None:
     """Return when what was written to a file is on the disk."""
     with _named(path), path.open("rb+") as file:
         os.fsync(file.fileno())
-
-
-def mapped_rows(path: Path, count: int, dtype: np.dtype) -> Rows:
-    """The rows of a file, so many; one is read from disk when it is used."""
-    offsets = _mapped(path.with_name(path.name + OFFSETS), np.dtype(np.int64))
-    values = _mapped(path, dtype)
-    if len(offsets) != count + 1 or offsets[-1] != len(values):
-        raise _damaged(path)
-    return Rows.cut(values, offsets)
 
 
 def _mapped(path: Path, dtype: np.dtype) -> np.ndarray:

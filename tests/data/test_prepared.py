@@ -28,7 +28,7 @@ from attnjax.data.prepared import (
     place,
     source_code,
 )
-from attnjax.data.row_files import MappedTexts
+from attnjax.data.row_files import MappedTexts, RowFile
 from attnjax.data.sentencepiece import SentencePiece
 from attnjax.data.text_notes import text_notes
 from attnjax.data.vocabulary import Characters, SplitWords
@@ -174,17 +174,17 @@ def test_what_is_broken_off_goes_on_and_becomes_the_same(task, monkeypatch, tmp_
     preparation.prepared(task)
     whole = content(place(task))
     monkeypatch.setenv(VARIABLE, str(tmp_path / "again"))
-    append, calls = preparation.append_rows, []
+    append, calls = RowFile.append, []
 
-    def dies(path, rows):
-        calls.append(path)
+    def dies(self, rows):
+        calls.append(self.path)
         if len(calls) == died + 1:
-            with path.open("ab") as file:  # a part of the rows is written
+            with self.path.open("ab") as file:  # a part of the rows is written
                 file.write(b"abc")
             raise KeyboardInterrupt
-        append(path, rows)
+        append(self, rows)
 
-    monkeypatch.setattr(preparation, "append_rows", dies)
+    monkeypatch.setattr(RowFile, "append", dies)
     with pytest.raises(KeyboardInterrupt):
         preparation.prepared(task)
     assert not (place(task) / MANIFEST).exists()
