@@ -49,35 +49,30 @@ class Written(NamedTuple):
     """A date as text, and the positions of its year, month and day in it."""
 
     text: str
-    spans: dict[str, range]
+    spans: dict[str | None, range]
 
 
 @dataclass(frozen=True)
 class Format:
-    """A date pattern in a language: plain texts, and fields' letters with their repetitions."""
+    """A date pattern in a language: fields with the parts that they mean, and plain texts."""
 
     locale: "Locale"
-    pieces: tuple[str | tuple[str, int], ...]
+    pieces: tuple[tuple[str | None, str], ...]  # ("month", "MMMM") or (None, " de ")
     _spellings: dict[tuple[str, int], str] = field(default_factory=dict, compare=False, repr=False)
 
     def write(self, day: datetime.date) -> Written:
         """Write a date in this format, in Unicode's normal form C."""
         text, spans = "", {}
-        for piece in self.pieces:
+        for part, symbol in self.pieces:
             start = len(text)
-            if isinstance(piece, str):
-                text += piece
-            else:
-                part = PARTS[piece[0]]
-                text += self._spelling(piece, part, day)
-                spans[part] = range(start, len(text))
+            text += symbol if part is None else self._spelling(part, symbol, day)
+            spans[part] = range(start, len(text))
         return Written(text, spans)
 
-    def _spelling(self, piece: tuple[str, int], part: str, day: datetime.date) -> str:
+    def _spelling(self, part: str, symbol: str, day: datetime.date) -> str:
         from babel.dates import DateTimeFormat
 
         value = day.weekday() if part == "weekday" else getattr(day, part)
-        symbol = piece[0] * piece[1]
         if (symbol, value) not in self._spellings:
             spelling = unicodedata.normalize("NFC", DateTimeFormat(day, self.locale)[symbol])
             zero = ord(ZEROS.get(self.locale.default_numbering_system, "0"))
@@ -211,14 +206,14 @@ def _format(locale: "Locale", name: str) -> Format | None:
         parse_pattern(pattern)
     except ValueError:
         return None
-    pieces = tuple(
-        (str(value[0]), int(value[1]))
-        if isinstance(value, tuple)
-        else unicodedata.normalize("NFC", value)
-        for _, value in tokenize_pattern(pattern)
-    )
-    fields = [piece for piece in pieces if not isinstance(piece, str)]
-    parts = [PARTS.get(letter) for letter, _ in fields]
+    pieces: list[tuple[str | None, str]] = []
+    for _, value in tokenize_pattern(pattern):
+        if isinstance(value, str):
+            pieces.append((None, unicodedata.normalize("NFC", value)))
+        elif value[0] in PARTS and value != ("y", 2):
+            pieces.append((PARTS[value[0]], value[0] * value[1]))
+        else:
+            return None
+    parts = [part for part, _ in pieces]
     once = all(parts.count(part) == 1 for part in ("year", "month", "day"))
-    complete = once and None not in parts and ("y", 2) not in fields
-    return Format(locale, pieces) if complete else None
+    return Format(locale, tuple(pieces)) if once else None

@@ -53,10 +53,8 @@ def test_a_format_writes_what_babel_does(day):
     for form in FORMATS:
         if form.locale.default_numbering_system == "latn":  # Babel writes digits in ASCII alone
             pattern = "".join(
-                piece[0] * piece[1]
-                if isinstance(piece, tuple)
-                else re.sub("([A-Za-z]+)", r"'\1'", piece)
-                for piece in form.pieces
+                symbol if part else re.sub("([A-Za-z]+)", r"'\1'", symbol)
+                for part, symbol in form.pieces
             )
             written = unicodedata.normalize("NFC", format_date(day, pattern, form.locale))
             assert form.write(day).text == written
