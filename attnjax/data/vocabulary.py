@@ -116,9 +116,7 @@ class CharacterVocabulary(Vocabulary):
 
     def encode_long(self, text: str) -> np.ndarray:
         of_code = np.full(sys.maxunicode + 1, UNKNOWN, self.dtype)
-        for piece, number in self._ids.items():
-            if len(piece) == 1:
-                of_code[ord(piece)] = number
+        of_code[[ord(piece) for piece in self._ids]] = [*self._ids.values()]
         ids = np.empty(len(text), self.dtype)
         for start in range(0, len(text), BLOCK):
             codes = text[start : start + BLOCK].encode("utf-32-le", "surrogatepass")

@@ -69,9 +69,7 @@ class LabeledFile(Labeled):
         examples = []
         columns, width = None, 0
         try:
-            for row in rows:
-                if not row:
-                    continue
+            for row in filter(None, rows):
                 where = f"{path}, line {rows.line_num}"
                 if columns is None:
                     columns, width = self._columns(row, where), len(row)

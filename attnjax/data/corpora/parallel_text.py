@@ -18,11 +18,9 @@ from attnjax.errors import UserError
 
 def read_pairs(source: Path, target: Path, encoding: Encoding = "UTF-8") -> Iterator[Example]:
     """Read a file of sources and a file of targets; equal line numbers belong together."""
-    sources, targets = each_line(source, encoding), each_line(target, encoding)
-    for count, pair in enumerate(zip_longest(sources, targets)):
+    for pair in zip_longest(each_line(source, encoding), each_line(target, encoding)):
         if None in pair:
-            more = count + 1 + sum(1 for _ in (targets if pair[0] is None else sources))
-            first, second = (count, more) if pair[0] is None else (more, count)
+            first, second = (sum(1 for _ in each_line(path, encoding)) for path in (source, target))
             raise UserError(
                 f"source and target must have equally many lines; {source} has {first:,}, "
                 f"{target} has {second:,}"
