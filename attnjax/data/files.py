@@ -30,11 +30,7 @@ def find_folder(folder: str) -> Path:
 
 
 def find_file(file: str | Path) -> Path:
-    """A file, or what its path stands for (see `parts`), found and refused as by `find_folder`.
-
-    Raises:
-        NoCorpus: there is no such file in either place.
-    """
+    """A file, or what its path stands for (see `parts`), found and refused as by `find_folder`."""
     return _find(file, "file", _stands_for_files)
 
 

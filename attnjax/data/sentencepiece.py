@@ -99,11 +99,7 @@ class SentencePiece(VocabularyPart):
     sample: PositiveInt | None = None
 
     def learn(self, texts: Iterable[str]) -> SentencePieceVocabulary:
-        """The pieces that sentencepiece finds, the same ones each time.
-
-        Raises:
-            UserError: when the texts do not give that many pieces, or need more.
-        """
+        """The pieces that sentencepiece finds, the same ones each time."""
         from sentencepiece import SentencePieceTrainer
 
         model, texts = io.BytesIO(), self._drawn(texts)

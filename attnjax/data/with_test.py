@@ -36,7 +36,7 @@ class WithTest(ChangedTask):
         }
         tested = other.splits.get("test", ())
         places = [place for place, example in enumerate(tested) if _source(example) not in seen]
-        if not tested or not places:
+        if not places:
             raise UserError("task.test has no test example that is not one of task.task")
 
         def with_tested(mine: _Texts, theirs: _Texts) -> _Texts:

@@ -40,7 +40,6 @@ ZEROS = {
 }  # fmt: skip
 """The zero of each numbering system that is some locale's own; the other digits follow it."""
 
-
 LEAP_YEAR = [datetime.date(2000, 1, 1) + datetime.timedelta(number) for number in range(366)]
 """Days that have every day, month and weekday, and every digit."""
 
