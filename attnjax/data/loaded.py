@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from attnjax.data.corpus import Corpus, Task
-from attnjax.data.text_notes import with_text_notes
+from attnjax.data.text_notes import text_notes
 from attnjax.data.vocabularies import Vocabularies
 
 
@@ -21,7 +21,10 @@ class Corpora:
         Those of all seeds have the vocabularies of the corpus; None: they are learned.
         """
         if task not in self._read:
-            corpus = with_text_notes(task.load(vocabularies))
+            corpus = task.load(vocabularies)
+            # those of a prepared corpus were counted when it was prepared
+            counted = text_notes(corpus) if corpus.text_notes is None else corpus.text_notes
+            corpus = replace(corpus, notes=(*corpus.notes, *counted))
             for note in corpus.notes:
                 self._say(f"data: {note}")
             if task.of_seed(0) != task:

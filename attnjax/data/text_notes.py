@@ -2,18 +2,11 @@
 
 from array import array
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
-
-
-def with_text_notes(corpus: Corpus) -> Corpus:
-    """The corpus, with its `text_notes`, which are counted unless a preparation counted them."""
-    notes = text_notes(corpus) if corpus.text_notes is None else corpus.text_notes
-    return replace(corpus, notes=(*corpus.notes, *notes))
 
 
 def text_notes(corpus: Corpus) -> tuple[str, ...]:

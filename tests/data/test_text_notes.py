@@ -1,19 +1,30 @@
 """Empty, repeated and remembered texts are counted; a test of remembered ones is refused."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given, strategies as st
 
-from attnjax.data.corpus import Corpus, Example, build
+from attnjax.data.corpus import Corpus, Example, Task, build
 from attnjax.data.generated.regression import NoisyFunction
-from attnjax.data.text_notes import text_notes, with_text_notes
+from attnjax.data.loaded import Corpora
+from attnjax.data.text_notes import text_notes
 from attnjax.data.vocabularies import joint
 from attnjax.data.vocabulary import SplitWords
 from attnjax.errors import UserError
 
 VOCABULARIES = joint(SplitWords().learn(["a b"]))
+
+
+@dataclass(frozen=True, eq=False)
+class Given(Task):
+    """A task whose corpus is given."""
+
+    corpus: Corpus
+
+    def load(self, vocabularies=None) -> Corpus:
+        return self.corpus
 
 
 def corpus(train: Sequence[str], test: Sequence[str]) -> Corpus:
@@ -49,8 +60,9 @@ def test_the_notes_count_what_loops_count(train, test):
     }
     expected = tuple(f"{count} of {rest}" for rest, count in counts.items() if count)
     assert text_notes(whole) == expected
-    assert with_text_notes(whole).notes == expected
-    assert with_text_notes(replace(whole, text_notes=("counted",))).notes == ("counted",)
+    assert Corpora().of(Given(whole)).notes == expected
+    counted = replace(whole, text_notes=("counted",))
+    assert Corpora().of(Given(counted)).notes == ("counted",)
 
 
 def test_sources_that_are_no_text_are_not_compared():

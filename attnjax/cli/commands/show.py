@@ -38,7 +38,7 @@ def show(chosen: ChosenExperiment, *, variant: Variant = None) -> None:
 def describe(experiment: "Experiment") -> Iterator[RenderableType]:
     """The lines of the output; parameters and costs are left out if the data are not here."""
     from attnjax.attention.attention import Attention
-    from attnjax.data.text_notes import with_text_notes
+    from attnjax.data.loaded import Corpora
     from attnjax.data.vocabularies import SIDES
     from attnjax.sweeps.costs import costs
 
@@ -49,7 +49,7 @@ def describe(experiment: "Experiment") -> Iterator[RenderableType]:
         if isinstance(part, Attention):
             yield Text(f"{path}: {part.describe()}")
     try:
-        corpus = with_text_notes(experiment.task.load())
+        corpus = Corpora().of(experiment.task)
         resolved = experiment.resolve(corpus)
     except NoCorpus as error:
         yield Text(f"parameters and FLOPs depend on the data: {error}")
