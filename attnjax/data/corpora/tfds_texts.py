@@ -37,8 +37,7 @@ class LabeledTfds(Labeled):
 
     def read(self) -> tuple[list[Example], list[Example]]:
         builder = open_prepared(self.name, self.folder, {self.text: "text", self.label: "label"})
-        train, test = (list(self._examples(builder, split)) for split in (self.train, self.test))
-        return train, test
+        return [*self._examples(builder, self.train)], [*self._examples(builder, self.test)]
 
     def _examples(self, builder: Any, split: str) -> Iterator[Example]:
         names = builder.info.features[self.label].names
