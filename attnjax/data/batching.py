@@ -41,10 +41,6 @@ class Batching:
         """The lengths of source and target, [N, 2], of examples that fit into batches.
 
         `where` is the examples' origin in words, " of the train split".
-
-        Raises:
-            UserError: there is no example, one is too long for `max_tokens`, or `batch_size` is
-                less than `batch_size_multiple`.
         """
         if self.batch_size is not None and self.batch_size < self.batch_size_multiple:
             raise UserError(
