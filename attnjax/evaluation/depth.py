@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-from jax.extend.core import Literal  # pyright: ignore[reportPrivateImportUsage]
-
-from attnjax.evaluation.flops import programs_inside
+from jax.extend.core import (  # pyright: ignore[reportPrivateImportUsage]
+    Literal,
+    jaxprs_in_params,
+)
 
 
 def sequential_operations(function: Callable[..., Any], *arguments: Any) -> int:
@@ -43,10 +44,9 @@ def _after(equation: Any, given: list[int]) -> list[int]:
         raise ValueError("the steps of a while loop cannot be counted before it runs")
     if name == "cond":
         which, *operands = given
-        programs = programs_inside(parameters["branches"])
-        branches = [_depths(program, operands) for program in programs]
+        branches = [_depths(program, operands) for program in parameters["branches"]]
         return [max(which, *ends) + 1 for ends in zip(*branches, strict=True)]
-    for inner in programs_inside(parameters.values()):
+    for inner in jaxprs_in_params(parameters):
         if len(inner.invars) == len(given):
             return _depths(inner, given)
     return [max(given, default=0) + 1] * len(equation.outvars)
@@ -54,7 +54,7 @@ def _after(equation: Any, given: list[int]) -> list[int]:
 
 def _scan(equation: Any, given: list[int]) -> list[int]:
     """The chains through all steps of a loop: carries grow step by step, stacked results do not."""
-    (body,) = programs_inside([equation.params["jaxpr"]])
+    body = equation.params["jaxpr"]
     # inputs and stacked results have an axis of steps; carries have none
     carries = len(equation.outvars) - _with_steps(equation.outvars, body.outvars)
     read = _with_steps(equation.invars, body.invars)
@@ -83,5 +83,5 @@ def _steps(jaxpr: Any) -> int:
 
 
 def _steps_of(equation: Any) -> int:
-    inside = max(map(_steps, programs_inside(equation.params.values())), default=1)
+    inside = max(map(_steps, jaxprs_in_params(equation.params)), default=1)
     return inside * equation.params["length"] if equation.primitive.name == "scan" else inside

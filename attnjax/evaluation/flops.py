@@ -1,12 +1,12 @@
 """Floating-point operations of a computation: its matrix products, counted before compilation."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from math import prod
 from typing import Any
 
 import jax
-from jax.extend.core import ClosedJaxpr, Jaxpr  # pyright: ignore[reportPrivateImportUsage]
+from jax.extend.core import jaxprs_in_params  # pyright: ignore[reportPrivateImportUsage]
 
 from attnjax.data.batch_plan import Batch, PackedBatch
 from attnjax.training.settings import Recipe
@@ -49,7 +49,7 @@ def _of(equation: Any, amount: Callable[[Any], int | None]) -> int:
     if own is not None:
         return own
     name, parameters = equation.primitive.name, equation.params
-    inside = [total(jaxpr, amount) for jaxpr in programs_inside(parameters.values())]
+    inside = [total(jaxpr, amount) for jaxpr in jaxprs_in_params(parameters)]
     if name == "cond":
         return max(inside)
     if name == "pallas_call":
@@ -69,14 +69,3 @@ def _product(equation: Any) -> int | None:
         out_features = parameters["dimension_numbers"].rhs_spec[0]
         return 2 * prod(equation.outvars[0].aval.shape) * prod(kernel) // kernel[out_features]
     return None
-
-
-def programs_inside(values: Any) -> Iterator[Any]:
-    """The jaxprs inside an equation's parameters."""
-    for value in values:
-        if isinstance(value, ClosedJaxpr):
-            yield value.jaxpr
-        elif isinstance(value, Jaxpr):
-            yield value
-        elif isinstance(value, tuple | list):
-            yield from programs_inside(value)

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.extend.core import jaxprs_in_params
 
-from attnjax.evaluation.flops import programs_inside
 from attnjax.models.language_model import LanguageModel
 from attnjax.models.rnn_decoders import BahdanauDecoder
 from attnjax.models.rnn_encoder import Encoder
@@ -78,7 +78,7 @@ def forward(model: Any, objective: Any, params: Any) -> Any:
 def equations(program: Any) -> Iterator[Any]:
     for equation in program.eqns:
         yield equation
-        for inside in programs_inside(equation.params.values()):
+        for inside in jaxprs_in_params(equation.params):
             yield from equations(inside)
 
 
@@ -105,7 +105,7 @@ def products(program: Any) -> list[tuple[Any, bool]]:
                 found.append((equation, any(of)))
             elif name in moves and any(of):
                 parameters.update(equation.outvars)
-            for inside in programs_inside(equation.params.values()):
+            for inside in jaxprs_in_params(equation.params):
                 behind = len(equation.invars) - len(inside.invars)
                 outer = equation.invars[behind:] if behind >= 0 else equation.invars
                 pairs = zip(outer, inside.invars, strict=False)
@@ -154,8 +154,7 @@ def test_products_alone_are_of_bfloat16(monkeypatch):
     others = {
         equation.primitive.name
         for equation in equations(traced.jaxpr)
-        if "bfloat16" in dtypes(equation.invars)
-        and not [*programs_inside(equation.params.values())]
+        if "bfloat16" in dtypes(equation.invars) and not [*jaxprs_in_params(equation.params)]
     }
     assert others <= moves
     assert {leaf.dtype for leaf in traced.out_avals} == {jnp.dtype("float32")}
