@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 import pkgutil
 import re
+from abc import ABC
 from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
@@ -21,8 +22,8 @@ ROOMS_OF_PARTS = ("attention", "data", "decoding", "evaluation", "models", "trai
 def parts(hint: Any) -> dict[str, type | None]:
     """The parts that an annotation allows, by their names on the command line.
 
-    Classes with abstract methods are left out, and those with arrays in their fields, which no
-    experiment could record; None is named "none".
+    Abstract classes are left out, and those with arrays in their fields, which no experiment could
+    record; None is named "none".
     """
     kinds: dict[str, type | None] = {kebab(kind.__name__): kind for kind in _kinds(hint)}
     optional = NoneType in (kind for kind, _ in alternatives(hint))
@@ -108,9 +109,9 @@ def _import_parts() -> None:
 
 
 def _below(base: type) -> list[type]:
-    """The class and its subclasses that have no abstract methods."""
+    """The class and its subclasses that are not abstract."""
     deeper = [kind for sub in base.__subclasses__() for kind in _below(sub)]
-    return deeper if inspect.isabstract(base) else [base, *deeper]
+    return deeper if inspect.isabstract(base) or ABC in base.__bases__ else [base, *deeper]
 
 
 def kebab(name: str) -> str:

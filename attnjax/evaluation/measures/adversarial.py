@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -18,9 +18,8 @@ from attnjax.data.corpus import Corpus
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
 from attnjax.evaluation.attention_numbers import jensen_shannon
-from attnjax.evaluation.measurement import Measurement, MetricKey
-from attnjax.evaluation.measures.base import EvalInputs, Measure
-from attnjax.evaluation.metric import Metric
+from attnjax.evaluation.measurement import Measurement
+from attnjax.evaluation.measures.base import EvalInputs, Measure, Numbers
 from attnjax.models.base import Model
 from attnjax.models.classifier import Classifier
 from attnjax.training.objectives.base import shifted
@@ -50,13 +49,12 @@ class AdversarialAttention(Measure):
     Source: Jain & Wallace 2019, section 4.2.2. Their starts are also driven apart from each other.
     """
 
+    numbers: ClassVar[Numbers] = {"adversarial_divergence": None}
+
     examples: PositiveInt = 64
     tolerance: Annotated[float, Ge(0)] = 0.01
     starts: PositiveInt = 5
     steps: PositiveInt = 500
-
-    def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
-        return (MetricKey("adversarial_divergence"),)
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
@@ -82,9 +80,7 @@ class AdversarialAttention(Measure):
             starts=self.starts,
             steps=self.steps,
         )[mask.any(-1)]
-        (key,) = self.keys(None)
-        measured = Measurement(key, float(divergence.mean()))
-        return [measured], {"adversarial": divergence.tolist()}
+        return self.measured(float(divergence.mean())), {"adversarial": divergence.tolist()}
 
 
 @partial(jax.jit, static_argnames=("starts", "steps"))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -13,9 +13,8 @@ from attnjax.data.batch_plan import Batch
 from attnjax.data.batching import Batching, in_order
 from attnjax.data.corpus import Corpus, Encoded
 from attnjax.errors import UserError
-from attnjax.evaluation.measurement import Measurement, MetricKey
-from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure
-from attnjax.evaluation.metric import Metric
+from attnjax.evaluation.measurement import Measurement
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, Numbers
 from attnjax.models.base import Model
 from attnjax.training.objectives.base import shifted
 
@@ -27,8 +26,7 @@ type Aligned = tuple[np.ndarray, Sequence[frozenset[int]]]
 class Heatmaps(Measure):
     """No numbers: refuses, before training, a model whose attention to the source is not shown."""
 
-    def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
-        return ()
+    numbers: ClassVar[Numbers] = {}
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
@@ -43,8 +41,7 @@ class Alignment(Heatmaps):
     `corpus_alignment_error`. Lower is better.
     """
 
-    def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
-        return (MetricKey("alignment_error"),)
+    numbers: ClassVar[Numbers] = {"alignment_error": "lower"}
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
@@ -52,8 +49,7 @@ class Alignment(Heatmaps):
             raise UserError("an alignment error needs gold alignments; the corpus has none")
 
     def after_training(self, inputs: EvalInputs) -> Sequence[Measurement]:
-        (key,) = self.keys(None)
-        return [Measurement(key, corpus_alignment_error(attention_of(inputs)), better="lower")]
+        return self.measured(corpus_alignment_error(attention_of(inputs)))
 
 
 def attention_of(inputs: EvalInputs) -> Iterator[Aligned]:

@@ -1,10 +1,10 @@
 """The base class of measures, and their inputs."""
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,13 +14,16 @@ from attnjax.data.batch_plan import Batch
 from attnjax.data.batching import Batching
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
-from attnjax.evaluation.measurement import Measurement, MetricKey
+from attnjax.evaluation.measurement import Better, Measurement, MetricKey
 from attnjax.evaluation.metric import Metric
 from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.models.base import Model
 from attnjax.training.objectives.base import Objective
 
 SPLIT = "test"
+
+type Numbers = Mapping[str, Better | None]
+"""Names of numbers, and the direction that is better; None: the number judges nothing."""
 
 
 class EvalInputs(NamedTuple):
@@ -78,12 +81,22 @@ class Measure(ABC):
     `at_init`, `after_training` and `with_details`.
     """
 
-    @abstractmethod
+    numbers: ClassVar[Numbers]
+    """The measure's numbers; a measure whose keys have more than names overrides `keys` instead."""
+
     def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
         """The keys of the measurements of a run whose answers have this metric; None: no answers.
 
         A claim about any other key is refused before training.
         """
+        return tuple(map(MetricKey, self.numbers))
+
+    def measured(self, *values: float) -> list[Measurement]:
+        """The measurements of these values, in the order of `numbers`."""
+        return [
+            Measurement(MetricKey(name), float(value), better)
+            for (name, better), value in zip(self.numbers.items(), values, strict=True)
+        ]
 
     def check(self, model: Model, corpus: Corpus) -> None:
         """Refuse, before training, a model or a corpus that the measure cannot measure.

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -27,11 +27,10 @@ from attnjax.evaluation.gold_alignment import (
     read_pharaoh,
     words_of,
 )
-from attnjax.evaluation.measurement import Measurement, MetricKey
-from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, totals
+from attnjax.evaluation.measurement import Measurement
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, Numbers, totals
 from attnjax.evaluation.measures.perplexity import LIKELIHOOD
 from attnjax.evaluation.measures.saturation import check_attentions
-from attnjax.evaluation.metric import Metric
 from attnjax.models.base import Model
 from attnjax.nn.paths import flat, unflat
 from attnjax.training.objectives.base import shifted
@@ -72,11 +71,10 @@ class Heads(Measure):
     Source: Michel et al. 2019 (a head taken out); Voita et al. 2019.
     """
 
+    numbers: ClassVar[Numbers] = dict.fromkeys(MEANS.values())
+
     examples: PositiveInt = 64
     gold: str | None = None
-
-    def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
-        return [*map(MetricKey, MEANS.values())]
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
@@ -87,10 +85,7 @@ class Heads(Measure):
     def with_details(self, inputs: EvalInputs) -> tuple[Sequence[Measurement], Mapping[str, Any]]:
         batch = inputs.first(self.examples)
         arrays, to_source = jax.device_get(_statistics(inputs.model, inputs.params, batch))
-        means = [
-            Measurement(key, float(np.mean([row[name].mean() for row in arrays.values()])))
-            for key, name in zip(self.keys(None), MEANS, strict=True)
-        ]
+        means = [float(np.mean([row[name].mean() for row in arrays.values()])) for name in MEANS]
         table = jax.tree.map(np.ndarray.tolist, arrays)
 
         def loss(model: Model, params: Any) -> float:
@@ -117,7 +112,7 @@ class Heads(Measure):
             for path, part in walk(inputs.model)
             if isinstance(part, Attention)
         }
-        return means, {"heads": table, "uniform": uniform}
+        return self.measured(*means), {"heads": table, "uniform": uniform}
 
 
 def _gold(file: str, corpus: Corpus) -> Iterator[tuple[list[int], list[int], GoldLinks]]:

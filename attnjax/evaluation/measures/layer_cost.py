@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -18,9 +18,8 @@ from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.evaluation.depth import longest_loop, sequential_operations
 from attnjax.evaluation.flops import product_flops
-from attnjax.evaluation.measurement import Measurement, MetricKey
-from attnjax.evaluation.measures.base import EvalInputs, Measure
-from attnjax.evaluation.metric import Metric
+from attnjax.evaluation.measurement import Measurement
+from attnjax.evaluation.measures.base import EvalInputs, Measure, Numbers
 from attnjax.models.base import Model
 
 EXPONENTS = (
@@ -56,6 +55,8 @@ class LayerCost(Measure):
     Source: Vaswani et al. 2017, section 4 and Table 1.
     """
 
+    numbers: ClassVar[Numbers] = dict.fromkeys(EXPONENTS)
+
     layer: str = "encoder_layer.self_attention"
     lengths: Sizes = (4096, 8192, 16384)
     width: PositiveInt = 32
@@ -63,16 +64,13 @@ class LayerCost(Measure):
     path_lengths: Sizes = (8, 16, 32, 64)
     growing: tuple[str, PositiveInt] | None = None
 
-    def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
-        return tuple(map(MetricKey, EXPONENTS))
-
     def check(self, model: Model, corpus: Corpus) -> None:
         """Refuse a model without such a layer; the corpus does not matter."""
         self._layer(model)
 
     def at_init(self, inputs: EvalInputs) -> Sequence[Measurement]:
         layer, longest = self._layer(inputs.model), max(self.lengths)
-        costs = (
+        return self.measured(
             exponent(self.lengths, lambda n: product_flops(*call(layer, n, self.width))),
             exponent(self.widths, lambda d: product_flops(*call(layer, longest, d))),
             exponent(self.lengths, lambda n: memory(layer, n, self.width)),
@@ -82,7 +80,6 @@ class LayerCost(Measure):
                 lambda n: maximum_path_length(partial(self._layer_at, layer), n, self.width),
             ),
         )
-        return list(map(Measurement, self.keys(None), costs))
 
     def _layer(self, model: Model) -> Mixer:
         _, layer = field_at(model, self.layer)

@@ -3,14 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from attnjax.data.batching import in_order
 from attnjax.data.corpus import Corpus
-from attnjax.evaluation.measurement import Measurement, MetricKey
-from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, totals
-from attnjax.evaluation.metric import Metric
+from attnjax.evaluation.measurement import Measurement
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, Numbers, totals
 from attnjax.models.base import Model
 from attnjax.training.objectives.masked_language_model import MaskedLanguageModel, Rate
 
@@ -25,10 +25,9 @@ class MaskedWords(Measure):
     `rate` is the share of words that are hidden.
     """
 
-    rate: Rate = 0.15
+    numbers: ClassVar[Numbers] = {"masked_perplexity": "lower", "masked_accuracy": "higher"}
 
-    def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
-        return MetricKey("masked_perplexity"), MetricKey("masked_accuracy")
+    rate: Rate = 0.15
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
@@ -40,8 +39,4 @@ class MaskedWords(Measure):
             of_batch = totals(objective, inputs.model, inputs.params, batch, ("nll", "accuracy"))
             sums += np.asarray(of_batch, np.float64)
         nll, accuracy = sums[:, 0] / sums[:, 1]
-        perplexity_key, accuracy_key = self.keys(None)
-        return [
-            Measurement(perplexity_key, math.exp(nll), better="lower"),
-            Measurement(accuracy_key, float(accuracy), better="higher"),
-        ]
+        return self.measured(math.exp(nll), accuracy)

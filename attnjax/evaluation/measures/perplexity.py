@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import numpy as np
@@ -10,9 +11,8 @@ import numpy as np
 from attnjax.data.batching import in_order
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
-from attnjax.evaluation.measurement import Measurement, MetricKey
-from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, totals
-from attnjax.evaluation.metric import Metric
+from attnjax.evaluation.measurement import Measurement
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, Numbers, totals
 from attnjax.models.base import Model, SymbolModel
 from attnjax.training.objectives.base import CrossEntropy
 
@@ -40,9 +40,9 @@ class Perplexity(Measure):
     Source: Jelinek et al. 1977 (perplexity); Graves 2013, section 3 (bits per character).
     """
 
-    def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
-        names = "perplexity", "word_perplexity", "bits_per_character"
-        return tuple(map(MetricKey, names))
+    numbers: ClassVar[Numbers] = dict.fromkeys(
+        ("perplexity", "word_perplexity", "bits_per_character"), "lower"
+    )
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
@@ -65,8 +65,4 @@ class Perplexity(Measure):
         # of no words the perplexity is NaN
         means = [total / (count or math.nan) for count in (symbols, words, characters)]
         with np.errstate(over="ignore"):  # too large for a float, it is infinite
-            values = np.exp(means[0]), np.exp(means[1]), means[2] / math.log(2)
-        return [
-            Measurement(key, float(value), better="lower")
-            for key, value in zip(self.keys(None), values, strict=True)
-        ]
+            return self.measured(np.exp(means[0]), np.exp(means[1]), means[2] / math.log(2))

@@ -2,20 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
-from attnjax.evaluation.measurement import Measurement, MetricKey
+from attnjax.evaluation.measurement import Measurement
 from attnjax.evaluation.measures.alignment import (
     Heatmaps,
     attention_of,
     check_shown,
     corpus_alignment_error,
 )
-from attnjax.evaluation.measures.base import SPLIT, EvalInputs
-from attnjax.evaluation.metric import Metric
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Numbers
 from attnjax.models.base import Model
 
 
@@ -28,8 +28,7 @@ class Regions(Heatmaps):
     random patch would reach: the mean share of the patches that a region covers.
     """
 
-    def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
-        return MetricKey("region_accuracy"), MetricKey("region_chance")
+    numbers: ClassVar[Numbers] = {"region_accuracy": "higher", "region_chance": None}
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
@@ -49,8 +48,4 @@ class Regions(Heatmaps):
         for weights, regions in attention_of(inputs):
             pairs.append((weights, regions))
             shares += [len(region) / weights.shape[1] for region in regions if region]
-        accuracy, chance = self.keys(None)
-        return [
-            Measurement(accuracy, 1 - corpus_alignment_error(pairs), better="higher"),
-            Measurement(chance, float(np.mean(shares))),
-        ]
+        return self.measured(1 - corpus_alignment_error(pairs), float(np.mean(shares)))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import numpy as np
@@ -9,9 +10,8 @@ import numpy as np
 from attnjax.data.batching import in_order
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
-from attnjax.evaluation.measurement import Measurement, MetricKey
-from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, totals
-from attnjax.evaluation.metric import Metric
+from attnjax.evaluation.measurement import Measurement
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, Numbers, totals
 from attnjax.models.base import Model, SymbolModel
 from attnjax.training.objectives.squared_error import SquaredError
 
@@ -23,8 +23,7 @@ class RegressionError(Measure):
     Lower is better. Only the examples of the run's own seed count, see `Batching.examples_of_seed`.
     """
 
-    def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
-        return (MetricKey("squared_error"),)
+    numbers: ClassVar[Numbers] = {"squared_error": "lower"}
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
@@ -41,5 +40,4 @@ class RegressionError(Measure):
             for _, batch in in_order(examples, batching)
         ]
         ((total, count),) = np.sum(jax.device_get(sums), 0)
-        (key,) = self.keys(None)
-        return [Measurement(key, float(total / count), better="lower")]
+        return self.measured(total / count)

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from attnjax.evaluation.measurement import Measurement, MetricKey
+from attnjax.evaluation.measurement import Measurement
 from attnjax.evaluation.measures.alignment import Heatmaps, attention_of
-from attnjax.evaluation.measures.base import EvalInputs
-from attnjax.evaluation.metric import Metric
+from attnjax.evaluation.measures.base import EvalInputs, Numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,10 +21,8 @@ class Support(Heatmaps):
     Source: Martins and Astudillo 2016, section 2.1 (the support of sparsemax).
     """
 
-    def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
-        return (MetricKey("support"),)
+    numbers: ClassVar[Numbers] = {"support": None}
 
     def after_training(self, inputs: EvalInputs) -> Sequence[Measurement]:
         rows = [(weights > 0).sum(1) for weights, _ in attention_of(inputs)]
-        (key,) = self.keys(None)
-        return [Measurement(key, float(np.concatenate(rows).mean()))]
+        return self.measured(float(np.concatenate(rows).mean()))
