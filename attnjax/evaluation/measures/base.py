@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnjax.data.batch_plan import Batch
-from attnjax.data.batching import Batching
-from attnjax.data.corpus import Corpus
+from attnjax.data.batching import Batching, in_order
+from attnjax.data.corpus import Corpus, Encoded
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Better, Measurement, MetricKey
 from attnjax.evaluation.metric import Metric
@@ -48,6 +48,18 @@ class EvalInputs(NamedTuple):
             examples.source.padded(places, (rows, source)),
             examples.target.padded(places, (rows, target)),
         )
+
+    def sums(
+        self,
+        objective: Objective,
+        names: tuple[str, ...],
+        examples: Sequence[Encoded],
+        batching: Batching,
+    ) -> np.ndarray:
+        """The `totals` of each batch of some examples, [batches, names, 2]."""
+        batches = in_order(examples, batching)
+        sums = [totals(objective, self.model, self.params, batch, names) for _, batch in batches]
+        return np.asarray(jax.device_get(sums))
 
 
 @partial(jax.jit, static_argnames=("objective", "model", "names"))

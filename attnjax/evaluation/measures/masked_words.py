@@ -7,10 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from attnjax.data.batching import in_order
 from attnjax.data.corpus import Corpus
 from attnjax.evaluation.measurement import Measurement
-from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, Numbers, totals
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, Numbers
 from attnjax.models.base import Model
 from attnjax.training.objectives.masked_language_model import MaskedLanguageModel, Rate
 
@@ -34,9 +33,8 @@ class MaskedWords(Measure):
         MaskedLanguageModel(rate=self.rate).check(model)
 
     def after_training(self, inputs: EvalInputs) -> Sequence[Measurement]:
-        objective, sums = MaskedLanguageModel(rate=self.rate), np.zeros((2, 2))
-        for _, batch in in_order(inputs.corpus.splits[SPLIT], inputs.batching):
-            of_batch = totals(objective, inputs.model, inputs.params, batch, ("nll", "accuracy"))
-            sums += np.asarray(of_batch, np.float64)
-        nll, accuracy = sums[:, 0] / sums[:, 1]
+        objective, examples = MaskedLanguageModel(rate=self.rate), inputs.corpus.splits[SPLIT]
+        sums = inputs.sums(objective, ("nll", "accuracy"), examples, inputs.batching)
+        totals, counts = sums.sum(0, dtype=np.float64).T
+        nll, accuracy = totals / counts
         return self.measured(math.exp(nll), accuracy)

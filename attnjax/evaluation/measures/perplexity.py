@@ -5,14 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import jax
 import numpy as np
 
-from attnjax.data.batching import in_order
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement
-from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, Numbers, totals
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, Numbers
 from attnjax.models.base import Model, SymbolModel
 from attnjax.training.objectives.base import CrossEntropy
 
@@ -55,11 +53,8 @@ class Perplexity(Measure):
     def after_training(self, inputs: EvalInputs) -> Sequence[Measurement]:
         examples, references = inputs.corpus.splits[SPLIT], inputs.corpus.references[SPLIT]
         batching = inputs.batching.with_room(examples, shapes=SHAPES)
-        sums = [
-            totals(LIKELIHOOD, inputs.model, inputs.params, batch, ("nll",))
-            for _, batch in in_order(examples, batching)
-        ]
-        ((total, symbols),) = np.asarray(jax.device_get(sums), np.float64).sum(0)
+        sums = inputs.sums(LIKELIHOOD, ("nll",), examples, batching)
+        ((total, symbols),) = sums.sum(0, dtype=np.float64)
         words = sum(len(text.split()) for text in references)
         characters = sum(len(text) for text in references)
         # of no words the perplexity is NaN

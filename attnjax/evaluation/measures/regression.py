@@ -4,14 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import jax
-import numpy as np
-
-from attnjax.data.batching import in_order
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement
-from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, Numbers, totals
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, Numbers
 from attnjax.models.base import Model, SymbolModel
 from attnjax.training.objectives.squared_error import SquaredError
 
@@ -35,9 +31,6 @@ class RegressionError(Measure):
     def after_training(self, inputs: EvalInputs) -> Sequence[Measurement]:
         examples = inputs.batching.examples_of_seed(inputs.corpus.splits[SPLIT], inputs.seed)
         batching = inputs.batching.with_room(examples, shapes=1)
-        sums = [
-            totals(SquaredError(), inputs.model, inputs.params, batch, ("loss",))
-            for _, batch in in_order(examples, batching)
-        ]
-        ((total, count),) = np.sum(jax.device_get(sums), 0)
+        sums = inputs.sums(SquaredError(), ("loss",), examples, batching)
+        ((total, count),) = sums.sum(0)
         return self.measured(total / count)
