@@ -5,9 +5,8 @@ from sacrebleu import corpus_bleu, corpus_chrf
 
 from attnjax.cli.main import main
 from attnjax.errors import UserError
-from attnjax.evaluation.protocols import protocol_scores
 from attnjax.trained.open_run import open
-from attnjax.trained.protocols import protocols
+from attnjax.trained.protocols import protocol_scores, protocols
 
 ANSWERS = ["The well-known man isn't here, he said.", "A dog runs in the green park today ."]
 REFERENCES = ["The well-known man isn't there, he said.", "a dog runs in the green park today."]
