@@ -19,11 +19,12 @@ from attnjax.models.sequence_model import SequenceModel
 from attnjax.models.sown_attention import LayerAttention, WordKind
 from attnjax.reporting.notebook import show
 from attnjax.trained.predict import (
+    MAX_SYMBOLS,
     Answer,
+    answers,
     encoded,
     gives_labels,
     label_probabilities,
-    n_best,
     next_symbols,
 )
 from attnjax.trained.trained_run import Trained, ensemble, open_trained, with_overrides
@@ -57,14 +58,35 @@ class OpenRun(Trained):
         self, lines: Sequence[str], *, beam: int | None = None, extra: int = EXTRA
     ) -> list[str]:
         """The answer to each line, "" to an empty one; a language model goes on with the line."""
-        best = n_best(self, lines, 1, beam=beam, extra=extra)
-        return [answers[0].text if answers else "" for answers in best]
+        best = self.n_best(lines, 1, beam=beam, extra=extra)
+        return [ranked[0].text if ranked else "" for ranked in best]
 
     def n_best(
-        self, lines: Sequence[str], most: int, *, beam: int | None = None
+        self,
+        lines: Sequence[str],
+        most: int,
+        *,
+        beam: int | None = None,
+        max_symbols: int = MAX_SYMBOLS,
+        extra: int = EXTRA,
+        origin: str = "the input",
+        first: int = 1,
     ) -> list[list[Answer]]:
-        """The `most` best answers to each line with their scores, see `n_best`."""
-        return n_best(self, lines, most, beam=beam)
+        """The `most` best answers to each line, the best first; an empty line has none.
+
+        A language model goes on with the line. `beam` is as in `evaluate`, `max_symbols` the limit
+        of a line; an answer may have `extra` symbols more than its line. Errors name the `origin`
+        of the lines, and count from `first`.
+
+        Raises:
+            UserError: a line is too long, the source or the target of the run's task is not text,
+                or the search has fewer hypotheses.
+        """
+        asked = [(number, line) for number, line in enumerate(lines, start=first) if line.strip()]
+        written = [line for _, line in asked]
+        sources = encoded(self, asked, origin, max_symbols)
+        decoded = iter(answers(self, written, sources, beam, most=most, extra=extra))
+        return [next(decoded) if line.strip() else [] for line in lines]
 
     def classify(self, lines: Sequence[str]) -> list[dict[str, float]]:
         """The probability of each label for each line, the most probable label first.

@@ -36,34 +36,6 @@ class Answer(NamedTuple):
     score: float
 
 
-def n_best(
-    trained: Trained,
-    lines: Sequence[str],
-    most: int,
-    *,
-    beam: int | None = None,
-    max_symbols: int = MAX_SYMBOLS,
-    extra: int = EXTRA,
-    origin: str = "the input",
-    first: int = 1,
-) -> list[list[Answer]]:
-    """The `most` best answers to each line, the best first; an empty line has none.
-
-    A language model goes on with the line. `beam` is as in `evaluate`, `max_symbols` the limit of a
-    line; an answer may have `extra` symbols more than its line. Errors name the `origin` of the
-    lines, and count from `first`.
-
-    Raises:
-        UserError: a line is too long, the source or the target of the run's task is not text, or
-            the search has fewer hypotheses.
-    """
-    asked = [(number, line) for number, line in enumerate(lines, start=first) if line.strip()]
-    written = [line for _, line in asked]
-    sources = encoded(trained, asked, origin, max_symbols)
-    decoded = iter(answers(trained, written, sources, beam, most=most, extra=extra))
-    return [next(decoded) if line.strip() else [] for line in lines]
-
-
 def label_probabilities(trained: Trained, sources: Sequence[Any]) -> list[dict[str, float]]:
     """The probability of each label for each source, the most probable label first.
 

@@ -12,7 +12,8 @@ from attnjax.config.override import Override
 from attnjax.data.corpora.parallel_text import read_pairs
 from attnjax.errors import UserError
 from attnjax.trained.evaluate import evaluate, evaluate_files
-from attnjax.trained.predict import MAX_SYMBOLS, n_best
+from attnjax.trained.open_run import OpenRun
+from attnjax.trained.predict import MAX_SYMBOLS
 from attnjax.trained.trained_run import Trained, open_trained, with_overrides
 from tests.trained.answering import translate
 
@@ -52,7 +53,7 @@ def test_a_line_has_the_answer_that_it_has_alone_and_an_empty_one_none(trained):
 @pytest.mark.long
 def test_a_line_that_is_too_long_is_named(trained):
     with pytest.raises(UserError, match=r"line 3 of the input has 3 symbols \(END counted\)"):
-        n_best(trained, ["1", "", "1 2"], 1, max_symbols=2)
+        OpenRun(**vars(trained)).n_best(["1", "", "1 2"], 1, max_symbols=2)
     with pytest.raises(UserError, match="unknown split 'dev'; choose from test, train, valid"):
         evaluate(trained, split="dev")
 

@@ -41,12 +41,9 @@ def predict(
     keep_compiled()
     if sys.stdin is None:
         raise UserError("predict reads standard input, but standard input is closed")
-    from attnjax.trained import predict as calls
-
     trained = chosen.open()
     for first, lines in _lines(sys.stdin.buffer):
-        answers = calls.n_best(
-            trained,
+        answers = trained.n_best(
             lines,
             n_best or 1,
             beam=chosen.beam,
