@@ -96,37 +96,28 @@ def shapes_of(look: Callable[..., Any], model: Model, example: Encoded) -> Any:
     return jax.eval_shape(look, variables["params"], source, decoder_input)
 
 
-def alignment_counts(weights: np.ndarray, alignment: Sequence[frozenset[int]]) -> tuple[int, int]:
-    """The number of wrong links of a sentence, and that of all its links.
-
-    Every target token with a gold set is linked to its strongest source position (the first of
-    equals); a link outside the set, or of a row of zeros, is wrong. What lies beyond the sentence
-    in the weights [T, S] is padding.
-    """
-    if weights.ndim != 2 or len(weights) < len(alignment):
-        raise ValueError(
-            f"weights must be [T, S] with a row for each of {len(alignment)} target tokens; "
-            f"got shape {list(weights.shape)}"
-        )
-    wrong = linked = 0
-    for row, gold in zip(weights, alignment, strict=False):
-        if gold:
-            linked += 1
-            wrong += int(row.argmax()) not in gold or row.max() <= 0
-    return wrong, linked
-
-
 def corpus_alignment_error(pairs: Iterable[Aligned]) -> float:
     """The share of wrong links among those of all sentences, in [0, 1].
 
         AER = 1 - (|A & S| + |A & P|) / (|A| + |S|) = 1 - |A & P| / |A|   for no sure links S
 
-    A are the links made, one a target token with a gold set P: the gold links are possible ones.
+    A are the links made, of every target token with a gold set to its strongest source position
+    (the first of equals); P are the gold links, which are possible ones. A link of a row of zeros
+    is wrong. What lies beyond the sentence in the weights is padding.
 
     Source: Och & Ney 2003 (alignment error rate).
     """
-    counts = np.asarray([alignment_counts(*pair) for pair in pairs]).reshape(-1, 2)
-    wrong, linked = counts.sum(0)
+    wrong = linked = 0
+    for weights, alignment in pairs:
+        if weights.ndim != 2 or len(weights) < len(alignment):
+            raise ValueError(
+                f"weights must be [T, S] with a row for each of {len(alignment)} target tokens; "
+                f"got shape {list(weights.shape)}"
+            )
+        for row, gold in zip(weights, alignment, strict=False):
+            if gold:
+                linked += 1
+                wrong += int(row.argmax()) not in gold or row.max() <= 0
     if not linked:
         raise UserError("an alignment error needs gold alignments; no target token has one")
     return float(wrong / linked)

@@ -7,11 +7,7 @@ from attnjax.data.batching import Batching
 from attnjax.data.corpora.parallel_text import TabSeparated
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement, MetricKey
-from attnjax.evaluation.measures.alignment import (
-    Alignment,
-    alignment_counts,
-    corpus_alignment_error,
-)
+from attnjax.evaluation.measures.alignment import Alignment, corpus_alignment_error
 from tests.evaluation.measures.unbatched import alone
 
 WEIGHTS = np.asarray(
@@ -28,7 +24,6 @@ GOLD = (frozenset({0}), frozenset({0, 2}), frozenset({1}), frozenset(), frozense
 
 
 def test_links_are_counted():
-    assert alignment_counts(WEIGHTS, GOLD) == (2, 4)
     assert corpus_alignment_error([(WEIGHTS, GOLD)]) == 0.5
 
 
@@ -44,7 +39,7 @@ def test_what_cannot_be_counted_is_refused():
     with pytest.raises(UserError, match="gold"):
         corpus_alignment_error([])
     with pytest.raises(ValueError, match=r"3 target tokens.*\[2, 2\]"):
-        alignment_counts(np.eye(2), (frozenset({0}),) * 3)
+        corpus_alignment_error([(np.eye(2), (frozenset({0}),) * 3)])
 
 
 @pytest.mark.long
