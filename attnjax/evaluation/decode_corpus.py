@@ -59,9 +59,8 @@ def hypotheses(
     threads = ThreadPoolExecutor(AT_ONCE)
     try:
         for indices, of_batch in threads.map(searched, batches):
-            for index, *each in zip(indices, *map(np.asarray, of_batch), strict=True):
-                if index >= 0:
-                    decoded[int(index)] = Hypotheses(*each)
+            rows = map(Hypotheses, *map(np.asarray, of_batch))
+            decoded |= zip(indices.tolist(), rows, strict=True)
     finally:
         # after Ctrl-C only the batches that are being decoded are waited for
         threads.shutdown(cancel_futures=True)

@@ -1,12 +1,11 @@
 """Measured numbers and their keys."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from attnjax.config.constraints import PositiveInt
-from attnjax.config.record import Number, read_record
+from attnjax.config.record import Number
 from attnjax.errors import UserError
 
 type Better = Literal["higher", "lower"]
@@ -55,11 +54,6 @@ class Measurement:
         value = self.value if math.isfinite(self.value) else None
         known = {name: item for name, item in optional.items() if item is not None}
         return {"name": self.key.name, **known, "value": value}
-
-    @classmethod
-    def read(cls, record: Mapping[str, Any]) -> Self:
-        """The measurement of a JSON record."""
-        return cls.of(read_record(record, MeasurementRecord, "a measurement"))
 
     @classmethod
     def of(cls, record: "MeasurementRecord") -> Self:

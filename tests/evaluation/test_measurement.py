@@ -3,7 +3,8 @@ import math
 
 import pytest
 
-from attnjax.evaluation.measurement import Measurement, MetricKey
+from attnjax.config.record import read_record
+from attnjax.evaluation.measurement import Measurement, MeasurementRecord, MetricKey
 
 
 @pytest.mark.parametrize(
@@ -17,7 +18,8 @@ from attnjax.evaluation.measurement import Measurement, MetricKey
 @pytest.mark.parametrize("better", [None, "lower"])
 def test_a_record_is_read_back(key, words, better):
     one = Measurement(key, 0.25, better)
-    assert Measurement.read(json.loads(json.dumps(one.record()))) == one
+    record = read_record(json.loads(json.dumps(one.record())), MeasurementRecord, "a record")
+    assert Measurement.of(record) == one
     assert str(key) == words
 
 
@@ -26,4 +28,4 @@ def test_a_record_says_only_what_there_is():
     record = {"name": "bleu", "part": (4, 4), "better": "higher", "value": 27.5}
     assert Measurement(key, 27.5, "higher").record() == record
     assert Measurement(MetricKey("x"), math.inf).record() == {"name": "x", "value": None}
-    assert math.isnan(Measurement.read({"name": "x", "value": None}).value)
+    assert math.isnan(Measurement.of(MeasurementRecord(name="x", value=None)).value)

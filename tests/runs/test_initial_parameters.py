@@ -23,6 +23,7 @@ from attnjax.runs.initial_parameters import (
     source_of,
     with_initial_parameters,
 )
+from attnjax.runs.result import read_result
 from attnjax.sweeps.dry_run import dry_run
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.run_ablation import sweep
@@ -209,8 +210,8 @@ def test_the_vocabulary_of_a_run_can_be_kept(trained):
 
 def test_pretraining_measures_hidden_words(trained):
     runs, _ = trained
-    metrics = content(runs / "read" / "pretraining" / "seed-0" / "result.json")["metrics"]
-    found = {one.key.name: one.value for one in map(Measurement.read, metrics)}
+    result = read_result(runs / "read" / "pretraining" / "seed-0")
+    found = {one.key.name: one.value for one in map(Measurement.of, result.metrics)}
     assert found.keys() == {"masked_perplexity", "masked_accuracy"}
     assert found["masked_perplexity"] > 1
     assert 0 <= found["masked_accuracy"] <= 1

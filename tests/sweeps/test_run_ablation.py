@@ -21,6 +21,7 @@ from attnjax.experiment.load import load
 from attnjax.reporting.summary import LeftOut, Summary
 from attnjax.runs.json_files import write_sealed
 from attnjax.runs.manifest import manifest
+from attnjax.runs.result import read_result
 from attnjax.sweeps.checks import check_folders
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.run_ablation import sweep
@@ -68,7 +69,7 @@ def summary_of(folder: Path) -> Summary:
 
 
 def measured(run: Path) -> dict[MetricKey, float]:
-    found = map(Measurement.read, content(run / "result.json")["metrics"])
+    found = map(Measurement.of, read_result(run).metrics)
     return {one.key: one.value for one in found}
 
 

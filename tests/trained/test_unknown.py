@@ -10,6 +10,7 @@ import pytest
 from attnjax.cli.main import main
 from attnjax.evaluation.measurement import Measurement, MetricKey
 from attnjax.evaluation.sentence_stats import read
+from attnjax.runs.result import read_result
 
 pytestmark = pytest.mark.long
 
@@ -81,7 +82,7 @@ def content(path: Path) -> dict:
 
 
 def measured(run: Path) -> dict[MetricKey, float]:
-    found = map(Measurement.read, content(run / "result.json")["metrics"])
+    found = map(Measurement.of, read_result(run).metrics)
     return {one.key: one.value for one in found}
 
 

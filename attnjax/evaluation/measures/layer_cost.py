@@ -22,14 +22,6 @@ from attnjax.evaluation.measurement import Measurement
 from attnjax.evaluation.measures.base import EvalInputs, Measure, Numbers
 from attnjax.models.base import Model
 
-EXPONENTS = (
-    "time_by_length",
-    "time_by_width",
-    "memory_by_length",
-    "sequential_by_length",
-    "path_by_length",
-)
-
 type Sizes = Annotated[tuple[PositiveInt, ...], MinLen(2)]
 
 
@@ -55,7 +47,13 @@ class LayerCost(Measure):
     Source: Vaswani et al. 2017, section 4 and Table 1.
     """
 
-    numbers: ClassVar[Numbers] = dict.fromkeys(EXPONENTS)
+    numbers: ClassVar[Numbers] = {
+        "time_by_length": None,
+        "time_by_width": None,
+        "memory_by_length": None,
+        "sequential_by_length": None,
+        "path_by_length": None,
+    }
 
     layer: str = "encoder_layer.self_attention"
     lengths: Sizes = (4096, 8192, 16384)
