@@ -28,7 +28,7 @@ class ListedCheckpoint:
     """
 
     name: str
-    progress: RunProgress | None
+    progress: RunProgress | None = None
     size: int
     reasons: Sequence[str]
     damage: str | None
@@ -46,7 +46,7 @@ def listed(folder: Path) -> list[ListedCheckpoint]:
     if not (folder / FOLDER).is_dir():
         raise UserError(f"{folder} has no {FOLDER}: its training has not begun")
     try:
-        return [*_kept(folder, training), *_aside(folder)]
+        return [*_kept(folder, training), *map(_aside, sorted((folder / FOLDER).glob("*.corrupt")))]
     except FileNotFoundError as error:
         raise UserError(
             f"{folder} is being trained, and a checkpoint was replaced by a later one: try again"
@@ -69,14 +69,12 @@ def _kept(folder: Path, training: Training) -> Iterator[ListedCheckpoint]:
         )
 
 
-def _aside(folder: Path) -> Iterator[ListedCheckpoint]:
-    """The corrupt checkpoints that a training has kept aside."""
-    for path in sorted((folder / FOLDER).glob("*.corrupt")):
-        yield ListedCheckpoint(
-            name=path.name,
-            progress=None,
-            size=folder_size(path),
-            reasons=("to be looked at",),
-            damage="it is corrupt",
-            aside=True,
-        )
+def _aside(path: Path) -> ListedCheckpoint:
+    """A corrupt checkpoint that a training has kept aside."""
+    return ListedCheckpoint(
+        name=path.name,
+        size=folder_size(path),
+        reasons=("to be looked at",),
+        damage="it is corrupt",
+        aside=True,
+    )

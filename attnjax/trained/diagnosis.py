@@ -64,7 +64,8 @@ def diagnose(
         for name, flags in _outputs(state, batch, recipe).items()
         if (flags & ~usual.get(name, np.zeros(2, bool))).any()
     ]
-    (loss, count), gradients = jax.jit(partial(_gradient, recipe=recipe))(state, batch)
+    gradient = jax.jit(jax.grad(partial(_loss, recipe=recipe), has_aux=True))
+    gradients, (loss, count) = gradient(state.params, state, batch)
     return Diagnosis(
         params=_not_finite(state.params),
         outputs=tuple(outputs),
@@ -73,20 +74,13 @@ def diagnose(
     )
 
 
-def _totals(params: Any, state: State, batch: Batch | PackedBatch, recipe: Recipe) -> Any:
+def _loss(params: Any, state: State, batch: Batch | PackedBatch, recipe: Recipe) -> Any:
+    """The sum of the loss, and with it the sum and its count."""
     key = jax.random.fold_in(state.key, state.step)
     params = cast(params, recipe.training.precision)
     with products(recipe.training.precision):
-        return recipe.objective(recipe.model, params, state.objective, batch, key=key)["loss"]
-
-
-def _gradient(state: State, batch: Batch | PackedBatch, *, recipe: Recipe) -> Any:
-    def loss(params: Any) -> Any:
-        totals = _totals(params, state, batch, recipe)
-        return totals[0], totals
-
-    gradients, totals = jax.grad(loss, has_aux=True)(state.params)
-    return totals, gradients
+        loss = recipe.objective(recipe.model, params, state.objective, batch, key=key)["loss"]
+    return loss[0], loss
 
 
 def _outputs(state: State, batch: Batch | PackedBatch, recipe: Recipe) -> Mapping[str, np.ndarray]:
@@ -106,12 +100,11 @@ def _outputs(state: State, batch: Batch | PackedBatch, recipe: Recipe) -> Mappin
 
     with watched_outputs(watch):
         # a new function, so that it is traced again
-        totals = jax.jit(lambda state, batch: _totals(state.params, state, batch, recipe))
-        jax.block_until_ready(totals(state, batch))
+        loss = jax.jit(lambda state, batch: _loss(state.params, state, batch, recipe))
+        jax.block_until_ready(loss(state, batch))
     jax.effects_barrier()
     return {names[number]: flags[number] for number in sorted(flags)}
 
 
 def _not_finite(tree: Any) -> tuple[str, ...]:
-    """The paths of the arrays that are not finite."""
     return tuple(name for name, array in flat(tree).items() if not np.isfinite(array).all())

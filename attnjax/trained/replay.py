@@ -42,7 +42,7 @@ def replay(folder: Path, step: int, *, trust: bool = False) -> tuple[int, Diagno
     plan = setup.plan_of(seed)
     batch = plan.batch(step - 1, seed)
     kept = kept_batch(folder, step)
-    if kept is not None and not all(map(_equal, kept, batch)):
+    if kept is not None and not all(map(partial(np.array_equal, equal_nan=True), kept, batch)):
         raise UserError(f"the data of {folder} are not what they were when step {step} was made")
     if experiment.initial_parameters_from is not None:
         runs = [Run(folder=folder, seed=seed)]
@@ -71,7 +71,3 @@ def _state_before(folder: Path, step: int, setup: TrainSetup, seed: int) -> Stat
             if before := [saved for saved in checkpoints.steps if saved < step]:
                 return checkpoints.restore(before[-1], setup.state_shapes())
     return setup.initial_state(seed)
-
-
-def _equal(ours: np.ndarray, theirs: np.ndarray) -> bool:
-    return np.array_equal(ours, theirs, equal_nan=ours.dtype.kind == "f")
