@@ -125,6 +125,5 @@ def _allowed(array: jax.Array, mask: jax.Array | None) -> jax.Array:
 
 
 def _mean(rows: jax.Array, counted: jax.Array) -> jax.Array:
-    """The mean over the rows that are counted."""
     counted = jnp.broadcast_to(counted, rows.shape)
     return jnp.where(counted, rows, 0).sum() / counted.sum()

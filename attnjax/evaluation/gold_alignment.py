@@ -23,11 +23,7 @@ class GoldLinks(NamedTuple):
 
 
 def read_pharaoh(file: str | Path) -> list[GoldLinks]:
-    """The links of a file of Pharaoh's form: `0-0 1-2 3p4`; `p` or `?` is a possible link.
-
-    Raises:
-        UserError: the file is missing, or a word of it is no link.
-    """
+    """The links of a file of Pharaoh's form: `0-0 1-2 3p4`; `p` or `?` is a possible link."""
     path, gold = find_file(file), []
     for number, line in enumerate(read_lines(path), start=1):
         links = [re.fullmatch(r"(\d+)([-p?])(\d+)", word) for word in line.split()]

@@ -23,9 +23,6 @@ ONLY = {
 }
 """The only values that a config.json may have for its fields beside sizes and dropout."""
 
-LABELS = ("next", "other")
-"""The labels of a pair of sentences, in the order of the layout's rows."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class BertConfig:
@@ -131,7 +128,7 @@ def parameters_of(layout: Layout, config: BertConfig, order: Sequence[int]) -> d
     for number in range(config.num_hidden_layers):
         layer = _layer(layout, config, f"bert.encoder.layer.{number}")
         params |= {f"encoder.layers_{number}.{path}": value for path, value in layer.items()}
-    next_sentence = layout.linear("cls.seq_relationship", width, len(LABELS))
+    next_sentence = layout.linear("cls.seq_relationship", width, 2)  # the rows are next and other
     params |= {
         "pooler": layout.linear("bert.pooler.dense", width, width),
         "next_sentence.kernel": np.pad(next_sentence["kernel"].T, ((unused, 0), (0, 0))),

@@ -171,7 +171,6 @@ def most_different(first: Path, second: Path, most: int) -> list[tuple[int, str,
 
 
 def _sentences(folder: Path, *, trust: bool) -> Sentences:
-    """The statistics of a run's answers."""
     manifest = read(folder)
     own = load_copy(folder, manifest, trust=trust).own if own_names(manifest.settings) else {}
     sentences = sentence_stats.read(folder, own)

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.data.batch_plan import Batch, PackedBatch
+from attnjax.evaluation.flops import AnyBatch
 from attnjax.nn.paths import flat, named
 from attnjax.nn.watched_outputs import watched_outputs
 from attnjax.training.settings import Recipe
@@ -48,10 +48,10 @@ class Diagnosis:
 
 def diagnose(
     state: State,
-    batch: Batch | PackedBatch,
+    batch: AnyBatch,
     *,
     recipe: Recipe,
-    healthy: tuple[State, Batch | PackedBatch] | None = None,
+    healthy: tuple[State, AnyBatch] | None = None,
 ) -> Diagnosis:
     """Compute a step again from the state before it, and say what in it is not finite.
 
@@ -74,7 +74,7 @@ def diagnose(
     )
 
 
-def _loss(params: Any, state: State, batch: Batch | PackedBatch, recipe: Recipe) -> Any:
+def _loss(params: Any, state: State, batch: AnyBatch, recipe: Recipe) -> Any:
     """The sum of the loss, and with it the sum and its count."""
     key = jax.random.fold_in(state.key, state.step)
     params = cast(params, recipe.training.precision)
@@ -83,7 +83,7 @@ def _loss(params: Any, state: State, batch: Batch | PackedBatch, recipe: Recipe)
     return loss[0], loss
 
 
-def _outputs(state: State, batch: Batch | PackedBatch, recipe: Recipe) -> Mapping[str, np.ndarray]:
+def _outputs(state: State, batch: AnyBatch, recipe: Recipe) -> Mapping[str, np.ndarray]:
     """Whether the output of each module has infinities and nan, in the order of the computation."""
     names: list[str] = []
     calls = Counter[str]()

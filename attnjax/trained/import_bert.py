@@ -36,11 +36,7 @@ experiment = experiment_of({folder!r})
 
 
 def experiment_of(folder: str) -> Experiment:
-    """The experiment that stands for an imported BERT: its model, its words, pairs of sentences.
-
-    Raises:
-        UserError: config.json is missing or describes no BERT.
-    """
+    """The experiment that stands for an imported BERT: its model, its words, pairs of sentences."""
     path = Path(folder)
     return Experiment(
         task=SentencePairs(files=("sentences.txt",), vocabulary=_words(path)),
