@@ -107,7 +107,7 @@ class AttentionBase(Mixer):
 
 
 class Memory(NamedTuple):
-    """The prepared keys [..., S, any] and the values [..., S, V] of `Attention`."""
+    """Prepared keys [..., S, any] and the values [..., S, V]."""
 
     key: jax.Array
     value: jax.Array

@@ -1,14 +1,11 @@
 """Self-attentive pooling: several weighted sums of the states of one text, without a query."""
 
-from typing import NamedTuple
-
-import jax
 import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Float
 
 from attnjax.attention.align import softmax
-from attnjax.attention.attention import AttentionBase
+from attnjax.attention.attention import AttentionBase, Memory
 from attnjax.attention.mask import MaskLike, allowed_pairs, as_mask
 from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
@@ -17,13 +14,6 @@ from attnjax.config.constraints import PositiveInt
 from attnjax.nn.dtypes import widen
 from attnjax.nn.lift import sow
 from attnjax.nn.linear import Dense
-
-
-class HopMemory(NamedTuple):
-    """The logits [..., S, R] and the values [..., S, V]."""
-
-    logits: jax.Array
-    value: jax.Array
 
 
 def redundancy(weights: Float[Array, "*B R S"]) -> Float[Array, "*B"]:
@@ -56,17 +46,17 @@ class SelfAttentive(AttentionBase):
     width: PositiveInt = 350
 
     @nn.compact
-    def prepare(self, key: Keys, value: Values) -> HopMemory:
-        """The logits of every hop, which depend on the keys alone."""
+    def prepare(self, key: Keys, value: Values) -> Memory:
+        """The logits of every hop, [..., S, R], which depend on the keys alone, and the values."""
         hidden = jnp.tanh(Dense((self.width,), bias=False, name="hidden")(key))
         logits = Dense((self.hops,), bias=False, name="hops")(hidden)
-        return HopMemory(widen(logits), value)
+        return Memory(widen(logits), value)
 
     @nn.compact
     def attend(
         self,
         query: Queries,
-        memory: HopMemory,
+        memory: Memory,
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
@@ -74,11 +64,9 @@ class SelfAttentive(AttentionBase):
     ) -> Contexts:
         (*leading, steps, width), places = query.shape, memory.value.shape[-2]
         shape = (*leading, self.hops, steps, places)
-        logits = jnp.broadcast_to(jnp.swapaxes(memory.logits, -1, -2)[..., None, :], shape)
-        positions, mask = positions.filled(query, memory.value), as_mask(mask, query)
-        allowed = allowed_pairs(mask, positions, (*leading, steps, places))
-        if allowed is not None:
-            allowed = jnp.broadcast_to(allowed[..., None, :, :], shape)
+        logits = jnp.broadcast_to(jnp.swapaxes(memory.key, -1, -2)[..., None, :], shape)
+        positions = positions.filled(query, memory.value).expand_heads()
+        allowed = allowed_pairs(as_mask(mask, query).expand_heads(), positions, shape)
         weights = softmax(logits, allowed)
         sow(self, "attention", "weights", weights)
         sow(self, "objective", "redundancy", redundancy(jnp.swapaxes(weights, -2, -3)))
