@@ -72,8 +72,7 @@ class MultiHead(AttentionBase):
         key = self._project(key, heads, self.key_width, "key")
         value = self._project(value, heads, self.value_width, "value")
         if self._group == 1:
-            lifted = vmap_heads(lambda head, key, value: head.prepare(key, value), (-2, -2), -3)
-            return lifted(self.head, key, value)
+            return vmap_heads(type(self.head).prepare, (-2, -2), -3)(self.head, key, value)
         # a head with parameters for its keys cannot share them: each head's would differ
         before = jax.tree.structure(self.head.variables.get(PARAMETERS, {}))
         memory = self.head.prepare(jnp.swapaxes(key, -2, -3), jnp.swapaxes(value, -2, -3))
@@ -87,16 +86,12 @@ class MultiHead(AttentionBase):
 
     def start(self, memory: Any) -> Any | None:
         """The state of H heads, with [..., H, any, any] leaves; None: the head has none."""
-        lifted = vmap_heads(lambda head, memory: head.start(memory), (-3,), -3)
-        return lifted(self.head, self._copied(memory))
+        return vmap_heads(type(self.head).start, (-3,), -3)(self.head, self._copied(memory))
 
     @nn.compact
     def step(self, query: OneQuery, memory: Any, state: Any) -> tuple[jax.Array, Any]:
-        def each(head: AttentionBase, query: jax.Array, memory: Any, state: Any) -> Any:
-            return head.step(query, memory, state)
-
         projected = self._project(query, self.heads, self.key_width, "query")
-        lifted = vmap_heads(each, (-2, -3, -3), (-2, -3))
+        lifted = vmap_heads(type(self.head).step, (-2, -3, -3), (-2, -3))
         contexts, state = lifted(self.head, projected, self._copied(memory), state)
         return self._merge(contexts, query.shape[-1]), state
 

@@ -31,8 +31,7 @@ class Label(IndependentSearch):
         return state._replace(limit=jnp.minimum(state.limit, 1))
 
     def choose(self, state: Independent, logits: Array, step: Array) -> tuple[Array, Array]:
-        symbol = jax.lax.broadcasted_iota(jnp.int32, logits.shape, logits.ndim - 1)
-        special = jnp.isin(symbol, jnp.asarray([PAD, START, END, UNKNOWN]))
+        special = jnp.array([PAD, START, END, UNKNOWN])
         log_probability = jax.nn.log_softmax(logits.astype(jnp.float32))
-        log_probability = jnp.where(special, -jnp.inf, log_probability)
+        log_probability = log_probability.at[..., special].set(-jnp.inf)
         return log_probability.argmax(-1).astype(jnp.int32), log_probability.max(-1)

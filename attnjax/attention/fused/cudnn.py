@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from attnjax.attention.fused.inputs import Inputs
-from attnjax.attention.mask import Causal, Mask, Padding, Window
+from attnjax.attention.mask import Causal, Padding, Window
 
 
 def cudnn_refuses(inputs: Inputs) -> str | None:
@@ -33,30 +33,17 @@ def _refused_arrays(inputs: Inputs) -> str | None:
 
 def _refused_mask(inputs: Inputs) -> str | None:
     """What of the mask cuDNN cannot compute."""
-    rules = inputs.rules()
-    on_positions = [rule for rule in rules if not isinstance(rule, Padding)]
-    for rule in on_positions:
-        name = type(rule).__name__
-        if not isinstance(rule, Causal | Window):
-            return f"the mask {name}"
-        if not inputs.numbered():
-            return f"the mask {name} on positions other than 0, 1, ..."
-        if len(on_positions) < len(rules):
-            return f"the masks {name} and Padding together"
-        if isinstance(rule, Window) and inputs.query.shape[-2] != inputs.key.shape[-2]:
-            return "the mask Window with more or fewer keys than queries"
-    window = _window(rules)
-    if window and window[1] and not any(isinstance(rule, Causal) for rule in rules):
+    if refused := inputs.refused_rule(Padding, Causal, Window):
+        return refused
+    on_positions = [rule for rule in inputs.rules() if not isinstance(rule, Padding)]
+    if 0 < len(on_positions) < len(inputs.rules()):
+        return f"the masks {type(on_positions[0]).__name__} and Padding together"
+    window = inputs.window()
+    if window and inputs.query.shape[-2] != inputs.key.shape[-2]:
+        return "the mask Window with more or fewer keys than queries"
+    if window and window[1] and not inputs.is_causal():
         return "the mask Window with keys after the query, without Causal"
     return None
-
-
-def _window(rules: tuple[Mask, ...]) -> tuple[int, int] | None:
-    """The (before, after) of the intersection of all windows; None without a window."""
-    windows = [rule for rule in rules if isinstance(rule, Window)]
-    if not windows:
-        return None
-    return min(int(rule.before) for rule in windows), min(int(rule.after) for rule in windows)
 
 
 def cudnn(inputs: Inputs, implementation: Literal["cudnn", "xla"] = "cudnn") -> jax.Array:
@@ -71,12 +58,11 @@ def cudnn(inputs: Inputs, implementation: Literal["cudnn", "xla"] = "cudnn") -> 
         jnp.swapaxes(x.reshape(-1, heads, *x.shape[-2:]), 1, 2)
         for x, heads in ((inputs.query, inputs.group()), (inputs.key, 1), (inputs.value, 1))
     )
-    rules = inputs.rules()
     attend = partial(
         jax.nn.dot_product_attention,
         scale=inputs.scale,
-        is_causal=any(isinstance(rule, Causal) for rule in rules),
-        local_window_size=_window(rules),
+        is_causal=inputs.is_causal(),
+        local_window_size=inputs.window(),
         implementation=implementation,
     )
     present = inputs.present()

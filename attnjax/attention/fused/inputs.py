@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.attention.mask import Mask, Padding
+from attnjax.attention.mask import Causal, Mask, Padding, Window
 from attnjax.attention.position import AnyArray, Positions
 from attnjax.errors import UserError
 
@@ -54,9 +54,26 @@ class Inputs:
         for rule in self.rules():
             yield from ((getattr(rule, name), axes) for name, axes in rule.axes.items())
 
-    def numbered(self) -> bool:
-        """Whether queries and keys are known to stand at 0, 1, ..."""
-        return self.positions.query is None and self.positions.key is None
+    def refused_rule(self, *kinds: type[Mask]) -> str | None:
+        """The first rule of no such kind, or of given positions, in words; None: there is none."""
+        for rule in self.rules():
+            name = type(rule).__name__
+            if not isinstance(rule, kinds):
+                return f"the mask {name}"
+            if isinstance(rule, Causal | Window) and any(x is not None for x in self.positions):
+                return f"the mask {name} on positions other than 0, 1, ..."
+        return None
+
+    def window(self) -> tuple[int, int] | None:
+        """The (before, after) of the intersection of all windows; None without a window."""
+        windows = [rule for rule in self.rules() if isinstance(rule, Window)]
+        if not windows:
+            return None
+        return min(int(rule.before) for rule in windows), min(int(rule.after) for rule in windows)
+
+    def is_causal(self) -> bool:
+        """Whether a rule of the mask is `Causal`."""
+        return any(isinstance(rule, Causal) for rule in self.rules())
 
     def group(self) -> int:
         """R, how many heads share each key: queries [..., R, T, K] and keys [..., 1, S, K]."""

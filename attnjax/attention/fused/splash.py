@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnjax.attention.fused.inputs import Inputs
-from attnjax.attention.mask import Causal, Mask, Padding, Segments, Window
+from attnjax.attention.mask import Causal, Padding, Segments, Window
 
 LANES = 128
 """The kernel takes numbers of queries and keys that are multiples of this."""
@@ -33,15 +33,9 @@ def splash_refuses(inputs: Inputs) -> str | None:
         return "keys or values that several examples share"
     if inputs.bias is not None:
         return "a bias that is a function of positions"
-    rules = inputs.rules()
-    for rule in rules:
-        if isinstance(rule, Padding | Segments):
-            continue
-        if not isinstance(rule, Causal | Window):
-            return f"the mask {type(rule).__name__}"
-        if not inputs.numbered():
-            return f"the mask {type(rule).__name__} on positions other than 0, 1, ..."
-    if sum(isinstance(rule, Segments) for rule in rules) > 1:
+    if refused := inputs.refused_rule(Padding, Segments, Causal, Window):
+        return refused
+    if sum(isinstance(rule, Segments) for rule in inputs.rules()) > 1:
         return "two masks Segments together"
     return None
 
@@ -76,7 +70,7 @@ def splash(inputs: Inputs) -> jax.Array:
         block_kv_dq=_block(columns, COMPUTED),
     )
     attend = kernels.make_splash_mha_single_device(
-        kernels.MultiHeadMask([_static(inputs.rules(), rows, columns)]),
+        kernels.MultiHeadMask([_static(inputs, rows, columns)]),
         block_sizes=blocks,
         mask_value=FORBIDDEN,
     )
@@ -99,19 +93,14 @@ def _block(size: int, most: int = BLOCK) -> int:
     return min(most, size & -size)
 
 
-def _static(rules: tuple[Mask, ...], rows: int, columns: int):
+def _static(inputs: Inputs, rows: int, columns: int):
     """Causality and windows as the kernel's own mask, of which it skips the empty tiles."""
     from jax.experimental.pallas.ops.tpu import splash_attention as kernels
 
-    behind, ahead = rows + columns, rows + columns
-    for rule in rules:
-        if isinstance(rule, Causal):
-            ahead = 0
-        elif isinstance(rule, Window):
-            behind, ahead = min(behind, rule.before), min(ahead, rule.after)
-    if behind == ahead == rows + columns:
+    if not (inputs.window() or inputs.is_causal()):
         return kernels.FullMask((rows, columns))
-    return kernels.LocalMask((rows, columns), (behind, ahead), 0)
+    behind, ahead = inputs.window() or (rows + columns, rows + columns)
+    return kernels.LocalMask((rows, columns), (behind, 0 if inputs.is_causal() else ahead), 0)
 
 
 def _segments(inputs: Inputs, sizes: tuple[int, int]) -> tuple[jax.Array, jax.Array] | None:
