@@ -103,7 +103,7 @@ class Align(Fusible):
         return 1.0
 
 
-class Softmax(Align):
+class Softmax(Align, fusible=True, same_in_every_head=True):
     """`softmax` of the logits divided by a temperature; rows sum to 1.
 
     The lower the temperature, the nearer the weights are to one key; the higher, to uniform.
@@ -120,14 +120,8 @@ class Softmax(Align):
     def factor(self) -> float:
         return 1 / self.temperature
 
-    def is_fusible(self) -> bool:
-        return True
 
-    def same_in_every_head(self) -> bool:
-        return True
-
-
-class LearnedScale(Align):
+class LearnedScale(Align, fusible=True):
     """`softmax` of the logits times a learned positive number, at first 1; rows sum to 1.
 
     Each head has a number of its own. The parameter is its logarithm, so it stays positive.
@@ -142,9 +136,6 @@ class LearnedScale(Align):
     @nn.compact
     def factor(self) -> jax.Array:
         return jnp.exp(self.param("log_scale", nn.initializers.zeros, ()))
-
-    def is_fusible(self) -> bool:
-        return True
 
 
 class Normalize(Align):

@@ -1,7 +1,7 @@
 """The base of scores, aligns and pools: what a fused kernel may assume of a part."""
 
 from abc import ABC
-from typing import Any
+from typing import Any, ClassVar
 
 from flax import linen as nn
 
@@ -10,16 +10,27 @@ class Fusible(nn.Module, ABC):
     """A part of an attention, which a fused kernel may compute instead of the part.
 
     A kernel computes pool(align(score)) = weighted_sum(softmax(factor dot product + bias)) only.
+
+    A class says what a kernel may assume in its first line, `class Dot(Score, fusible=True)`; if it
+    depends on fields, by the methods `is_fusible` and `same_in_every_head`.
     """
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    _fusible: ClassVar[bool] = False
+    _same_in_every_head: ClassVar[bool] = False
+
+    def __init_subclass__(
+        cls, *, fusible: bool = False, same_in_every_head: bool = False, **options: Any
+    ) -> None:
         """Let a subclass with a `__call__` of its own be computed by no kernel until it says so."""
         for name in ("is_fusible", "same_in_every_head", "in_words"):
             if name in vars(cls):  # asked of templates: Linen must not set the part up for it
                 nn.nowrap(vars(cls)[name])
         super().__init_subclass__(**options)
-        if "__call__" in vars(cls) and "is_fusible" not in vars(cls):
+        computes = "__call__" in vars(cls)
+        if computes and "is_fusible" not in vars(cls):
             cls.is_fusible = Fusible.is_fusible
+        cls._fusible = fusible or (cls._fusible and not computes)
+        cls._same_in_every_head = same_in_every_head or cls._same_in_every_head
 
     @nn.nowrap
     def is_fusible(self) -> bool:
@@ -28,12 +39,12 @@ class Fusible(nn.Module, ABC):
         For a score: its logits are `as_dot_product`; for an align: its weights are softmax(factor
         logits); for a pool: its context is `weighted_sum`.
         """
-        return False
+        return self._fusible
 
     @nn.nowrap
     def same_in_every_head(self) -> bool:
         """Whether a fusible part is the same in every head: no parameters, no head number."""
-        return False
+        return self._same_in_every_head
 
     @nn.nowrap
     def in_words(self) -> str:

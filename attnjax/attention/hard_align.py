@@ -60,8 +60,10 @@ def straight_through(
 
 def log_softmax(logits: Logits, mask: Allowed | None = None) -> Weights:
     """Logarithm of `softmax`, [..., T, S]; 0 where the mask forbids, so that it adds nothing."""
-    logs = jax.nn.log_softmax(logits, where=mask)
-    return logs if mask is None else jnp.where(mask, logs, 0)
+    if mask is None:
+        return jax.nn.log_softmax(logits)
+    lowest = jnp.where(mask.any(-1, keepdims=True), jnp.finfo(logits.dtype).min, 0)
+    return jnp.where(mask, jax.nn.log_softmax(jnp.where(mask, logits, lowest)), 0)
 
 
 def _perturbed(logits: jax.Array, key: jax.Array | None) -> jax.Array:

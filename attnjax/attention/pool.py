@@ -55,14 +55,11 @@ class Pool(Fusible):
         """Weights [..., T, S] and values [..., S, V] -> context [..., T, any]."""
 
 
-class WeightedSum(Pool):
+class WeightedSum(Pool, fusible=True):
     """`weighted_sum` as a part; no parameters."""
 
     def __call__(self, weights: Weights, value: Values, positions: Positions) -> Contexts:
         return weighted_sum(weights, value)
-
-    def is_fusible(self) -> bool:
-        return True
 
 
 class RelativeSum(Pool):

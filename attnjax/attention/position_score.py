@@ -109,7 +109,7 @@ class PositionScore(Score):
         return f"{type(self).__name__} around {self.score.in_words()}"
 
 
-class Rotary(PositionScore):
+class Rotary(PositionScore, fusible=True):
     """`rotary` on queries and keys, then a dot product; no parameters of its own.
 
         logits[t, s] = score(R_t query[t], R_s key[s])
@@ -126,9 +126,6 @@ class Rotary(PositionScore):
 
     def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         return self.score(*self._turned(query, key, positions), positions)
-
-    def is_fusible(self) -> bool:
-        return True
 
     def same_in_every_head(self) -> bool:
         return self.score.same_in_every_head()
@@ -182,7 +179,7 @@ def _alibi_bias(slope: jax.Array, query: jax.Array, positions: Positions) -> jax
     return alibi(lax.stop_gradient(slope), positions)
 
 
-class Relative(PositionScore):
+class Relative(PositionScore, fusible=True):
     """`relative` positions of keys: a learned vector for each distance, in each head.
 
         logits[t, s] = c query[t] . (key[s] + a[clip(s - t, -k, k)])
@@ -203,9 +200,6 @@ class Relative(PositionScore):
         bias = relative(product.scale * product.query, self._vectors(query), positions)
         logits = self.score(query, key, positions)
         return logits + jnp.broadcast_to(bias, logits.shape)
-
-    def is_fusible(self) -> bool:
-        return True
 
     def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
         product = self.score.as_dot_product(query, key, positions)

@@ -130,8 +130,8 @@ def _sum(first: Partial, second: Partial, query: jax.Array, positions: Positions
 class Score(Fusible):
     """A score: `prepare` computes the part of the keys alone, `__call__` the logits.
 
-    A fused kernel computes dot products only. A score whose logits are dot products says so in
-    `is_fusible`, and gives the vectors in `as_dot_product`.
+    A fused kernel computes dot products only. A score whose logits are dot products says
+    `fusible=True`, and gives the vectors in `as_dot_product`.
     """
 
     def prepare(self, key: Keys) -> Float[Array, "*#B S _"]:
@@ -147,33 +147,21 @@ class Score(Fusible):
         raise ValueError(f"the score {type(self).__name__} is no dot product")
 
 
-class Dot(Score):
+class Dot(Score, fusible=True, same_in_every_head=True):
     """`dot` as a part; no parameters."""
 
     def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         return dot(query, key)
 
-    def is_fusible(self) -> bool:
-        return True
-
-    def same_in_every_head(self) -> bool:
-        return True
-
     def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
         return DotProduct(query, key, 1.0)
 
 
-class ScaledDot(Score):
+class ScaledDot(Score, fusible=True, same_in_every_head=True):
     """`scaled_dot` as a part; no parameters."""
 
     def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         return scaled_dot(query, key)
-
-    def is_fusible(self) -> bool:
-        return True
-
-    def same_in_every_head(self) -> bool:
-        return True
 
     def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
         return DotProduct(query, key, query.shape[-1] ** -0.5)
