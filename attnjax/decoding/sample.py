@@ -1,6 +1,7 @@
 """Sampling: the next word is drawn from the model's probabilities, or from the largest ones."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 import jax
@@ -44,17 +45,14 @@ class Sample(IndependentSearch):
         word = jnp.arange(logits.shape[-1])[None, None]
         at_limit = (step + 1 >= state.limit)[:, None, None]
         allowed = jnp.where(at_limit, word == END, (word != PAD) & (word != START))
-
-        def draw(number: Array, logits: Array) -> Array:
-            key = jax.random.fold_in(jax.random.fold_in(jax.random.key(self.seed), number), step)
-            return self.draw(key, logits)
-
-        drawn = jax.vmap(draw)(state.number, jnp.where(allowed, logits, -jnp.inf))
+        given = jnp.where(allowed, logits, -jnp.inf)
+        drawn = jax.vmap(partial(self.draw, step))(state.number, given)
         gain = jnp.take_along_axis(jax.nn.log_softmax(logits), drawn[..., None], axis=-1)[..., 0]
         return drawn, state.score + gain
 
-    def draw(self, key: Array, logits: Float[Array, "K V"]) -> Int[Array, " K"]:
-        """Words, each drawn from a row of logits; -inf is never drawn."""
+    def draw(self, step: Array, number: Array, logits: Float[Array, "K V"]) -> Int[Array, " K"]:
+        """A sentence's words, each drawn from a row of logits; -inf is never drawn."""
+        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(self.seed), number), step)
         # below 0, so that no temperature makes them infinite
         logits = (logits - logits.max(-1, keepdims=True)) / self.temperature
         if self.top_k is None and self.top_p == 1:

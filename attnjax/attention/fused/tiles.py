@@ -43,11 +43,6 @@ class TilePlan(NamedTuple):
     partial: tuple[tuple[int, int], ...]
     scale: float
 
-    def group(self, examples: int) -> int:
-        """G, how many of N examples are read at once: a divisor of N."""
-        most = max(1, ENTRIES // (self.rows * self.columns))
-        return max(number for number in range(1, most + 1) if examples % number == 0)
-
 
 class Tile(NamedTuple):
     """A block of queries and a block of keys: the index of each, and its size."""
@@ -271,7 +266,8 @@ attend.defvjp(_forward, _backward)
 
 def _each_group(plan: TilePlan, group: Callable[[Share], Any], examples: int) -> Any:
     """The results of all groups, computed one group after the other: leaves [N, ...]."""
-    size = plan.group(examples)
+    most = max(1, ENTRIES // (plan.rows * plan.columns))
+    size = max(number for number in range(1, most + 1) if examples % number == 0)
 
     def results(number: jax.Array) -> Any:
         def cut(x: jax.Array) -> jax.Array:
