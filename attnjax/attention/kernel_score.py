@@ -28,9 +28,6 @@ def squared_distance(query: Queries, key: Keys) -> Logits:
 
     The expansion |q|^2 + |k|^2 - 2 q.k would be a difference of large numbers: in float32, for two
     points 0.01 apart and 100 from the origin, its error is as large as the distance.
-
-    Raises:
-        UserError: query and key differ in width.
     """
     check_widths(query, key, "a distance")
     dtype = wide(query, key)

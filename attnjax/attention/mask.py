@@ -74,9 +74,6 @@ class Mask(ABC):
         The ranges are the positions of each block of queries and of keys. If they are NumPy arrays
         and the rule holds no array, so are the tables: a kernel then leaves the empty tiles out of
         its program. A rule without `block` is refused.
-
-        Raises:
-            UserError: the rule has no `block`.
         """
         raise UserError(
             f"the mask {type(self).__name__} has no method block, which a fused kernel calls: "
@@ -117,9 +114,6 @@ def as_mask(mask: MaskLike, query: jax.Array) -> Mask:
     """The mask that a caller gave; an array of booleans [..., T, S] becomes a `DenseMask`.
 
     The query is [..., T, any]; an array with fewer axes, such as [T, S], is broadcast as in JAX.
-
-    Raises:
-        UserError: the array has another dtype, fewer than two axes, or more than the query.
     """
     if mask is None:
         return And()

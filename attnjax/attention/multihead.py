@@ -1,8 +1,6 @@
 """Several attentions side by side: project, attend in each head, merge.
 
-Heads are computed in one call if possible, else each on its own. H heads of queries may share G
-heads of keys and values, each of which serves a group of H / G neighboring heads of queries. The
-memory then holds G heads.
+Heads are computed in one call if possible, else each on its own. The memory holds G heads.
 """
 
 from collections.abc import Callable

@@ -109,7 +109,18 @@ class PositionScore(Score):
         return f"{type(self).__name__} around {self.score.in_words()}"
 
 
-class Rotary(PositionScore, fusible=True):
+class AroundDotProduct(PositionScore):
+    """A position score around a dot product of the queries and keys that come."""
+
+    def setup(self) -> None:
+        if isinstance(self.score, PositionScore) or not self.score.is_fusible():
+            raise UserError(
+                f"{type(self).__name__} wants a score that is a dot product, such as Dot or "
+                f"ScaledDot; got {self.score.in_words()}"
+            )
+
+
+class Rotary(AroundDotProduct, fusible=True):
     """`rotary` on queries and keys, then a dot product; no parameters of its own.
 
         logits[t, s] = score(R_t query[t], R_s key[s])
@@ -120,9 +131,6 @@ class Rotary(PositionScore, fusible=True):
     """
 
     base: PositiveFloat = 10_000.0
-
-    def setup(self) -> None:
-        check_plain_dot_product(self, self.score)
 
     def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         return self.score(*self._turned(query, key, positions), positions)
@@ -179,7 +187,7 @@ def _alibi_bias(slope: jax.Array, query: jax.Array, positions: Positions) -> jax
     return alibi(lax.stop_gradient(slope), positions)
 
 
-class Relative(PositionScore, fusible=True):
+class Relative(AroundDotProduct, fusible=True):
     """`relative` positions of keys: a learned vector for each distance, in each head.
 
         logits[t, s] = c query[t] . (key[s] + a[clip(s - t, -k, k)])
@@ -191,9 +199,6 @@ class Relative(PositionScore, fusible=True):
     """
 
     max_distance: PositiveInt = 16
-
-    def setup(self) -> None:
-        check_plain_dot_product(self, self.score)
 
     def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         product = self.score.as_dot_product(query, key, positions)
@@ -216,12 +221,3 @@ class Relative(PositionScore, fusible=True):
 
 def _relative_bias(vectors: jax.Array, query: jax.Array, positions: Positions) -> jax.Array:
     return relative(query, vectors, positions)
-
-
-def check_plain_dot_product(part: PositionScore, score: Score) -> None:
-    """Refuse a score that is no dot product of the queries and keys that come."""
-    if isinstance(score, PositionScore) or not score.is_fusible():
-        raise UserError(
-            f"{type(part).__name__} wants a score that is a dot product, such as Dot or ScaledDot; "
-            f"got {score.in_words()}"
-        )

@@ -48,10 +48,8 @@ class FusedKernel(NamedTuple):
     refuses: Callable[[Inputs], str | None] = lambda inputs: None
 
 
-BLOCKWISE = FusedKernel("blockwise", blockwise)
-
 KERNELS = {
-    "blockwise": BLOCKWISE,
+    "blockwise": FusedKernel("blockwise", blockwise),
     "cudnn": FusedKernel("cudnn", cudnn, "cuda", cudnn_refuses),
     "splash": FusedKernel("splash", splash, "tpu", splash_refuses),
 }
@@ -187,7 +185,8 @@ def _best(inputs: Inputs, platform: str) -> RunKernel:
 
 def _best_fused(inputs: Inputs, platform: str) -> RunKernel:
     """The platform's own kernel if it can compute the inputs, else blockwise."""
-    own = next((kernel for kernel in KERNELS.values() if kernel.platform == platform), BLOCKWISE)
+    kernels = KERNELS.values()
+    own = next((kernel for kernel in kernels if kernel.platform == platform), KERNELS["blockwise"])
     refused = own.refuses(inputs)
     if own.name == "splash" and not is_for_one_device(platform):
         refused = "a program that is divided among several devices"
