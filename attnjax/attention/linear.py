@@ -48,9 +48,8 @@ class LinearState(NamedTuple):
     """S and z of some keys, each feature divided by exp(c), its largest among the keys.
 
     A feature of z is from 1 to the number of keys, however small the keys' features are. So a query
-    that adds c to its own logarithms fits some key, whatever its features. The
-    values are S, [..., F, V], the keys z and the log-scale c, [..., F, 1], a constant for the
-    gradient.
+    that adds c to its own logarithms fits some key, whatever its features. The values are S,
+    [..., F, V], the keys z and the log-scale c, [..., F, 1], a constant for the gradient.
     """
 
     values: jax.Array

@@ -5,7 +5,6 @@ logit of a query and a key by their distance.
 """
 
 from dataclasses import field
-from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -66,7 +65,6 @@ def alibi(slope: jax.Array, positions: Positions) -> jax.Array:
     return -slope[..., None, None] * abs(distance(positions))
 
 
-@cache
 def alibi_slopes(heads: int) -> np.ndarray:
     """The slope of each head: 2^(-8h/H) for h = 1, ..., H, if H is a power of two.
 

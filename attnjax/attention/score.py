@@ -105,16 +105,15 @@ class DotProduct(NamedTuple):
     def times(self, factor: float | jax.Array) -> "DotProduct":
         """The same logits multiplied by a number, which is an array where it has a gradient."""
         if isinstance(factor, jax.Array):
-            query, array = self.query * factor.astype(self.query.dtype), factor
-            product = self._replace(query=query)
+            product = self._replace(query=self.query * factor.astype(self.query.dtype))
         elif factor == 1:
             return self
         else:
-            product, array = self._replace(scale=self.scale * factor), jnp.full((), factor)
+            product = self._replace(scale=self.scale * factor)
         if self.bias is None:
             return product
         # each example's own, as a kernel wants the arrays of a bias
-        array = jnp.broadcast_to(array, self.query.shape[:-2])
+        array = jnp.broadcast_to(factor, self.query.shape[:-2])
         return product._replace(bias=Partial(_times, array, self.bias))
 
 

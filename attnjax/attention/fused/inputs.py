@@ -25,11 +25,9 @@ type AxisLayout = Literal["BNTH", "BTNH"]
 class Inputs:
     """The arguments of context[t] = sum_s softmax_s(scale query[t] . key[s] + bias[t, s]) value[s].
 
-    Queries are [..., T, K], keys [..., S, K], values [..., S, V].
+    Queries are [..., T, K], keys [..., S, K], values [..., S, V]; mask and positions as in `fused`.
 
     Attributes:
-        mask: None allows everything.
-        positions: absolute, integers that broadcast to [..., T] and [..., S]; None: 0, 1, ...
         bias: a function of (scale query, positions), [..., T, K] and `Positions`, that returns what
             broadcasts to [..., T, S]; a kernel calls it on one tile at a time. The arrays of a
             `jax.tree_util.Partial` are passed first; they are floats that lead with the query's
