@@ -38,8 +38,6 @@ def squared_distance(query: Queries, key: Keys) -> Logits:
 def gaussian(query: Queries, key: Keys, bandwidth: float | jax.Array) -> Logits:
     """Gaussian kernel's logarithm: logits[t, s] = -||query[t] - key[s]||^2 / (2 bandwidth^2).
 
-    The bandwidth is the kernel's standard deviation, above 0, in the units of query and key.
-
     Source: Nadaraya 1964, Watson 1964, with a normal density for the kernel.
     """
     return -squared_distance(query, key) / (2 * bandwidth**2)
@@ -50,7 +48,10 @@ class Kernel(Score):
 
 
 class DistanceScore(Score):
-    """A score of the distance between query and key, in whose units the bandwidth is.
+    """A score of the distance between query and key, in units of a bandwidth.
+
+    The bandwidth, in the units of query and key, is the Gaussian's standard deviation, and how far
+    the other kernels reach.
 
     Raises:
         UserError: the bandwidth is not positive.

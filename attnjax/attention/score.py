@@ -1,8 +1,8 @@
 """Scores: from queries and keys to logits, which say how well each key fits each query.
 
-Every score is a module over the pure function of the same name. A score is written for one head,
-and knows nothing of heads and masks. Logits are float32 or wider: a dot product of float16 vectors
-can overflow before the softmax.
+Each score is a module over the pure function of the same name. A score is written for one head, and
+knows nothing of heads and masks. Logits are float32 or wider: a dot product of float16 vectors can
+overflow before the softmax.
 """
 
 from abc import abstractmethod

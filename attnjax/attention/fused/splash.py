@@ -97,10 +97,13 @@ def _static(inputs: Inputs, rows: int, columns: int):
     """Causality and windows as the kernel's own mask, of which it skips the empty tiles."""
     from jax.experimental.pallas.ops.tpu import splash_attention as kernels
 
-    if not (inputs.window() or inputs.is_causal()):
+    far = rows + columns
+    behind, ahead = (min(far, reach) for reach in inputs.window() or (far, far))
+    if inputs.is_causal():
+        ahead = 0
+    if behind == ahead == far:
         return kernels.FullMask((rows, columns))
-    behind, ahead = inputs.window() or (rows + columns, rows + columns)
-    return kernels.LocalMask((rows, columns), (behind, 0 if inputs.is_causal() else ahead), 0)
+    return kernels.LocalMask((rows, columns), (behind, ahead), 0)
 
 
 def _segments(inputs: Inputs, sizes: tuple[int, int]) -> tuple[jax.Array, jax.Array] | None:
