@@ -7,16 +7,15 @@ drawn as a matrix of its own: the word's by Glorot & Bengio 2010, eq. 16, the st
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
-import jax
 import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Float
 
 from attnjax.config.constraints import PositiveInt, SetByOwner
+from attnjax.nn.initializers import each_gate
 from attnjax.nn.lift import inherited
 from attnjax.nn.linear import Dense
 from attnjax.nn.parameter_kinds import Kind, declare
@@ -53,7 +52,7 @@ class Cell(nn.Module, ABC):
         W is drawn as the first D rows of the matrix [D + F, G] for both inputs.
         """
         columns = (self.gates * inherited(self, "width"),)
-        draw = self._each_gate(partial(_rows, behind=fed))
+        draw = each_gate(partial(_rows, behind=fed), self.gates)
         y = Dense(columns, bias=False, initializer=draw, name="input")(x)
         bias = self.param("bias", self._bias, columns)
         return y + jnp.broadcast_to(bias, y.shape)
@@ -66,7 +65,7 @@ class Cell(nn.Module, ABC):
         """
         words = self.variables["params"]["input"]["kernel"].shape[0]
         columns = (self.gates * inherited(self, "width"),)
-        draw = self._each_gate(partial(_rows, before=words))
+        draw = each_gate(partial(_rows, before=words), self.gates)
         return Dense(columns, bias=False, initializer=draw, name="feed")(x)
 
     @nn.compact
@@ -84,19 +83,8 @@ class Cell(nn.Module, ABC):
 
     def _recurrent(self) -> Float[Array, "W G"]:
         """U, of all gates."""
-        draw, width = self._each_gate(nn.initializers.orthogonal()), inherited(self, "width")
+        draw, width = each_gate(nn.initializers.orthogonal(), self.gates), inherited(self, "width")
         return self.param("recurrent", draw, (width, self.gates * width))
-
-    def _each_gate(self, initializer: Callable[..., Array]) -> Callable[..., Array]:
-        """An initializer that draws the block of each gate as a matrix of its own."""
-
-        def initial(key: Array, shape: tuple[int, ...]) -> Array:
-            keys = jax.random.split(key, self.gates)
-            block = shape[0], shape[1] // self.gates
-            blocks = jax.vmap(lambda own: initializer(own, block))(keys)
-            return jnp.moveaxis(blocks, 0, 1).reshape(shape)
-
-        return initial
 
 
 def _rows(key: Array, shape: tuple[int, int], *, before: int = 0, behind: int = 0) -> Array:

@@ -5,6 +5,7 @@ as its paper does: U(-0.08, 0.08), or one distribution for each kind of matrix.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Annotated, Any
@@ -70,10 +71,9 @@ class OrthogonalInit(Initializer):
             raise UserError(
                 f"OrthogonalInit needs a matrix [W, k W]; {name} has shape {list(default.shape)}"
             )
-        width, columns = default.shape
-        keys = jax.random.split(key, columns // width)
-        square = jax.vmap(lambda own: jax.nn.initializers.orthogonal()(own, (width, width)))(keys)
-        return jnp.concatenate([*square], axis=1).astype(default.dtype)
+        gates = default.shape[1] // default.shape[0]
+        draw = each_gate(jax.nn.initializers.orthogonal(), gates)
+        return draw(key, default.shape).astype(default.dtype)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,6 +140,17 @@ class InitByName(Initializer):
             if fnmatchcase(name, rule.parameters):
                 return rule.initializer.draw(key, name, default)
         return default
+
+
+def each_gate(initializer: Callable[..., jax.Array], gates: int) -> Callable[..., jax.Array]:
+    """An initializer of a matrix that draws the block of columns of each gate by itself."""
+
+    def initial(key: jax.Array, shape: tuple[int, int]) -> jax.Array:
+        block = shape[0], shape[1] // gates
+        blocks = jax.vmap(lambda own: initializer(own, block))(jax.random.split(key, gates))
+        return jnp.moveaxis(blocks, 0, 1).reshape(shape)
+
+    return initial
 
 
 def draw_parameters(initializer: Initializer, key: jax.Array, params: Any) -> Any:
