@@ -44,12 +44,11 @@ class VectorNorm(Norm):
     def flax_norm(self) -> nn.Module:
         """Flax's norm, unbound."""
 
-    def setup(self) -> None:
-        self.formula = self.flax_norm()
-        nn.share_scope(self, self.formula)
-
+    @nn.compact
     def __call__(self, x: Vectors, counted: Counted | None = None) -> Vectors:
-        return self.formula(x)
+        formula = self.flax_norm()
+        nn.share_scope(self, formula)
+        return formula(x)
 
 
 class LayerNorm(VectorNorm):
