@@ -1,6 +1,7 @@
 """Recurrent encoders: a cell over a text in one direction, and the stack of such layers."""
 
 from dataclasses import field
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -9,7 +10,7 @@ from flax import linen as nn
 from jaxtyping import Array, Float
 
 from attnjax.config.constraints import PositiveInt
-from attnjax.models.packed_rows import first_places, last_places
+from attnjax.models.packed_rows import first_places, last_places, words_before
 from attnjax.models.rnn_cells import LSTM, Carry, Cell
 from attnjax.models.shapes import Embedded, Present, Text
 from attnjax.models.text_encoder import EncodedText, TextEncoder
@@ -40,7 +41,7 @@ class RNNLayer(nn.Module):
         carry begins anew with each of them, and is given of each, by its number: leaves [B, S, W].
         """
         backward = self.direction == "backward"
-        begin, end = (last_places, first_places) if backward else (first_places, last_places)
+        begin = last_places if backward else first_places
         begins = None if sentence is None else begin(sentence)[..., None]
 
         def step(cell: Cell, carry: Carry, word: tuple[Array, ...]) -> tuple[Carry, Any]:
@@ -58,17 +59,11 @@ class RNNLayer(nn.Module):
         final, (states, carries) = read(self.unit, start, (projected, present[..., None], begins))
         if sentence is None:
             return states, final
-        return states, _of_sentences(carries, sentence, end(sentence) & present)
-
-
-def _of_sentences(carries: Carry, sentence: Text, last: Present) -> Carry:
-    """Of carries [B, S, W] those of the last place read of each sentence, by its number."""
-    rows, places = sentence.shape
-    row = jnp.arange(rows)[:, None]
-    index = jnp.zeros((rows, places), jnp.int32)
-    place = jnp.broadcast_to(jnp.arange(places, dtype=jnp.int32)[None], (rows, places))
-    index = index.at[row, jnp.where(last, sentence, places)].set(place, mode="drop")
-    return jax.tree.map(lambda leaf: jnp.take_along_axis(leaf, index[..., None], axis=1), carries)
+        # the place of each sentence that is read last
+        before = words_before(sentence, present)
+        last = before[:, :-1] if backward else before[:, 1:] - 1
+        pick = partial(jnp.take_along_axis, indices=last[..., None], axis=1, mode="clip")
+        return states, jax.tree.map(pick, carries)
 
 
 class EncoderOutput(NamedTuple):
