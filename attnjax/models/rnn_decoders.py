@@ -86,9 +86,10 @@ class Feeding(nn.Module, ABC):
     def width(self, attentional: int) -> int:
         """The number of fed numbers of an attentional vector of this width."""
 
-    @abstractmethod
     def __call__(self, cell: Cell, projected: Projected, attentional: Array) -> Projected:
         """The projection of the cell's input."""
+        fed = self.width(attentional.shape[-1])
+        return projected + cell.feed(attentional) if fed else projected
 
 
 class InputFeeding(Feeding):
@@ -97,18 +98,12 @@ class InputFeeding(Feeding):
     def width(self, attentional: int) -> int:
         return attentional
 
-    def __call__(self, cell: Cell, projected: Projected, attentional: Array) -> Projected:
-        return projected + cell.feed(attentional)
-
 
 class NoInputFeeding(Feeding):
     """The cell's input is the word alone. Luong et al. 2015, Figure 2."""
 
     def width(self, attentional: int) -> int:
         return 0
-
-    def __call__(self, cell: Cell, projected: Projected, attentional: Array) -> Projected:
-        return projected
 
 
 class LuongDecoder(RNNDecoder):
