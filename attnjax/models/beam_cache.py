@@ -13,6 +13,7 @@ A model gives the search a cache and a `BeamState`; a layer's part of both is it
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -103,7 +104,8 @@ def attend_to_past(
 ) -> tuple[Float[Array, "B K A"], LayerMemory]:
     """Causal self-attention of one more word of each hypothesis, and the memory with that word."""
     if memory.recurrent is None:
-        cache = _write(memory.cache, attention.prepare(x, x), beams.first)
+        write = partial(jax.lax.dynamic_update_slice_in_dim, start_index=beams.first, axis=-2)
+        cache = jax.tree.map(write, memory.cache, attention.prepare(x, x))
         context = attention.attend(
             x, cache, beams.mask, positions=beams.positions, deterministic=True
         )
@@ -157,20 +159,10 @@ def beam_cache(
     return back_pointers, BeamCache(DenseMask(own), first, Positions(query, key))
 
 
-def _write(cache: Any, entries: Any, first: Array) -> Any:
-    """The cache [..., L * K, any] with the entries [..., K, any] from index `first` on."""
-
-    def write(old: Array, new: Array) -> Array:
-        return jax.lax.dynamic_update_slice_in_dim(old, new, first, axis=old.ndim - 2)
-
-    return jax.tree.map(write, cache, entries)
-
-
 def _grow(cache: Any, more: int) -> Any:
     """The cache, leaves [..., entries, any], with so many more empty entries behind its own."""
 
     def grow(old: Array) -> Array:
-        new = jnp.zeros((*old.shape[:-2], old.shape[-2] + more, old.shape[-1]), old.dtype)
-        return new.at[..., : old.shape[-2], :].set(old)
+        return jnp.pad(old, [*[(0, 0)] * (old.ndim - 2), (0, more), (0, 0)])
 
     return jax.tree.map(grow, cache)
