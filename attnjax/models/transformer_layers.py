@@ -27,13 +27,8 @@ from attnjax.models.feed_forward import FeedForward, FeedForwardBase
 from attnjax.models.shapes import Embedded, Present, Step
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.lift import clone_template, inherited, rematerialize
-from attnjax.nn.norm import LayerNorm, Norm
+from attnjax.nn.norm import Counted, LayerNorm, Norm, Vectors
 from attnjax.nn.remat import Remat
-
-Stream = Float[Array, "*B D"]
-"""What the sub-layers add to: a vector for each word."""
-Counted = Bool[Array, "*B"]
-"""Which words are not padding."""
 
 
 class Residual(nn.Module, ABC):
@@ -43,15 +38,15 @@ class Residual(nn.Module, ABC):
     None, see `Norm`.
     """
 
-    def pre(self, x: Stream, counted: Counted | None = None) -> Stream:
+    def pre(self, x: Vectors, counted: Counted | None = None) -> Vectors:
         """The input of the sub-layer; by default x itself."""
         return x
 
     @abstractmethod
-    def post(self, x: Stream, change: Stream, counted: Counted | None = None) -> Stream:
+    def post(self, x: Vectors, change: Vectors, counted: Counted | None = None) -> Vectors:
         """The sum of x and the sub-layer's output."""
 
-    def final(self, x: Stream, counted: Counted | None = None) -> Stream:
+    def final(self, x: Vectors, counted: Counted | None = None) -> Vectors:
         """The output of the whole stack of layers; by default x itself."""
         return x
 
@@ -61,7 +56,7 @@ class PostNorm(Residual):
 
     norm: Norm = field(default_factory=LayerNorm)
 
-    def post(self, x: Stream, change: Stream, counted: Counted | None = None) -> Stream:
+    def post(self, x: Vectors, change: Vectors, counted: Counted | None = None) -> Vectors:
         return self.norm(x + change, counted)
 
 
@@ -70,13 +65,13 @@ class PreNorm(Residual):
 
     norm: Norm = field(default_factory=LayerNorm)
 
-    def pre(self, x: Stream, counted: Counted | None = None) -> Stream:
+    def pre(self, x: Vectors, counted: Counted | None = None) -> Vectors:
         return self.norm(x, counted)
 
-    def post(self, x: Stream, change: Stream, counted: Counted | None = None) -> Stream:
+    def post(self, x: Vectors, change: Vectors, counted: Counted | None = None) -> Vectors:
         return x + change
 
-    def final(self, x: Stream, counted: Counted | None = None) -> Stream:
+    def final(self, x: Vectors, counted: Counted | None = None) -> Vectors:
         return self.norm(x, counted)
 
 
@@ -91,7 +86,7 @@ def _rematerialized[F: Callable[..., Any]](compute: F) -> F:
     return cast("F", call)
 
 
-type SubLayer = tuple[Residual, Callable[[Stream], Stream]]
+type SubLayer = tuple[Residual, Callable[[Vectors], Vectors]]
 """A residual connection and the function within it."""
 
 
@@ -119,12 +114,12 @@ class TransformerLayer(nn.Module):
 
     def _rest(
         self,
-        x: Stream,
-        change: Stream,
+        x: Vectors,
+        change: Vectors,
         *between: SubLayer,
         counted: Counted | None = None,
         deterministic: bool,
-    ) -> Stream:
+    ) -> Vectors:
         """The layer from the self-attention's change on; the feed-forward network comes last."""
         change = self.drop(change, deterministic=deterministic)
         x = self.self_attention_residual.post(x, change, counted)
@@ -210,15 +205,10 @@ class DecoderLayer(TransformerLayer):
         self, source: Any, mask: Mask, positions: Positions, *, deterministic: bool
     ) -> tuple[SubLayer, ...]:
         """The attention to a prepared source as a sub-layer, if the decoder has one."""
-        attention = self.cross_attention
-        if attention is None:
+        if self.cross_attention is None:
             return ()
-
-        def attend(x: Stream) -> Stream:
-            return attention.attend(
-                x, source, mask, positions=positions, deterministic=deterministic
-            )
-
+        own = {"memory": source, "mask": mask, "positions": positions}
+        attend = partial(self.cross_attention.attend, **own, deterministic=deterministic)
         return ((self.cross_attention_residual, attend),)
 
     def read(
@@ -232,8 +222,8 @@ class DecoderLayer(TransformerLayer):
         return self._rest(x, change, deterministic=True), past
 
     def step(
-        self, x: Stream, past: LayerMemory, beams: BeamCache, source: Any, source_mask: Mask
-    ) -> tuple[Stream, LayerMemory]:
+        self, x: Vectors, past: LayerMemory, beams: BeamCache, source: Any, source_mask: Mask
+    ) -> tuple[Vectors, LayerMemory]:
         """One more word of each hypothesis, and the memory with it."""
         seen = self.self_attention_residual.pre(x)
         change, past = attend_to_past(self.self_attention, seen, past, beams)
@@ -248,11 +238,11 @@ def step_layers(
     mask: Padding,
     cache: Any,
     state: BeamState,
-    x: Stream,
+    x: Vectors,
     step: Step,
     *,
     prompt: Present | None = None,
-) -> tuple[Stream, Any, BeamState]:
+) -> tuple[Vectors, Any, BeamState]:
     """One more word of each hypothesis through all layers, the new cache and the new state.
 
     `sources` are what the layers have prepared of a source, `prompt` the words they have read.
