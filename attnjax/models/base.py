@@ -38,12 +38,10 @@ class Model(nn.Module, ABC, kw_only=True):
     limited: ClassVar[tuple[Side, ...]] = SIDES
     """The sides whose length is limited by parts with a parameter for each position."""
 
-    initializer: Initializer | None = None
+    one_vocabulary: ClassVar[bool] = False
+    """Whether source and target must have the same vocabulary."""
 
-    @property
-    def one_vocabulary(self) -> bool:
-        """Whether source and target must have the same vocabulary."""
-        return False
+    initializer: Initializer | None = None
 
     @nn.nowrap
     def init(self, rngs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -68,14 +66,14 @@ class Model(nn.Module, ABC, kw_only=True):
     def __call__(self, source: Source, decoder_input: Array, *, deterministic: bool) -> Array:
         """Predictions [B, T, ...]; a deterministic call leaves out everything that is random.
 
-        The input of a decoder of words is the target moved one position to the right.
+        The input of a decoder of words is the target moved one position to the right, START first.
         """
 
     @nn.nowrap
     def with_vocabularies(self, source: int | None, target: int | None) -> Self:
         """A copy of the model with the vocabulary sizes filled in; None: that side is not text."""
-        sizes = dict(zip(FIELDS, (source, target), strict=True))
-        sizes = {side: size for side, size in sizes.items() if size is not None}
+        both = zip(SIDES, (source, target), strict=True)
+        sizes = {side: size for side, size in both if size is not None}
         own = {side: name for side, name in FIELDS.items() if hasattr(self, name)}
         if not {*self.text} <= sizes.keys() <= {*self.text, *own}:
             raise UserError(
@@ -203,10 +201,7 @@ class SymbolModel(Model, kw_only=True):
 
     @abstractmethod
     def features(self, source: Source, decoder_input: Words, *, deterministic: bool) -> Features:
-        """The factors of the logits; a `PackingModel` takes the `packing` of packed rows, too.
-
-        The input of the decoder is the target moved one position to the right, START first.
-        """
+        """The factors of the logits; a `PackingModel` takes the `packing` of packed rows, too."""
 
     def __call__(self, source: Source, decoder_input: Words, *, deterministic: bool) -> Array:
         """The logits [B, T, V] of every symbol, under teacher forcing."""

@@ -23,7 +23,7 @@ from attnjax.models.feed_forward import FeedForward
 from attnjax.models.packed_rows import first_places, row_masks, words_before
 from attnjax.models.sequence_model import SequenceModel
 from attnjax.models.shapes import Embedded, Features, NextWord, Source, Step, Text, Words
-from attnjax.models.sown_attention import Attentions, layer_attentions
+from attnjax.models.sown_attention import Attentions, layer_attentions, pairs
 from attnjax.models.transformer_layers import DecoderLayer, PreNorm, Residual, step_layers
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.embedding import lookup
@@ -73,11 +73,8 @@ class LanguageModel(SequenceModel, PackingModel):
     input_scale: Literal["one", "sqrt_width"] = "one"
     initializer: Initializer | None = field(default_factory=GPTInit)
 
+    one_vocabulary = True
     in_older_records: ClassVar = {"input_scale": "sqrt_width"}
-
-    @property
-    def one_vocabulary(self) -> bool:
-        return True
 
     @nn.nowrap
     def with_vocabularies(self, source: int | None, target: int | None) -> Self:
@@ -117,10 +114,9 @@ class LanguageModel(SequenceModel, PackingModel):
     def attentions_in(self, tree: Any, source: Text, decoder_input: Words) -> Attentions:
         """Every layer's self-attention over source and target, from below."""
         words = _text(source, decoder_input, self.max_length("source"))
-        causal = jnp.tril(jnp.ones((words.shape[1],) * 2, bool))
-        mask = (words != PAD)[:, None, :, None] & causal[None, None]
+        mask, read = jnp.tril(pairs(words != PAD, jnp.ones_like(words, bool))), (words, words)
         for number in range(self.num_layers):
-            yield from layer_attentions(tree, mask, f"layers_{number}", words=(words, words))
+            yield from layer_attentions(tree, mask, f"layers_{number}", words=read)
 
     def setup(self) -> None:
         normal = nn.initializers.normal(self.width**-0.5)

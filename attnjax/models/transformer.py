@@ -61,7 +61,7 @@ class Transformer(SequenceModel, PackingModel):
     dropout: DropoutRate = 0.1
 
     @property
-    def one_vocabulary(self) -> bool:
+    def one_vocabulary(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.embeddings == "shared"
 
     @nn.nowrap
@@ -80,8 +80,8 @@ class Transformer(SequenceModel, PackingModel):
         """Every layer's attentions: the encoder's first, then the decoder's, from below."""
         words = source != PAD
         queries = queries_of(decoder_input, words)
-        causal = jnp.tril(jnp.ones((queries.shape[1],) * 2, bool))
-        own, across = queries[:, None, :, None] & causal[None, None], pairs(queries, words)
+        own = jnp.tril(pairs(queries, jnp.ones_like(queries)))
+        across = pairs(queries, words)
         of_source: dict[str, Any] = {"words": (decoder_input, source), "to_source": True}
         for number in range(self.num_encoder_layers):
             name, read = f"encoder_layers_{number}", (source, source)
