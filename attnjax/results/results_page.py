@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from attnjax.reporting import evidence as say
 from attnjax.reporting.number import number
+from attnjax.reporting.page import render
 from attnjax.reporting.summary import ClaimRow
 from attnjax.results.record import Record
 from attnjax.results.records import Judged, Recorded
@@ -65,54 +66,24 @@ def by_chance(values: Sequence[float]) -> Iterator[str]:
 
 def page(experiments: Sequence[Recorded], command: str) -> str:
     """The whole page, of the experiments with records in their order; `command` makes it."""
-    lines = [
-        "# Results",
-        "",
-        f"`{command}` makes this page from the records of finished runs; no figure is typed.",
-        "Experiments without a record were not run as they are now.",
-        "",
-        TALLY,
-        tally(experiments),
-        TALLY,
-        "",
-        *(line for experiment in experiments for line in _experiment(experiment)),
-    ]
-    return "\n".join(lines).rstrip() + "\n"
+    content = render(
+        "results.md.jinja",
+        experiments=experiments,
+        command=command,
+        mark=TALLY,
+        tally=tally(experiments),
+        runs=_runs,
+        made=_made,
+        row=_row,
+        number=number,
+    )
+    return content.rstrip() + "\n"
 
 
 def in_readme(readme: str, sentences: str) -> str:
     """README with these sentences between the marks of the tally."""
     before, _, after = readme.split(TALLY)
     return f"{before}{TALLY}\n{sentences}\n{TALLY}{after}"
-
-
-def _experiment(experiment: Recorded) -> Iterator[str]:
-    loaded = experiment.loaded
-    setting = "" if loaded.setting is None else f" --setting {loaded.setting}"
-    yield from (f"## {loaded.name}{setting}", "", loaded.title, "")
-    yield from (f"    attnjax run {loaded.name}{setting}", "")
-    if experiment.earlier:
-        yield f"Of other settings there are {_runs(len(experiment.earlier))} more, not shown."
-        yield ""
-    if not experiment.records:
-        return
-    yield from (_made(experiment.records), "")
-    if experiment.exploratory:
-        yield "Exploratory: claims, grid or planned seeds were changed after the first record, of"
-        yield from (f"{experiment.first.date}.", "")
-    if experiment.judged:
-        yield "| claim | verdict | estimate | by seed |"
-        yield "|---|---|---|---|"
-        yield from (_claim(judged) for judged in experiment.judged)
-        yield ""
-    for figure in loaded.ablation.published:
-        source = f"{figure.paper}, {figure.table}: {figure.key} of {figure.variant}"
-        ours = experiment.mean(figure.variant, figure.key)
-        if figure.why_not:
-            yield f"- {source} {number(figure.value)}; not comparable: {figure.why_not}"
-        elif ours is not None:
-            yield f"- {source} {number(figure.value)}, here {number(ours)}"
-    yield ""
 
 
 def _made(records: Sequence[Record]) -> str:
@@ -123,42 +94,39 @@ def _made(records: Sequence[Record]) -> str:
         for record in records
         if not record.tied
     }
-    dates = {record.date for record in records}
+    minutes = trained + sum(tuned.values())
     kinds = dict.fromkeys(record.kind for record in records)
     codes = [record.code.attnjax for record in records if record.code is not None]
     commits = dict.fromkeys(
         f"{code.commit[:8]}{'' if code.clean else ', changed'}" for code in codes if code.commit
     )
-    minutes = f"{trained + sum(tuned.values()):.0f} minutes of training and decoding"
-    return "; ".join(
-        [
-            f"{_runs(len(records))}, {minutes}",
-            " and ".join(kinds),
-            " to ".join(dict.fromkeys((min(dates), max(dates)))),
-            f"commit {', '.join(commits) or 'unknown'}.",
-        ]
-    )
+    dates = sorted(record.date for record in records)
+    made = f"{_runs(records)}, {minutes:.0f} minutes of training and decoding"
+    on = " to ".join(dict.fromkeys((dates[0], dates[-1])))
+    return f"{made}; {' and '.join(kinds)}; {on}; commit {', '.join(commits) or 'unknown'}."
 
 
-def _runs(count: int) -> str:
-    return "1 run" if count == 1 else f"{count} runs"
+def _runs(records: Sequence[Record]) -> str:
+    return "1 run" if len(records) == 1 else f"{len(records)} runs"
 
 
-def _claim(judged: Judged) -> str:
+def _row(judged: Judged) -> str:
+    """The row of a claim in a table of Markdown."""
     claim, rows = judged.claim, judged.rows
     text = claim.text if claim.source is None else f"{claim.text} ({claim.source})"
-    if not rows:
-        return _row(text, "…", judged.missing, "")
 
     def of_each(words: Callable[[ClaimRow], str]) -> list[str]:
         if len(rows) == 1:
             return [*map(words, rows.values())]
         return [f"{kind}: {words(row)}" for kind, row in rows.items()]
 
-    first = next(iter(rows.values()))
-    verdict = say.verdict(first) if judged.agreed else "; ".join(of_each(say.verdict))
-    estimates = "<br>".join(of_each(say.evidence))
-    return _row(text, verdict, estimates, "<br>".join(map(_seeds, rows.values())))
+    cells = ("…", judged.missing, "")
+    if rows:
+        first = next(iter(rows.values()))
+        verdict = say.verdict(first) if judged.agreed else "; ".join(of_each(say.verdict))
+        estimates, seeds = of_each(say.evidence), map(_seeds, rows.values())
+        cells = (verdict, "<br>".join(estimates), "<br>".join(seeds))
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in (text, *cells)) + " |"
 
 
 def _seeds(row: ClaimRow) -> str:
@@ -167,7 +135,3 @@ def _seeds(row: ClaimRow) -> str:
     values = ", ".join(number(value, 3) for _, value in row.seeds)
     words = (values, row.reason or say.few_seeds(row) or say.wanting(row), say.at_ties(row))
     return "; ".join(filter(None, words))
-
-
-def _row(*cells: str) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
