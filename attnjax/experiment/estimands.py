@@ -172,7 +172,12 @@ class PerSeed(Estimand):
     def answers(self, results: Results) -> int:
         """The number of answers a seed of which the metric is the share; 0: it is no share."""
         runs = (run for variant in self.variants for run in results.get(variant, {}).values())
-        return min((_answers(run, self.key) for run in runs if self.key in run.metrics), default=0)
+        scored = (_scored(run, self.key) for run in runs if self.key in run.metrics)
+        counts = (
+            len(_places(each, self.key)) if each and each.metric.share_of_answers else 0
+            for each in scored
+        )
+        return min(counts, default=0)
 
 
 def _scored(run: RunMetrics, key: MetricKey) -> Sentences | None:
@@ -181,14 +186,6 @@ def _scored(run: RunMetrics, key: MetricKey) -> Sentences | None:
     if sentences is None or sentences.metric.name != key.name or key.moment is not None:
         return None
     return sentences
-
-
-def _answers(run: RunMetrics, key: MetricKey) -> int:
-    """The number of answers of which the metric is the share that is right; 0: it is no share."""
-    scored = _scored(run, key)
-    if scored is None or not scored.metric.share_of_answers:
-        return 0
-    return len(_places(scored, key))
 
 
 def _places(sentences: Sentences, key: MetricKey) -> np.ndarray:
@@ -286,16 +283,10 @@ class Difference(PerSeed):
         return Spread("seeds and sentences", interval)
 
     def of_sentences(self, pair: Pair, groups: Sequence[np.ndarray]) -> float:
-        """The value of one seed, from the sentences of each group."""
+        """The value of one seed: the gain on the last group, less that on a group before it."""
         better, worse = pair
-        return self.of_gaps(
-            [better.at(places).value() - worse.at(places).value() for places in groups]
-        )
-
-    def of_gaps(self, gaps: Sequence[float]) -> float:
-        """The value of one seed, from the difference of the scores of each group."""
-        (gap,) = gaps
-        return gap
+        gains = [better.at(places).value() - worse.at(places).value() for places in groups]
+        return gains[-1] - sum(gains[:-1])
 
     def groups(self, sentences: Sentences) -> list[np.ndarray]:
         """The indices of the sentences that are resampled together, one array per group."""

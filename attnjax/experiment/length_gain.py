@@ -45,9 +45,5 @@ class LengthGain(Difference):
             )
         return {seed: self.of_sentences(pair, self.groups(pair[0])) for seed, pair in pairs.items()}
 
-    def of_gaps(self, gaps: Sequence[float]) -> float:
-        shortest, longest = gaps
-        return longest - shortest
-
     def spread_of(self, values: Sequence[float], results: Results) -> Spread:
         return self.over_sentences(results) or Estimand.spread_of(self, values, results)
