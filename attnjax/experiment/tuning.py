@@ -24,6 +24,9 @@ type Grid = Mapping[str, Annotated[tuple[float, ...], MinLen(2)]]
 type Point = Mapping[str, float]
 """A value for each field of a grid."""
 
+type Losses = Sequence[tuple[float, ...] | None]
+"""The validation loss of each seed at each point; infinity: diverged; None: not all finished."""
+
 
 def points(grid: Grid) -> list[Point]:
     """All combinations of a grid's values, the last field's varying fastest."""
@@ -47,34 +50,40 @@ def _extended(values: tuple[float, ...], value: float) -> tuple[float, ...]:
     return (beyond, *values) if value == values[0] else (*values, beyond)
 
 
-def best(losses: Sequence[Sequence[float]]) -> int | None:
-    """The place of the lowest mean loss, the first if several have it; None: all are infinite.
+def best(losses: Losses) -> int | None:
+    """The place of the lowest mean loss, the first if several have it.
 
-    `losses` are those of the seeds at each point; infinity: the training diverged.
+    None: a point is not finished, or the training diverged at every point.
     """
-    means = [sum(seeds) / len(seeds) for seeds in losses]
+    means = [sum(seeds) / len(seeds) for seeds in _finished(losses)]
     lowest = min(means, default=math.inf)
     return None if lowest == math.inf else means.index(lowest)
 
 
-def tied(losses: Sequence[Sequence[float]]) -> list[int]:
-    """The places whose mean loss is within one standard error of the lowest, that place included.
+def _finished(losses: Losses) -> list[tuple[float, ...]]:
+    """The losses at each point; []: a point is not finished."""
+    finished = [seeds for seeds in losses if seeds is not None]
+    return finished if len(finished) == len(losses) else []
+
+
+def tied(losses: Losses) -> list[int]:
+    """The places whose mean loss is within one standard error of the lowest, which comes first.
 
         mean_s d_s <= sqrt(var_s d_s / S),   d_s = loss of seed s here - its loss at the best place
 
-    With one seed nothing is known of the error, and only the lowest is tied with itself.
-
-    Raises:
-        ValueError: all losses are infinite.
+    With one seed nothing is known of the error, and only the lowest is tied with itself. []: there
+    is no lowest, see `best`.
     """
     first = best(losses)
     if first is None:
-        raise ValueError("no point has a finite loss")
-    return [
+        return []
+    finished = _finished(losses)
+    others = (
         place
-        for place, here in enumerate(losses)
-        if place == first or _within_an_error(here, losses[first])
-    ]
+        for place, here in enumerate(finished)
+        if place != first and _within_an_error(here, finished[first])
+    )
+    return [first, *others]
 
 
 def _within_an_error(here: Sequence[float], lowest: Sequence[float]) -> bool:

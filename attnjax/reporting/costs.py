@@ -7,15 +7,11 @@ from pathlib import Path
 from attnjax.reporting.evidence import count
 from attnjax.reporting.number import MISSING, number
 from attnjax.reporting.runs import curve
-from attnjax.reporting.summary import Row, Summary
+from attnjax.reporting.summary import Row
 
 
-def costs(summary: Summary, runs: Mapping[str, Sequence[Path]]) -> dict[str, dict[str, str]]:
-    """The costs of each variant, in words, by the headings of their columns."""
-    return {row.variant: _costs(row, runs[row.variant]) for row in summary.rows}
-
-
-def _costs(row: Row, runs: Sequence[Path]) -> dict[str, str]:
+def costs(row: Row, runs: Sequence[Path]) -> dict[str, str]:
+    """The costs of a variant, in words, by the headings of their columns."""
     cost, logs = row.cost, [curve(run) for run in runs]
     sizes = dict(cost.examples) if cost else {}
     speeds, memory = _values(logs, "tokens per second"), _values(logs, "memory")
@@ -35,7 +31,6 @@ def _costs(row: Row, runs: Sequence[Path]) -> dict[str, str]:
 
 
 def _values(logs: Sequence[Mapping[str, Sequence[tuple[int, float]]]], name: str) -> list[float]:
-    """The values of all curves of training whose names end like this."""
     return [
         value
         for log in logs

@@ -41,21 +41,18 @@ def _rounded(value: float, places: int) -> str:
     return shown if abs(value) >= 10_000 else shown.replace(",", "")
 
 
-def estimate(value: float | None, low: float | None, high: float | None) -> tuple[str, str]:
+def estimate(value: float, low: float, high: float) -> tuple[str, str]:
     """An estimate and its interval, to two digits of the interval's width."""
-    ends = [end for end in (low, high) if end is not None and math.isfinite(end)]
-    if value is None or not math.isfinite(value) or len(ends) < 2 or ends[0] == ends[1]:
+    if low == high or not all(map(math.isfinite, (value, low, high))):
         return number(value), interval(low, high)
-    places = min(max(0, 1 - math.floor(math.log10((ends[1] - ends[0]) / 2))), 9)
-    return f"{value:.{places}f}", f"{ends[0]:.{places}f} to {ends[1]:.{places}f}"
+    places = min(max(0, 1 - math.floor(math.log10((high - low) / 2))), 9)
+    return f"{value:.{places}f}", f"{low:.{places}f} to {high:.{places}f}"
 
 
-def interval(low: float | None, high: float | None) -> str:
-    """`low to high`; an end that is None or infinite is no bound."""
-    bounded_below = low is not None and math.isfinite(low)
-    bounded_above = high is not None and math.isfinite(high)
-    if bounded_below and bounded_above:
+def interval(low: float, high: float) -> str:
+    """`low to high`; an infinite end is no bound."""
+    if math.isfinite(low) and math.isfinite(high):
         return f"{low:.4g} to {high:.4g}"
-    if bounded_below:
+    if math.isfinite(low):
         return f"at least {low:.4g}"
-    return f"at most {high:.4g}" if bounded_above else "anything"
+    return f"at most {high:.4g}" if math.isfinite(high) else "anything"

@@ -24,6 +24,10 @@ _POINTS = 150
 """The largest number of points of a curve, which is a few hundred pixels wide."""
 
 
+_SHAPELESS = {"Zs": "␣", "Cc": "▫", "Cf": "▫", "Zl": "▫", "Zp": "▫"}
+"""What stands for a character, by its category in Unicode."""
+
+
 class CurvePoint(NamedTuple):
     """The loss at a step: the mean, the least and the greatest of the seeds."""
 
@@ -120,9 +124,6 @@ def visible(token: str) -> str:
     known = {"": "∅", SPECIAL[START]: "⊢", SPECIAL[END]: "∎"}
     if token in known:
         return known[token]
-    shown = "".join(
-        "␣" if category == "Zs" else "▫" if category in ("Cc", "Cf", "Zl", "Zp") else character
-        for character, category in ((c, unicodedata.category(c)) for c in token)
-    )
+    shown = "".join(_SHAPELESS.get(unicodedata.category(letter), letter) for letter in token)
     # A vowel sign or an accent is shown on a dotted circle.
     return "◌" + shown if unicodedata.category(shown[0]).startswith("M") else shown

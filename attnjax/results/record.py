@@ -241,13 +241,12 @@ def _minutes(seconds: float) -> float:
 
 
 def _smallest(numbers: np.ndarray) -> np.ndarray:
-    """The numbers in the smallest type of whole numbers that holds them; others as they are."""
+    """The numbers in the smallest signed type that holds them; fractions as they are."""
     if numbers.dtype.kind not in "iu" or not numbers.size:
         return numbers
-    kinds = (np.int8, np.int16, np.int32, np.int64)
-    least, most = numbers.min(), numbers.max()
-    fits = (kind for kind in kinds if np.iinfo(kind).min <= least and most <= np.iinfo(kind).max)
-    return numbers.astype(next(fits))
+    # the type of a negative number is signed, and as large on the other side of 0
+    least = min(int(numbers.min()), -1 - int(numbers.max()))
+    return numbers.astype(np.min_scalar_type(least))
 
 
 def _packed(numbers: np.ndarray) -> str:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from attnjax.experiment.tuning import Grid, Point, best, extended, point_name, points, tied
+from attnjax.experiment.tuning import Grid, Losses, Point, best, extended, point_name, points, tied
 from attnjax.reporting.summary import TunedPoint, TuningRow
 from attnjax.runs.manifest import CONFIG
 from attnjax.runs.result import RunResult
@@ -15,9 +15,6 @@ FOLDER = "tune"
 
 TIED = "tied"
 """The name of the folder of the seeds' runs at values that are tied with the chosen ones."""
-
-type Losses = Sequence[tuple[float, ...] | None]
-"""The validation loss of each seed at each point; infinity: diverged; None: not all finished."""
 
 
 def point_folders(folder: Path, point: Point, seeds: Sequence[int]) -> dict[int, Path]:
@@ -60,8 +57,7 @@ def longer_grid(folder: Path, grid: Grid, tried: Losses) -> Grid:
     It is the grid itself while points are not finished, and where an earlier version of attnjax
     tuned the variant. `tried` has the losses at its points, `folder` is the variant's.
     """
-    finished = [seeds for seeds in tried if seeds is not None]
-    place = best(finished) if len(finished) == len(tried) else None
+    place = best(tried)
     if place is None or (folder / FOLDER / point_name(points(grid)[place]) / CONFIG).exists():
         return grid
     return extended(grid, points(grid)[place])
@@ -75,13 +71,11 @@ def tuning_row(
     longer = longer_grid(folder, grid, tried)
     if None not in (more := losses(folder, longer, seeds)):
         grid, tried = longer, more
-    finished = [row for row in tried if row is not None]
-    decided = len(finished) == len(tried) and best(finished) is not None
-    several = tied(finished) if decided else []
+    several = tied(tried)
     return TuningRow(
         variant=variant,
         seed=seeds[0],
-        seeds=tuple(seeds[: max(map(len, finished), default=0)]),
+        seeds=tuple(seeds[: max((len(row) for row in tried if row), default=0)]),
         fields=tuple(grid),
         points=tuple(
             TunedPoint(

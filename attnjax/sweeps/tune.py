@@ -17,9 +17,9 @@ from attnjax.console import print_line
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.experiment import Experiment
-from attnjax.experiment.tuning import Grid, Point, best, points, tied
+from attnjax.experiment.tuning import Grid, Losses, Point, points, tied
 from attnjax.reporting import evidence
-from attnjax.results.tuning import Losses, longer_grid, point_folders, seed_losses, tuning_row
+from attnjax.results.tuning import longer_grid, point_folders, seed_losses, tuning_row
 from attnjax.runs.lease import Taken, leased
 from attnjax.runs.manifest import Manifest, manifest
 from attnjax.runs.result import RunResult
@@ -94,12 +94,8 @@ class Tuner:
         """
         if not self.plan.grid:
             return [{}]
-        grid = points(self.longer)
-        tried = [seeds for seeds in self._losses(self.longer) if seeds is not None]
-        place = best(tried) if len(tried) == len(grid) else None
-        if place is None:
-            return []
-        return [grid[place], *(grid[other] for other in tied(tried) if other != place)]
+        grid = self.longer
+        return [points(grid)[place] for place in tied(self._losses(grid))]
 
     def tied(self) -> list[tuple[Experiment, dict[Path, Manifest]]]:
         """The variant at values that are tied with the chosen ones, and its runs there.

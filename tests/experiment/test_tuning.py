@@ -93,10 +93,12 @@ def test_a_grid_grows_by_one_value_beyond_the_edge_where_the_best_lies():
 def test_the_lowest_mean_is_best_and_those_within_a_standard_error_are_tied():
     assert best([(3.0, 1.0), (1.0, 2.0), (inf, 0.0)]) == 1
     assert best([(inf, 1.0)]) is None
+    assert best([(1.0, 1.0), None]) is None
+    assert tied([(inf, 1.0)]) == tied([(1.0, 1.0), None]) == []
     # differences from the best 0.1, 0.3: mean 0.2, standard error 0.1
     assert tied([(1.0, 1.0), (1.1, 1.3)]) == [0]
     # 0.4, -0.2: mean 0.1, standard error 0.3
-    assert tied([(1.4, 0.8), (1.0, 1.0), (inf, 1.0)]) == [0, 1]
+    assert tied([(1.4, 0.8), (1.0, 1.0), (inf, 1.0)]) == [1, 0]
     assert tied([(0.5,), (0.5,)]) == [0], "one seed tells nothing of the error"
     random = np.random.default_rng(0)
     for losses in random.normal(size=(50, 4, 3)).round(1):

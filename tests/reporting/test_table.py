@@ -42,11 +42,11 @@ def test_number_keeps_its_value():
 
 def test_intervals():
     assert interval(0.95, 1.05) == "0.95 to 1.05"
-    assert interval(0.01, None) == "at least 0.01"
+    assert interval(0.01, math.inf) == "at least 0.01"
     assert interval(-math.inf, -0.5) == "at most -0.5"
-    assert interval(None, None) == "anything"
+    assert interval(-math.inf, math.inf) == "anything"
     assert estimate(1.00312, 0.9912, 1.0151) == ("1.003", "0.991 to 1.015")
-    assert estimate(0.25, None, None) == ("0.2500", "anything")
+    assert estimate(0.25, -math.inf, math.inf) == ("0.2500", "anything")
 
 
 def test_a_count_has_no_interval():
