@@ -196,7 +196,7 @@ class Ablation:
         return range(self.tune_seed, self.tune_seed + self.tune_seeds)
 
     def variant(self, name: str) -> Experiment:
-        """The variant of a name; if there is none, a UserError names the nearest.
+        """The variant of a name.
 
         Raises:
             UserError: no variant has this name; the nearest is named.
@@ -206,11 +206,7 @@ class Ablation:
         return self.variants[name]
 
     def check_claims(self, name: str, experiment: Experiment) -> None:
-        """Refuse a claim about a number that a variant, given resolved, does not measure.
-
-        Raises:
-            UserError: the variant gives no such number; the nearest metric that it gives is named.
-        """
+        """Refuse a claim about a number that a variant, given resolved, does not measure."""
         of_answers = () if experiment.metric is None else (experiment.metric.key,)
         for claim in self.claims:
             for estimand in claim.estimands:

@@ -94,10 +94,10 @@ class Claim:
         The `planned` seeds must be there before the claim is judged; a count needs one. The
         interval that decides has this confidence.
         """
-        spread = self.estimand.spread(results)
-        if spread is None:
-            return None
         seeds = self.estimand.values(results)
+        if not seeds:
+            return None
+        spread = self.estimand.spread_of([*seeds.values()], results)
         estimate, low, high = interval = spread.at(confidence)
         reason = self.estimand.undecidable([*seeds.values()], interval)
         untrained = "" if self.given is None else self.given.failure(results)

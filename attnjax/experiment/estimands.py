@@ -92,19 +92,14 @@ class Estimand(ABC):
     def values(self, results: Results) -> dict[int, float]:
         """The value of each seed that all variants were run and measured with."""
 
-    def spread(self, results: Results) -> Spread | None:
-        """The spread of the mean over seeds; None: nothing was measured."""
-        values = [*self.values(results).values()]
-        return self.spread_of(values, results) if values else None
-
     def spread_of(self, values: Sequence[float], results: Results) -> Spread:
         """The spread of the mean of the seeds' values, at least one, from these results."""
         return Spread("seeds", partial(t_interval, values))
 
     def interval(self, results: Results) -> Interval | None:
         """The mean over seeds and its 95 % interval; None: nothing was measured."""
-        spread = self.spread(results)
-        return None if spread is None else spread.at(CONFIDENCE)
+        values = [*self.values(results).values()]
+        return self.spread_of(values, results).at(CONFIDENCE) if values else None
 
     def undecidable(self, values: Sequence[float], interval: Interval) -> str:
         """Why the values of the seeds and their interval cannot decide a claim; "": they can."""

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from threading import Timer
 from typing import Any
@@ -57,12 +57,11 @@ def in_one_process() -> Iterator[None]:
     if _drawers:
         yield
         return
-    with closing(_Drawer()) as drawer:
-        _drawers.append(drawer)
-        try:
-            yield
-        finally:
-            _drawers.remove(drawer)
+    _drawers.append(_Drawer())
+    try:
+        yield
+    finally:
+        _drawers.pop().close()
 
 
 class _Drawer:
