@@ -29,11 +29,9 @@ MOST_SEEDS = 1_000
 MEANING = ("task", "model", "objective", "metric", "measures", "unknown", "imported")
 """The fields of an experiment that say what a claim or a published figure is about.
 
-It is about what is learned (task), by which network (model) and for what (objective), and how the
-answers are judged (metric, measures, unknown); "imported" stands for the modules that the file's
-own parts are made of. If a run differs from the file in one of these, the statement is left out.
-The other fields (optimizer, training, search) say how long and how well it is done: a statement
-keeps its meaning if they are changed, and the report says so at its top.
+If a run differs from the file in one of these, the statement is left out; "imported" stands for the
+modules of the file's own parts. The other fields (optimizer, training, search) say how long and how
+well it is done: the report says at its top if they are changed.
 """
 
 

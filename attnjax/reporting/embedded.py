@@ -37,11 +37,11 @@ def attentions(
     most = SENTENCES if count is None else count
     while count is None and most > 1 and _size(kept.values(), most) > _BYTES:
         most -= 1
-    return {
+    shown = {
         name: {_seed(run): [*map(_sentence, kept[run][:most])] for run in own if kept[run]}
         for name, own in runs.items()
-        if any(kept[run] for run in own)
     }
+    return {name: seeds for name, seeds in shown.items() if seeds}
 
 
 def _size(kept: Iterable[Sequence[SentenceAttention]], most: int) -> int:

@@ -60,7 +60,7 @@ def best(summary: Summary, key: MetricKey) -> set[str]:
 
 def verdict(claim: ClaimRow) -> str:
     """The verdict with its mark; whether the claim is exploratory, or younger than the runs."""
-    words = [f"{MARKS.get(claim.verdict, '')} {claim.verdict}".strip()]
+    words = [f"{MARKS[claim.verdict]} {claim.verdict}"]
     words += ["exploratory"] if claim.exploratory else []
     words += ["added after the runs"] if claim.added else []
     return ", ".join(words)

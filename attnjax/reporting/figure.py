@@ -55,18 +55,17 @@ def forest(claim: ClaimRow) -> Markup | None:
     least, greatest = min(ends) - margin, max(ends) + margin
     bounds = np.clip((*claim.region, claim.low, claim.high), least, greatest).tolist()
     interval = dict(zip(("left", "right", "low", "high"), bounds, strict=True))
+    title = f"difference of {claim.metric}" if claim.difference else str(claim.metric)
+    if claim.slope:
+        title += f": exponent of {claim.slope.axis}"
     return draw(
         "forest",
         f"Interval of: {claim.text}",
-        title=f"difference of {claim.metric}" if claim.difference else _axis(claim),
+        title=title,
         interval=interval | {"estimate": claim.estimate},
         domain=[least, greatest],
         seeds=[{"value": value} for value in values],
     )
-
-
-def _axis(claim: ClaimRow) -> str:
-    return f"{claim.metric}: exponent of {claim.slope.axis}" if claim.slope else str(claim.metric)
 
 
 def seeds(metric: str, values: Mapping[str, Sequence[float | None]]) -> Markup | None:
