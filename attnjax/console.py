@@ -1,8 +1,21 @@
-"""Lines on a console."""
+"""Lines and tables on a console."""
+
+from collections.abc import Sequence
 
 from rich.console import Console
+from rich.table import Table
 
 
 def print_line(console: Console, line: str) -> None:
     """Print a line as it is: however long, without markup, without colors."""
     console.print(line, highlight=False, soft_wrap=True, markup=False)
+
+
+def plain_table(
+    words: Sequence[str], figures: Sequence[str] = (), title: str | None = None
+) -> Table:
+    """A table with columns of words, and columns of figures, aligned at the right."""
+    drawn = Table(*words, box=None, pad_edge=False, title=title, title_justify="left")
+    for column in figures:
+        drawn.add_column(column, justify="right")
+    return drawn

@@ -34,4 +34,7 @@ def run_program(
     known = {call.__name__: call for call in commands}
     if words and words[0] not in (*known, "--help", "-h", "--version"):
         words = [next(iter(known)), *words]
-    return main(words, Program(name=f"python -m {module}", description=description, commands=known))
+    program = Program(
+        name=f"python -m {module}", description=description, groups={"commands": known}
+    )
+    return main(words, program)

@@ -17,8 +17,8 @@ import numpy as np
 from rich.table import Table
 
 from attnjax.benchmark.prepared import measure as measure_pairs, tokens_per_second
-from attnjax.benchmark.report import plain_table
 from attnjax.benchmark.train import SIZES, recipe_of, transformer
+from attnjax.console import plain_table
 from attnjax.data.batch_plan import BatchPlan
 from attnjax.data.batching import Batching
 from attnjax.data.corpora.parallel_text import ParallelText

@@ -21,8 +21,8 @@ from rich.console import Console
 from rich.table import Table
 
 from attnjax.benchmark.prepared import in_own_process, own_memory, pairs as synthetic_pairs
-from attnjax.benchmark.report import plain_table
 from attnjax.config.vary import vary
+from attnjax.console import plain_table
 from attnjax.data.corpora.tfds import find_prepared
 from attnjax.data.loaded import Corpora
 from attnjax.data.preparation import prepare

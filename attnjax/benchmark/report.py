@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import jax
 from rich.table import Table
 
 from attnjax.config.serialize import parse_json
+from attnjax.console import plain_table
 from attnjax.errors import UserError
 
 
@@ -28,14 +29,6 @@ def machine() -> dict[str, Any]:
         "python": platform.python_version(),
         "jax": jax.__version__,
     }
-
-
-def plain_table(words: Sequence[str], figures: Sequence[str], title: str | None = None) -> Table:
-    """A table with columns of words, and columns of figures, aligned at the right."""
-    drawn = Table(*words, box=None, pad_edge=False, title=title, title_justify="left")
-    for column in figures:
-        drawn.add_column(column, justify="right")
-    return drawn
 
 
 def kept(path: Path) -> dict[str, Any]:

@@ -16,9 +16,9 @@ from typing import Any
 
 from rich.table import Table
 
-from attnjax.benchmark.report import plain_table
 from attnjax.benchmark.train import SIZES, Size, batch, on_devices, recipe_of, transformer
 from attnjax.benchmark.workload import Prepared
+from attnjax.console import plain_table
 from attnjax.errors import MachineError
 from attnjax.rehearsal.hlo import parse
 from attnjax.rehearsal.traffic import collectives

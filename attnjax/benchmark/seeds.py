@@ -8,9 +8,9 @@ from typing import Any
 
 from rich.table import Table
 
-from attnjax.benchmark.report import plain_table
 from attnjax.benchmark.train import Size, batch, prepare, transformer
 from attnjax.benchmark.workload import Clock
+from attnjax.console import plain_table
 from attnjax.reporting.number import number
 
 SEEDS = 8

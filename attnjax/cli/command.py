@@ -7,8 +7,8 @@ A parameter of a dataclass stands for the fields of the dataclass.
 '''
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from inspect import Parameter, getdoc, signature
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, NoReturn, get_args, get_origin, get_type_hints
@@ -26,15 +26,16 @@ class Parser(argparse.ArgumentParser):
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """A program: the function of every command by the command's word, in the order of `--help`.
-
-    `groups` has the words under a title each, as `--help` shows them; {}: one list.
-    """
+    """A program: the function of every command by its word, in the groups that `--help` shows."""
 
     name: str
     description: str
-    commands: Mapping[str, Callable[..., int | None]]
-    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    groups: Mapping[str, Mapping[str, Callable[..., int | None]]]
+
+    @property
+    def commands(self) -> dict[str, Callable[..., int | None]]:
+        """The commands of all groups."""
+        return {word: call for group in self.groups.values() for word, call in group.items()}
 
 
 class Argument(NamedTuple):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from attnjax.cli.command import Parser, Program, add_arguments, overrides, run, sentence
-from attnjax.cli.commands import COMMANDS, GROUPS
+from attnjax.cli.commands import GROUPS
 from attnjax.cli.completion import SHELLS, Completion
 from attnjax.cli.requeue import REQUEUE
 from attnjax.errors import Interrupted, UserError, exhausted, first_line, message, one_line, unknown
@@ -36,16 +36,15 @@ class Version(argparse.Action):
 
 
 ATTNJAX = Program(
-    name="attnjax",
-    description="Attention, its ablations, and their verdicts.",
-    commands=COMMANDS,
-    groups=GROUPS,
+    name="attnjax", description="Attention, its ablations, and their verdicts.", groups=GROUPS
 )
 
 
 def parser(program: Program = ATTNJAX) -> tuple[Parser, dict[str, Parser]]:
     """The parser of the whole command line, and that of each command."""
-    top = Parser(prog=program.name, description=program.description)
+    top = Parser(
+        prog=program.name, description=program.description, usage=f"{program.name} COMMAND ..."
+    )
     top.add_argument(
         "--version", action=Version, nargs=0, default=argparse.SUPPRESS, help="print it and exit"
     )
@@ -72,15 +71,13 @@ def parser(program: Program = ATTNJAX) -> tuple[Parser, dict[str, Parser]]:
             allow_abbrev=False,
         )
         add_arguments(made, call)
-    if program.groups:
-        # in place of argparse's one list of commands
-        top.usage = f"{program.name} COMMAND ..."
-        helps = {action.dest: action for action in added._get_subactions()}
-        _, options = top._action_groups
-        top._action_groups = []
-        for title, words in program.groups.items():
-            top.add_argument_group(title)._group_actions += [helps[word] for word in words]
-        top._action_groups.append(options)
+    # groups in place of argparse's one list of commands
+    helps = {action.dest: action for action in added._get_subactions()}
+    _, options = top._action_groups
+    top._action_groups = []
+    for title, words in program.groups.items():
+        top.add_argument_group(title)._group_actions += [helps[word] for word in words]
+    top._action_groups.append(options)
     return top, added.choices
 
 

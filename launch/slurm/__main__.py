@@ -7,10 +7,10 @@ python -m launch.slurm status runs/positions
 import sys
 from collections.abc import Sequence
 
-from rich.table import Table
 from rich.text import Text
 
 from attnjax.cli.output import out, say
+from attnjax.console import plain_table
 from attnjax.errors import UserError
 from launch.plan import Wanted, launched, stages
 from launch.program import DryRun, Folder, SiteFile, Yes, consent, run_program
@@ -69,9 +69,7 @@ def submit(
 def status(folder: Folder) -> None:
     """Print the state of every run that was submitted."""
     runs = list(queue.states(folder))
-    table = Table(
-        "run", "state", "task", "why it waits, or the last line", box=None, pad_edge=False
-    )
+    table = plain_table(["run", "state", "task", "why it waits, or the last line"])
     for run in runs:
         table.add_row(*map(Text, (run.run, run.state, run.task, run.reason)))
     out().print(table)

@@ -21,34 +21,29 @@ from attnjax.cli.commands import (
     show,
 )
 
-COMMANDS = {
-    "list": experiments.experiments,
-    "show": show.show,
-    "rehearse": rehearse.rehearse,
-    "data prepare": prepare_data.prepare_data,
-    "data inspect": inspect_data.inspect_data,
-    "run": run.run,
-    "parts": parts.parts,
-    "check": check.check,
-    "report": report.report,
-    "record": record.record,
-    "results": results.results,
-    "checkpoints": checkpoints.checkpoints,
-    "evaluate": evaluate.evaluate,
-    "predict": predict.predict,
-    "compare": compare.compare,
-    "replay": replay.replay,
-    "import": import_model.import_model,
-    "bench": bench.bench,
-}
-"""Every command by its word, in the order of `attnjax --help`."""
-
 GROUPS = {
-    "run experiments": ("list", "show", "run", "report"),
-    "use trained runs": ("predict", "evaluate", "compare"),
-    "change an experiment, write parts": ("parts", "check"),
-    "bring data": ("data inspect", "data prepare"),
-    "keep and share runs": ("checkpoints", "import", "record", "results"),
-    "look deeper": ("replay", "rehearse", "bench"),
+    "run experiments": {
+        "list": experiments.experiments,
+        "show": show.show,
+        "run": run.run,
+        "report": report.report,
+    },
+    "use trained runs": {
+        "predict": predict.predict,
+        "evaluate": evaluate.evaluate,
+        "compare": compare.compare,
+    },
+    "change an experiment, write parts": {"parts": parts.parts, "check": check.check},
+    "bring data": {
+        "data inspect": inspect_data.inspect_data,
+        "data prepare": prepare_data.prepare_data,
+    },
+    "keep and share runs": {
+        "checkpoints": checkpoints.checkpoints,
+        "import": import_model.import_model,
+        "record": record.record,
+        "results": results.results,
+    },
+    "look deeper": {"replay": replay.replay, "rehearse": rehearse.rehearse, "bench": bench.bench},
 }
 """The commands by what one does with them, the first week's first."""

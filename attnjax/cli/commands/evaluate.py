@@ -5,11 +5,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from rich.table import Table
-
 from attnjax.cli.command import option
 from attnjax.cli.output import keep_compiled, out, say
 from attnjax.cli.trained import TrainedRuns
+from attnjax.console import plain_table
 from attnjax.errors import UserError
 from attnjax.files import write_atomically
 
@@ -88,7 +87,7 @@ def _protocols(chosen: TrainedRuns, split: str, *, json: bool) -> None:
         print(json_format.dumps(asdict(scored), ensure_ascii=False))
         return
     known = f"the {scored.known:,} without unknown words"
-    drawn = Table("protocol", f"{scored.sentences:,} sentences", known, box=None, pad_edge=False)
+    drawn = plain_table(["protocol", f"{scored.sentences:,} sentences", known])
     for name, score in scored.scores.items():
         drawn.add_row(name, number(score), number(scored.known_scores.get(name)))
     out().print(drawn)

@@ -9,6 +9,7 @@ from rich.text import Text
 from attnjax.cli.chosen import ChosenExperiment, Variant
 from attnjax.cli.command import count
 from attnjax.cli.output import out, say
+from attnjax.console import plain_table
 from attnjax.errors import UserError
 
 if TYPE_CHECKING:
@@ -40,9 +41,8 @@ def _lengths(corpus: "Corpus") -> Table:
     """The lengths of every split, END counted."""
     import numpy as np
 
-    drawn = Table("split", "side", box=None, pad_edge=False)
-    for title in ("examples", "symbols", "median", "95 %", "longest", "mean"):
-        drawn.add_column(title, justify="right")
+    figures = ("examples", "symbols", "median", "95 %", "longest", "mean")
+    drawn = plain_table(["split", "side"], figures)
     for name, examples in corpus.splits.items():
         for side, lengths in zip(("source", "target"), examples.lengths.T, strict=True):
             shares = np.quantile(lengths, (0.5, 0.95, 1))
@@ -61,7 +61,7 @@ def _padding(examples: "Examples", batching: "Batching") -> Table:
         "bucketed": Batching(max_tokens=size, shapes=16),
         "packed": Packed(max_tokens=max(size, 8 * longest), length=longest),
     }
-    drawn = Table("batches", "number", "padding", "shapes [B, S, T]", box=None, pad_edge=False)
+    drawn = plain_table(["batches", "number", "padding", "shapes [B, S, T]"])
     for name, way in ways.items():
         try:
             plan = way.plan(examples)
@@ -92,7 +92,7 @@ def _row(batch: "Batch | PackedBatch", row: int, vocabularies: "Vocabularies") -
         columns += [(name, pieces), ("id", numbers)]
         if (sentences := getattr(batch, f"{name}_sentence", None)) is not None:
             columns.append(("sentence", [*map(str, sentences[row][: len(pieces)])]))
-    drawn = Table("place", *(title for title, _ in columns), box=None, pad_edge=False)
+    drawn = plain_table(["place", *(title for title, _ in columns)])
     places = zip_longest(*(cells for _, cells in columns), fillvalue="")
     for place, cells in enumerate(places):
         drawn.add_row(str(place), *map(Text, cells))

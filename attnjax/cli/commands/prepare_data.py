@@ -11,6 +11,7 @@ from attnjax.cli.command import option, positional
 from attnjax.cli.output import out, say
 from attnjax.config.override import Override, override
 from attnjax.config.walk import walk
+from attnjax.console import plain_table
 from attnjax.errors import UserError
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _table(manifest: "PreparedManifest") -> Table:
     bins = max(len(split.lengths) for split in manifest.splits)
     used = [n for n in range(bins) if any(sum(s.lengths[n : n + 1]) for s in manifest.splits)]
     limits = [f"to {2**number:,}" for number in used]
-    drawn = Table("split", "read", "kept", *limits, box=None, pad_edge=False)
+    drawn = plain_table(["split", "read", "kept", *limits])
     for split in manifest.splits:
         counts = [f"{sum(split.lengths[number : number + 1]):,}" for number in used]
         drawn.add_row(split.name, f"{split.count:,}", f"{split.kept:,}", *counts)

@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from attnjax.cli.chosen import ChosenExperiment, Variant
 from attnjax.cli.command import count, option
 from attnjax.cli.output import out
+from attnjax.console import plain_table
 from attnjax.errors import NoCorpus, UserError
 
 if TYPE_CHECKING:
@@ -84,8 +84,7 @@ def lines(rehearsal: "Rehearsal") -> Iterator[RenderableType]:
     yield Text(f"batch: {sides}; {rows // rehearsal.on.count} rows a chip")
     times = {side: f"{1e3 * seconds:.2f} ms" for side, seconds in rehearsal.seconds.items()}
     products = f"{rehearsal.flops / 1e12:.3g} TFLOP"
-    drawn = Table("a step on one chip", "", "", box=None, pad_edge=False)
-    drawn.columns[1].justify = drawn.columns[2].justify = "right"
+    drawn = plain_table(["a step on one chip"], ["", ""])
     drawn.add_row("arguments", _bytes(rehearsal.arguments), "")
     drawn.add_row("temporaries", _bytes(rehearsal.temporaries), "")
     drawn.add_row("matrix products", products, times["arithmetic"])

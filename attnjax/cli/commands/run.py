@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from rich.console import Console, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from attnjax.cli.chosen import ChosenExperiment, Seeds, Variants
@@ -14,6 +13,7 @@ from attnjax.cli.command import RunsFolder, count, option
 from attnjax.cli.commands.report import summarized
 from attnjax.cli.output import keep_compiled, out, say
 from attnjax.cli.requeue import requeued
+from attnjax.console import plain_table
 from attnjax.errors import UserError
 
 if TYPE_CHECKING:
@@ -121,9 +121,8 @@ def planned(variants: Sequence["PlannedVariant"]) -> Iterator[RenderableType]:
     """The table of the variants, and a line with the number of runs and the time of all."""
     from attnjax.reporting.number import MISSING
 
-    drawn = Table("variant", "runs", box=None, pad_edge=False)
-    for name in ("steps", "parameters", "FLOPs a step", "tokens a step", "time left"):
-        drawn.add_column(name, justify="right")
+    figures = ("steps", "parameters", "FLOPs a step", "tokens a step", "time left")
+    drawn = plain_table(["variant", "runs"], figures)
     for plan in variants:
         costs = [MISSING] * 3
         if plan.costs is not None:
