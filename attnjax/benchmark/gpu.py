@@ -2,6 +2,7 @@
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -9,7 +10,7 @@ import jax
 from attnjax.benchmark import attention, train
 from attnjax.benchmark.report import machine
 from attnjax.benchmark.turns import measure
-from attnjax.benchmark.workload import GPU_SIDE, Workload, product
+from attnjax.benchmark.workload import GPU_SIDE, Prepared, Workload, product
 from attnjax.errors import UserError
 from attnjax.models.transformer import Transformer
 
@@ -17,23 +18,13 @@ VOCABULARY, ROWS, LENGTH = 37_000, 512, 48
 """Vaswani et al. 2017, section 5.1: about 25,000 tokens a side."""
 HEADS, TOKENS, LENGTHS = 32, 16_384, (512, 1_024, 2_048, 4_096, 8_192, 16_384)
 SEEDS = 8
+"""The runs of the tiny Transformer that train together, beside one."""
 
 
-def base() -> Workload:
+def base() -> Prepared:
     """The paper's base model as it was trained, in bfloat16; it took 400 ms on 8 P100."""
     model = Transformer(vocabulary=VOCABULARY)
-    return Workload(
-        name="gpu-base",
-        prepare=lambda: train.prepare(model, train.batch(ROWS, LENGTH), precision="bfloat16"),
-    )
-
-
-def seeds(count: int) -> Workload:
-    """So many runs of the tiny Transformer together."""
-    return Workload(
-        name=f"gpu-seeds-{count}",
-        prepare=lambda: train.prepare_size(train.SIZES["tiny"], seeds=count),
-    )
+    return train.prepare(model, train.batch(ROWS, LENGTH), precision="bfloat16")
 
 
 def attended(length: int) -> Workload:
@@ -51,11 +42,16 @@ def main(python: Path | None) -> None:
     if jax.devices()[0].platform != "gpu":
         raise UserError(f"this benchmark needs a GPU; JAX found {jax.devices()[0].device_kind}")
     limit = product(GPU_SIDE, "bfloat16")
-    ours = [(own, None) for own in (base(), seeds(1), seeds(SEEDS))]
+    tiny = partial(train.prepare_size, train.SIZES["tiny"])
+    workloads = [
+        Workload(name="gpu-base", prepare=base),
+        *(Workload(name=f"gpu-seeds-{n}", prepare=partial(tiny, seeds=n)) for n in (1, SEEDS)),
+        *map(attended, LENGTHS),
+    ]
     rows = []
     try:
-        for workload, peer in [*ours, *((attended(length), python) for length in LENGTHS)]:
-            rows.append(measure(workload, peer, limit))
+        for workload in workloads:
+            rows.append(measure(workload, python, limit))
     finally:
         # also where a peer lacks its engine: what was measured is not lost
         if rows:

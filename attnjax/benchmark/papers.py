@@ -26,6 +26,7 @@ from attnjax.console import plain_table
 from attnjax.data.corpora.tfds import find_prepared
 from attnjax.data.loaded import Corpora
 from attnjax.data.preparation import prepare
+from attnjax.data.prepared import VARIABLE
 from attnjax.errors import NoCorpus
 from attnjax.evaluation.flops import update_flops
 from attnjax.experiment.load import load
@@ -139,7 +140,8 @@ def main(folder: Path, pairs: int, updates: int = 10) -> Table:
         kept = folder / f"{name}-{updates}.json"
         if not kept.exists():
             words = (str(folder), str(pairs), str(updates), name)
-            kept.write_text(json.dumps(in_own_process("papers", *words, corpora=own)))
+            figures = in_own_process("papers", *words, environment={VARIABLE: str(own)})
+            kept.write_text(json.dumps(figures))
         row, times = json.loads(kept.read_text()), chosen.pairs / pairs
         corpus, files = (folder_size(each) / 1e9 for each in (folder / chosen.corpus, own))
         table.add_row(

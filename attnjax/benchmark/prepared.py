@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -29,6 +29,7 @@ from attnjax.data.preparation import prepared
 from attnjax.data.prepared import VARIABLE, place
 from attnjax.data.sentencepiece import SentencePiece
 from attnjax.data.special_tokens import PAD
+from attnjax.errors import MachineError
 from attnjax.files import folder_size
 
 TOKENS, LENGTH, LONGEST = 25_000, 128, 60
@@ -163,19 +164,21 @@ def measure(count: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         write_pairs(Path(folder), count)
         for stage in STAGES:
-            row |= in_own_process("prepared", stage, folder, corpora=f"{folder}/prepared")
+            corpora = {VARIABLE: f"{folder}/prepared"}
+            row |= in_own_process("prepared", stage, folder, environment=corpora)
     return row
 
 
-def in_own_process(program: str, *words: str, corpora: Path | str) -> dict[str, Any]:
-    """The figures that a program of this package prints; `corpora` is for what it prepares."""
+def in_own_process(program: str, *words: str, environment: Mapping[str, str]) -> dict[str, Any]:
+    """The figures that a program of this package prints, with these variables besides ours."""
     done = subprocess.run(
         [sys.executable, "-m", f"attnjax.benchmark.{program}", *words],
-        env={**os.environ, VARIABLE: str(corpora)},
-        check=True,
+        env={**os.environ, **environment},
         stdout=subprocess.PIPE,
         text=True,
     )
+    if done.returncode:
+        raise MachineError(f"the measurement of {program} has failed; the reason stands above")
     return json.loads(done.stdout.splitlines()[-1])
 
 

@@ -7,8 +7,6 @@ shows of a real machine is the share of a step that goes into adding up gradient
 """
 
 import json
-import os
-import subprocess
 import sys
 from functools import partial
 from statistics import median
@@ -16,10 +14,10 @@ from typing import Any
 
 from rich.table import Table
 
+from attnjax.benchmark.prepared import in_own_process
 from attnjax.benchmark.train import SIZES, Size, batch, on_devices, recipe_of, transformer
 from attnjax.benchmark.workload import Prepared
 from attnjax.console import plain_table
-from attnjax.errors import MachineError
 from attnjax.rehearsal.hlo import parse
 from attnjax.rehearsal.traffic import collectives
 from attnjax.training.step import on_one_device, train_step
@@ -39,21 +37,9 @@ def measure() -> dict[str, Any]:
 def _measured(count: int) -> dict[str, Any]:
     """A row of the table, measured in a process of its own with `count` virtual CPU devices."""
     print(f"{count} of {DEVICES[-1]} devices", file=sys.stderr)
-    environment = {
-        **os.environ,
-        "JAX_PLATFORMS": "cpu",
-        "XLA_FLAGS": f"--xla_force_host_platform_device_count={count}",
-    }
-    ended = subprocess.run(
-        [sys.executable, "-m", "attnjax.benchmark.scaling"],
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    if ended.returncode:
-        reason = (ended.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise MachineError(f"the measurement with {count} devices failed: {reason}")
-    return json.loads(ended.stdout)
+    flags = f"--xla_force_host_platform_device_count={count}"
+    environment = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
+    return in_own_process("scaling", environment=environment)
 
 
 def step_times(size: Size, *, turns: int = TURNS) -> dict[str, Any]:

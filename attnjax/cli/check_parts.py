@@ -41,25 +41,19 @@ def check_part(part: Any, experiment: Experiment) -> list[Finding]:
     - An objective's loss and gradient are finite; the sums of a batch are those of its examples.
     - A schedule's rates are finite and not negative; a rate depends on its step alone.
     """
-    return [tried(what, problem) for what, problem in _properties(part, experiment).items()]
-
-
-def _properties(part: Any, experiment: Experiment) -> dict[str, Callable[[], str | None]]:
-    """What is tried on a part, by name; {}: nothing is."""
+    properties: dict[str, Callable[[], str | None]] = {}
     match part:
         case Task():
-            return {"gives the same data each time": partial(_same_data, part)}
+            properties["gives the same data each time"] = partial(_same_data, part)
         case Metric():
-            return {
-                "scores right and empty answers": partial(check_metric, part, REFERENCES[0]),
-                "sentences are counted apart": partial(_apart, part),
-            }
+            scores = partial(check_metric, part, REFERENCES[0])
+            properties["scores right and empty answers"] = scores
+            properties["sentences are counted apart"] = partial(_apart, part)
         case Schedule():
-            return {"rates are finite": partial(_rates, part, experiment.training.steps)}
+            properties["rates are finite"] = partial(_rates, part, experiment.training.steps)
         case Objective():
-            return _of_objective(part, experiment)
-        case _:
-            return {}
+            properties = _of_objective(part, experiment)
+    return [tried(what, problem) for what, problem in properties.items()]
 
 
 def _same_data(task: Task) -> str | None:

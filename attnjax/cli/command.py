@@ -85,7 +85,8 @@ def add_arguments(parser: Parser, call: Callable[..., Any]) -> None:
     """Add a command's arguments to its parser."""
     for name, hint, argument, default in _arguments(call):
         if isinstance(argument, Argument):
-            _add(parser, name, hint, argument, default)
+            typed = name if argument.positional else f"--{name.replace('_', '-')}"
+            parser.add_argument(typed, **_words(hint, argument, default))
 
 
 def run(call: Callable[..., int | None], given: Mapping[str, Any]) -> int:
@@ -116,19 +117,17 @@ def _hints(call: Any) -> dict[str, Any]:
     return get_type_hints(call, include_extras=True)
 
 
-def _add(parser: Parser, name: str, hint: Any, argument: Argument, default: Any) -> None:
+def _words(hint: Any, argument: Argument, default: Any) -> dict[str, Any]:
+    """An argument in the words of `argparse`."""
     kind, *_ = get_args(hint) or [hint]
     many, required = get_origin(hint) is tuple, default is MISSING
-    words = {"type": kind, "default": None if required else default, **argument.words}
     if kind is bool:
-        parser.add_argument(_typed(name), action="store_true", help=words["help"], default=default)
-    elif argument.positional:
+        return {"action": "store_true", "help": argument.words["help"], "default": default}
+    words = {"type": kind, "default": None if required else default, **argument.words}
+    if argument.positional:
         nargs = ("+" if required else "*") if many else (None if required else "?")
-        parser.add_argument(name, nargs=nargs, **words)
-    elif many:
-        parser.add_argument(_typed(name), action=_Append, **words)
-    else:
-        parser.add_argument(_typed(name), required=required, **words)
+        return {"nargs": nargs, **words}
+    return {"action": _Append, **words} if many else {"required": required, **words}
 
 
 class _Append(argparse.Action):
@@ -137,10 +136,6 @@ class _Append(argparse.Action):
     def __call__(self, _: Any, namespace: Any, values: Any, *__: Any) -> None:
         before = getattr(namespace, self.dest)
         setattr(namespace, self.dest, before if values in before else (*before, values))
-
-
-def _typed(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 def whole_number(most: int, *, least: int = 1) -> Callable[[str], int]:

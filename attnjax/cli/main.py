@@ -100,12 +100,11 @@ def main(arguments: Sequence[str] | None = None, program: Program = ATTNJAX) -> 
         # the reader of our output has closed it: nothing is left to flush
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except MemoryError as error:
-        return _fail(f"{NO_MEMORY}; Python says: {error}", 2)
-    except RuntimeError as error:
+    except (MemoryError, RuntimeError) as error:
         if not exhausted(error):
             raise
-        return _fail(f"{NO_MEMORY}; JAX says: {first_line(error)}", 2)
+        who = "Python" if isinstance(error, MemoryError) else "JAX"
+        return _fail(f"{NO_MEMORY}; {who} says: {first_line(error)}", 2)
     except OSError as error:
         sentence = _mendable(error)
         if sentence is None:

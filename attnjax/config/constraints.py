@@ -33,24 +33,17 @@ LARGEST = 2**31 - 1
 """The largest absolute value of a whole number in a field: arrays hold int32."""
 
 
-class ConstraintKind(NamedTuple):
-    """A kind of constraint: the name of its bound, whether a value holds it, and its words."""
-
-    bound: str
-    holds: Callable[[Any, Any], Any]
-    words: str
-
-
-KINDS = {
-    Gt: ConstraintKind("gt", gt, "above {}"),
-    Ge: ConstraintKind("ge", ge, "at least {}"),
-    Lt: ConstraintKind("lt", lt, "below {}"),
-    Le: ConstraintKind("le", le, "at most {}"),
-    MultipleOf: ConstraintKind("multiple_of", lambda x, n: x % n == 0, "a multiple of {}"),
-    MinLen: ConstraintKind("min_length", lambda x, n: len(x) >= n, "of at least {}"),
-    MaxLen: ConstraintKind("max_length", lambda x, n: len(x) <= n, "of at most {}"),
-    Predicate: ConstraintKind("func", lambda x, holds: holds(x), "for which {} is true"),
+KINDS: dict[type, tuple[str, Callable[[Any, Any], Any], str]] = {
+    Gt: ("gt", gt, "above {}"),
+    Ge: ("ge", ge, "at least {}"),
+    Lt: ("lt", lt, "below {}"),
+    Le: ("le", le, "at most {}"),
+    MultipleOf: ("multiple_of", lambda x, n: x % n == 0, "a multiple of {}"),
+    MinLen: ("min_length", lambda x, n: len(x) >= n, "of at least {}"),
+    MaxLen: ("max_length", lambda x, n: len(x) <= n, "of at most {}"),
+    Predicate: ("func", lambda x, holds: holds(x), "for which {} is true"),
 }
+"""Of each kind of constraint: the name of its bound, whether a value holds it, and its words."""
 
 
 class Alternative(NamedTuple):
@@ -72,10 +65,15 @@ def check_fields(part: Any, path: str = "") -> None:
 
 def check_value(hint: Any, value: Any, path: str) -> None:
     """Refuse a value that an annotation does not allow, at any depth."""
-    allowed = next((choice for choice in alternatives(hint) if _allows(choice, value)), None)
+    kinds = (
+        kind
+        for kind, constraints in alternatives(hint)
+        if _is_of(kind, value) and all(_fulfills(each, value) for each in constraints)
+    )
+    allowed = next(kinds, None)
     if allowed is None:
         raise UserError(f"{path}: wanted {describe(hint)}; got {shown(value)}")
-    for below, item_hint, item in _items(allowed.kind, value):
+    for below, item_hint, item in _items(allowed, value):
         check_value(item_hint, item, f"{path}{below}")
     if is_part(value):
         check_fields(value, path)
@@ -101,12 +99,10 @@ def alternatives(hint: Any) -> tuple[Alternative, ...]:
         constraints = tuple(_flat(metadata))
         if SetByOwner() in constraints:
             return (Alternative(NoneType, constraints),)
+        # constraints are about numbers, not about None
         return tuple(
-            # constraints are about numbers, not about None
-            choice
-            if choice.kind is NoneType
-            else Alternative(choice.kind, choice.constraints + constraints)
-            for choice in alternatives(inner)
+            Alternative(kind, before if kind is NoneType else before + constraints)
+            for kind, before in alternatives(inner)
         )
     return (Alternative(NoneType if hint is None else hint),)
 
@@ -115,11 +111,6 @@ def _flat(metadata: Any) -> Iterator[Any]:
     """The constraints in an annotation's metadata; an interval becomes its two bounds."""
     for item in metadata:
         yield from _flat(item) if isinstance(item, GroupedMetadata) else (item,)
-
-
-def _allows(choice: Alternative, value: Any) -> bool:
-    """Whether a value has a type and fulfills its constraints; items inside it are not checked."""
-    return _is_of(choice.kind, value) and all(_fulfills(each, value) for each in choice.constraints)
 
 
 def _is_of(kind: Any, value: Any) -> bool:
@@ -161,8 +152,10 @@ def _items(kind: Any, value: Any) -> Iterator[tuple[str, Any, Any]]:
 
 def _fulfills(constraint: Any, value: Any) -> bool:
     """Whether a value of the right type fulfills a constraint; other metadata is ignored."""
-    kind = KINDS.get(type(constraint))
-    return kind is None or bool(kind.holds(value, getattr(constraint, kind.bound)))
+    if type(constraint) not in KINDS:
+        return True
+    name, holds, _ = KINDS[type(constraint)]
+    return bool(holds(value, getattr(constraint, name)))
 
 
 def describe(hint: Any) -> str:
@@ -196,10 +189,12 @@ def _words(constraints: tuple[Any, ...]) -> str:
     for constraint in constraints:
         if constraint == SetByOwner():
             words.append("(the part around it sets the value)")
-        elif kind := KINDS.get(type(constraint)):
-            bound = getattr(constraint, kind.bound)
-            written = getattr(bound, "__name__", bound)
-            words.append("finite" if constraint == Lt(inf) else kind.words.format(written))
+        elif constraint == Lt(inf):
+            words.append("finite")
+        elif type(constraint) in KINDS:
+            name, _, form = KINDS[type(constraint)]
+            bound = getattr(constraint, name)
+            words.append(form.format(getattr(bound, "__name__", bound)))
     return f" {' and '.join(words)}" if words else ""
 
 
