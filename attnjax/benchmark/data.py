@@ -50,33 +50,26 @@ MULTI30K = ParallelText(folder="multi30k-bpe", test="test.2016")
 
 
 def measure() -> dict[str, Any]:
-    """All figures: rows of batches, and of trainings."""
-    rows = []
+    """All figures: rows of batches, and of trainings; of Multi30k only where it is."""
+    rows: list[dict[str, Any]] = []
     for pairs in PAIRS:
         print(f"{pairs:,} synthetic pairs", file=sys.stderr)
         rows.append({"batches": "packed", **measure_pairs(pairs)})
     with tempfile.TemporaryDirectory() as folder:
         # what a timing prepares is not what later runs read
         os.environ[VARIABLE] = folder
-        more, trainings = _of_multi30k()
-    return {"batches": rows + more, "trainings": trainings}
-
-
-def _of_multi30k() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The rows of batches and of trainings of Multi30k; none if it is not here."""
-    try:
-        corpus = prepared(MULTI30K)
-    except NoCorpus:
-        return [], []
-    rows = []
-    for name, batching in WAYS.items():
-        began = time.perf_counter()
-        plan = batching.plan(corpus.splits["train"])
-        plan.batch(0, 0)
-        row = {"first_batch_seconds": time.perf_counter() - began, "padding": plan.padding}
-        row["tokens_per_second"] = tokens_per_second(plan)
-        rows.append({"corpus": "Multi30k", "batches": name, **row})
-    return rows, _trainings(corpus)
+        try:
+            corpus = prepared(MULTI30K)
+        except NoCorpus:
+            return {"batches": rows, "trainings": []}
+        for name, batching in WAYS.items():
+            began = time.perf_counter()
+            plan = batching.plan(corpus.splits["train"])
+            plan.batch(0, 0)
+            row = {"first_batch_seconds": time.perf_counter() - began, "padding": plan.padding}
+            row["tokens_per_second"] = tokens_per_second(plan)
+            rows.append({"corpus": "Multi30k", "batches": name, **row})
+        return {"batches": rows, "trainings": _trainings(corpus)}
 
 
 def _trainings(corpus: Any) -> list[dict[str, Any]]:

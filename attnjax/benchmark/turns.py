@@ -6,7 +6,7 @@ takes up to twice as long.
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
@@ -30,10 +30,7 @@ def measure(
 
     `python` is the interpreter of an environment with the peer's engine; None: ours alone.
     """
-    with ExitStack() as stack:
-        peer = None
-        if python and workload.peer:
-            peer = stack.enter_context(Peer(python, *workload.peer))
+    with Peer(python, *workload.peer) if python and workload.peer else nullcontext() as peer:
         prepared = workload.prepare()
         ours, theirs, rates = [], [], []
         for each in (product, prepared):

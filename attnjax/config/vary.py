@@ -23,7 +23,12 @@ def vary[T](base: T, changes: Mapping[str, Any]) -> T:
     draft = Draft(base)
     for pattern, value in changes.items():
         for path in _matching(base, draft, pattern):
-            draft.change(path, _checked(draft.field(path)[0], value, path))
+            hint, _ = draft.field(path)
+            check_value(hint, value, path)
+            kinds = [kind for kind, _ in alternatives(hint)]
+            # a whole number may stand for a float
+            whole = type(value) is int and int not in kinds
+            draft.change(path, float(value) if whole and float in kinds else value)
     return draft.made()
 
 
@@ -36,14 +41,6 @@ def _matching(base: Any, draft: Draft, pattern: str) -> list[str]:
     if not matching:
         raise UserError(f"no field of {type(base).__name__} matches {pattern}")
     return matching
-
-
-def _checked(hint: Any, value: Any, path: str) -> Any:
-    """The value, if an annotation allows it; a whole number may stand for a float."""
-    check_value(hint, value, path)
-    kinds = [kind for kind, _ in alternatives(hint)]
-    whole = type(value) is int and int not in kinds
-    return float(value) if whole and float in kinds else value
 
 
 def field_at(base: Any, path: str) -> tuple[Any, Any]:
