@@ -35,10 +35,8 @@ def evaluate(
         raise UserError("--source and --reference go together")
     if source is not None and (protocols or split is not None):
         raise UserError("--split and --protocols exclude --source")
-    if answers is not None and protocols:
-        raise UserError("--protocols keeps no answers: leave out --answers")
-    if answers is not None and not answers.parent.is_dir():
-        raise UserError(f"there is no folder {answers.parent} for the answers")
+    if answers is not None:
+        _check_place(answers, protocols=protocols)
     keep_compiled()
     from attnjax.reporting.number import number
 
@@ -57,6 +55,14 @@ def evaluate(
     for name, value in content.items():
         if not isinstance(value, dict | list):  # tables are for --json
             say(f"{name}: {number(value) if isinstance(value, float) else value}")
+
+
+def _check_place(answers: Path, *, protocols: bool) -> None:
+    """Refuse a file for answers that cannot be written."""
+    if protocols:
+        raise UserError("--protocols keeps no answers: leave out --answers")
+    if not answers.parent.is_dir():
+        raise UserError(f"there is no folder {answers.parent} for the answers")
 
 
 def _scores(
