@@ -20,8 +20,8 @@ from attnjax.training.loop.run_state import Run, RunState, TrainResult, open_run
 from attnjax.training.loop.saving import Saving
 from attnjax.training.loop.stall_watch import StallWatch
 from attnjax.training.loop.train_log import TrainLog
-from attnjax.training.loop.trainer import Hook, fit
-from attnjax.training.loop.validation import EarlyStopping, ScoreValidation, ValidationScore
+from attnjax.training.loop.trainer import fit
+from attnjax.training.loop.validation import Validation, ValidationScore
 from attnjax.training.train_setup import TrainSetup
 
 
@@ -81,7 +81,7 @@ def train(
             hooks = [
                 Profile(group[0].run.folder, profiled_steps),
                 FiniteCheck(together),
-                *_decided(together, score),
+                Validation(together, score),
                 TrainLog(together, shown),
                 Saving(together, requests, before_save, after_save),
             ]
@@ -94,15 +94,6 @@ def train(
         if requests.signal:
             raise Interrupted(f"{runs[0].folder} is trained", requests.signal)
         return results
-
-
-def _decided(group: RunGroup, score: ValidationScore | None) -> Iterator[Hook]:
-    """The hooks that decide when a run stops."""
-    scoring = group.setup.recipe.training.scoring
-    if score is not None and scoring is not None:
-        yield ScoreValidation(group, scoring, score)
-    scores_decide = scoring is not None and scoring.decides == "score"
-    yield EarlyStopping(group, score if scores_decide else None)
 
 
 def _remarks(devices: sharding.Devices, setup: TrainSetup) -> Iterator[str]:

@@ -11,7 +11,6 @@ from attnjax.training.checkpoints.snapshot import RunProgress
 from attnjax.training.devices import hosts
 from attnjax.training.loop.group import RunGroup
 from attnjax.training.loop.trainer import Hook
-from attnjax.training.settings import Scoring
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,36 +22,34 @@ class ValidationScore:
     score: Callable[[Any, int], float]
 
 
-class ScoreValidation(Hook):
-    """Adds the score, nan of a run that has diverged; the first process decodes, all get scores."""
+class Validation(Hook):
+    """Adds the score, if there is one, and marks the runs that stop by it or by the loss."""
 
-    def __init__(self, group: RunGroup, scoring: Scoring, by: ValidationScore) -> None:
-        self._group, self._scoring, self._by = group, scoring, by
+    def __init__(self, group: RunGroup, score: ValidationScore | None) -> None:
+        self._group, self._training, self._score = group, group.setup.recipe.training, score
 
     def epoch(self, values: dict[str, np.ndarray]) -> None:
+        name, sign, scoring = "loss", 1, self._training.scoring
+        if self._score is not None and scoring is not None:
+            self._add_score(values, self._score, scoring.every)
+            if scoring.decides == "score":
+                name, sign = self._score.name, -self._score.sign
+        for index, run in enumerate(self._group.runs):
+            loss = sign * float(values[name][index]) if values else None
+            run.progress = self._after_epoch(run.progress, loss)
+
+    def _add_score(self, values: dict[str, np.ndarray], score: ValidationScore, every: int) -> None:
+        """The first process decodes, all get the scores; that of a diverged run is nan."""
         group = self._group
         epoch = -(-group.step // group.setup.plan.per_epoch)
-        if epoch % self._scoring.every and group.step < group.setup.recipe.training.steps:
+        if epoch % every and group.step < self._training.steps:
             return
         scores = [
-            self._by.score(state.params, run.run.seed) if run.failure is None else math.nan
+            score.score(state.params, run.run.seed) if run.failure is None else math.nan
             for run, state in zip(group.runs, group.states(), strict=True)
             if hosts.is_first()
         ]
-        values[self._by.name] = np.array(hosts.say(scores))
-
-
-class EarlyStopping(Hook):
-    """Marks the runs that stop after an epoch, by the validation loss or by a score."""
-
-    def __init__(self, group: RunGroup, by: ValidationScore | None) -> None:
-        self._group, self._training = group, group.setup.recipe.training
-        self._name, self._sign = ("loss", 1) if by is None else (by.name, -by.sign)
-
-    def epoch(self, values: dict[str, np.ndarray]) -> None:
-        for index, run in enumerate(self._group.runs):
-            loss = self._sign * float(values[self._name][index]) if values else None
-            run.progress = self._after_epoch(run.progress, loss)
+        values[score.name] = np.array(hosts.say(scores))
 
     def _after_epoch(self, progress: RunProgress, loss: float | None) -> RunProgress:
         """The progress of a run after an epoch; the lower the loss, the better.
