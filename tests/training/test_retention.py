@@ -2,11 +2,15 @@
 
 from hypothesis import given, strategies as st
 
-from attnjax.training.checkpoints.retention import epoch_ends, reasons, result_steps
+from attnjax.training.checkpoints.retention import epoch_ends, reasons
 from attnjax.training.checkpoints.snapshot import RunProgress
 from attnjax.training.settings import Training
 
 PER_EPOCH = 4
+
+
+def result_steps(saved: dict[int, RunProgress], training: Training) -> list[int]:
+    return epoch_ends(saved, training.result)[: training.average]
 
 
 @st.composite

@@ -25,11 +25,6 @@ def epoch_ends(saved: Mapping[int, RunProgress], order: EpochOrder) -> list[int]
     return sorted(ends, key=lambda step: (losses[step], step))
 
 
-def result_steps(saved: Mapping[int, RunProgress], training: Training) -> list[int]:
-    """The steps whose parameters are averaged into the result of a training."""
-    return epoch_ends(saved, training.result)[: training.average]
-
-
 def reasons(saved: Mapping[int, RunProgress], training: Training) -> dict[int, list[str]]:
     """Why each checkpoint is kept, in words; a checkpoint without a reason may be deleted.
 
@@ -56,5 +51,5 @@ def reasons(saved: Mapping[int, RunProgress], training: Training) -> dict[int, l
         keep([*kept][-2:-1], "in case the latest is damaged")
     keep(epoch_ends(saved, "last")[:last], f"last {last}" if last > 1 else "last epoch")
     keep(epoch_ends(whole, "best")[:best], f"best {best}" if best > 1 else "best epoch")
-    keep(result_steps(saved, training), "result")
+    keep(epoch_ends(saved, training.result)[: training.average], "result")
     return kept
