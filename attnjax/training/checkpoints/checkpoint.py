@@ -74,7 +74,12 @@ class Checkpoints:
         return sorted(self._steps)
 
     def save(self, snapshot: Snapshot) -> None:
-        """Save a snapshot, in the place of one of the same step from before its validation."""
+        """Save a snapshot, in the place of one of the same step from before its validation.
+
+        Raises:
+            MachineError: the disk is full, or the folder cannot be written to. Earlier checkpoints
+                are whole.
+        """
         step, outcome = snapshot.step, attrgetter("epoch_end", "loss", "stopped")
         if step in self.steps and outcome(self.progress(step)) == outcome(snapshot.progress):
             return  # interrupted again before the first step after a resume
@@ -112,7 +117,11 @@ class Checkpoints:
             self._steps.discard(step)
 
     def restore(self, step: int, like: State) -> State:
-        """The state that was saved at `step`, which must have the paths and shapes of `like`."""
+        """The state that was saved at `step`, which must have the paths and shapes of `like`.
+
+        Raises:
+            UserError: the checkpoint is corrupt, or its arrays have other paths or shapes.
+        """
         folder, wanted = self.folder / str(step), blank(like)
         with self._readable(step):
             _check_shapes(folder, self._orbax.metadata(folder).item_metadata, wanted)
@@ -126,7 +135,11 @@ class Checkpoints:
         return state_of(read["params"], read["rest"])
 
     def ends(self, count: int, order: EpochOrder = "last") -> list[int]:
-        """The steps of the first `count` ends of epochs, or of all if fewer are saved."""
+        """The steps of the first `count` ends of epochs, or of all if fewer are saved.
+
+        Raises:
+            UserError: no end of an epoch is saved, or a checkpoint is corrupt.
+        """
         steps = epoch_ends(self.all_progress(), order)[:count]
         if not steps:
             raise UserError(
