@@ -96,6 +96,14 @@ class Measure(ABC):
     numbers: ClassVar[Numbers]
     """The measure's numbers; a measure whose keys have more than names overrides `keys` instead."""
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if not hasattr(cls, "numbers") and cls.keys is Measure.keys:
+            raise UserError(
+                f"the measure {cls.__name__} names no number: wanted numbers = "
+                '{"NAME": "higher"}, or "lower", or None'
+            )
+
     def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
         """The keys of the measurements of a run whose answers have this metric; None: no answers.
 
