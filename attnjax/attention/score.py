@@ -210,13 +210,17 @@ class Location(Score, LengthLimited):
 
     max_length: PositiveInt = 512
 
-    @nn.compact
-    def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
+    def prepare(self, key: Keys) -> Keys:
+        """The keys themselves, at most `max_length`; a beam's cache has several at each place."""
         if key.shape[-2] > self.max_length:
             raise UserError(
                 f"a location score with max_length {self.max_length} takes at most as many keys; "
                 f"got {key.shape[-2]}"
             )
+        return key
+
+    @nn.compact
+    def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         shape = (query.shape[-1], self.max_length)
         weight = self.param("weight", nn.initializers.lecun_normal(), shape)
         column = index_of(positions.key, self.max_length, "Location")

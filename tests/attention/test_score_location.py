@@ -129,3 +129,14 @@ def test_more_keys_than_places_are_refused():
     inputs = map(jnp.asarray, arrays()[0])
     with pytest.raises(UserError, match="max_length 3 takes at most as many keys; got 4"):
         Attention(score=score).init(jax.random.key(0), *inputs, deterministic=True)
+
+
+def test_keys_of_several_hypotheses_stand_at_the_same_places():
+    """As in a beam's cache, which holds more keys than there are places."""
+    query, key = jnp.ones((1, T, Q)), jnp.ones((1, 2 * S, Q))
+    place = jnp.repeat(jnp.arange(S), 2)[None]
+    score = Location(max_length=S)
+    at = Positions(jnp.arange(T)[None], place)
+    logits, variables = score.init_with_output(jax.random.key(0), query, key, at)
+    wanted = variables["params"]["weight"].sum(0)[place[0]]
+    np.testing.assert_allclose(logits, np.broadcast_to(wanted, (1, T, 2 * S)), rtol=1e-6)
