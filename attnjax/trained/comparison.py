@@ -6,7 +6,7 @@ The sentences are the sample. What other seeds would give, no test of two runs c
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -28,6 +28,14 @@ BOOTSTRAPS, SWAPS = 1_000, 10_000
 """The numbers of resamples: an interval needs fewer than a small probability."""
 
 
+class Discordant(NamedTuple):
+    """The answers that are right in one run alone, and McNemar's exact probability."""
+
+    first: int
+    second: int
+    probability: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """The difference of two runs' scores on the same sentences.
@@ -36,8 +44,7 @@ class Comparison:
         difference: first - second, with its 95 % interval by the paired bootstrap.
         probability: of a difference as large if the runs were exchangeable, by approximate
             randomization.
-        discordant: the numbers of answers that are right in the first run alone and in the second
-            alone, and McNemar's exact probability; None: the score is no share of right answers.
+        discordant: for a share of right answers; None: the score is another.
     """
 
     metric: str
@@ -45,7 +52,7 @@ class Comparison:
     scores: tuple[float, float]
     difference: Interval
     probability: float
-    discordant: tuple[int, int, float] | None
+    discordant: Discordant | None
 
 
 def compare(first: Path, second: Path, *, trust: bool = False) -> Comparison:
@@ -106,7 +113,7 @@ def paired(first: Sentences, second: Sentences, *, seed: int = 0) -> Comparison:
         right, other = (each.statistics[:, 0] > 0 for each in (first, second))
         alone = int((right & ~other).sum()), int((other & ~right).sum())
         chance = binomtest(alone[0], sum(alone)).pvalue if sum(alone) else 1.0
-        discordant = (*alone, float(chance))
+        discordant = Discordant(*alone, float(chance))
     return Comparison(
         metric=metric.name,
         sentences=count,
@@ -148,23 +155,31 @@ def attention_agreement(
     return {name: 1 - float(gap) / math.log(2) for name, gap in gaps.items()}
 
 
-def most_different(first: Path, second: Path, most: int) -> list[tuple[int, str, str, str, str]]:
-    """The sentences on which two runs' answers differ most, by chrF against the reference.
+class AnswerPair(NamedTuple):
+    """A test sentence with the answers of two runs; `source` is "" where it is no text."""
 
-    Each is the sentence's number, its source ("" where it is no text), its reference, both answers.
+    number: int
+    source: str
+    reference: str
+    first: str
+    second: str
+
+
+def most_different(first: Path, second: Path, most: int) -> list[AnswerPair]:
+    """The sentences on which two runs' answers differ most, by chrF against the reference.
 
     Raises:
         UserError: a run keeps no answers or references.
     """
-    pairs, ours, theirs = references(first), hypotheses(first), hypotheses(second)
+    pairs, answers = references(first), [hypotheses(first), hypotheses(second)]
     if pairs is None:
         raise UserError(f"{first} keeps no references: it was run by an earlier version of attnjax")
     metric, targets = ChrF(), [target for _, target in pairs]
-    rows = zip(*(metric.statistics(each, targets) for each in (ours, theirs)), strict=True)
-    gaps = [abs(metric.value(our) - metric.value(their)) for our, their in rows]
+    rows = zip(*(metric.statistics(each, targets) for each in answers), strict=True)
+    gaps = [abs(metric.value(ours) - metric.value(theirs)) for ours, theirs in rows]
     order = np.argsort(-np.asarray(gaps), kind="stable")[:most]
     return [
-        (number + 1, *pairs[number], ours[number], theirs[number])
+        AnswerPair(number + 1, *pairs[number], *(each[number] for each in answers))
         for number in map(int, order)
         if gaps[number] > 0
     ]

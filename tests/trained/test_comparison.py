@@ -13,6 +13,7 @@ from attnjax.errors import UserError
 from attnjax.evaluation import Bleu, ExactMatch
 from attnjax.evaluation.sentence_stats import sentences
 from attnjax.trained.comparison import (
+    AnswerPair,
     attention_agreement,
     compare,
     most_different,
@@ -64,14 +65,14 @@ def test_mcnemar_is_near_its_chi_square():
     second = [line if number % 2 else "" for number, line in enumerate(REFERENCES)]
     found = compared(ExactMatch(), first, second).discordant
     assert found is not None
-    assert found[:2] == (23, 8)
-    assert found[2] == pytest.approx(chi2.sf((23 - 8 - 1) ** 2 / (23 + 8), 1), rel=0.15)
+    assert (found.first, found.second) == (23, 8)
+    assert found.probability == pytest.approx(chi2.sf((23 - 8 - 1) ** 2 / (23 + 8), 1), rel=0.15)
     with pytest.raises(UserError, match="at least two sentences; got 1"):
         paired(*(sentences(ExactMatch(), ["a"], ["a"], None) for _ in range(2)))
 
 
 def test_the_command(tiny_runs, capsys, monkeypatch):
-    pair = (7, "0 1", "1 0", "1 0", "")
+    pair = AnswerPair(7, "0 1", "1 0", "1 0", "")
     monkeypatch.setattr("attnjax.trained.comparison.most_different", lambda *_: [pair])
     scaled, cosine = (tiny_runs / "tiny" / name / "seed-0" for name in ("scaled", "cosine"))
     capsys.readouterr()
