@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from attnjax.attention.attention import AttentionBase, Memory
+from attnjax.attention.attention import AttentionBase
 from attnjax.attention.feature_map import EluPlusOne, FeatureMap
 from attnjax.attention.mask import Causal, Mask, MaskLike, Padding, as_mask
 from attnjax.attention.position import Positions
@@ -44,12 +44,20 @@ LogFeatures = Float[Array, "*#B T F"]
 """log phi(q_t) of queries."""
 
 
+class LinearMemory(NamedTuple):
+    """The keys' log phi(k_s), [..., S, F], -inf if a key is hidden, and the values [..., S, V]."""
+
+    log_features: jax.Array
+    value: jax.Array
+
+
 class LinearState(NamedTuple):
     """S and z of some keys, each feature divided by exp(c), its largest among the keys.
 
     A feature of z is from 1 to the number of keys, however small the keys' features are. So a query
-    that adds c to its own logarithms fits some key, whatever its features. The values are S,
-    [..., F, V], the keys z and the log-scale c, [..., F, 1], a constant for the gradient.
+    that adds c to its own logarithms fits some key, whatever its features. The
+    values are S, [..., F, V], the keys z and the log-scale c, [..., F, 1], a constant for the
+    gradient.
     """
 
     values: jax.Array
@@ -57,26 +65,26 @@ class LinearState(NamedTuple):
     log_scale: jax.Array
 
 
-def empty_state(memory: Memory) -> LinearState:
+def empty_state(memory: LinearMemory) -> LinearState:
     """S and z of no key, in the shapes of this memory."""
-    *leading, _, features = memory.key.shape
-    wide = jnp.result_type(memory.key, memory.value)
-    none = jnp.zeros((*leading, features, 1), memory.key.dtype)
+    *leading, _, features = memory.log_features.shape
+    wide = jnp.result_type(memory.log_features, memory.value)
+    none = jnp.zeros((*leading, features, 1), memory.log_features.dtype)
     values = jnp.zeros((*leading, features, memory.value.shape[-1]), wide)
     return LinearState(values, none, jnp.full_like(none, NO_KEY))
 
 
-def add_keys(state: LinearState, memory: Memory) -> LinearState:
+def add_keys(state: LinearState, memory: LinearMemory) -> LinearState:
     """S and z with all keys of a memory. Katharopoulos et al. 2020, eqs. 18 and 19."""
-    return add_chunks(state, Memory(*(x[None] for x in memory)))[0]
+    return add_chunks(state, LinearMemory(*(x[None] for x in memory)))[0]
 
 
-def add_chunks(state: LinearState, memory: Memory) -> tuple[LinearState, LinearState]:
+def add_chunks(state: LinearState, memory: LinearMemory) -> tuple[LinearState, LinearState]:
     """S and z with all chunks of a memory [G, ..., C, any], and before each chunk, [G, ...].
 
     Only the sums are computed one chunk after the other; what is added to them is one product.
     """
-    log_features = jnp.swapaxes(memory.key, -1, -2)
+    log_features = jnp.swapaxes(memory.log_features, -1, -2)
     largest = jnp.concatenate([state.log_scale[None], _largest(log_features, -1)])
     largest = jax.lax.associative_scan(jnp.maximum, largest)
     before, after = largest[:-1], largest[1:]
@@ -102,13 +110,13 @@ def read_state(query: LogFeatures, state: LinearState) -> Contexts:
     return _share(features @ state.keys) * features @ state.values
 
 
-def read_allowed(query: LogFeatures, memory: Memory, allowed: jax.Array) -> Contexts:
+def read_allowed(query: LogFeatures, memory: LinearMemory, allowed: jax.Array) -> Contexts:
     """The context of queries that each see other keys, one after the other."""
 
     @jax.checkpoint
     def read(row: tuple[jax.Array, jax.Array]) -> jax.Array:
         query, allowed = row
-        log_products = query[..., None, :] + _hide(memory, allowed).key
+        log_products = query[..., None, :] + _hide(memory, allowed).log_features
         scale = _largest(log_products, (-2, -1))
         weights = jnp.exp(log_products - scale).sum(-1)[..., None, :]
         return (_share(weights.sum(-1, keepdims=True)) * weights @ memory.value)[..., 0, :]
@@ -143,7 +151,7 @@ def earlier_weights(
     return jnp.block([[own[..., 0, :, :], jnp.zeros_like(across)], [across, own[..., 1, :, :]]])
 
 
-def causal_linear(query: LogFeatures, memory: Memory) -> Contexts:
+def causal_linear(query: LogFeatures, memory: LinearMemory) -> Contexts:
     """Causal linear attention: the context of T queries, each of the keys up to its own.
 
     A state for every query would take T F V numbers. Here one is kept for each chunk of C queries,
@@ -176,7 +184,7 @@ def causal_linear(query: LogFeatures, memory: Memory) -> Contexts:
         # divided before the products: their gradients need no context
         return state, share * features @ states.values + share * weights @ value
 
-    split = Memory(chunks(memory.key, -jnp.inf), chunks(memory.value))
+    split = LinearMemory(chunks(memory.log_features, -jnp.inf), chunks(memory.value))
     _, context = jax.lax.scan(read, empty_state(memory), (chunks(query), split))
     context = jnp.moveaxis(context, (0, 1), (-4, -3))
     return context.reshape(*context.shape[:-4], -1, context.shape[-1])[..., :length, :]
@@ -200,14 +208,14 @@ class LinearAttention(AttentionBase):
 
     feature_map: FeatureMap = field(default_factory=EluPlusOne)
 
-    def prepare(self, key: Keys, value: Values) -> Memory:
-        return Memory(self.feature_map(key), value)
+    def prepare(self, key: Keys, value: Values) -> LinearMemory:
+        return LinearMemory(self.feature_map(key), value)
 
-    def start(self, memory: Memory) -> LinearState:
+    def start(self, memory: LinearMemory) -> LinearState:
         return empty_state(memory)
 
     def step(
-        self, query: OneQuery, memory: Memory, state: LinearState
+        self, query: OneQuery, memory: LinearMemory, state: LinearState
     ) -> tuple[jax.Array, LinearState]:
         state = add_keys(state, memory)
         context = read_state(self.feature_map(query), state)
@@ -216,7 +224,7 @@ class LinearAttention(AttentionBase):
     def attend(
         self,
         query: Queries,
-        memory: Memory,
+        memory: LinearMemory,
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
@@ -249,9 +257,10 @@ def _share(total: jax.Array) -> jax.Array:
     return 1 / jnp.where(total == 0, 1, total)
 
 
-def _hide(memory: Memory, present: jax.Array) -> Memory:
+def _hide(memory: LinearMemory, present: jax.Array) -> LinearMemory:
     """The memory without the keys where booleans [..., S] are False."""
-    return memory._replace(key=jnp.where(present[..., None], memory.key, -jnp.inf))
+    log_features = jnp.where(present[..., None], memory.log_features, -jnp.inf)
+    return memory._replace(log_features=log_features)
 
 
 def _rules(mask: Mask) -> tuple[jax.Array | None, bool]:

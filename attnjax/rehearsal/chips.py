@@ -52,31 +52,56 @@ FLAT = ("1x1", "2x2", "2x4", "4x4", "4x8", "8x8", "8x16", "16x16")
 DEEP = ("2x2x1", "2x2x2", "2x2x4", "2x4x4", "4x4x4", "4x4x8", "4x8x8", "8x8x8", "8x8x16")
 ONE_MACHINE = ("1", "2", "4", "8")
 
-# https://cloud.google.com/tpu/docs, "System architecture" of each: TFLOP/s, GiB of memory, GB/s to
-# it, Gbps of links; then the slices, SkyPilot's name, the runtime
-TPUS = {
-    "v4": (275, 32, 1228, 2400, DEEP, "tpu-v4", "tpu-ubuntu2204-base"),
-    "v5e": (197, 16, 819, 1600, FLAT, "tpu-v5litepod", "v2-alpha-tpuv5-lite"),
-    "v5p": (459, 95, 2765, 4800, DEEP, "tpu-v5p", "v2-alpha-tpuv5"),
-    "v6e": (918, 32, 1600, 3200, FLAT, "tpu-v6e", "v2-alpha-tpuv6e"),
-}
-
 CHIPS = {
-    kind: Chip(
-        name=f"TPU {kind}",
+    # https://cloud.google.com/tpu/docs: "System architecture" of each; links as Gbps / 8
+    "v4": Chip(
+        name="TPU v4",
         platform="tpu",
-        teraflops=teraflops,
-        memory=gib * 2**30,
-        bandwidth=bandwidth * 1e9,
-        links=links * 1e9 / 8,
-        shapes=shapes,
-        accelerator=accelerator,
-        cores=2 if shapes is DEEP else 1,
-        host=4 if shapes is DEEP else 8,
-        runtime=runtime,
-    )
-    for kind, (teraflops, gib, bandwidth, links, shapes, accelerator, runtime) in TPUS.items()
-} | {
+        teraflops=275,
+        memory=32 * 2**30,
+        bandwidth=1228e9,
+        links=2400e9 / 8,
+        shapes=DEEP,
+        accelerator="tpu-v4",
+        cores=2,
+        host=4,
+        runtime="tpu-ubuntu2204-base",
+    ),
+    "v5e": Chip(
+        name="TPU v5e",
+        platform="tpu",
+        teraflops=197,
+        memory=16 * 2**30,
+        bandwidth=819e9,
+        links=1600e9 / 8,
+        shapes=FLAT,
+        accelerator="tpu-v5litepod",
+        runtime="v2-alpha-tpuv5-lite",
+    ),
+    "v5p": Chip(
+        name="TPU v5p",
+        platform="tpu",
+        teraflops=459,
+        memory=95 * 2**30,
+        bandwidth=2765e9,
+        links=4800e9 / 8,
+        shapes=DEEP,
+        accelerator="tpu-v5p",
+        cores=2,
+        host=4,
+        runtime="v2-alpha-tpuv5",
+    ),
+    "v6e": Chip(
+        name="TPU v6e",
+        platform="tpu",
+        teraflops=918,
+        memory=32 * 2**30,
+        bandwidth=1600e9,
+        links=3200e9 / 8,
+        shapes=FLAT,
+        accelerator="tpu-v6e",
+        runtime="v2-alpha-tpuv6e",
+    ),
     # NVIDIA's data sheets of the SXM boards with 80 GB; NVLink in one direction
     "a100": Chip(
         name="NVIDIA A100",
