@@ -63,10 +63,11 @@ def dry_run(plan: Sweep) -> list[PlannedVariant]:
     """The variants that a call of `sweep` would run, with the state of each run."""
     check_folders(plan)
     corpus, coming = cache(_corpus), set[Path]()
-    return [
-        _planned(Tuner(plan, name, variant), corpus(variant.task), coming)
-        for name, variant in plan.chosen().items()
-    ]
+    variants = []
+    for name, variant in plan.chosen().items():
+        variants.append(_planned(Tuner(plan, name, variant), corpus(variant.task), coming))
+        coming |= plan.runs(name, variant).keys()
+    return variants
 
 
 def _corpus(task: Task) -> Corpus | None:
@@ -77,7 +78,7 @@ def _corpus(task: Task) -> Corpus | None:
 
 
 def _planned(tuner: Tuner, corpus: Corpus | None, coming: set[Path]) -> PlannedVariant:
-    """The runs of a variant; `coming` are those of earlier ones, and gets these."""
+    """The runs of a variant; `coming` are those of the variants before it."""
     plan, tuned = tuner.plan, tuner.tuned()
     experiment = tuned or tuner.experiment
     runs = plan.runs(tuner.variant, experiment)
@@ -85,7 +86,6 @@ def _planned(tuner: Tuner, corpus: Corpus | None, coming: set[Path]) -> PlannedV
         check_corpus(tuner, corpus)
         seeds = [wanted.seed for wanted in plan.unfinished(runs).values()]
         check_initial_parameters(experiment, corpus.vocabularies, seeds, plan.above, coming)
-    coming.update(runs)
 
     def states(runs: Group) -> list[RunStatus]:
         return [status(folder, wanted, plan.verified) for folder, wanted in runs.items()]
