@@ -22,11 +22,10 @@ def join(environment: Mapping[str, str] = os.environ) -> None:
     The environment is that of SLURM, Open MPI, Kubernetes or a TPU slice, in which JAX finds the
     other processes, or has the variables `COORDINATOR`, `COUNT` and `INDEX`. A count of 1 means
     that the process is alone, in a cluster too. Call this before a device is used. If the others
-    cannot be reached, the process ends.
+    cannot be reached, the process ends at once, without an exception.
 
     Raises:
-        UserError: the environment is incomplete or contradicts itself.
-        SystemExit: the other processes cannot be reached; the process ends at once.
+        UserError: the environment is incomplete or contradicts itself, or they cannot be joined.
     """
     given = _given(environment)
     if environment.get(COUNT) == "1" or (given is None and not _cluster(environment)):
