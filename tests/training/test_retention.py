@@ -96,4 +96,6 @@ def test_the_reasons_are_said():
         12: ["in case the latest is damaged", "last epoch"],
         14: ["latest"],
     }
+    averaged = reasons(saved, Training(result="best", average=2))
+    assert [step for step, why in averaged.items() if "result" in why] == [4, 12]
     assert reasons({}, Training()) == {}
