@@ -119,11 +119,14 @@ class AroundDotProduct(PositionScore):
 
 
 class Rotary(AroundDotProduct, fusible=True):
-    """`rotary` on queries and keys, then a dot product; no parameters of its own.
+    """`rotary` on the two vectors of a dot product; no parameters of its own.
 
-        logits[t, s] = score(R_t query[t], R_s key[s])
+        logits[t, s] = c (R_t q[t]) . (R_s k[s]),   where score(query[t], key[s]) = c q[t] . k[s]
 
-    The logits depend on the distance s - t only. The score is a dot product of queries and keys.
+    The logits depend on the distance s - t only. q and k are the vectors that the score within
+    gives in `as_dot_product`: a score that normalizes queries and keys does so before they are
+    turned, as in Qwen3 and OLMo 2. After turning, a learned gain of each feature would make the
+    logits depend on the positions themselves.
 
     Source: Su et al. 2021, section 3.2.
     """
@@ -131,17 +134,17 @@ class Rotary(AroundDotProduct, fusible=True):
     base: PositiveFloat = 10_000.0
 
     def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
-        return self.score(*self._turned(query, key, positions), positions)
+        return self.as_dot_product(query, key, positions).logits(positions)
 
     def same_in_every_head(self) -> bool:
         return self.score.same_in_every_head()
 
     def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
-        return self.score.as_dot_product(*self._turned(query, key, positions), positions)
-
-    def _turned(self, query: Queries, key: Keys, at: Positions) -> tuple[Queries, Keys]:
-        """Queries and keys, each turned by its position."""
-        return rotary(query, at.query, self.base), rotary(key, at.key, self.base)
+        product = self.score.as_dot_product(query, key, positions)
+        return product._replace(
+            query=rotary(product.query, positions.query, self.base),
+            key=rotary(product.key, positions.key, self.base),
+        )
 
 
 class Alibi(PositionScore):

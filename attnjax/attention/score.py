@@ -6,6 +6,7 @@ overflow before the softmax.
 """
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -96,11 +97,19 @@ class DotProduct(NamedTuple):
     query: jax.Array
     key: jax.Array
     scale: float
-    bias: Partial | None = None
+    bias: Callable[..., jax.Array] | None = None
 
     def plus(self, bias: Partial) -> "DotProduct":
         """The same with one more bias."""
         return self._replace(bias=bias if self.bias is None else Partial(_sum, self.bias, bias))
+
+    def logits(self, positions: Positions) -> Logits:
+        """Return the logits themselves, [..., T, S], in float32 or wider."""
+        logits = self.scale * dot(self.query, self.key)
+        if self.bias is None:
+            return logits
+        bias = self.bias(self.scale * self.query, positions)
+        return logits + jnp.broadcast_to(bias, logits.shape)
 
     def times(self, factor: float | jax.Array) -> "DotProduct":
         """The same logits multiplied by a number, which is an array where it has a gradient."""
@@ -207,6 +216,8 @@ class Location(Score, LengthLimited):
 
     Source: Luong et al. 2015, eq. 8.
     """
+
+    uses_absolute_positions = True
 
     max_length: PositiveInt = 512
 

@@ -1,10 +1,13 @@
 """Rotary, ALiBi and relative positions: the papers' equations, what they depend on, every path."""
 
+from functools import partial
+
 import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import linen as nn
 from hypothesis import given, strategies as st
 
 from attnjax.attention.align import Softmax
@@ -23,6 +26,7 @@ from attnjax.attention.position_score import (
 )
 from attnjax.attention.score import Additive, Dot, DotProduct, Location, ScaledDot, Score
 from attnjax.errors import UserError
+from attnjax.nn.norm import RMSNorm
 from tests.attention import oracle
 
 B, T, S, K, H = 2, 5, 6, 4, 2
@@ -293,6 +297,42 @@ def test_a_dot_product_with_parameters_may_stand_within():
         assert variables["params"]["head"]["score"]["score"]["sharpness"].shape == (H,)
         found = fused.apply({"params": variables["params"]}, x, deterministic=True)
         np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+class NormedProduct(Score, fusible=True):
+    """Queries and keys are normalized, with learned gains, before their product."""
+
+    @nn.compact
+    def prepare(self, key):
+        return RMSNorm(name="key_norm")(key)
+
+    @nn.compact
+    def as_dot_product(self, query, key, positions):
+        return DotProduct(RMSNorm(name="query_norm")(query), key, 0.5)
+
+    def __call__(self, query, key, positions):
+        return self.as_dot_product(query, key, positions).logits(positions)
+
+
+@pytest.mark.parametrize("implementation", ["dense", "blockwise"])
+def test_rotary_turns_after_the_norms_of_the_score_within(implementation):
+    (query, key, value), _, _ = arrays(np.float32)
+    head = Attention(score=Rotary(score=NormedProduct(), base=10.0), implementation=implementation)
+    draw = np.random.default_rng(3).uniform(0.5, 2, (2, K)).astype(np.float32)
+    gains = {"query_norm": {"scale": draw[0]}, "key_norm": {"scale": draw[1]}}
+    variables = {"params": {"score": {"score": gains}}}
+    read = partial(head.apply, variables, query, key, value, deterministic=True)
+    found = read()
+
+    def normed(x, gain):
+        return np.asarray(x) / np.sqrt((np.asarray(x) ** 2).mean(-1, keepdims=True) + 1e-6) * gain
+
+    for q, k, v, context in zip(query, key, value, found, strict=True):
+        logits = 0.5 * turned(normed(q, draw[0]), 10.0) @ turned(normed(k, draw[1]), 10.0).T
+        weights = oracle.softmax(logits, np.ones(logits.shape, bool))
+        np.testing.assert_allclose(context, weights @ np.asarray(v), atol=1e-5)
+    moved = read(positions=Positions(100 + np.arange(T)[None], 100 + np.arange(S)[None]))
+    np.testing.assert_allclose(moved, found, atol=1e-4)
 
 
 @pytest.mark.parametrize(

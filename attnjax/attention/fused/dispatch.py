@@ -15,7 +15,6 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 import jax
-import jax.numpy as jnp
 
 from attnjax.attention.align import softmax
 from attnjax.attention.fused.blockwise import blockwise
@@ -25,7 +24,7 @@ from attnjax.attention.fused.splash import splash, splash_refuses
 from attnjax.attention.mask import And, Mask, MaskLike, allowed_pairs, as_mask
 from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
-from attnjax.attention.score import dot
+from attnjax.attention.score import DotProduct
 from attnjax.errors import UserError
 from attnjax.nn.platform import is_for_one_device, platforms
 
@@ -198,11 +197,9 @@ def _best_fused(inputs: Inputs, platform: str) -> RunKernel:
 
 def _dense(inputs: Inputs) -> jax.Array:
     """The context by way of the weights."""
-    logits = inputs.scale * dot(inputs.query, inputs.key)
     positions = inputs.positions.filled(inputs.query, inputs.key)
-    if inputs.bias is not None:
-        bias = inputs.bias(inputs.scale * inputs.query, positions)
-        logits += jnp.broadcast_to(bias, logits.shape)
+    product = DotProduct(inputs.query, inputs.key, inputs.scale, inputs.bias)
+    logits = product.logits(positions)
     allowed = allowed_pairs(inputs.mask or And(), positions, logits.shape)
     weights = softmax(logits, allowed, kept=inputs.value.dtype)
     return weighted_sum(weights, inputs.value)
