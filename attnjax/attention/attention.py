@@ -9,6 +9,7 @@ from flax import linen as nn
 from jaxtyping import Array, Float
 
 from attnjax.attention.align import Align, AlignContext, Normalize, Softmax
+from attnjax.attention.expectations import Expectations
 from attnjax.attention.fused import dispatch
 from attnjax.attention.fused.dispatch import Implementation
 from attnjax.attention.fused.inputs import Inputs, RunKernel
@@ -37,14 +38,13 @@ class Mixer(nn.Module, ABC):
         """A sequence [..., S, D], its padding masked -> [..., S, any]."""
 
 
-class AttentionBase(Mixer):
+class AttentionBase(Expectations, Mixer):
     """An attention in two steps: `prepare` the keys and values once, `attend` for every query.
 
     An attention whose causal form is a recurrence may have `start` and `step` as well: a search
-    then keeps its state and no keys.
+    then keeps its state and no keys. One that takes the mask `Segments`, and positions that
+    restart, says `packs = True`.
     """
-
-    packs = True
 
     @abstractmethod
     def prepare(self, key: Keys, value: Values) -> Any:
@@ -136,6 +136,8 @@ class Attention(AttentionBase):
 
     Source: Bahdanau et al. 2015, eq. 5 and 6; Vaswani et al. 2017, eq. 1.
     """
+
+    packs = True
 
     score: Score = field(default_factory=ScaledDot)
     align: Align = field(default_factory=Softmax)

@@ -5,8 +5,10 @@ from typing import Any, ClassVar
 
 from flax import linen as nn
 
+from attnjax.attention.expectations import Expectations
 
-class Fusible(nn.Module, ABC):
+
+class Fusible(Expectations, nn.Module, ABC):
     """A part of an attention, which a fused kernel may compute instead of the part.
 
     A kernel computes pool(align(score)) = weighted_sum(softmax(factor dot product + bias)) only.

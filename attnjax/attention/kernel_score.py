@@ -46,6 +46,8 @@ def gaussian(query: Queries, key: Keys, bandwidth: float | jax.Array) -> Logits:
 class Kernel(Score):
     """A score that is a kernel K >= 0 itself, not its logarithm, as the align `Normalize` wants."""
 
+    may_be_zero = True
+
 
 class DistanceScore(Score):
     """A score of the distance between query and key, in units of a bandwidth.

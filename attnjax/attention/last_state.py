@@ -31,6 +31,8 @@ class LastState(AttentionBase):
     where a fixed c_i gives RNNencdec.
     """
 
+    packs = True
+
     readers: Literal["forward", "both"] = "forward"
 
     def prepare(self, key: Keys, value: Values) -> jax.Array:

@@ -204,8 +204,6 @@ class LinearAttention(AttentionBase):
     Source: Katharopoulos et al. 2020, sections 3.2 to 3.4.
     """
 
-    packs = False
-
     feature_map: FeatureMap = field(default_factory=EluPlusOne)
 
     def prepare(self, key: Keys, value: Values) -> LinearMemory:

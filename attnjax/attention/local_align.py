@@ -106,6 +106,8 @@ class LocalPredictive(Align):
         sigma: in positions; None means D / 2, as in the paper.
     """
 
+    uses_absolute_positions = True
+
     reach: NonNegativeInt = 10
     width: PositiveInt | None = None
     sigma: Annotated[float, Gt(0)] | None = None

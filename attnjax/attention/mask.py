@@ -15,6 +15,7 @@ from typing import ClassVar, NamedTuple, Self
 import jax
 import jax.numpy as jnp
 
+from attnjax.attention.expectations import Expectations
 from attnjax.attention.position import AnyArray, Positions, distance
 from attnjax.config.constraints import NonNegativeInt
 from attnjax.errors import UserError
@@ -58,7 +59,7 @@ class Tiles(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Mask(ABC):
+class Mask(Expectations, ABC):
     """A rule that says which query may attend to which key; `a & b` allows what both allow."""
 
     axes: ClassVar[dict[str, tuple[str, ...]]] = {}

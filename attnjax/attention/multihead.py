@@ -49,6 +49,8 @@ class MultiHead(AttentionBase):
     al. 2023, section 2.2; `heads_out`: Michel et al. 2019, section 2.3.
     """
 
+    packs = True  # if its head does
+
     head: AttentionBase = field(default_factory=Attention)
     heads: PositiveInt = 8
     key_heads: PositiveInt | None = None

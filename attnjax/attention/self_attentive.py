@@ -42,6 +42,9 @@ class SelfAttentive(AttentionBase):
         2.1); there the context is 3,000 wide, here as wide as the query.
     """
 
+    packs = True
+    may_be_zero = True
+
     hops: PositiveInt = 30
     width: PositiveInt = 350
 

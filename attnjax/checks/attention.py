@@ -8,9 +8,10 @@ import jax.numpy as jnp
 
 from attnjax.attention.align import Align, AlignContext
 from attnjax.attention.attention import AttentionBase
+from attnjax.attention.expectations import Expectations
 from attnjax.attention.fused import FUSED_FROM
-from attnjax.attention.kernel_score import Kernel
-from attnjax.attention.mask import Causal, Mask, Padding
+from attnjax.attention.input_widths import Widths
+from attnjax.attention.mask import Causal, Mask, Padding, Segments
 from attnjax.attention.pool import Pool
 from attnjax.attention.position import Positions
 from attnjax.checks.finding import (
@@ -25,7 +26,7 @@ from attnjax.checks.finding import (
 )
 from attnjax.config.walk import walk
 
-B, S, K = 2, 5, 4
+B, S = 2, 5
 LONG = min(FUSED_FROM.values())
 """The number of queries and keys from which a fused kernel is used."""
 
@@ -37,8 +38,14 @@ FAR = 400.0
 
 HIDDEN_FROM, EMPTY_ROW, QUERY = 3, 3, 1
 
+MOVED = 100
+"""How far all positions are moved at once."""
 
-def check_attention(attention: AttentionBase) -> list[Finding]:
+
+NARROW = Widths(4, 4, 4)
+
+
+def check_attention(attention: AttentionBase, widths: Widths = NARROW) -> list[Finding]:
     """Try on an attention what every attention of attnjax has.
 
     - A query that may attend to nothing has context 0; no gradient flows to it, nor to a key or
@@ -52,11 +59,14 @@ def check_attention(attention: AttentionBase) -> list[Finding]:
     - In bfloat16 and float16 the context is finite, also for logits beyond float16.
     - Of many keys the context in bfloat16 is that in float32. So are the sums of the weights of its
       aligns, given logits in bfloat16, and the contexts of its pools.
-    - Queries that fit every key badly have finite gradients, and attend: unless the score is a
-      kernel, which may be 0, their context is not.
+    - Queries that fit every key badly have finite gradients, and attend: their context is not 0,
+      unless a part `may_be_zero`.
+    - Positions that are all moved by the same number give the same context, unless a part
+      `uses_absolute_positions`.
     - The masks in its fields are pytrees, so that a program can take them as arguments.
+    - If the attention `packs`, sentences in one row have the contexts of each alone.
 
-    The attention is for queries, keys and values of width 4, such as `Attention(score=MyScore())`.
+    The attention is for queries, keys and values of these widths.
     """
     properties = {
         "masked rows give zero": _masked_rows,
@@ -68,20 +78,33 @@ def check_attention(attention: AttentionBase) -> list[Finding]:
         "many keys in half precision": _many_keys,
         "queries that fit badly attend": _fitting_badly,
     }
+    if not any(part.uses_absolute_positions for part in _parts(attention, Expectations)):
+        properties["moved positions give the same context"] = _moved
     if _parts(attention, Mask):
         properties["masks are pytrees"] = _pytrees
-    return findings(partial(_Initialized, attention), properties)
+    if all(part.packs for part in _parts(attention, AttentionBase)):
+        properties["packed sentences stay apart"] = _packed
+    return findings(partial(_Initialized, attention, widths), properties)
 
 
 class _Initialized:
-    """An attention with its variables, and queries, keys and values [B, S, K]."""
+    """An attention with its variables, and queries, keys and values [B, S, any]."""
 
-    def __init__(self, attention: AttentionBase) -> None:
-        self.attention, self.inputs = attention, _drawn(B, S)
+    def __init__(self, attention: AttentionBase, widths: Widths) -> None:
+        self.attention, self.widths = attention, widths
+        self.inputs = self.drawn(B, S)
         init: Any = jax.jit(partial(attention.init, deterministic=True))
         self.variables = init(_key(), *self.inputs)
         self.call: Any = jax.jit(partial(attention.apply, deterministic=True))
         self.context: Any = partial(self.call, self.variables)
+
+    def drawn(self, examples: int, length: int) -> tuple[jax.Array, ...]:
+        """Return random queries, keys and values."""
+        keys = jax.random.split(_key(), 3)
+        return tuple(
+            jax.random.normal(key, (examples, length, width))
+            for key, width in zip(keys, self.widths, strict=True)
+        )
 
     def slopes(self, inputs: Any, mask: Mask, rows: Any = slice(None), **options: Any) -> Any:
         """The gradients of the sum of contexts, of the queries in some rows; all contexts."""
@@ -95,12 +118,6 @@ class _Initialized:
 
 def _key() -> jax.Array:
     return jax.random.key(0)
-
-
-def _drawn(examples: int, length: int) -> tuple[jax.Array, ...]:
-    """Queries, keys and values."""
-    keys = jax.random.split(_key(), 3)
-    return tuple(jax.random.normal(key, (examples, length, K)) for key in keys)
 
 
 def _masked_rows(of: _Initialized) -> Problems:
@@ -162,7 +179,7 @@ def _stepped(of: _Initialized, together: jax.Array) -> Problems:
 
 
 def _requested(of: _Initialized) -> Problems:
-    inputs = _drawn(1, LONG)
+    inputs = of.drawn(1, LONG)
     context = of.context(*inputs, Causal())
     sowing = jax.jit(partial(of.attention.apply, deterministic=True, mutable=["attention"]))
     requested, _ = sowing(of.variables, *inputs, Causal())
@@ -179,21 +196,20 @@ def _half_precision(of: _Initialized) -> Problems:
 
 def _many_keys(of: _Initialized) -> Problems:
     """Values are equal, so that it does not matter which of nearly equal keys is preferred."""
-    query, key = (
-        jax.random.normal(key, (1, length, K)) / 3
-        for key, length in zip(jax.random.split(_key()), (S, LONG), strict=True)
-    )
-    narrow = cast((of.variables, query, key, jnp.ones_like(key)), jnp.bfloat16)
+    query, key, value = of.drawn(1, LONG)
+    given = query[:, :S] / 3, key / 3, jnp.ones_like(value)
+    narrow = cast((of.variables, *given), jnp.bfloat16)
     contexts = [of.call(*cast(narrow, dtype)) for dtype in (jnp.bfloat16, jnp.float32)]
     yield not_alike("the context in bfloat16", *contexts)
     for part in _parts(of.attention, Align | Pool):
-        narrow, wide = (_of_many(part, query, dtype) for dtype in (jnp.bfloat16, jnp.float32))
+        narrow, wide = (_of_many(part, given, dtype) for dtype in (jnp.bfloat16, jnp.float32))
         what = "the sum of the weights" if isinstance(part, Align) else "the context"
         yield not_alike(f"{what} of {type(part).__name__} in bfloat16", narrow, wide)
 
 
-def _of_many(part: Align | Pool, query: jax.Array, dtype: Any) -> jax.Array:
-    """The sums of an align's weights, or a pool's context, of numbers in bfloat16 and a dtype."""
+def _of_many(part: Align | Pool, inputs: Any, dtype: Any) -> jax.Array:
+    """Return the sums of an align's weights, or a pool's context, of rounded numbers in a dtype."""
+    query, _, value = inputs
 
     def given(numbers: jax.Array) -> jax.Array:
         return numbers.astype(jnp.bfloat16).astype(dtype)
@@ -204,21 +220,42 @@ def _of_many(part: Align | Pool, query: jax.Array, dtype: Any) -> jax.Array:
         logits = given(10 * jnp.abs(jax.random.normal(_key(), (1, S, MANY))))
         weights, _ = part.init_with_output(_key(), logits, None, AlignContext(query, at))
         return weights.astype(jnp.float32).sum(-1)
-    weights, value = given(jnp.full((1, S, MANY), 1 / MANY)), given(jnp.ones((1, MANY, K)))
+    weights = given(jnp.full((1, S, MANY), 1 / MANY))
+    value = given(jnp.ones((1, MANY, value.shape[-1])))
     context, _ = part.init_with_output(_key(), weights, value, at)
     return context.astype(jnp.float32)
 
 
 def _fitting_badly(of: _Initialized) -> Problems:
-    query, key, value = _drawn(1, LONG)
+    query, key, value = of.drawn(1, LONG)
     slopes, context = of.slopes((FAR * query, FAR * key, value), Causal())
     yield not_finite("the context of a query that fits every key badly", context)
     yield not_finite("the gradient of a query that fits every key badly", slopes)
-    if _parts(of.attention, Kernel):
+    if any(part.may_be_zero for part in _parts(of.attention, Expectations)):
         return
     lost = of.context(query, key, value, Causal()).any(-1) & ~context.any(-1)
     if lost.any():
         yield f"{int(lost.sum())} of {LONG} queries that fit every key badly have the context 0"
+
+
+def _moved(of: _Initialized) -> Problems:
+    at = jnp.broadcast_to(jnp.arange(S), (B, S))
+    contexts = [
+        of.context(*of.inputs, Causal(), positions=Positions(at + by, at + by)) for by in (0, MOVED)
+    ]
+    yield not_equal(f"the context at positions from {MOVED} on", *contexts)
+
+
+def _packed(of: _Initialized) -> Problems:
+    """Two sentences in a row, the second from word HIDDEN_FROM on, whose positions restart."""
+    place = jnp.broadcast_to(jnp.arange(S), (B, S))
+    segment = (place >= HIDDEN_FROM).astype(int)
+    at = place - HIDDEN_FROM * segment
+    mask = Segments(segment, segment) & Causal()
+    together = of.context(*of.inputs, mask, positions=Positions(at, at))
+    for start, end in ((0, HIDDEN_FROM), (HIDDEN_FROM, S)):
+        alone = of.context(*(x[:, start:end] for x in of.inputs), Causal())
+        yield not_equal("the context of a packed sentence", together[:, start:end], alone)
 
 
 def _pytrees(of: _Initialized) -> Problems:
@@ -232,5 +269,6 @@ def _pytrees(of: _Initialized) -> Problems:
 
 
 def _parts(attention: AttentionBase, kind: Any) -> list[Any]:
-    """The parts of a kind in the fields of an attention, at any depth."""
-    return [part for _, part in walk(attention) if isinstance(part, kind)]
+    """Return the parts of a kind among an attention and its fields, at any depth."""
+    parts = [attention, *(part for _, part in walk(attention))]
+    return [part for part in parts if isinstance(part, kind)]

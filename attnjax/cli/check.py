@@ -5,21 +5,24 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from attnjax.attention.align import Align
 from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.feature_map import FeatureMap
+from attnjax.attention.input_widths import Widths, input_widths
 from attnjax.attention.linear import LinearAttention
 from attnjax.attention.mask import Mask
 from attnjax.attention.pool import Pool
 from attnjax.attention.score import Score
-from attnjax.checks import Finding, check_attention, check_model, check_norm
+from attnjax.checks import NARROW, Finding, check_attention, check_model, check_norm
 from attnjax.checks.finding import raised
 from attnjax.cli.check_parts import check_part, few_examples
 from attnjax.config.walk import walk
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile
+from attnjax.experiment.own_modules import FILE_MODULE
 from attnjax.models.sequence_model import SequenceModel
 from attnjax.nn.norm import Norm
 
@@ -30,13 +33,17 @@ type Trial = tuple[str, list[Any], Callable[[], list[Finding]]]
 """The path of a part, the parts of one's own that it is or holds, and the check of it."""
 
 
-def check_file(loaded: ExperimentFile) -> Iterator[tuple[str, list[Finding]]]:
-    """Check each part that the file defines, as it is in a variant, or else with its defaults.
+def check_file(
+    loaded: ExperimentFile, begin: Callable[[str], Any]
+) -> Iterator[tuple[str, list[Finding]]]:
+    """Check the parts of one's own that a variant uses, or that the file defines.
 
-    A score, an align, a pool or a mask is checked in the attention that holds it, a norm by itself.
-    A model that is, or holds, such a part is checked on examples of its task. Equal parts are
-    checked once, tasks, metrics, objectives and schedules too. Parts that cannot be checked, such
-    as measures, come last, without findings.
+    A score, an align, a pool or a mask is checked in the attention that holds it, at the widths
+    that the variant's model gives it; a norm by itself. A model that is, or holds, such a part is
+    checked on examples of its task. Equal parts are checked once, tasks, metrics, objectives and
+    schedules too. A part that the file defines and no variant uses is checked with its defaults.
+    Parts that cannot be checked, such as measures, come last, without findings. `begin` is called
+    with the name of each part before it is checked.
     """
     own = {
         kind
@@ -52,20 +59,27 @@ def check_file(loaded: ExperimentFile) -> Iterator[tuple[str, list[Finding]]]:
                 if key in done:
                     continue
                 done.append(key)
+                kinds = ", ".join(dict.fromkeys(type(part).__name__ for part in mine))
+                what = f"{kinds} (variant {name}, {path})"
+                begin(what)
                 if findings := check():
                     tried |= {*map(type, mine)}
-                    kinds = ", ".join(dict.fromkeys(type(part).__name__ for part in mine))
-                    yield f"{kinds} (variant {name}, {path})", findings
-    for kind in sorted(own - tried, key=lambda kind: kind.__name__):
+                    yield what, findings
+    unused = {kind for kind in own - tried if kind.__module__.startswith(FILE_MODULE)}
+    for kind in sorted(unused, key=lambda kind: kind.__name__):
+        begin(kind.__name__)
         yield kind.__name__, _check_alone(kind)
 
 
 def _in_model(experiment: Experiment, own: set[type]) -> Iterator[Trial]:
     """The attentions and norms that are or hold parts of one's own, then the model."""
     parts = [*walk(experiment.model, "model")]
-    for path, part in parts:
-        if isinstance(part, AttentionBase | Norm) and (mine := _held(part, own)):
-            yield path, mine, partial(_check, part)
+    holding = [(path, part) for path, part in parts if isinstance(part, AttentionBase | Norm)]
+    holding = [(path, part, mine) for path, part in holding if (mine := _held(part, own))]
+    widths = _widths(experiment) if holding else []
+    for path, part, mine in holding:
+        of_part = next((of_called for called, of_called in widths if called == part), NARROW)
+        yield path, mine, partial(_check, part, of_part)
     every = (experiment.model, *(part for _, part in parts))
     if mine := _unique(part for part in every if type(part) in own):
         yield "model", mine, partial(_check_model, experiment)
@@ -73,7 +87,7 @@ def _in_model(experiment: Experiment, own: set[type]) -> Iterator[Trial]:
 
 def _outside_of_model(experiment: Experiment, own: set[type]) -> Iterator[Trial]:
     for path, part in walk(experiment):
-        if type(part) in own:
+        if type(part) in own and not path.startswith("model."):
             yield path, [part], partial(check_part, part, experiment)
 
 
@@ -108,13 +122,26 @@ def _check_alone(kind: Any) -> list[Finding]:
     return _check(part)
 
 
-def _check(part: Any) -> list[Finding]:
+def _widths(experiment: Experiment) -> list[tuple[AttentionBase, Widths]]:
+    """Return the attentions that an experiment's model calls, each with the widths of its inputs.
+
+    The list is empty if the model cannot be called: the check of the model says why.
+    """
+    try:
+        model, batch, _ = few_examples(experiment)
+        init = partial(model.init, jax.random.key(0), deterministic=True)
+        return input_widths(init, *map(jnp.asarray, batch))
+    except Exception:
+        return []
+
+
+def _check(part: Any, widths: Widths = NARROW) -> list[Finding]:
     """Check a norm, an attention, or the attention that has this part, the others by default."""
     match part:
         case Norm():
             return check_norm(part)
         case AttentionBase():
-            return check_attention(part)
+            return check_attention(part, widths)
         case FeatureMap():
             return check_attention(LinearAttention(feature_map=part))
     (name,) = (name for name, kind in FIELDS.items() if isinstance(part, kind))

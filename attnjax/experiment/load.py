@@ -14,7 +14,7 @@ from attnjax.config.parts import check_names
 from attnjax.errors import UserError, first_line, message
 from attnjax.experiment.ablation import Ablation
 from attnjax.experiment.experiment import Experiment
-from attnjax.experiment.own_modules import OwnModules, imported_from, use
+from attnjax.experiment.own_modules import FILE_MODULE, OwnModules, imported_from, use
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +120,7 @@ def _module(text: str, path: Path, folder: Path | None) -> tuple[ModuleType, Own
 
     Equal texts that import equal modules give the same module, so that their classes are equal.
     """
-    name = f"experiment_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    name = f"{FILE_MODULE}{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     known = _imported.get(name)
     if known is not None and name in sys.modules and known.current(folder):
         use(known)

@@ -16,6 +16,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
+FILE_MODULE = "experiment_"
+"""How the name of the module of an experiment file begins."""
+
 
 class OwnModules(NamedTuple):
     """The modules that an experiment file has imported, of neither attnjax nor a library.
@@ -78,7 +81,7 @@ def _is_own(name: str) -> bool:
     module = sys.modules[name]
     file = getattr(module, "__file__", None)
     places = [file] if file else [*getattr(module, "__path__", ())]
-    if not places or name.startswith("experiment_"):
+    if not places or name.startswith(FILE_MODULE):
         return False
     return not any(
         Path(place).resolve().is_relative_to(other) for place in places for other in _foreign()

@@ -12,17 +12,19 @@ from attnjax.attention.align import Align, LearnedScale, Normalize, Softmax, Uni
 from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.feature_map import EluPlusOne, FeatureMap, PositiveRandomFeatures
 from attnjax.attention.hard_align import HardMax
+from attnjax.attention.input_widths import Widths
 from attnjax.attention.kernel_score import Boxcar, Gaussian, SquaredExponential
 from attnjax.attention.linear import LinearAttention
 from attnjax.attention.local_align import LocalMonotonic, LocalPredictive
-from attnjax.attention.mask import Mask
+from attnjax.attention.mask import Mask, Segments, join
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.pool import Pool, RelativeSum, weighted_sum
 from attnjax.attention.position import Positions
-from attnjax.attention.position_score import Alibi, Relative, Rotary
+from attnjax.attention.position_score import Alibi, Relative, Rotary, rotary
 from attnjax.attention.score import Additive, Dot, General, Score, dot
 from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK
 from attnjax.checks import check_attention
+from attnjax.config.walk import walk
 
 GOOD = (
     Attention(score=Additive()),
@@ -62,9 +64,30 @@ def name(value: Any) -> str:
 
 @pytest.mark.parametrize("attention", GOOD, ids=name)
 def test_parts_of_attnjax_have_every_property(attention):
+    parts = [attention, *(part for _, part in walk(attention))]
+    is_linear = any(isinstance(part, LinearAttention) for part in parts)
+    is_absolute = any(isinstance(part, LocalPredictive) for part in parts)
     findings = check_attention(attention)
-    assert len(findings) == 8
+    assert len(findings) == 10 - is_linear - is_absolute
     assert not [finding for finding in findings if finding.problem]
+
+
+def test_an_attention_is_tried_at_the_widths_that_are_given():
+    heads = MultiHead(head=Attention(align=SigmoidAlign()), heads=8)
+    findings = check_attention(heads, Widths(16, 16, 32))
+    assert not [finding for finding in findings if finding.problem]
+    (finding,) = check_attention(heads)
+    assert "8 heads do not divide the width 4" in finding.problem
+
+
+class SigmoidAlign(Align):
+    """Each weight for itself, so that all of a row's weights may vanish, and it says so."""
+
+    may_be_zero = True
+
+    def __call__(self, logits, mask=None, context=None):
+        mask = jnp.ones(logits.shape, bool) if mask is None else mask
+        return jnp.where(mask, jax.nn.sigmoid(logits), 0)
 
 
 class Unmasked(Align):
@@ -104,6 +127,24 @@ class Mistold(Dot):
 
     def is_fusible(self):
         return True
+
+
+class TurnedThenScaled(Score):
+    """Rotary positions with a gain of each feature after the turn, which belongs before it."""
+
+    def __call__(self, query, key, positions):
+        query, key = rotary(query, positions.query), rotary(key, positions.key)
+        gain = jnp.arange(1, query.shape[-1] + 1, dtype=query.dtype)
+        return dot(gain[None, None] * query, key)
+
+
+class Mixing(Attention):
+    """An attention that says that it reads packed rows, and forgets who their segments are."""
+
+    def attend(self, query, memory, mask=None, *, positions=Positions(), deterministic):
+        rules = () if mask is None else mask.rules()
+        mask = join(*(rule for rule in rules if not isinstance(rule, Segments)))
+        return super().attend(query, memory, mask, positions=positions, deterministic=deterministic)
 
 
 class Narrow(Align):
@@ -180,6 +221,8 @@ class Broken(Score):
         (Forgetful(), {"one query at a time equals all"}),
         (Attention(score=Mistold()), {"the same context if the weights are requested"}),
         (Attention(score=Broken()), {"can be called"}),
+        (Attention(score=TurnedThenScaled()), {"moved positions give the same context"}),
+        (Mixing(), {"packed sentences stay apart"}),
         (Attention(align=Narrow()), {"many keys in half precision"}),
         (Attention(pool=NarrowPool()), {"many keys in half precision"}),
         (Underflowing(), {"queries that fit badly attend"}),

@@ -130,6 +130,49 @@ def test_an_own_norm_and_an_own_mask_are_tried(capsys, tmp_path):
     assert "Back: masks are pytrees: the mask Back is no pytree: decorate it with jax." in said
 
 
+USED = """
+
+from beside import Unmasked, Wide
+
+ablation = Ablation(
+    base=base,
+    variants={"wide": vary(base, {"model.encoder_layer.self_attention.head.score": Wide()})},
+)
+"""
+
+BESIDE = """
+
+from attnjax.attention import Score
+from attnjax.attention.align import Align
+from attnjax.attention.score import dot
+from attnjax.errors import UserError
+
+
+class Unmasked(Align):
+    def __call__(self, logits, mask=None, context=None):
+        return jax.nn.softmax(logits)
+
+
+class Wide(Score):
+    def __call__(self, query, key, positions):
+        if query.shape[-1] != 8:
+            raise UserError(f"8 features are wanted; got {query.shape[-1]}")
+        return dot(query, key)
+"""
+
+
+def test_parts_that_a_variant_uses_are_tried_as_it_uses_them(capsys, tmp_path):
+    (tmp_path / "beside.py").write_text(BESIDE)
+    path = tmp_path / "mine.py"
+    path.write_text(Path(TINY).read_text() + USED)
+    assert main(["check", str(path)]) == 0
+    said = capsys.readouterr()
+    where = "Wide (variant wide, model.encoder_layer.self_attention.head)"
+    assert f"{where}: causal: ok" in said.out.splitlines()
+    assert f"checking {where}" in said.err.splitlines()
+    assert "Unmasked" not in said.out + said.err
+
+
 OWN_RECIPE = """
 
 import jax.numpy as jnp

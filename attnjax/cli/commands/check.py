@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Annotated
 
 from rich.console import Console
+from rich.markup import escape
 
 from attnjax.cli.command import positional
 from attnjax.cli.output import keep_compiled, say
+from attnjax.console import print_line
 from attnjax.errors import UserError
 from attnjax.runs.catalog import find
 
@@ -23,8 +25,15 @@ def check(experiment: Annotated[str, positional("FILE", "an experiment file")]) 
 
     loaded = load(find(experiment))
     failed, tried, not_tried = 0, 0, []
-    with Console(stderr=True).status("the parts are checked"):
-        for what, findings in check_file(loaded):
+    errors = Console(stderr=True)
+    with errors.status("loading") as status:
+
+        def begin(what: str) -> None:
+            status.update(f"checking {escape(what)}")
+            if not errors.is_terminal:
+                print_line(errors, f"checking {what}")
+
+        for what, findings in check_file(loaded, begin):
             if not findings:
                 not_tried.append(what)
             for finding in findings:
