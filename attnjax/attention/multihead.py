@@ -17,8 +17,9 @@ from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values
 from attnjax.config.constraints import NonNegativeInt, PositiveInt
 from attnjax.errors import UserError
-from attnjax.nn.lift import PARAMETERS, vmap_heads
+from attnjax.nn.lift import PARAMETERS, clone_template, vmap_heads
 from attnjax.nn.linear import Dense
+from attnjax.nn.norm import VectorNorm
 
 UNIT_VARIANCE = nn.initializers.lecun_uniform()
 """Gives queries and keys of variance 1 at any key width, as section 3.2.1 (footnote 4) assumes; if
@@ -38,6 +39,8 @@ class MultiHead(AttentionBase):
         key_width: K, the width of a head's queries and keys; None means D / H.
         value_width: V, the width of a head's values; None means D / H.
         bias: whether the four linear maps add a bias, as in BERT; the paper has none.
+        query_key_norm: normalizes the K features of each head's queries and keys, before positions
+            are added or turned; all heads share its gains. None: they are as projected.
         heads_out: the numbers, from 0, of heads that are taken out, before training or after it:
             their contexts become 0. The parameters stay the same.
 
@@ -46,7 +49,8 @@ class MultiHead(AttentionBase):
             share keys and the score has parameters for them; a head that is taken out is none.
 
     Source: Vaswani et al. 2017, section 3.2.2; `key_heads`: Shazeer 2019, section 3, and Ainslie et
-    al. 2023, section 2.2; `heads_out`: Michel et al. 2019, section 2.3.
+    al. 2023, section 2.2; `query_key_norm`: Henry et al. 2020, with learned gains as in Dehghani
+    et al. 2023, section 2; `heads_out`: Michel et al. 2019, section 2.3.
     """
 
     packs = True  # if its head does
@@ -58,18 +62,26 @@ class MultiHead(AttentionBase):
     value_width: PositiveInt | None = None
     bias: bool = False
     heads_out: tuple[NonNegativeInt, ...] = ()
+    query_key_norm: VectorNorm | None = None
+
+    younger_fields = ("query_key_norm",)
 
     def setup(self) -> None:
         if self.heads % (self.key_heads or 1):
             raise UserError(f"{self.heads} heads cannot share {self.key_heads} key_heads equally")
         if max(self.heads_out, default=0) >= self.heads:
             raise UserError(f"heads_out {self.heads_out}: the heads are 0 to {self.heads - 1}")
+        if self.query_key_norm is not None:
+            self.query_norm = clone_template(self.query_key_norm)
+            self.key_norm = clone_template(self.query_key_norm)
 
     @nn.compact
     def prepare(self, key: Keys, value: Values) -> Any:
         """The memory of G heads, with [..., G, S, any] leaves."""
         heads = self.key_heads or self.heads
         key = self._project(key, heads, self.key_width, "key")
+        if self.query_key_norm is not None:
+            key = self.key_norm(key)
         value = self._project(value, heads, self.value_width, "value")
         if self._group == 1:
             return vmap_heads(type(self.head).prepare, (-2, -2), -3)(self.head, key, value)
@@ -80,7 +92,8 @@ class MultiHead(AttentionBase):
             name = type(getattr(self.head, "score", self.head)).__name__
             raise UserError(
                 f"key_heads wants heads that can share their keys; {name} has parameters for the "
-                "keys of each head: leave key_heads out, or choose another score"
+                "keys of each head: leave key_heads out, choose another score, or, to normalize "
+                "queries and keys, the field query_key_norm"
             )
         return memory
 
@@ -90,7 +103,7 @@ class MultiHead(AttentionBase):
 
     @nn.compact
     def step(self, query: OneQuery, memory: Any, state: Any) -> tuple[jax.Array, Any]:
-        projected = self._project(query, self.heads, self.key_width, "query")
+        projected = self._queries(query)
         lifted = vmap_heads(type(self.head).step, (-2, -3, -3), (-2, -3))
         contexts, state = lifted(self.head, projected, self._copied(memory), state)
         return self._merge(contexts, query.shape[-1]), state
@@ -106,7 +119,7 @@ class MultiHead(AttentionBase):
         deterministic: bool,
     ) -> Contexts:
         mask = as_mask(mask, query)
-        projected = self._project(query, self.heads, self.key_width, "query")
+        projected = self._queries(query)
 
         def attend(head: Any, query: jax.Array, memory: Any, mask: Any, at: Any) -> jax.Array:
             return head.attend(query, memory, mask, positions=at, deterministic=deterministic)
@@ -161,6 +174,11 @@ class MultiHead(AttentionBase):
     def _group(self) -> int:
         """H / G, the number of heads that share each key."""
         return self.heads // (self.key_heads or self.heads)
+
+    def _queries(self, query: Queries) -> jax.Array:
+        """[..., T, D] -> the queries of all heads, [..., T, H, K]."""
+        projected = self._project(query, self.heads, self.key_width, "query")
+        return projected if self.query_key_norm is None else self.query_norm(projected)
 
     def _project(self, x: jax.Array, heads: int, width: int | None, name: str) -> jax.Array:
         """[..., S, D] -> [..., S, heads, width]."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from attnjax.config.walk import field_names, path_below
+from attnjax.config.walk import defaults, field_names, path_below
 from attnjax.errors import UserError
 
 TYPE = "type"
@@ -43,8 +43,19 @@ def to_json(value: Any, own: Mapping[str, type] | None = None) -> Any:
         raise UserError(
             f"only parts, numbers, strings, None and tuples of these can be recorded; got {value!r}"
         )
-    content = {name: to_json(getattr(value, name), own) for name in field_names(type(value))}
+    content = {name: to_json(getattr(value, name), own) for name in _recorded_fields(value)}
     return {TYPE: _name(type(value), own), **content}
+
+
+def _recorded_fields(part: Any) -> list[str]:
+    """Return the names of the fields that a record has.
+
+    Records were made before some fields: a class names these in `younger_fields`. At its default
+    such a field is left out, so that equal settings have equal digests before it and after it.
+    """
+    kind, younger = type(part), getattr(type(part), "younger_fields", ())
+    left_out = {name for name in younger if getattr(part, name) == defaults(kind)[name]}
+    return [name for name in field_names(kind) if name not in left_out]
 
 
 def parse_json(text: str) -> Any:
@@ -83,8 +94,6 @@ def _from_json(data: Any, own: Mapping[str, type]) -> Any:
             raise UserError(f"the record is damaged: {data} is no number") from error
     kind = _find(data.get(TYPE), own)
     values = {name: _from_json(item, own) for name, item in data.items() if name != TYPE}
-    # fields that a record of an earlier version lacks had other values than today's defaults
-    values = {**getattr(kind, "in_older_records", {}), **values}
     try:
         return kind(**values)
     except TypeError as error:

@@ -1,7 +1,7 @@
 """A decoder-only Transformer, which continues a text: GPT's arrangement."""
 
 from dataclasses import field
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import jax
 import jax.numpy as jnp
@@ -74,7 +74,6 @@ class LanguageModel(SequenceModel, PackingModel):
     initializer: Initializer | None = field(default_factory=GPTInit)
 
     one_vocabulary = True
-    in_older_records: ClassVar = {"input_scale": "sqrt_width"}
 
     @nn.nowrap
     def with_vocabularies(self, source: int | None, target: int | None) -> Self:

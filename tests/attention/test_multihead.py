@@ -10,7 +10,9 @@ from flax import linen as nn
 from attnjax.attention.attention import Attention
 from attnjax.attention.mask import DenseMask
 from attnjax.attention.multihead import MultiHead
+from attnjax.attention.position_score import Rotary
 from attnjax.attention.score import Additive, Dot, General, ScaledDot, Score, dot
+from attnjax.nn.norm import RMSNorm
 from tests.attention import oracle
 
 # Flax warns of S = D: it takes the values for a mask.
@@ -174,6 +176,63 @@ def test_of_a_head_taken_out_nothing_is_left():
     module = MultiHead(heads=2, heads_out=(0, 1))
     context, _ = module.init_with_output(jax.random.key(0), x, deterministic=True)
     assert not context.any()
+
+
+@pytest.mark.parametrize("key_heads", [None, 1])
+def test_queries_and_keys_are_normalized_before_they_are_turned(key_heads, float64):
+    inputs, allowed, direction = arrays(jnp.float64)
+    module = MultiHead(
+        head=Attention(score=Rotary(base=10.0)),
+        heads=H,
+        key_heads=key_heads,
+        query_key_norm=RMSNorm(),
+    )
+    parameters = parameters_of(module, inputs)
+    for name, seed in (("query_norm", 3), ("key_norm", 4)):
+        gain = np.random.default_rng(seed).uniform(0.5, 2, D // H)
+        assert parameters[name]["scale"].shape == gain.shape, "shared by heads"
+        parameters[name]["scale"] = jnp.asarray(gain)
+
+    def normed(x, gain):
+        return x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-6) * gain
+
+    def turned(x):
+        """The only pair of K = 2 features, by as many radians as the position."""
+        angle = np.arange(len(x))
+        sin, cos = np.sin(angle)[:, None], np.cos(angle)[:, None]
+        even, odd = x[:, :1], x[:, 1:]
+        return np.concatenate([even * cos - odd * sin, even * sin + odd * cos], -1)
+
+    def context(tree):
+        own, inputs = tree
+        rows = []
+        for query, key, value, mask in zip(*inputs, np.asarray(allowed), strict=True):
+            out = 0
+            for head in range(H):
+                shared = 0 if key_heads else head
+                q, k, v = (
+                    x @ own[name]["kernel"][:, number]
+                    for x, name, number in (
+                        (query, "query", head),
+                        (key, "key", shared),
+                        (value, "value", shared),
+                    )
+                )
+                q, k = (
+                    turned(normed(x, own[name]["scale"]))
+                    for x, name in ((q, "query_norm"), (k, "key_norm"))
+                )
+                weights = oracle.softmax(oracle.scaled_dot(q, k), mask)
+                out = out + weights @ v @ own["out"]["kernel"][head]
+            rows.append(out)
+        return np.array(rows)
+
+    tree = jax.tree.map(np.asarray, (parameters, list(inputs)))
+    read = with_gradients(module, direction, mask=DenseMask(allowed))
+    (_, found), slopes = read(parameters, list(inputs))
+    np.testing.assert_allclose(found, context(tree), atol=1e-9)
+    expected = oracle.gradient(lambda tree: (context(tree) * np.asarray(direction)).sum(), tree)
+    chex.assert_trees_all_close(slopes, expected, atol=1e-7)
 
 
 def test_heads_that_do_not_divide_the_width_are_refused():

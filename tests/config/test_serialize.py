@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from attnjax.attention.local_align import LocalPredictive
+from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Additive
 from attnjax.config.serialize import from_json, own_names, record_differences, to_json
 from attnjax.config.vary import vary
 from attnjax.errors import UserError
 from attnjax.evaluation.measures.saturation import Saturation
 from attnjax.experiment.load import load
+from attnjax.nn.norm import RMSNorm
 from attnjax.runs.trust import shipped_folder
 
 FILES = [*sorted(shipped_folder().glob("*.py")), Path(__file__).parents[1] / "tiny.py"]
@@ -111,3 +113,14 @@ def test_a_number_that_json_has_not_comes_back(sigma):
     part = LocalPredictive(sigma=sigma)
     text = json.dumps(to_json(part), allow_nan=False)
     assert from_json(json.loads(text)) == part
+
+
+def test_a_younger_field_is_recorded_only_where_it_is_not_its_default():
+    plain, normed = MultiHead(), MultiHead(query_key_norm=RMSNorm())
+    record, other = to_json(plain), to_json(normed)
+    assert "query_key_norm" not in record
+    assert other["query_key_norm"]["type"] == "attnjax.nn.norm.RMSNorm"
+    assert from_json(record) == plain
+    assert from_json(other) == normed
+    ((path, ours, theirs),) = record_differences(record, other)
+    assert (path, ours, theirs) == ("query_key_norm", None, "RMSNorm(epsilon=1e-06)")
