@@ -65,6 +65,17 @@ from attnjax.attention.mask import (
     Window as Window,
 )
 from attnjax.attention.multihead import MultiHead as MultiHead
+from attnjax.attention.open_align import (
+    OffByOne as OffByOne,
+    Sigmoid as Sigmoid,
+    Sink as Sink,
+    Softpick as Softpick,
+    StickBreaking as StickBreaking,
+    sigmoid as sigmoid,
+    softmax_with_sink as softmax_with_sink,
+    softpick as softpick,
+    stick_breaking as stick_breaking,
+)
 from attnjax.attention.pool import (
     Pool as Pool,
     RelativeSum as RelativeSum,

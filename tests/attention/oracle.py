@@ -82,6 +82,52 @@ def _thresholded(logits, mask, power):
     return weights
 
 
+def softmax_with_sink(logits, mask, sink):
+    """Miller 2023 (sink 0) and gpt-oss: one logit more in the sum."""
+    return _by_key(
+        logits,
+        mask,
+        lambda x, s: np.exp(x[s]) / (np.exp(sink) + sum(np.exp(z) for z in x.values())),
+    )
+
+
+def sigmoid(logits, mask):
+    """Ramapuram et al. 2024, with the number of allowed keys as n: each weight for itself."""
+    return _by_key(logits, mask, lambda x, s: 1 / (1 + len(x) * np.exp(-x[s])))
+
+
+def softpick(logits, mask):
+    """Zuhri et al. 2025: what an exponential has above 1, by what all differ from it."""
+
+    def weight(x, s):
+        excess = {r: np.exp(z) - 1 for r, z in x.items()}
+        highest = max(0, *(z.real for z in x.values()))
+        total = sum(e if e.real > 0 else -e for e in excess.values())
+        return max(excess[s], 0, key=np.real) / (total + 1e-8 * np.exp(highest))
+
+    return _by_key(logits, mask, weight)
+
+
+def stick_breaking(logits, mask, position):
+    """Tan et al. 2024: a share of what the keys at later positions have left."""
+
+    def weight(x, s):
+        later = (x[r] for r in x if position[r] > position[s])
+        return np.prod([1 / (1 + np.exp(-x[s])), *(1 / (1 + np.exp(z)) for z in later)])
+
+    return _by_key(logits, mask, weight)
+
+
+def _by_key(logits, mask, weight):
+    """Each weight from the row's allowed logits, by their number, and the number of its key."""
+    weights = np.zeros_like(logits)
+    for t, row in enumerate(logits):
+        allowed = {s: row[s] for s in range(len(row)) if mask[t, s]}
+        for s in allowed:
+            weights[t, s] = weight(allowed, s)
+    return weights
+
+
 def pool(weights, value):
     """c_t = sum over s of weights[t, s] value[s]: Bahdanau et al. 2015, eq. 5."""
     return np.array([sum(w * v for w, v in zip(row, value, strict=True)) for row in weights])

@@ -94,6 +94,11 @@ ORACLES = {
     "Sparsemax": lambda part, z, m, own, q: oracle.sparsemax(z, m),
     "Entmax15": lambda part, z, m, own, q: oracle.entmax15(z, m),
     "TopK": lambda part, z, m, own, q: oracle.softmax(z, kept(z, m, part.k)),
+    "OffByOne": lambda part, z, m, own, q: oracle.softmax_with_sink(z, m, 0),
+    "Sink": lambda part, z, m, own, q: oracle.softmax_with_sink(z, m, own["sink"]),
+    "Sigmoid": lambda part, z, m, own, q: oracle.sigmoid(z, m),
+    "Softpick": lambda part, z, m, own, q: oracle.softpick(z, m),
+    "StickBreaking": lambda part, z, m, own, q: oracle.stick_breaking(z, m, AT),
     # they draw in training alone
     **dict.fromkeys(
         ("Hard", "HardMax", "StraightThrough"),

@@ -18,6 +18,7 @@ from attnjax.attention.linear import LinearAttention
 from attnjax.attention.local_align import LocalMonotonic, LocalPredictive
 from attnjax.attention.mask import Mask, Segments, join
 from attnjax.attention.multihead import MultiHead
+from attnjax.attention.open_align import OffByOne, Sigmoid, Sink, Softpick, StickBreaking
 from attnjax.attention.pool import Pool, RelativeSum, weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.attention.position_score import Alibi, Relative, Rotary, rotary
@@ -25,6 +26,7 @@ from attnjax.attention.score import Additive, Dot, General, Score, dot
 from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK
 from attnjax.checks import check_attention
 from attnjax.config.walk import walk
+from attnjax.nn.norm import RMSNorm
 
 GOOD = (
     Attention(score=Additive()),
@@ -39,6 +41,11 @@ GOOD = (
             *(Attention(align=align) for align in (Uniform(), LearnedScale(), HardMax())),
             *(Attention(align=align) for align in (Sparsemax(), Entmax15(), TopK(k=2))),
             Attention(align=Softmax(temperature=2.0)),
+            *(Attention(align=align) for align in (OffByOne(), Sink(), Sigmoid())),
+            *(Attention(align=align) for align in (Softpick(), StickBreaking())),
+            MultiHead(
+                head=Attention(score=Rotary()), heads=2, key_heads=1, query_key_norm=RMSNorm()
+            ),
             Attention(score=Relative(max_distance=2), pool=RelativeSum(max_distance=2)),
             Attention(score=SquaredExponential(), align=Normalize()),
             *(Attention(align=align(reach=2)) for align in (LocalMonotonic, LocalPredictive)),
@@ -73,14 +80,14 @@ def test_parts_of_attnjax_have_every_property(attention):
 
 
 def test_an_attention_is_tried_at_the_widths_that_are_given():
-    heads = MultiHead(head=Attention(align=SigmoidAlign()), heads=8)
+    heads = MultiHead(head=Attention(align=MySigmoid()), heads=8)
     findings = check_attention(heads, Widths(16, 16, 32))
     assert not [finding for finding in findings if finding.problem]
     (finding,) = check_attention(heads)
     assert "8 heads do not divide the width 4" in finding.problem
 
 
-class SigmoidAlign(Align):
+class MySigmoid(Align):
     """Each weight for itself, so that all of a row's weights may vanish, and it says so."""
 
     may_be_zero = True
