@@ -83,6 +83,9 @@ class WordPieceVocabulary(Vocabulary):
         words = basic_words(text, lower=self.lower)
         return [piece for word in words for piece in pieces_of(word, self._ids)]
 
+    def words(self, text: str) -> list[str]:
+        return basic_words(text, lower=self.lower)
+
     def merge(self, pieces: list[str]) -> str:
         return " ".join(pieces).replace(f" {PREFIX}", "")
 
