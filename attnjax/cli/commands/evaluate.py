@@ -28,6 +28,9 @@ def evaluate(
     protocols: Annotated[
         bool, option("score translations by sacreBLEU, multi-bleu, chrF and others, side by side")
     ] = False,
+    language: Annotated[
+        str | None, option("that of --protocols; default: as the task names its targets", "L")
+    ] = None,
     json: Annotated[bool, option("print one JSON object")] = False,
 ) -> None:
     """Score trained runs."""
@@ -35,6 +38,8 @@ def evaluate(
         raise UserError("--source and --reference go together")
     if source is not None and (protocols or split is not None):
         raise UserError("--split and --protocols exclude --source")
+    if language is not None and not protocols:
+        raise UserError("--language goes with --protocols")
     if answers is not None:
         _check_place(answers, protocols=protocols)
     keep_compiled()
@@ -42,7 +47,7 @@ def evaluate(
 
     split = "test" if split is None else split
     if protocols:
-        _protocols(chosen, split, json=json)
+        _protocols(chosen, split, language, json=json)
         return
     scores = _scores(chosen, split, source, reference)
     if answers is not None:
@@ -77,12 +82,12 @@ def _scores(
     return evaluate(trained, split=split, beam=beam, measured=measured)
 
 
-def _protocols(chosen: TrainedRuns, split: str, *, json: bool) -> None:
+def _protocols(chosen: TrainedRuns, split: str, language: str | None, *, json: bool) -> None:
     """Print the scores of every protocol."""
     from attnjax.reporting.number import number
     from attnjax.trained.protocols import protocols
 
-    scored = protocols(chosen.open(), split=split, beam=chosen.beam)
+    scored = protocols(chosen.open(), split=split, beam=chosen.beam, language=language)
     if json:
         print(json_format.dumps(asdict(scored), ensure_ascii=False))
         return
@@ -92,3 +97,4 @@ def _protocols(chosen: TrainedRuns, split: str, *, json: bool) -> None:
         drawn.add_row(name, number(score), number(scored.known_scores.get(name)))
     out().print(drawn)
     say(f"sacreBLEU: {scored.signature}")
+    say(f"Moses: the rules of {scored.language!r} (--language takes those of another)")
