@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import shutil
 import sys
 from pathlib import Path
@@ -94,6 +95,12 @@ def test_evaluate_prints_four_digits_and_writes_all_as_json(capsys, monkeypatch,
     )
     assert main(["evaluate", str(run), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["exact_match"] == 2 / 3
+    found.metrics["word_perplexity"] = math.inf
+    assert main(["evaluate", str(run), "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert printed["word_perplexity"] is None
+    assert main(["evaluate", str(run)]) == 0
+    assert "word_perplexity: ∞\n" in capsys.readouterr().out
 
 
 def test_evaluate_on_files(capsys, run, tmp_path, monkeypatch):

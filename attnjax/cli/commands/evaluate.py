@@ -1,6 +1,5 @@
 """`attnjax evaluate`."""
 
-import json as json_format
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from attnjax.cli.command import option
 from attnjax.cli.output import keep_compiled, out, say
 from attnjax.cli.trained import TrainedRuns
+from attnjax.config.serialize import json_text
 from attnjax.console import plain_table
 from attnjax.errors import UserError
 from attnjax.files import write_atomically
@@ -55,7 +55,7 @@ def evaluate(
     content = {"run": " ".join(map(str, chosen.runs)), "on": scores.on}
     content |= {"sentences": scores.sentences, **scores.metrics, **scores.details}
     if json:
-        print(json_format.dumps(content, ensure_ascii=False))
+        print(json_text(content))
         return
     for name, value in content.items():
         if not isinstance(value, dict | list):  # tables are for --json
@@ -89,7 +89,7 @@ def _protocols(chosen: TrainedRuns, split: str, language: str | None, *, json: b
 
     scored = protocols(chosen.open(), split=split, beam=chosen.beam, language=language)
     if json:
-        print(json_format.dumps(asdict(scored), ensure_ascii=False))
+        print(json_text(asdict(scored)))
         return
     known = f"the {scored.known:,} without unknown words"
     drawn = plain_table(["protocol", f"{scored.sentences:,} sentences", known])
