@@ -156,6 +156,10 @@ class LabelVocabulary(Vocabulary):
     def merge(self, pieces: list[str]) -> str:
         return " ".join(pieces)
 
+    def plain(self, text: str) -> str:
+        # spaces at the ends that no label has
+        return text if text in self._ids else text.strip()
+
 
 @dataclass(frozen=True, kw_only=True)
 class VocabularyPart(ABC):

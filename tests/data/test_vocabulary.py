@@ -14,7 +14,7 @@ from attnjax.data.moses import MosesWords
 from attnjax.data.sentencepiece import SentencePiece
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.data.vocabularies import Vocabularies, joint, load_vocabularies
-from attnjax.data.vocabulary import SPECIAL, Characters, CharacterVocabulary, SplitWords
+from attnjax.data.vocabulary import SPECIAL, Characters, CharacterVocabulary, Labels, SplitWords
 from attnjax.errors import UserError
 
 # no spaces within a word, and no continuation mark at its end
@@ -149,6 +149,16 @@ def test_continued_words_are_joined(text, joined):
     assert vocabulary.decode(vocabulary.encode(text)) == joined
     assert vocabulary.plain(text) == joined
     assert vocabulary.tokens(vocabulary.encode(text)) == text.split()
+
+
+def test_a_label_is_the_same_with_spaces_at_its_ends_unless_it_was_learned_with_them():
+    vocabulary = Labels().learn(["good", "very bad", "odd "])
+    assert [*map(vocabulary.plain, [" good", "very bad\t", "odd ", "new "])] == [
+        "good",
+        "very bad",
+        "odd ",
+        "new",
+    ]
 
 
 def test_words_by_frequency_then_alphabet_and_rare_ones_unknown():
