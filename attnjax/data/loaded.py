@@ -38,7 +38,7 @@ class Corpora:
 
 
 def _without_spaces(task: Task, corpus: Corpus) -> Iterator[str]:
-    """A note where the words of the test references cannot be found by spaces."""
+    """Yield a note where the words of the test references cannot be found by spaces."""
     if task.answers != "exact" and is_unspaced(corpus.references.get("test", ())):
         yield (
             "the test references are written without spaces between words: what splits at spaces, "

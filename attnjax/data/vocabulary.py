@@ -63,7 +63,7 @@ class Vocabulary(ABC):
         """Split a text into pieces."""
 
     def words(self, text: str) -> list[str]:
-        """The words of a text, as `VocabularyPart.words`: its pieces where they are whole."""
+        """Return the words of a text as `VocabularyPart.words`: its pieces where they are whole."""
         return self.split(text)
 
     @abstractmethod
@@ -166,7 +166,7 @@ class VocabularyPart(ABC):
     """A way to learn a vocabulary from the training texts. A part of a task."""
 
     def words(self, text: str) -> list[str]:
-        """The words of a text, by which a task counts its length.
+        """Return the words of a text, by which a task counts its length.
 
         They stand between spaces; a letter of a script without spaces is a word of its own.
         """

@@ -39,15 +39,15 @@ MANY = 0.01
 
 
 def word_pieces(folder: Path) -> WordPiece:
-    """The words that a BERT reads, as its tokenizer's files say.
+    """Return the words that a BERT reads, as its tokenizer's files say.
 
     Where none says whether texts are lowered, they keep the case and the accents of the vocabulary.
 
     Raises:
         UserError: a file is damaged, or wants a way to read that there is not.
     """
-    said = _said(folder)
-    lower, strip_accents = said["do_lower_case"], said["strip_accents"]
+    fields = _tokenizer_fields(folder)
+    lower, strip_accents = fields["do_lower_case"], fields["strip_accents"]
     if lower is None:
         pieces = read_pieces(folder / WORDS)
         lower = not _many(_lost(pieces, lower=True, strip_accents=False), pieces)
@@ -57,7 +57,7 @@ def word_pieces(folder: Path) -> WordPiece:
         file=str(folder / WORDS),
         lower=lower,
         strip_accents=strip_accents,
-        split_ideographs=said["tokenize_chinese_chars"] is not False,
+        split_ideographs=fields["tokenize_chinese_chars"] is not False,
     )
 
 
@@ -72,24 +72,26 @@ def warn_of_lost_pieces(words: WordPiece, pieces: Sequence[str]) -> None:
         )
 
 
-def _said(folder: Path) -> dict[str, bool | None]:
-    """What the files say of each field of NORMALIZER; None: nothing."""
-    said: dict[str, bool | None] = dict.fromkeys(NORMALIZER)
+def _tokenizer_fields(folder: Path) -> dict[str, bool | None]:
+    """Return what the files say of each field of NORMALIZER; None: nothing."""
+    fields: dict[str, bool | None] = dict.fromkeys(NORMALIZER)
     fast, config = (
         read_object(folder / name) if (folder / name).is_file() else None for name in (FAST, CONFIG)
     )
     if fast is not None:
         _check(fast, FAST_ONLY, folder / FAST)
-        said |= {name: fast.get("normalizer", {}).get(other) for name, other in NORMALIZER.items()}
+        fields |= {
+            name: fast.get("normalizer", {}).get(other) for name, other in NORMALIZER.items()
+        }
     if config is not None:
         _check(config, CONFIG_ONLY, folder / CONFIG)
-        said |= {name: config[name] for name in NORMALIZER if config.get(name) is not None}
-    for name, value in said.items():
+        fields |= {name: config[name] for name in NORMALIZER if config.get(name) is not None}
+    for name, value in fields.items():
         if not isinstance(value, bool | None):
             raise UserError(
                 f"{folder}: {name} of the tokenizer must be true or false; got {value!r}"
             )
-    return said
+    return fields
 
 
 def _check(content: Mapping[str, Any], only: Mapping[str, Any], path: Path) -> None:
@@ -103,7 +105,7 @@ def _check(content: Mapping[str, Any], only: Mapping[str, Any], path: Path) -> N
 
 
 def _lost(pieces: Sequence[str], *, lower: bool, strip_accents: bool) -> list[str]:
-    """The pieces that a text's words cannot have; names such as [CLS] are none."""
+    """Return the pieces that a text's words cannot have; names such as [CLS] are none."""
     return [
         piece
         for piece in pieces

@@ -93,7 +93,7 @@ def protocols(
 
 
 def _target_language(task: Task, vocabulary: Vocabulary) -> str | None:
-    """The language of a task's targets, if its vocabulary or the name of its targets says it."""
+    """Return the language that the vocabulary or the name of a task's targets says."""
     if isinstance(vocabulary, MosesVocabulary):
         return vocabulary.language
     while isinstance(task, ChangedTask):
@@ -102,18 +102,18 @@ def _target_language(task: Task, vocabulary: Vocabulary) -> str | None:
 
 
 def named_language(name: str) -> str | None:
-    """The last language that a suffix or a key names: "fr" of "lc.norm.tok.fr"; None: none."""
+    """Return the last language in a suffix or a key: "fr" of "lc.norm.tok.fr"; None: none."""
     codes = {code: own for own, longer in LANGUAGES.items() for code in (own, longer)}
     words = re.findall("[A-Za-z]+", name)
     # "fr_CA": the capitals are a country's, of which some are letters of another language
     for each in (words, [word.lower() for word in words]):
-        if found := [codes[word] for word in each if word in codes]:
-            return found[-1]
+        if languages := [codes[word] for word in each if word in codes]:
+            return languages[-1]
     return None
 
 
 def _sacrebleu(language: str) -> Bleu:
-    """BLEU of detokenized text, by the tokens that sacrebleu takes for a language."""
+    """Return BLEU of detokenized text, by the tokens that sacrebleu takes for a language."""
     return Bleu(tokenize=TOKENIZERS.get(language, "13a"))
 
 

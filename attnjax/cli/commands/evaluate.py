@@ -38,8 +38,6 @@ def evaluate(
         raise UserError("--source and --reference go together")
     if source is not None and (protocols or split is not None):
         raise UserError("--split and --protocols exclude --source")
-    if language is not None and not protocols:
-        raise UserError("--language goes with --protocols")
     if answers is not None:
         _check_place(answers, protocols=protocols)
     keep_compiled()
@@ -49,6 +47,7 @@ def evaluate(
     if protocols:
         _protocols(chosen, split, language, json=json)
         return
+    _check_no_language(language)
     scores = _scores(chosen, split, source, reference)
     if answers is not None:
         write_atomically(answers, "".join(f"{line}\n" for line in scores.answers))
@@ -60,6 +59,12 @@ def evaluate(
     for name, value in content.items():
         if not isinstance(value, dict | list):  # tables are for --json
             say(f"{name}: {number(value) if isinstance(value, float) else value}")
+
+
+def _check_no_language(language: str | None) -> None:
+    """Refuse a language where nothing depends on it."""
+    if language is not None:
+        raise UserError("--language goes with --protocols")
 
 
 def _check_place(answers: Path, *, protocols: bool) -> None:
