@@ -1,5 +1,7 @@
 """The functions of docs/logging.md get every row, through stand-ins for the trackers."""
 
+import json
+import math
 import re
 import sys
 from pathlib import Path
@@ -63,6 +65,23 @@ def test_comet(monkeypatch, tmp_path):
     experiment.set_name.assert_called_once_with("dot/seed-0")
     prefixes = [call.kwargs["prefix"] for call in experiment.log_metrics.call_args_list]
     assert prefixes == ["train", "valid"]
+
+
+def test_a_number_that_is_not_finite_is_null_in_the_file_and_itself_to_watchers(tmp_path):
+    seen = []
+    metrics_log.watch(lambda _, row: seen.append(row["loss"]))
+    log = MetricsLog(tmp_path, step=0, end=LogEnd())
+    for step, loss in enumerate((1.5, math.nan, math.inf), start=1):
+        log.write(step=step, epoch=0, split="train", loss=loss)
+    log.close()
+    lines = (tmp_path / metrics_log.FILE).read_text().splitlines()
+    losses = [json.loads(line, parse_constant=pytest.fail)["loss"] for line in lines]
+    assert losses == [1.5, None, None]
+    assert str(seen) == "[1.5, nan, inf]"
+    assert str([row["loss"] for row in read(tmp_path)]) == "[1.5, nan, nan]"
+    # what an earlier version wrote goes on in the same file
+    (tmp_path / metrics_log.FILE).write_text("\n".join(lines).replace("null", "NaN"))
+    assert str([row["loss"] for row in read(tmp_path)]) == "[1.5, nan, nan]"
 
 
 def test_an_error_of_a_watcher_ends_no_training(tmp_path, capsys):

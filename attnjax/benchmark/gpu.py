@@ -1,6 +1,5 @@
 """The workloads for a GPU: `python -m attnjax.benchmark.gpu [PYTHON with torch] > gpu.json`."""
 
-import json
 import sys
 from functools import partial
 from pathlib import Path
@@ -11,6 +10,7 @@ from attnjax.benchmark import attention, train
 from attnjax.benchmark.report import machine
 from attnjax.benchmark.turns import measure
 from attnjax.benchmark.workload import GPU_SIDE, Prepared, Workload, product
+from attnjax.config.serialize import json_text
 from attnjax.errors import UserError
 from attnjax.models.transformer import Transformer
 
@@ -55,7 +55,7 @@ def main(python: Path | None) -> None:
     finally:
         # also where a peer lacks its engine: what was measured is not lost
         if rows:
-            print(json.dumps({**machine(), "workloads": rows}))
+            print(json_text({**machine(), "workloads": rows}))
 
 
 if __name__ == "__main__":

@@ -69,6 +69,20 @@ def parse_json(text: str) -> Any:
         raise ValueError("it is nested too deeply") from error
 
 
+def finite(data: Any) -> Any:
+    """Return JSON data with None for each number that is not finite: JSON has none."""
+    if isinstance(data, Mapping):
+        return {name: finite(item) for name, item in data.items()}
+    if isinstance(data, list | tuple):
+        return [finite(item) for item in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
+def json_text(data: Any, **layout: Any) -> str:
+    """Return JSON data as text that every reader of JSON takes, see `finite`."""
+    return json.dumps(finite(data), **{"ensure_ascii": False, "allow_nan": False, **layout})
+
+
 def from_json(data: Any, own: Mapping[str, type] | None = None) -> Any:
     """The value from which `to_json` made the data.
 

@@ -1,10 +1,11 @@
 """The data of tasks, each of which is read once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from attnjax.data.corpus import Corpus, Task
 from attnjax.data.text_notes import text_notes
+from attnjax.data.unspaced import is_unspaced
 from attnjax.data.vocabularies import Vocabularies
 
 
@@ -24,7 +25,8 @@ class Corpora:
             corpus = task.load(vocabularies)
             # those of a prepared corpus were counted when it was prepared
             counted = text_notes(corpus) if corpus.text_notes is None else corpus.text_notes
-            corpus = replace(corpus, notes=(*corpus.notes, *counted))
+            notes = *corpus.notes, *counted, *_without_spaces(task, corpus)
+            corpus = replace(corpus, notes=notes)
             for note in corpus.notes:
                 self._say(f"data: {note}")
             if task.of_seed(0) != task:
@@ -33,3 +35,13 @@ class Corpora:
                 )
             self._read[task] = corpus
         return self._read[task]
+
+
+def _without_spaces(task: Task, corpus: Corpus) -> Iterator[str]:
+    """Yield a note where the words of the test references cannot be found by spaces."""
+    if task.answers != "exact" and is_unspaced(corpus.references.get("test", ())):
+        yield (
+            "the test references are written without spaces between words: what splits at spaces, "
+            "such as BLEU (unless metric.tokenize is zh or char) and word_perplexity, takes a "
+            "whole sentence for one word"
+        )

@@ -14,11 +14,15 @@ from annotated_types import Gt
 
 from attnjax.config.constraints import PositiveInt, Probability
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
+from attnjax.data.unspaced import counted_words
 from attnjax.data.vocabulary import SPECIAL, Vocabulary, VocabularyPart
 from attnjax.errors import UserError
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
+
+SPACE = "\u2581"
+"""Stands for a space in a piece."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,12 @@ class SentencePieceVocabulary(Vocabulary):
     def merge(self, pieces: list[str]) -> str:
         return self._processor.decode(pieces)
 
+    def words(self, text: str) -> list[str]:
+        return counted_words(text)
+
     def plain(self, text: str) -> str:
-        """The text itself, which a detokenized answer is scored against."""
-        return text
+        # as the pieces of the text, joined again, in a tenth of the time
+        return self._processor.normalize(text).replace(SPACE, " ").lstrip(" ")
 
     def save(self, folder: Path) -> None:
         super().save(folder)
@@ -79,10 +86,10 @@ class SentencePiece(VocabularyPart):
     """Pieces of plain text, of any language, learned by sentencepiece.
 
     The text is taken as it is, without Unicode normalization, and comes back from its pieces, but
-    for spaces: runs of them, and of sentencepiece's mark for them, U+2581, become one, and those at
-    the ends are removed. If a text has line breaks, a line break is a piece. The characters NUL,
-    U+001F and U+2585, with which sentencepiece writes, are UNKNOWN; nothing is learned from the
-    spelling of a special symbol, such as `<end>`.
+    for spaces: runs of them become one, those at the ends are removed, and sentencepiece's mark for
+    them, U+2581, becomes one. References are scored in that form. If a text has line breaks, a line
+    break is a piece. The characters NUL, U+001F and U+2585, with which sentencepiece writes, are
+    UNKNOWN; nothing is learned from the spelling of a special symbol, such as `<end>`.
 
     Attributes:
         size: the number of pieces, the four special symbols counted.

@@ -40,7 +40,9 @@ class TextTask(Task):
         target_vocabulary: that of the target; None: both sides share `vocabulary`.
         source_order: the order in which a model reads the source's words.
         max_length: the most words of a training example on each side, as the vocabulary counts
-            them; longer examples are left out and counted in a note. None: all are kept.
+            them: its own words or characters; of subwords those between spaces, and each letter of
+            a script without spaces. Longer examples are left out and counted in a note. None: all
+            are kept.
     """
 
     train: str = "train"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -99,8 +100,15 @@ class SavedVocabulary(VocabularyPart):
     def files(self) -> list[Path]:
         return sorted(path for path in find_folder(self.folder).rglob("*") if path.is_file())
 
+    def words(self, text: str) -> list[str]:
+        return self._saved.words(text)
+
     def learn(self, texts: Iterable[str]) -> Vocabulary:
         del texts
+        return self._saved
+
+    @cached_property
+    def _saved(self) -> Vocabulary:
         vocabulary = load_vocabularies(find_folder(self.folder)).source
         if vocabulary is None:
             raise UserError(f"{self.folder} is the vocabulary of a run whose sources are no text")

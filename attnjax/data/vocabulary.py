@@ -19,6 +19,7 @@ import numpy as np
 
 from attnjax.config.constraints import PositiveInt
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
+from attnjax.data.unspaced import counted_words
 from attnjax.errors import UserError
 
 SPECIAL = ("<pad>", "<start>", "<end>", "<unknown>")
@@ -60,6 +61,10 @@ class Vocabulary(ABC):
     @abstractmethod
     def split(self, text: str) -> list[str]:
         """Split a text into pieces."""
+
+    def words(self, text: str) -> list[str]:
+        """Return the words of a text as `VocabularyPart.words`: its pieces where they are whole."""
+        return self.split(text)
 
     @abstractmethod
     def merge(self, pieces: list[str]) -> str:
@@ -151,14 +156,21 @@ class LabelVocabulary(Vocabulary):
     def merge(self, pieces: list[str]) -> str:
         return " ".join(pieces)
 
+    def plain(self, text: str) -> str:
+        # spaces at the ends that no label has
+        return text if text in self._ids else text.strip()
+
 
 @dataclass(frozen=True, kw_only=True)
 class VocabularyPart(ABC):
     """A way to learn a vocabulary from the training texts. A part of a task."""
 
     def words(self, text: str) -> list[str]:
-        """The words of a text, by which a task counts its length."""
-        return text.split()
+        """Return the words of a text, by which a task counts its length.
+
+        They stand between spaces; a letter of a script without spaces is a word of its own.
+        """
+        return counted_words(text)
 
     def files(self) -> list[Path]:
         """The files that the vocabulary depends on, beside the texts."""
@@ -171,7 +183,10 @@ class VocabularyPart(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Characters(VocabularyPart):
-    """The characters of the texts, sorted by code point."""
+    """The characters of the texts, sorted by code point; a text is as long as it has characters."""
+
+    def words(self, text: str) -> list[str]:
+        return list(text)
 
     def learn(self, texts: Iterable[str]) -> CharacterVocabulary:
         return CharacterVocabulary((*SPECIAL, *sorted(set().union(*texts))))
@@ -188,6 +203,9 @@ class SplitWords(VocabularyPart):
 
     min_count: PositiveInt = 1
     max_size: PositiveInt | None = None
+
+    def words(self, text: str) -> list[str]:
+        return text.split()
 
     def learn(self, texts: Iterable[str]) -> WordVocabulary:
         """The words, the most frequent ones first, equally frequent ones by alphabet."""

@@ -23,6 +23,9 @@ LONGEST = 100
 OURS, MASK = ("[PAD]", "[CLS]", "[SEP]", "[UNK]"), "[MASK]"
 """The names of PAD, START, END and UNKNOWN in vocab.txt, and of the symbol behind our ids."""
 
+YOUNGER: Mapping[str, Any] = {"strip_accents": None, "split_ideographs": True}
+"""Fields that the files of earlier vocabularies lack, with the values that stand for that."""
+
 IDEOGRAPH = re.compile(
     "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
@@ -30,18 +33,29 @@ IDEOGRAPH = re.compile(
 """A character that is a word of its own."""
 
 
-def basic_words(text: str, *, lower: bool) -> list[str]:
-    """Split a text at spaces, punctuation and ideographs; accents go where letters are lowered.
+def normalized(text: str, *, lower: bool, strip_accents: bool) -> str:
+    """Return a text in small letters, or without accents, or both."""
+    if lower:
+        text = text.lower()
+    if strip_accents:
+        parts = unicodedata.normalize("NFD", text)
+        text = "".join(letter for letter in parts if unicodedata.category(letter) != "Mn")
+    return text
+
+
+def basic_words(
+    text: str, *, lower: bool, strip_accents: bool, split_ideographs: bool = True
+) -> list[str]:
+    """Split a text at spaces, punctuation and, if wanted, ideographs, and normalize its letters.
 
     Source: BasicTokenizer in the authors' program, github.com/google-research/bert.
     """
-    if lower:
-        parts = unicodedata.normalize("NFD", text.lower())
-        text = "".join(letter for letter in parts if unicodedata.category(letter) != "Mn")
-    return "".join(map(_spaced, text)).split()
+    text = normalized(text, lower=lower, strip_accents=strip_accents)
+    spaced = (_spaced(letter, split_ideographs=split_ideographs) for letter in text)
+    return "".join(spaced).split()
 
 
-def _spaced(letter: str) -> str:
+def _spaced(letter: str, *, split_ideographs: bool) -> str:
     """A character with spaces around it where it is a word of its own; "" for a control one."""
     category = unicodedata.category(letter)
     if letter in "\t\n\r" or category == "Zs":
@@ -50,7 +64,8 @@ def _spaced(letter: str) -> str:
         return ""
     # symbols such as $ and ^ are punctuation here, where they are ASCII
     symbol = (letter.isascii() and not letter.isalnum()) or category.startswith("P")
-    return f" {letter} " if symbol or IDEOGRAPH.match(letter) else letter
+    alone = symbol or (split_ideographs and IDEOGRAPH.match(letter))
+    return f" {letter} " if alone else letter
 
 
 def pieces_of(word: str, known: Mapping[str, Any]) -> list[str]:
@@ -73,42 +88,78 @@ def pieces_of(word: str, known: Mapping[str, Any]) -> list[str]:
     return parts
 
 
+class Reading:
+    """How a text is read as words; the fields are those of `WordPiece`."""
+
+    lower: bool
+    strip_accents: bool | None
+    split_ideographs: bool
+
+    @property
+    def strips_accents(self) -> bool:
+        """Whether letters lose their accents."""
+        return self.lower if self.strip_accents is None else self.strip_accents
+
+    def words(self, text: str) -> list[str]:
+        return basic_words(
+            text,
+            lower=self.lower,
+            strip_accents=self.strips_accents,
+            split_ideographs=self.split_ideographs,
+        )
+
+
 @dataclass(frozen=True)
-class WordPieceVocabulary(Vocabulary):
+class WordPieceVocabulary(Reading, Vocabulary):
     """Each piece of a word is a piece of the vocabulary; `##` joins it to the one before."""
 
-    lower: bool = True  # whether texts are lowered and lose their accents
+    lower: bool = True
+    strip_accents: bool | None = None
+    split_ideographs: bool = True
 
     def split(self, text: str) -> list[str]:
-        words = basic_words(text, lower=self.lower)
-        return [piece for word in words for piece in pieces_of(word, self._ids)]
+        return [piece for word in self.words(text) for piece in pieces_of(word, self._ids)]
 
     def merge(self, pieces: list[str]) -> str:
         return " ".join(pieces).replace(f" {PREFIX}", "")
 
+    def _fields(self) -> dict[str, Any]:
+        content = super()._fields()
+        if all(content[name] == value for name, value in YOUNGER.items()):
+            # the file and the digest of before there were such fields
+            content = {name: content[name] for name in content if name not in YOUNGER}
+        return content
+
+    @classmethod
+    def restore(cls, folder: Path, content: Mapping[str, Any]) -> "WordPieceVocabulary":
+        del folder
+        younger = {name: content.get(name, value) for name, value in YOUNGER.items()}
+        return cls(tuple(content["pieces"]), content["lower"], **younger)
+
 
 @dataclass(frozen=True, kw_only=True)
-class WordPiece(VocabularyPart):
+class WordPiece(Reading, VocabularyPart):
     """The pieces of a vocab.txt, whatever the training texts are.
 
     Attributes:
         file: vocab.txt, a piece a line; looked for as it is, then under ATTNJAX_DATA.
-        lower: whether texts are lowered and lose their accents, as for an "uncased" BERT.
+        lower: whether texts are lowered, as for an "uncased" BERT.
+        strip_accents: whether they lose their accents; None: if they are lowered.
+        split_ideographs: whether each Chinese character is a word of its own.
     """
 
     file: str = "vocab.txt"
     lower: bool = True
-
-    def words(self, text: str) -> list[str]:
-        return basic_words(text, lower=self.lower)
+    strip_accents: bool | None = None
+    split_ideographs: bool = True
 
     def files(self) -> list[Path]:
         return parts(find_file(self.file))
 
     def learn(self, texts: Iterable[str]) -> WordPieceVocabulary:
         del texts
-        pieces = read_pieces(find_file(self.file))
-        return WordPieceVocabulary((*SPECIAL, *_own(pieces)), self.lower)
+        pieces = (*SPECIAL, *_own(read_pieces(find_file(self.file))))
+        return WordPieceVocabulary(pieces, self.lower, self.strip_accents, self.split_ideographs)
 
 
 def read_pieces(path: Path) -> list[str]:

@@ -33,11 +33,14 @@ def hypotheses(
     search: Search,
     batching: Batching,
     extra: int = EXTRA,
+    numbers: Sequence[int] | None = None,
 ) -> list[Hypotheses]:
     """The hypotheses for each source, tokens [K, L] and scores [K], in the order of the sources.
 
     A source is a list of ids, ended by END, or an array of floats; an answer has at most `extra`
-    words more. Batches are as large as `batching` allows, or larger if a single sentence needs it.
+    words more. `numbers` are those of the sentences, by which a search that draws tells them
+    apart; None: 0, 1, ... Batches are as large as `batching` allows, or larger if a single sentence
+    needs it.
     """
     if not sources:
         return []
@@ -46,6 +49,7 @@ def hypotheses(
     wide = jax.config.read("jax_enable_x64")
     # hypotheses take the memory: a target of the greatest length stands for each of them
     examples = [Encoded(source, [END] * (len(source) + extra)) for source in sources]
+    every = np.arange(len(sources)) if numbers is None else np.asarray(numbers)
     batches = in_order(examples, batching.with_room(examples, shapes=SHAPES))
 
     def searched(numbered: tuple[np.ndarray, Batch]) -> tuple[np.ndarray, Hypotheses]:
@@ -53,7 +57,7 @@ def hypotheses(
         # JAX's settings are per thread: the width of numbers is the caller's
         with jax.enable_x64(wide):
             return indices, generate(
-                model, params, batch.source, search, number=indices, extra=extra
+                model, params, batch.source, search, number=every[indices], extra=extra
             )
 
     threads = ThreadPoolExecutor(AT_ONCE)

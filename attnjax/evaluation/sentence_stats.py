@@ -4,14 +4,14 @@ A run keeps them in sentences.json, so that its score can be computed again for 
 sentences (`measures.by_length`), or for resampled ones (`statistics`), without any text.
 """
 
-import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from attnjax.config.serialize import from_json, parse_json, to_json
+from attnjax.config.serialize import from_json, json_text, parse_json, to_json
 from attnjax.errors import UserError
 from attnjax.evaluation.metric import Metric, check_pairs
 
@@ -61,7 +61,7 @@ class Sentences:
             "lengths": _listed(self.lengths),
             "statistics": self.statistics.tolist(),
         }
-        (folder / FILE).write_text(json.dumps(content) + "\n", encoding="utf-8")
+        (folder / FILE).write_text(json_text(content) + "\n", encoding="utf-8")
 
 
 def _listed(lengths: np.ndarray | None) -> list[int] | None:
@@ -92,7 +92,10 @@ def read(folder: Path, own: Mapping[str, type] | None = None) -> Sentences | Non
         metric, lengths = from_json(content["metric"], own), _array(content["lengths"])
         if not isinstance(metric, Metric):
             raise ValueError(f"{metric!r} is not a metric")
-        statistics = np.asarray(content["statistics"])
+        rows = content["statistics"]
+        statistics = np.asarray(
+            [[math.nan if item is None else item for item in row] for row in rows]
+        )
         if statistics.ndim != 2 or statistics.dtype.kind not in "iuf":
             raise ValueError("its statistics are no rows of numbers")
         if lengths is not None and lengths.shape != statistics.shape[:1]:

@@ -136,7 +136,12 @@ class Experiment:
         return [each.tokens[0].tolist() for each in self.hypotheses(params, sources, extra=extra)]
 
     def hypotheses(
-        self, params: Any, sources: Sequence[list[int] | np.ndarray], *, extra: int = EXTRA
+        self,
+        params: Any,
+        sources: Sequence[list[int] | np.ndarray],
+        *,
+        extra: int = EXTRA,
+        numbers: Sequence[int] | None = None,
     ) -> list[Hypotheses]:
         """The hypotheses of the search for each encoded source; the experiment is resolved."""
         return hypotheses(
@@ -146,6 +151,7 @@ class Experiment:
             search=self.search,
             batching=self.training.batching,
             extra=extra,
+            numbers=numbers,
         )
 
     def texts(

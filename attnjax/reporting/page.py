@@ -17,6 +17,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
+from attnjax.config.serialize import json_text
 from attnjax.errors import UserError, first_line
 from attnjax.files import write_atomically
 from attnjax.reporting import drawing, embedded, evidence, figure
@@ -79,7 +80,8 @@ def render(template: str, **values: Any) -> str:
         undefined=StrictUndefined,
     )
     environment.filters |= {"minus": _minus}
-    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
+    environment.policies["json.dumps_function"] = json_text
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     return environment.get_template(template).render(style=text("style.css"), **values)
 
 

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from attnjax.config.serialize import parse_json
+from attnjax.config.serialize import finite, json_text, parse_json
 from attnjax.errors import UserError
 from attnjax.files import write_atomically
 
@@ -13,13 +13,13 @@ DIGEST = "digest"
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write a JSON file atomically."""
-    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
-    write_atomically(path, text + "\n")
+    """Write a JSON file atomically; a number that is not finite becomes null."""
+    write_atomically(path, json_text(content, indent=1) + "\n")
 
 
 def write_sealed(path: Path, content: dict[str, Any]) -> None:
     """Write a JSON object and the digest of its content."""
+    content = finite(content)  # as it will be read
     write_json(path, {**content, DIGEST: _digest(content)})
 
 

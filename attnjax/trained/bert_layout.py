@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from attnjax.attention.position import Learned
 from attnjax.config.constraints import DropoutRate, PositiveInt, check_fields
 from attnjax.config.record import known_keys
+from attnjax.config.serialize import parse_json
 from attnjax.data.vocabulary import SPECIAL
 from attnjax.errors import UserError
 from attnjax.models.bert import BertEncoder, bert_layer
@@ -22,6 +24,19 @@ ONLY = {
     "position_embedding_type": "absolute",
 }
 """The only values that a config.json may have for its fields beside sizes and dropout."""
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file of the layout."""
+    try:
+        content = parse_json(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UserError(f"a BERT's {path.name} was wanted; there is no file {path}") from error
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} is damaged: {error}") from error
+    if not isinstance(content, dict):
+        raise UserError(f"{path} must hold a JSON object; it holds something else")
+    return content
 
 
 @dataclass(frozen=True, kw_only=True)

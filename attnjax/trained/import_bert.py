@@ -1,12 +1,10 @@
 """Imports a BERT from the public layout, as `transformers` writes it, into a run's folder."""
 
 from pathlib import Path
-from typing import Any
 
-from attnjax.config.serialize import parse_json
 from attnjax.data.corpora.sentences import PairLabels, SentencePairs
 from attnjax.data.vocabularies import Vocabularies
-from attnjax.data.wordpiece import WordPiece, order_of, read_pieces
+from attnjax.data.wordpiece import order_of, read_pieces
 from attnjax.decoding.label import Label
 from attnjax.errors import UserError
 from attnjax.experiment import Experiment
@@ -14,15 +12,13 @@ from attnjax.experiment.load import load_text
 from attnjax.runs.lease import leased
 from attnjax.runs.manifest import EXPERIMENT, manifest
 from attnjax.runs.run_folder import RESULT, claim_folder
-from attnjax.trained.bert_layout import BertConfig, Layout, parameters_of
+from attnjax.trained.bert_layout import BertConfig, Layout, parameters_of, read_object
+from attnjax.trained.bert_tokenizer import WORDS, warn_of_lost_pieces, word_pieces as _words
 from attnjax.trained.imports import ARRAYS, read_arrays, write_imported
 from attnjax.training.objectives.masked_language_model import MaskedLanguageModel
 
-CONFIG, WORDS = "config.json", "vocab.txt"
-"""The files of the layout beside the arrays."""
-
-TOKENIZER = "tokenizer_config.json"
-"""A file of the layout that may be missing; it says whether texts are lowered."""
+CONFIG = "config.json"
+"""The file of the sizes of a model."""
 
 VARIANT = "experiment"
 
@@ -49,11 +45,11 @@ def experiment_of(folder: str) -> Experiment:
 def import_bert(folder: Path, runs: Path) -> Path:
     """Write a BERT of the public layout as a finished run below `runs`; returns the run's folder.
 
-    `folder` has config.json, vocab.txt and model.safetensors.
+    `folder` has config.json, vocab.txt and model.safetensors, and perhaps its tokenizer's files.
 
     Raises:
-        UserError: a file is missing or damaged, the model is no BERT, an array is missing or has
-            another shape, or the run is there already.
+        UserError: a file is missing or damaged, the model is no BERT or reads text in another way,
+            an array is missing or has another shape, or the run is there already.
     """
     folder = folder.resolve()
     config, pieces = _config(folder), read_pieces(folder / WORDS)
@@ -72,7 +68,9 @@ def import_bert(folder: Path, runs: Path) -> Path:
     text = TEXT.format(note=note, folder=str(folder))
     loaded = load_text(text, name=name, path=run / EXPERIMENT)
     experiment = loaded.ablation.base
-    vocabularies = Vocabularies(_words(folder).learn(()), PairLabels().learn(()))
+    words = _words(folder)
+    warn_of_lost_pieces(words, pieces)
+    vocabularies = Vocabularies(words.learn(()), PairLabels().learn(()))
     with leased([run]):
         wanted = manifest(loaded, VARIANT, 0, experiment)
         claim_folder(run, wanted, loaded, vocabularies)
@@ -80,24 +78,5 @@ def import_bert(folder: Path, runs: Path) -> Path:
     return run
 
 
-def _words(folder: Path) -> WordPiece:
-    """The vocabulary of word pieces; texts are lowered unless the configuration keeps the case."""
-    path = folder / TOKENIZER
-    tokenizer = _json(path) if path.is_file() else {}
-    return WordPiece(file=str(folder / WORDS), lower=bool(tokenizer.get("do_lower_case", True)))
-
-
 def _config(folder: Path) -> BertConfig:
-    return BertConfig.read(_json(folder / CONFIG), str(folder / CONFIG))
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        content = parse_json(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise UserError(f"a BERT's {path.name} was wanted; there is no file {path}") from error
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path} is damaged: {error}") from error
-    if not isinstance(content, dict):
-        raise UserError(f"{path} must hold a JSON object; it holds something else")
-    return content
+    return BertConfig.read(read_object(folder / CONFIG), str(folder / CONFIG))

@@ -85,7 +85,10 @@ class OpenRun(Trained):
         asked = [(number, line) for number, line in enumerate(lines, start=first) if line.strip()]
         written = [line for _, line in asked]
         sources = encoded(self, asked, origin, max_symbols)
-        decoded = iter(answers(self, written, sources, beam, most=most, extra=extra))
+        numbers = [number - 1 for number, _ in asked]  # a line's draws are those of its number
+        decoded = iter(
+            answers(self, written, sources, beam, most=most, extra=extra, numbers=numbers)
+        )
         return [next(decoded) if line.strip() else [] for line in lines]
 
     def classify(self, lines: Sequence[str]) -> list[dict[str, float]]:

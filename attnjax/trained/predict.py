@@ -105,8 +105,9 @@ def answers(
     *,
     most: int = 1,
     extra: int = EXTRA,
+    numbers: Sequence[int] | None = None,
 ) -> list[list[Answer]]:
-    """The `most` best answers to each source."""
+    """The `most` best answers to each source; `numbers` as in `hypotheses`."""
     search = chosen_search(trained.experiment.search, beam)
     if gives_labels(trained):
         labels = label_probabilities(trained, sources)
@@ -117,7 +118,7 @@ def answers(
             f"{type(search).__name__} has {search.width}"
         )
     experiment = replace(trained.experiment, search=search)
-    each = experiment.hypotheses(trained.params, sources, extra=extra)
+    each = experiment.hypotheses(trained.params, sources, extra=extra, numbers=numbers)
     ranks = []
     for rank in range(most):
         answers = [hypotheses.tokens[rank].tolist() for hypotheses in each]

@@ -6,10 +6,13 @@ sacremoses is imported when something is tokenized: importing this module costs 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from attnjax.data.corpus import ChangedTask, Task
+from attnjax.data.moses import MosesVocabulary
 from attnjax.data.special_tokens import UNKNOWN
-from attnjax.data.vocabulary import WordVocabulary
-from attnjax.errors import UserError
+from attnjax.data.vocabulary import Vocabulary, WordVocabulary
+from attnjax.errors import UserError, unknown
 from attnjax.evaluation.bleu import Bleu
 from attnjax.evaluation.measures.perplexity import Perplexity
 from attnjax.evaluation.metric import ChrF, ExactMatch
@@ -17,6 +20,17 @@ from attnjax.trained.evaluate import evaluate
 from attnjax.trained.trained_run import Trained
 
 COMPOUND = re.compile(r"(\S)-(\S)")
+LANGUAGES = {
+    "ca": "cat", "cs": "ces", "de": "deu", "el": "ell", "en": "eng", "es": "spa", "fi": "fin",
+    "fr": "fra", "ga": "gle", "hu": "hun", "is": "isl", "it": "ita", "ja": "jpn", "ko": "kor",
+    "lt": "lit", "lv": "lav", "nl": "nld", "pl": "pol", "pt": "por", "ro": "ron", "ru": "rus",
+    "sk": "slk", "sl": "slv", "sv": "swe", "ta": "tam", "zh": "zho",
+}  # fmt: skip
+"""The languages whose rules Moses knows, by ISO 639-1, with their codes by ISO 639-3."""
+
+TOKENIZERS: Mapping[str, Any] = {"zh": "zh", "ja": "char"}
+"""sacrebleu's tokens for languages without spaces, all but its own for Japanese, which is large."""
+
 PERPLEXITIES = {"a piece": "perplexity", "a word": "word_perplexity"}
 
 
@@ -28,15 +42,27 @@ class Protocols:
     known: int
     scores: Mapping[str, float]
     known_scores: Mapping[str, float]
+    language: str
     signature: str
 
 
-def protocols(trained: Trained, *, split: str = "test", beam: int | None = None) -> Protocols:
+def protocols(
+    trained: Trained,
+    *,
+    split: str = "test",
+    beam: int | None = None,
+    language: str | None = None,
+) -> Protocols:
     """Score a run's answers to a split by every protocol; perplexity is that of the references.
 
+    `language` is as in `protocol_scores`; None: that of the target's vocabulary, or the one that
+    the task names its targets by, such as "fr" of the files `train.tok.fr`, or else "en".
+
     Raises:
-        UserError: as `evaluate`; or the targets are no sentences.
+        UserError: as `evaluate`; or the targets are no sentences, or there is no such language.
     """
+    if language is not None and language not in LANGUAGES:
+        raise unknown("language", language, LANGUAGES)
     task, vocabulary = trained.experiment.task, trained.text("target")
     if task.answers != "text":
         raise UserError(f"protocols score sentences of text; those of {trained.folder} are none")
@@ -48,22 +74,47 @@ def protocols(trained: Trained, *, split: str = "test", beam: int | None = None)
         for number, example in enumerate(examples)
         if UNKNOWN not in [*example.source, *example.target]
     ]
-    options = {
-        "tokenized": isinstance(vocabulary, WordVocabulary),
-        "language": str(getattr(task, "target", "en"))[:2],
-    }
+    language = language or _target_language(task, vocabulary) or "en"
+    options = {"tokenized": isinstance(vocabulary, WordVocabulary), "language": language}
     scores = protocol_scores(answered.answers, references, **options)
     experiment = replace(trained.experiment, metric=None, measures=(Perplexity(),))
     measured = evaluate(replace(trained, experiment=experiment), split=split).metrics
     scores |= {f"perplexity, {name}": measured[key] for name, key in PERPLEXITIES.items()}
     subset = [[side[number] for number in known] for side in (answered.answers, references)]
+    bleu = _sacrebleu(language)
     return Protocols(
         sentences=len(references),
         known=len(known),
         scores=scores,
         known_scores=protocol_scores(*subset, **options) if known else {},
-        signature=Bleu().details(Bleu().statistics(["a"], ["a"]).sum(0))["signature"],
+        language=language,
+        signature=bleu.details(bleu.statistics(["a"], ["a"]).sum(0))["signature"],
     )
+
+
+def _target_language(task: Task, vocabulary: Vocabulary) -> str | None:
+    """Return the language that the vocabulary or the name of a task's targets says."""
+    if isinstance(vocabulary, MosesVocabulary):
+        return vocabulary.language
+    while isinstance(task, ChangedTask):
+        task = task.task
+    return named_language(str(getattr(task, "target", "")))
+
+
+def named_language(name: str) -> str | None:
+    """Return the last language in a suffix or a key: "fr" of "lc.norm.tok.fr"; None: none."""
+    codes = {code: own for own, longer in LANGUAGES.items() for code in (own, longer)}
+    words = re.findall("[A-Za-z]+", name)
+    # "fr_CA": the capitals are a country's, of which some are letters of another language
+    for each in (words, [word.lower() for word in words]):
+        if languages := [codes[word] for word in each if word in codes]:
+            return languages[-1]
+    return None
+
+
+def _sacrebleu(language: str) -> Bleu:
+    """Return BLEU of detokenized text, by the tokens that sacrebleu takes for a language."""
+    return Bleu(tokenize=TOKENIZERS.get(language, "13a"))
 
 
 def protocol_scores(
@@ -71,14 +122,15 @@ def protocol_scores(
 ) -> dict[str, float]:
     """The score of each protocol by its name.
 
-        sacreBLEU           of detokenized text, with 13a's tokens, case counts (Post 2018)
+        sacreBLEU           of detokenized text, with 13a's tokens, case counts (Post 2018); of
+                            Chinese and Japanese with their characters
         mteval-v13a         the same without case, as NIST's script by default
         multi-bleu          of the Moses tokens, not smoothed
         multi-bleu, compounds   hyphens between letters are tokens, as Vaswani et al. 2017 scored
         chrF, exact match   of detokenized text
 
-    `tokenized` says whether the texts are split into Moses tokens already; `language` has two
-    letters, for the rules of Moses.
+    `tokenized` says whether the texts are split into Moses tokens already; `language` is one of
+    LANGUAGES, for the rules of Moses.
     """
     from sacremoses import MosesDetokenizer, MosesTokenizer
 
@@ -93,10 +145,10 @@ def protocol_scores(
         )
     lower = tuple([text.lower() for text in side] for side in plain)
     split = tuple([COMPOUND.sub(r"\1 ##AT##-##AT## \2", text) for text in side] for side in tokens)
-    multi_bleu = Bleu(tokenize="none", smooth="none")
+    sacrebleu, multi_bleu = _sacrebleu(language), Bleu(tokenize="none", smooth="none")
     return {
-        "sacreBLEU": Bleu().score(*plain),
-        "mteval-v13a": Bleu().score(*lower),
+        "sacreBLEU": sacrebleu.score(*plain),
+        "mteval-v13a": sacrebleu.score(*lower),
         "multi-bleu": multi_bleu.score(*tokens),
         "multi-bleu, compounds": multi_bleu.score(*split),
         "chrF": ChrF().score(*plain),

@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import shutil
 import sys
 from pathlib import Path
@@ -94,6 +95,12 @@ def test_evaluate_prints_four_digits_and_writes_all_as_json(capsys, monkeypatch,
     )
     assert main(["evaluate", str(run), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["exact_match"] == 2 / 3
+    found.metrics["word_perplexity"] = math.inf
+    assert main(["evaluate", str(run), "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert printed["word_perplexity"] is None
+    assert main(["evaluate", str(run)]) == 0
+    assert "word_perplexity: ∞\n" in capsys.readouterr().out
 
 
 def test_evaluate_on_files(capsys, run, tmp_path, monkeypatch):
@@ -257,6 +264,27 @@ def test_lines_are_answered_as_they_come(capsys, monkeypatch, run):
     assert "line 2 of standard input is not UTF-8: it has the byte 0xff" in sentence(
         capsys, "predict", str(run)
     )
+
+
+def test_samples_are_those_of_the_lines_numbers(capsys, monkeypatch, run, tmp_path):
+    """However the lines come, and as `evaluate` draws them for the lines of a file."""
+    lines = ["1 2 3", "", "1 2 3", "1 2 3", "4"]
+    draws = "search:sample", "--search.temperature", "9"
+    capsys.readouterr()
+    content = "".join(f"{line}\n" for line in lines).encode()
+    assert predicted(monkeypatch, content, run, *draws) == 0
+    at_once = capsys.readouterr().out
+    first, _, *others = at_once.splitlines()
+    assert len({first, *others}) == 4, "equal lines have draws of their own"
+    monkeypatch.setattr("attnjax.cli.commands.predict.AT_ONCE", 2)
+    assert predicted(monkeypatch, content, run, *draws) == 0
+    assert capsys.readouterr().out == at_once
+    file, answers = str(tmp_path / "lines"), str(tmp_path / "answers")
+    Path(file).write_bytes(content)
+    words = ["evaluate", str(run), "--source", file, "--reference", file, "--answers", answers]
+    assert main([*words, *draws]) == 0
+    evaluated = Path(answers).read_text().splitlines()
+    assert [evaluated[0], *evaluated[2:]] == [first, *others]
 
 
 def test_data_inspect_prints_the_lengths_the_padding_and_a_row_of_the_data(capsys):

@@ -1,4 +1,5 @@
 import json
+import math
 import sys
 from dataclasses import dataclass
 from importlib import import_module
@@ -9,7 +10,14 @@ import pytest
 from attnjax.attention.local_align import LocalPredictive
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Additive
-from attnjax.config.serialize import from_json, own_names, record_differences, to_json
+from attnjax.config.serialize import (
+    finite,
+    from_json,
+    json_text,
+    own_names,
+    record_differences,
+    to_json,
+)
 from attnjax.config.vary import vary
 from attnjax.errors import UserError
 from attnjax.evaluation.measures.saturation import Saturation
@@ -18,6 +26,14 @@ from attnjax.nn.norm import RMSNorm
 from attnjax.runs.trust import shipped_folder
 
 FILES = [*sorted(shipped_folder().glob("*.py")), Path(__file__).parents[1] / "tiny.py"]
+
+
+def test_json_has_no_number_that_is_not_finite():
+    data = {"a": [1.5, math.inf, (-math.inf, 2)], "b": {"c": math.nan, "d": "NaN"}, "e": True}
+    text = json_text(data)
+    assert text == '{"a": [1.5, null, [null, 2]], "b": {"c": null, "d": "NaN"}, "e": true}'
+    assert json.loads(text) == finite(data)
+    assert json_text(["ä", 1], indent=1) == '[\n "ä",\n 1\n]'
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, strategies as st
+from hypothesis import assume, example, given, settings, strategies as st
 
 from attnjax.config.constraints import check_fields
 from attnjax.data import vocabulary as module
@@ -14,7 +14,7 @@ from attnjax.data.moses import MosesWords
 from attnjax.data.sentencepiece import SentencePiece
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.data.vocabularies import Vocabularies, joint, load_vocabularies
-from attnjax.data.vocabulary import SPECIAL, Characters, CharacterVocabulary, SplitWords
+from attnjax.data.vocabulary import SPECIAL, Characters, CharacterVocabulary, Labels, SplitWords
 from attnjax.errors import UserError
 
 # no spaces within a word, and no continuation mark at its end
@@ -87,6 +87,7 @@ def test_pieces_of_sentencepiece_come_back():
 
 RESERVED = "\0\x1f\u2585"
 """What sentencepiece writes with: UNKNOWN in a text."""
+SPACED = SentencePiece(size=14, algorithm="bpe").learn(["ab\tba\n b", "\u00a0a\u3000"])
 # any other characters, but halves of surrogate pairs, which no file holds
 anything = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=RESERVED))
 
@@ -107,6 +108,15 @@ def test_texts_of_any_characters_come_back_from_sentencepiece(algorithm, texts):
         vocabulary = replace(part, size=int(fits[1])).learn(learned_from)
     for text, expected in zip(texts, spaced, strict=True):
         assert vocabulary.decode([*vocabulary.encode(text), END]) == expected
+
+
+# few characters, so that spaces and their marks meet each other, and reserved and unknown ones
+@given(st.text("ab \u2581\n\t\u00a0\u3000日" + RESERVED, max_size=9))
+@settings(max_examples=200)
+def test_references_have_the_spaces_that_pieces_of_sentencepiece_give_back(text):
+    assert SPACED.plain(text) == SPACED.merge(SPACED.split(text))
+    if UNKNOWN not in SPACED.encode(text):
+        assert SPACED.plain(text) == SPACED.decode(SPACED.encode(text))
 
 
 @pytest.mark.parametrize("reserved", RESERVED)
@@ -139,6 +149,16 @@ def test_continued_words_are_joined(text, joined):
     assert vocabulary.decode(vocabulary.encode(text)) == joined
     assert vocabulary.plain(text) == joined
     assert vocabulary.tokens(vocabulary.encode(text)) == text.split()
+
+
+def test_a_label_is_the_same_with_spaces_at_its_ends_unless_it_was_learned_with_them():
+    vocabulary = Labels().learn(["good", "very bad", "odd "])
+    assert [*map(vocabulary.plain, [" good", "very bad\t", "odd ", "new "])] == [
+        "good",
+        "very bad",
+        "odd ",
+        "new",
+    ]
 
 
 def test_words_by_frequency_then_alphabet_and_rare_ones_unknown():

@@ -1,6 +1,8 @@
 """WordPiece: the pieces of transformers' tokenizer, and what is no vocabulary of BERT."""
 
+import hashlib
 import json
+from itertools import product
 
 import pytest
 from hypothesis import given, strategies as st
@@ -39,6 +41,25 @@ def test_case_and_accents_stay_where_they_are_to_stay(file):
     assert WordPiece(file=str(file)).learn(()).encode("THE") == cased.encode("the")
 
 
+@pytest.mark.parametrize(
+    ("reading", "words"),
+    [
+        # as transformers' BertTokenizer with do_lower_case, strip_accents, tokenize_chinese_chars
+        ((True, None, True), "schon uber 你 好 !"),
+        ((True, False, True), "schön über 你 好 !"),
+        ((True, True, False), "schon uber 你好 !"),
+        ((False, None, True), "Schön über 你 好 !"),
+        ((False, True, True), "Schon uber 你 好 !"),
+        ((False, False, False), "Schön über 你好 !"),
+    ],
+)
+def test_case_accents_and_ideographs_are_chosen_apart(file, reading, words):
+    fields = dict(zip(("lower", "strip_accents", "split_ideographs"), reading, strict=True))
+    part = WordPiece(file=str(file), **fields)
+    assert part.words("Schön über 你好!") == words.split()
+    assert part.learn(()).words("Schön über 你好!") == words.split()
+
+
 @given(st.text("abc", min_size=1, max_size=12), st.sets(st.text("abc", min_size=1, max_size=3)))
 def test_pieces_make_the_word_and_each_is_the_longest(word, known):
     known = known | {f"##{piece}" for piece in known} | {"a", "##a", "##b"}
@@ -64,21 +85,37 @@ def test_a_text_is_merged_from_its_pieces(file):
 
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.booleans())
 def test_a_text_of_any_characters_comes_back_as_its_words(text, lower):
-    words = basic_words(text, lower=lower)
+    words = basic_words(text, lower=lower, strip_accents=lower)
     letters = sorted({*"".join(words)})
     pieces = (*SPECIAL, *letters, *(f"##{letter}" for letter in letters))
     vocabulary = WordPieceVocabulary(pieces, lower)
     back = vocabulary.decode(vocabulary.encode(text))
     assert back == vocabulary.plain(text) == " ".join(words)
-    assert basic_words(back, lower=lower) == words
+    assert basic_words(back, lower=lower, strip_accents=lower) == words
 
 
-def test_is_saved_and_restored(file, tmp_path):
-    vocabulary = WordPiece(file=str(file), lower=False).learn(())
+READINGS = [*product((True, False), (None, True, False), (True, False))]
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_is_saved_and_restored(file, tmp_path, reading):
+    fields = dict(zip(("lower", "strip_accents", "split_ideographs"), reading, strict=True))
+    vocabulary = WordPiece(file=str(file), **fields).learn(())
     joint(vocabulary).save(tmp_path / "saved")
     found = load_vocabularies(tmp_path / "saved").source
     assert isinstance(found, WordPieceVocabulary)
-    assert (found, found.lower) == (vocabulary, False)
+    assert found == vocabulary
+    assert (found.lower, found.strip_accents, found.split_ideographs) == reading
+
+
+def test_every_reading_has_a_digest_of_its_own_and_the_first_ones_have_theirs():
+    pieces = (*SPECIAL, "a")
+    digests = {WordPieceVocabulary(pieces, *reading).digest for reading in READINGS}
+    assert len(digests) == len(READINGS)
+    for lower in (True, False):
+        text = json.dumps(["WordPieceVocabulary", pieces, lower])
+        expected = hashlib.sha256(text.encode()).hexdigest()
+        assert WordPieceVocabulary(pieces, lower).digest == expected
 
 
 def test_the_order_is_special_symbols_words_and_mask():

@@ -37,6 +37,20 @@ def test_answers_come_in_the_order_of_the_sources(monkeypatch):
     assert answered([]) == []
 
 
+@pytest.mark.parametrize("numbers", [None, [*range(70, 20, -1)]])
+def test_a_search_gets_the_number_of_each_sentence(monkeypatch, numbers):
+    def numbered(*given, number, **named) -> Hypotheses:
+        found = echo(*given, number=number, **named)
+        return found._replace(scores=number[:, None])
+
+    monkeypatch.setattr(decode_corpus, "generate", numbered)
+    random = np.random.default_rng(0)
+    sources = [[*random.integers(4, 9, n).tolist(), END] for n in random.integers(1, 12, 50)]
+    options = {"search": Beam(size=2), "batching": Batching(max_tokens=640), "numbers": numbers}
+    found = hypotheses(None, {}, sources, **options)
+    assert [each.scores[0] for each in found] == (numbers or [*range(50)])
+
+
 def test_threads_have_the_settings_of_who_asks(monkeypatch):
     seen: list[Any] = []
 

@@ -1,3 +1,5 @@
+import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -48,6 +50,18 @@ def test_what_is_written_is_read(tmp_path, metric, lengths):
     assert one.comparable(other)
     np.testing.assert_array_equal(one.statistics, other.statistics)
     assert one.value() == other.value()
+
+
+def test_statistics_that_are_not_finite_are_json_and_read_as_such(tmp_path):
+    rows = np.array([[math.nan, 1], [0.5, 1]])
+    one = Sentences(metric=Length(), lengths=None, statistics=rows)
+    own = {"Length": Length}
+    one.write(tmp_path, own)
+    content = json.loads((tmp_path / FILE).read_text(), parse_constant=pytest.fail)
+    assert content["statistics"] == [[None, 1.0], [0.5, 1.0]]
+    other = read(tmp_path, own)
+    assert other is not None
+    np.testing.assert_array_equal(other.statistics, rows)
 
 
 def test_a_damaged_file_is_named(tmp_path):

@@ -214,6 +214,17 @@ def test_one_seed_and_what_is_not_finite(tmp_path):
     assert "NaN" not in "".join(str(attributes) for _, attributes in read.tags)
 
 
+def test_the_data_of_the_pages_script_are_json(tmp_path, monkeypatch):
+    """A score of one's own that is not finite would leave the page without its figures."""
+    values = {"sentences": [{"answers": {"a": ["x", math.nan]}}], "seed": "0", "score": "own"}
+    monkeypatch.setattr(embedded, "answers", lambda _: values)
+    text = page.write(tmp_path, summary()).read_text(encoding="utf-8")
+    data = text.partition('<script type="application/json" id="data">')[2].partition("</script>")[0]
+    assert json.loads(data, parse_constant=pytest.fail)["answers"]["sentences"] == [
+        {"answers": {"a": ["x", None]}}
+    ]
+
+
 def test_a_curve_is_the_mean_over_seeds_and_their_range(tmp_path):
     fake = write_runs(tmp_path, summary())
     runs = folders(tmp_path, fake.rows[0])

@@ -42,6 +42,14 @@ def test_details_stand_beside_the_other_keys(tmp_path):
     assert content["averaged"] == [3, 6]
 
 
+def test_a_detail_that_is_not_finite_is_null(tmp_path):
+    details = {"heads": [[0.5, math.nan], [math.inf]]}
+    write_result(tmp_path, replace(RunResult.of(OUTCOME, MANIFEST), details=details))
+    found = read_result(tmp_path)
+    assert found is not None
+    assert found.details == {"heads": [[0.5, None], [None]]}
+
+
 def test_a_diverged_training_has_no_loss():
     diverged = replace(OUTCOME, best=math.inf)
     assert RunResult.of(diverged, MANIFEST).best_validation_loss is None

@@ -17,6 +17,7 @@ from attnjax.experiment.load import load
 from attnjax.models.base import logits
 from attnjax.models.bert_heads import BertClassifier
 from attnjax.runs.initial_parameters import check_initial_parameters
+from attnjax.trained.bert_tokenizer import warn_of_lost_pieces, word_pieces
 from attnjax.trained.import_bert import import_bert
 from attnjax.trained.trained_run import open_trained
 from tests.models.golden_bert import GOLDEN, ORDER, STATE, WORDS, source
@@ -81,6 +82,82 @@ def test_names_of_the_first_years_and_cased_words(layout, tmp_path):
     assert trained.vocabularies.source.lower is False
     norm = trained.params["encoder"]["norm"]["scale"]
     np.testing.assert_array_equal(norm, STATE["bert.embeddings.LayerNorm.weight"])
+
+
+SYMBOLS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+CASED, ACCENTS = [*SYMBOLS, "Berlin", "in", "Anna"], [*SYMBOLS, "schön", "schon", "über"]
+PLAIN = [*SYMBOLS, "schon", "uber", "in"]
+BERT = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True}
+FAST = {"pre_tokenizer": {"type": "BertPreTokenizer"}, "model": {"type": "WordPiece"}}
+
+
+def tokenizer(folder, pieces, config=None, normalizer=None):
+    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces), encoding="utf-8")
+    if config is not None:
+        (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    if normalizer is not None:
+        (folder / "tokenizer.json").write_text(json.dumps({**FAST, "normalizer": normalizer}))
+    return word_pieces(folder)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "config", "normalizer", "words"),
+    [
+        (PLAIN, None, None, "schon in berlin 你 好"),
+        (CASED, None, None, "Schön in Berlin 你 好"),
+        (ACCENTS, None, None, "schön in berlin 你 好"),
+        (CASED, {}, None, "Schön in Berlin 你 好"),
+        (PLAIN, {"do_lower_case": True, "strip_accents": None}, None, "schon in berlin 你 好"),
+        (ACCENTS, {"do_lower_case": True, "strip_accents": False}, None, "schön in berlin 你 好"),
+        (CASED, {"do_lower_case": False}, None, "Schön in Berlin 你 好"),
+        (CASED, {"do_lower_case": True}, None, "schon in berlin 你 好"),
+        (PLAIN, {"tokenize_chinese_chars": False}, None, "schon in berlin 你好"),
+        (PLAIN, None, BERT | {"lowercase": False}, "Schön in Berlin 你 好"),
+        (PLAIN, None, BERT | {"lowercase": True, "strip_accents": False}, "schön in berlin 你 好"),
+        (PLAIN, {"do_lower_case": True}, BERT | {"lowercase": False}, "schon in berlin 你 好"),
+    ],
+)
+def test_texts_are_read_as_the_tokenizers_files_say(tmp_path, pieces, config, normalizer, words):
+    assert tokenizer(tmp_path, pieces, config, normalizer).words("Schön in Berlin 你好") == (
+        words.split()
+    )
+
+
+@pytest.mark.parametrize(
+    ("config", "normalizer", "said"),
+    [
+        ({"do_basic_tokenize": False}, None, "must have do_basic_tokenize True; got False"),
+        ({"never_split": ["Anna"]}, None, r"must have never_split None; got \['Anna'\]"),
+        ({"word_tokenizer_type": "mecab"}, None, "word_tokenizer_type 'basic'; got 'mecab'"),
+        ({"do_lower_case": "yes"}, None, "do_lower_case .* must be true or false; got 'yes'"),
+        (None, {"type": "NFC"}, "must have normalizer.type 'BertNormalizer'; got 'NFC'"),
+        (None, BERT | {"clean_text": False}, "must have normalizer.clean_text True; got False"),
+    ],
+)
+def test_another_way_to_read_is_refused_by_its_name(tmp_path, config, normalizer, said):
+    with pytest.raises(UserError, match=said):
+        tokenizer(tmp_path, PLAIN, config, normalizer)
+
+
+def test_a_tokenizer_that_is_no_normalizer_of_bert(tmp_path):
+    tokenizer(tmp_path, PLAIN)
+    for content in ('{"normalizer": null}', '{"normalizer": [1]}', "[]", "{", '{"model": 3}'):
+        (tmp_path / "tokenizer.json").write_text(content)
+        with pytest.raises(UserError, match=r"tokenizer\.json (must|is damaged)"):
+            word_pieces(tmp_path)
+    (tmp_path / "tokenizer.json").write_text("{}")
+    assert word_pieces(tmp_path).lower
+
+
+def test_pieces_that_no_text_is_read_as_are_said(tmp_path, capsys):
+    for pieces, config in ((CASED, {"do_lower_case": True}), (ACCENTS, {"do_lower_case": True})):
+        warn_of_lost_pieces(tokenizer(tmp_path, pieces, config), pieces)
+        told = capsys.readouterr().err
+        assert f"pieces, such as {pieces[5]!r}, that no text is read as" in told
+        assert "do_lower_case=True, strip_accents=True" in told
+    for pieces, config in ((CASED, {}), (ACCENTS, {}), (PLAIN, {"do_lower_case": True})):
+        warn_of_lost_pieces(tokenizer(tmp_path, pieces, config), pieces)
+    assert capsys.readouterr().err == ""
 
 
 def test_fine_tuning_may_begin_with_it(layout, tmp_path):

@@ -1,12 +1,24 @@
 """One set of answers, scored as papers do; oracles are sacrebleu itself and small counts."""
 
+from typing import get_args
+
 import pytest
 from sacrebleu import corpus_bleu, corpus_chrf
 
 from attnjax.cli.main import main
+from attnjax.data.corpora.parallel_text import ParallelText, TabSeparated
+from attnjax.data.moses import Language, MosesWords
+from attnjax.data.vocabulary import SplitWords
+from attnjax.data.with_test import WithTest
 from attnjax.errors import UserError
 from attnjax.trained.open_run import open
-from attnjax.trained.protocols import protocol_scores, protocols
+from attnjax.trained.protocols import (
+    LANGUAGES,
+    _target_language,
+    named_language,
+    protocol_scores,
+    protocols,
+)
 
 ANSWERS = ["The well-known man isn't here, he said.", "A dog runs in the green park today ."]
 REFERENCES = ["The well-known man isn't there, he said.", "a dog runs in the green park today."]
@@ -32,10 +44,66 @@ def test_tokens_are_joined_before_they_are_split_again():
     assert spaced["multi-bleu"] == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [
+        ("fr", "fr"),
+        ("tok.fr", "fr"),
+        ("lc.norm.tok.fr", "fr"),
+        ("tags.de-en.en", "en"),
+        ("fr.bpe32k", "fr"),
+        ("fr_CA", "fr"),
+        ("pt-BR", "pt"),
+        ("fra_Latn", "fr"),
+        ("DE", "de"),
+        ("tok.zh", "zh"),
+        ("tok", None),
+        ("target", None),
+        ("", None),
+    ],
+)
+def test_the_language_is_the_one_that_a_name_has(name, language):
+    assert named_language(name) == language
+
+
+def test_every_language_of_moses_words_has_protocols():
+    assert {*get_args(Language.__value__), "ja", "ko", "zh"} == LANGUAGES.keys()
+
+
+def test_the_language_of_a_task_is_that_of_its_vocabulary_or_its_targets():
+    words, french = SplitWords().learn(["a"]), MosesWords(language="fr").learn(["a"])
+    task = ParallelText(source="tok.en", target="tok.fr")
+    assert _target_language(task, words) == "fr"
+    assert _target_language(WithTest(task=task, test=ParallelText()), words) == "fr"
+    assert _target_language(TabSeparated(), words) is None
+    assert _target_language(TabSeparated(), french) == "fr"
+    assert _target_language(ParallelText(target="mt"), french) == "fr"
+
+
+def test_chinese_and_japanese_have_tokens_without_spaces():
+    zh, ja = "今天天气很不错我们去公园散步", "これはとても長い文です"
+    for text, language in ((zh, "zh"), (ja, "ja")):
+        scores = protocol_scores([text[:-1]], [text], tokenized=False, language=language)
+        assert scores["sacreBLEU"] == scores["mteval-v13a"] > 80
+    assert protocol_scores([zh[:-1]], [zh], tokenized=False, language="en")["sacreBLEU"] == 0
+
+
+def test_a_compound_is_any_two_signs_that_a_hyphen_joins():
+    # as in the authors' get_ende_bleu.sh: s/(\S)-(\S)/$1 ##AT##-##AT## $2/g
+    answers, references = ["zu je 5%-Zinsen ,"], ["zu je 5%-Raten ,"]
+    scores = protocol_scores(answers, references, tokenized=True, language="de")
+    assert scores["multi-bleu"] == 0
+    assert scores["multi-bleu, compounds"] > 50
+
+
 def test_what_is_no_text_is_refused(tiny_runs, capsys, tmp_path):
     folder = tiny_runs / "tiny" / "scaled" / "seed-0"
     with pytest.raises(UserError, match="protocols score sentences of text"):
         protocols(open(folder))
+    with pytest.raises(UserError, match="unknown language 'xx'"):
+        protocols(open(folder), language="xx")
+    assert main(["evaluate", str(folder), "--language", "fr"]) == 2
+    assert "--language goes with --protocols" in capsys.readouterr().err
     answers = tmp_path / "answers"
     capsys.readouterr()
     words = ["evaluate", str(folder), "--answers", str(answers), "measures:perplexity"]

@@ -1,6 +1,5 @@
 """`attnjax bench`."""
 
-import json as json_format
 import sys
 from collections.abc import Iterable
 from importlib import import_module
@@ -11,6 +10,7 @@ from rich.console import RenderableType
 
 from attnjax.cli.command import option, positional
 from attnjax.cli.output import keep_compiled, out
+from attnjax.config.serialize import json_text
 from attnjax.errors import UserError
 
 TABLES = ("data", "scaling", "seeds")
@@ -71,7 +71,7 @@ def _print(content: dict[str, Any], tables: Iterable[RenderableType], *, json: b
     from attnjax.benchmark.report import machine
 
     if json:
-        print(json_format.dumps({**machine(), **content}))
+        print(json_text({**machine(), **content}))
         return
     for table in tables:
         out().print(table)

@@ -1,6 +1,5 @@
 """`attnjax evaluate`."""
 
-import json as json_format
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from attnjax.cli.command import option
 from attnjax.cli.output import keep_compiled, out, say
 from attnjax.cli.trained import TrainedRuns
+from attnjax.config.serialize import json_text
 from attnjax.console import plain_table
 from attnjax.errors import UserError
 from attnjax.files import write_atomically
@@ -28,6 +28,9 @@ def evaluate(
     protocols: Annotated[
         bool, option("score translations by sacreBLEU, multi-bleu, chrF and others, side by side")
     ] = False,
+    language: Annotated[
+        str | None, option("that of --protocols; default: as the task names its targets", "L")
+    ] = None,
     json: Annotated[bool, option("print one JSON object")] = False,
 ) -> None:
     """Score trained runs."""
@@ -42,19 +45,26 @@ def evaluate(
 
     split = "test" if split is None else split
     if protocols:
-        _protocols(chosen, split, json=json)
+        _protocols(chosen, split, language, json=json)
         return
+    _check_no_language(language)
     scores = _scores(chosen, split, source, reference)
     if answers is not None:
         write_atomically(answers, "".join(f"{line}\n" for line in scores.answers))
     content = {"run": " ".join(map(str, chosen.runs)), "on": scores.on}
     content |= {"sentences": scores.sentences, **scores.metrics, **scores.details}
     if json:
-        print(json_format.dumps(content, ensure_ascii=False))
+        print(json_text(content))
         return
     for name, value in content.items():
         if not isinstance(value, dict | list):  # tables are for --json
             say(f"{name}: {number(value) if isinstance(value, float) else value}")
+
+
+def _check_no_language(language: str | None) -> None:
+    """Refuse a language where nothing depends on it."""
+    if language is not None:
+        raise UserError("--language goes with --protocols")
 
 
 def _check_place(answers: Path, *, protocols: bool) -> None:
@@ -77,14 +87,14 @@ def _scores(
     return evaluate(trained, split=split, beam=beam, measured=measured)
 
 
-def _protocols(chosen: TrainedRuns, split: str, *, json: bool) -> None:
+def _protocols(chosen: TrainedRuns, split: str, language: str | None, *, json: bool) -> None:
     """Print the scores of every protocol."""
     from attnjax.reporting.number import number
     from attnjax.trained.protocols import protocols
 
-    scored = protocols(chosen.open(), split=split, beam=chosen.beam)
+    scored = protocols(chosen.open(), split=split, beam=chosen.beam, language=language)
     if json:
-        print(json_format.dumps(asdict(scored), ensure_ascii=False))
+        print(json_text(asdict(scored)))
         return
     known = f"the {scored.known:,} without unknown words"
     drawn = plain_table(["protocol", f"{scored.sentences:,} sentences", known])
@@ -92,3 +102,4 @@ def _protocols(chosen: TrainedRuns, split: str, *, json: bool) -> None:
         drawn.add_row(name, number(score), number(scored.known_scores.get(name)))
     out().print(drawn)
     say(f"sacreBLEU: {scored.signature}")
+    say(f"Moses: the rules of {scored.language!r} (--language takes those of another)")

@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -19,6 +20,7 @@ from tensorboardX.proto.event_pb2 import Event, SessionLog  # pyright: ignore
 from tensorboardX.proto.summary_pb2 import Summary  # pyright: ignore
 
 from attnjax.config.record import WholeNumber, count
+from attnjax.config.serialize import json_text
 from attnjax.errors import first_line, warn
 from attnjax.files import write_atomically
 
@@ -164,7 +166,8 @@ def _rows(content: bytes) -> list[dict[str, Any]]:
             break
         if not _is_row(row):
             break
-        rows.append(row)
+        # null stands for a number that is not finite
+        rows.append({name: math.nan if value is None else value for name, value in row.items()})
     return rows
 
 
@@ -174,9 +177,9 @@ def _is_row(row: Any) -> bool:
         isinstance(row, dict)
         and isinstance(row.get("split"), str)
         and count(row.get("step"))
-        and all(isinstance(row[name], int | float) for name in row if name != "split")
+        and all(isinstance(row[name], int | float | None) for name in row if name != "split")
     )
 
 
 def _line(row: dict[str, Any]) -> str:
-    return json.dumps(row) + "\n"
+    return json_text(row) + "\n"

@@ -12,6 +12,7 @@ from attnjax.data.batching import Batching
 from attnjax.data.corpora.raw_text import RawText
 from attnjax.data.corpus import Corpus
 from attnjax.data.generated.sequences import Copy
+from attnjax.data.sentencepiece import SentencePiece
 from attnjax.data.special_tokens import START
 from attnjax.data.vocabulary import SplitWords
 from attnjax.errors import UserError
@@ -83,6 +84,22 @@ def test_equal_probabilities_give_the_size_of_the_vocabulary(file):
     assert found["word_perplexity"] == pytest.approx(words, rel=1e-5)
     bits = math.log2(words) * len(text.split()) / len(text)
     assert found["bits_per_character"] == pytest.approx(bits, rel=1e-5)
+
+
+def test_spaces_that_no_piece_codes_are_no_characters(tmp_path):
+    """The same pieces with single spaces and with runs of them: the same bits per character."""
+    found = []
+    for name, space in (("one", " "), ("many", "     ")):
+        lines = [space.join(["", "to", "be", "or", "not", str(n % 7)]) + "\n" for n in range(60)]
+        (tmp_path / name).write_text("".join(lines))
+        part = SentencePiece(size=20)
+        corpus = RawText(file=str(tmp_path / name), length=7, vocabulary=part, valid=0).load()
+        model = small(corpus)
+        params = jax.tree.map(jnp.zeros_like, parameters(model))
+        found.append(measured(model, params, corpus))
+    one, many = found
+    assert one["perplexity"] == many["perplexity"] == pytest.approx(20, rel=1e-5)
+    assert many["bits_per_character"] == pytest.approx(one["bits_per_character"], rel=0.02)
 
 
 def test_end_is_a_symbol_and_no_word():

@@ -1,0 +1,35 @@
+"""Scripts that are written without spaces between words, such as Chinese, Japanese and Thai."""
+
+import re
+from collections.abc import Iterable
+
+LETTER = re.compile(
+    "[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Tibetan; Burmese; Khmer
+    "\u3005-\u3007\u3040-\u312f\u31a0-\u31bf\u31f0-\u31ff\uff66-\uff9f"  # kana, Bopomofo
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]"  # ideographs
+)
+"""A letter of such a script."""
+
+LONGEST_WORD = 6
+"""The words of these scripts have no more letters on average."""
+
+READ = 100_000
+"""The first characters of each text that are looked at."""
+
+
+def counted_words(text: str) -> list[str]:
+    """Return the words between spaces; each letter of a script without spaces is one of its own."""
+    return LETTER.sub(r" \g<0> ", text).split()
+
+
+def is_unspaced(texts: Iterable[str]) -> bool:
+    """Return whether most letters of texts stand in words that only a missing space makes so long.
+
+    Text of these scripts that is split into words has spaces, and is not meant.
+    """
+    letters = others = words = 0
+    for text in texts:
+        for word in text[:READ].split():
+            own = len(LETTER.findall(word))
+            letters, others, words = letters + own, others + len(word) - own, words + (own > 0)
+    return letters > others and letters > LONGEST_WORD * words
