@@ -91,6 +91,27 @@ def _from_json(data: Any, own: Mapping[str, type]) -> Any:
         raise UserError(f"the record does not fit {data[TYPE]}: {error}") from error
 
 
+def as_in_older_records(data: Any, own: Mapping[str, type] | None = None) -> Any:
+    """The record without the fields that older records lack, where they have the value of then.
+
+    So a digest of the record stays what it was before the field existed. It is for fields whose
+    default is that value: other fields always count.
+    """
+    if isinstance(data, list):
+        return [as_in_older_records(item, own) for item in data]
+    if not isinstance(data, dict):
+        return data
+    kind = None
+    with suppress(UserError):
+        kind = _find(data.get(TYPE), own or {})
+    then = getattr(kind, "in_older_records", {})
+    return {
+        name: as_in_older_records(item, own)
+        for name, item in data.items()
+        if not (name in then and item == to_json(then[name]) == to_json(getattr(kind, name, None)))
+    }
+
+
 def own_names(data: Any) -> set[str]:
     """The names of the experiment file's own classes whose parts are in a record."""
     if isinstance(data, list):

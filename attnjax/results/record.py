@@ -17,7 +17,7 @@ import numpy as np
 
 from attnjax.config.constraints import NonNegativeInt
 from attnjax.config.record import FolderName, Number, WholeNumber, read_record
-from attnjax.config.serialize import from_json, to_json
+from attnjax.config.serialize import as_in_older_records, from_json, to_json
 from attnjax.errors import UserError
 from attnjax.evaluation import sentence_stats
 from attnjax.evaluation.measurement import Measurement, MeasurementRecord
@@ -150,11 +150,16 @@ class Record:
         return RunMetrics(metrics, sentences, self.data.get("test"))
 
 
-def settings_digest(settings: Mapping[str, Any], tuned: tuple[str, ...]) -> str:
-    """The digest of a run's settings, without those of the machine and without tuned values."""
+def settings_digest(
+    settings: Mapping[str, Any], tuned: tuple[str, ...], own: Mapping[str, type] | None = None
+) -> str:
+    """The digest of a run's settings, without those of the machine and without tuned values.
+
+    Fields that are younger than some records are left out at the value that they had before.
+    """
     left_out = {*MACHINE, *tuned}
-    counted = {path: value for path, value in flat(settings).items() if path not in left_out}
-    return short_digest(counted)
+    known = flat(as_in_older_records(settings, own))
+    return short_digest({path: value for path, value in known.items() if path not in left_out})
 
 
 def record(run: Path, loaded: ExperimentFile, recorded: str) -> Record:
@@ -162,7 +167,7 @@ def record(run: Path, loaded: ExperimentFile, recorded: str) -> Record:
     outcome, manifest = result(run, {}), read(run)
     if outcome is None:
         raise UserError(f"{run} is not finished, so there is nothing to record")
-    settings = settings_digest(manifest.settings, manifest.tuned)
+    settings = settings_digest(manifest.settings, manifest.tuned, loaded.own)
     data = dict(outcome.data) or ({} if outcome.test_set is None else {"test": outcome.test_set})
     # the settings of a generated task say its data, the seed included
     generated = "seed" in manifest.settings["task"]

@@ -77,7 +77,7 @@ def recorded(loaded: ExperimentFile, records: Sequence[Record]) -> Recorded:
     """An experiment, in the setting of these records, judged by them; the first comes first."""
     ablation, own = loaded.ablation, loaded.own
     wanted = {
-        name: settings_digest(to_json(variant, own), tuple(ablation.tune))
+        name: settings_digest(to_json(variant, own), tuple(ablation.tune), own)
         for name, variant in ablation.variants.items()
     }
     current = [record for record in records if wanted.get(record.variant) == record.settings]

@@ -8,11 +8,19 @@ import pytest
 
 from attnjax.attention.local_align import LocalPredictive
 from attnjax.attention.score import Additive
-from attnjax.config.serialize import from_json, own_names, record_differences, to_json
+from attnjax.config.serialize import (
+    as_in_older_records,
+    from_json,
+    own_names,
+    record_differences,
+    to_json,
+)
 from attnjax.config.vary import vary
+from attnjax.data.corpora.raw_text import RawText
 from attnjax.errors import UserError
 from attnjax.evaluation.measures.saturation import Saturation
 from attnjax.experiment.load import load
+from attnjax.models.language_model import LanguageModel
 from attnjax.runs.trust import shipped_folder
 
 FILES = [*sorted(shipped_folder().glob("*.py")), Path(__file__).parents[1] / "tiny.py"]
@@ -104,6 +112,18 @@ def test_a_field_younger_than_a_record_has_its_default():
     assert listed[1] == "[Saturation(examples=64, draws=1)]"
     (difference,) = record_differences(earlier[1], now[1])
     assert difference == ("draws", 1, 3)
+
+
+def test_a_field_younger_than_a_record_does_not_change_its_digest():
+    earlier = to_json(RawText())
+    del earlier["encoding"]
+    assert as_in_older_records(to_json(RawText())) == earlier
+    other = to_json(RawText(encoding="UTF-16"))
+    assert as_in_older_records(other) == other
+    # a default that is not the value of then counts, and so does any other field
+    model = to_json((LanguageModel(), LanguageModel(input_scale="sqrt_width")))
+    assert as_in_older_records({"models": model}) == {"models": model}
+    assert as_in_older_records({"type": "experiment.Unknown", "x": None})["x"] is None
 
 
 @pytest.mark.parametrize("sigma", [2.5, float("inf"), float("-inf")])
