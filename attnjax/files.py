@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,6 +38,14 @@ def write_atomically(path: Path, content: bytes | str, *, mode: int = 0o666) -> 
     """Write a file as a whole, a text in UTF-8; see `replacing`."""
     with replacing(path, mode=mode) as beside:
         beside.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def in_a_line(text: str) -> str:
+    """A text as one line of a file: a line break is a space, so that later lines keep their number.
+
+    A line ends at a line feed, a carriage return or both, as readers of text files count.
+    """
+    return re.sub(r"\r\n|\r|\n", " ", text)
 
 
 def file_digest(path: Path) -> str:

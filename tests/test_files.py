@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from attnjax.files import new_folder, replacing, write_atomically
+from attnjax.files import in_a_line, new_folder, replacing, write_atomically
 
 
 @pytest.fixture
@@ -70,6 +70,11 @@ def fill(folder, text: str) -> None:
         assert not (folder / "file").exists()
         if text == "half":
             raise ValueError("stop")
+
+
+def test_a_text_in_a_line_has_spaces_for_line_breaks_alone():
+    assert in_a_line("a\nb\r\nc\rd\n") == "a b c d "
+    assert in_a_line(text := "a\tb\u2028c\x85d\x0be\u00a0 ") == text
 
 
 def test_a_folder_is_new_and_whole(tmp_path):

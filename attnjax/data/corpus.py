@@ -11,6 +11,7 @@ import numpy as np
 from annotated_types import Gt, Le
 
 from attnjax.data.examples import Encoded, Examples, Origins
+from attnjax.data.files import Encoding
 from attnjax.data.special_tokens import END
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import Vocabulary
@@ -124,6 +125,11 @@ class Task(ABC):
     """A task: the data of an experiment, and the kind of its answers."""
 
     @property
+    def file_encoding(self) -> Encoding:
+        """The encoding of more files of such texts, for a trained run: that of the task's own."""
+        return getattr(self, "encoding", "UTF-8")
+
+    @property
     def answers(self) -> Literal["exact", "text"] | None:
         """The kind of answer, which decides the default metric.
 
@@ -174,6 +180,10 @@ class ChangedTask(Task):
     """A task whose examples are made from those of another, and are read and scored as they are."""
 
     task: Task
+
+    @property
+    def file_encoding(self) -> Encoding:
+        return self.task.file_encoding
 
     @property
     def answers(self) -> Literal["exact", "text"] | None:

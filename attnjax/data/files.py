@@ -1,5 +1,6 @@
 """Finding data files, and reading their text."""
 
+import codecs
 import difflib
 import glob
 import gzip
@@ -7,16 +8,37 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from attnjax.errors import NoCorpus, UserError
+from attnjax.errors import NoCorpus, UserError, unknown
 
 DATA_VARIABLE = "ATTNJAX_DATA"
 
-type Encoding = Literal["UTF-8", "Windows-1252"]
-CODECS = {"UTF-8": "utf-8-sig", "Windows-1252": "cp1252"}
+type Encoding = Literal["UTF-8", "UTF-16", "Windows-1252"]
+CODECS = {"UTF-8": "utf-8-sig", "UTF-16": "utf-16", "Windows-1252": "cp1252"}
+
+MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",  # it begins with the mark of UTF-16, so it comes first
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""The codec of a file that begins with a byte order mark."""
+
+UNMARKED = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
+"""The codecs of a file in which a character is several bytes, without a byte order mark."""
+
+BLOCK = 1 << 22
+"""The bytes of a file that are decoded at once."""
+
+BEGINNING = 1 << 16
+"""The bytes of a file that tell whether a character is several bytes."""
+
 SHARD = re.compile(r"-(\d{5})-of-(\d{5})(?:\.gz)?$")
 
 
@@ -35,12 +57,16 @@ def find_file(file: str | Path) -> Path:
 
 
 def _stands_for_files(path: Path) -> bool:
-    name = path.name if "*" in path.name else glob.escape(path.name)
     return path.is_file() or any(
         beside.is_file()
         for end in ("", ".gz", "-*-of-*")
-        for beside in path.parent.glob(name + end)
+        for beside in path.parent.glob(_pattern(path) + end)
     )
+
+
+def _pattern(path: Path) -> str:
+    """The pattern of a file's name, in which an asterisk alone stands for other characters."""
+    return glob.escape(path.name).replace("[*]", "*")
 
 
 def _find(path: str | Path, kind: str, exists: Callable[[Path], bool]) -> Path:
@@ -87,7 +113,7 @@ def parts(path: Path) -> list[Path]:
     for whole in (path, path.with_name(f"{path.name}.gz")):
         if whole.is_file():
             return [whole]
-    if "*" in path.name and (files := sorted(path.parent.glob(path.name))):
+    if "*" in path.name and (files := sorted(path.parent.glob(_pattern(path)))):
         return files
     shards = {
         (int(match[1]), int(match[2])): shard
@@ -115,10 +141,7 @@ def read_text(path: Path, encoding: Encoding = "UTF-8") -> str:
         UserError: the file or a part is missing or damaged, is not in this encoding, or all is
             empty.
     """
-    texts = []
-    for part in parts(path):
-        with _opened(part) as file:
-            texts.append(_decode(file.read(), part, encoding))
+    texts = ["".join(_decoded(part, encoding)) for part in parts(path)]
     # a line ends where its shard ends
     texts[:-1] = [text if text.endswith("\n") else f"{text}\n" for text in texts[:-1]]
     text = "".join(texts)
@@ -135,12 +158,10 @@ def each_line(path: Path, encoding: Encoding = "UTF-8") -> Iterator[str]:
     """
     blank = True
     for part in parts(path):
-        with _opened(part) as file:
-            # not str.splitlines: it also splits at characters that occur within a line of a corpus
-            for number, line in enumerate(file, start=1):
-                text = _decode(line, part, encoding, number).removesuffix("\n").removesuffix("\r")
-                blank = blank and not text.strip()
-                yield text
+        for line in _lines(part, encoding):
+            text = line.removesuffix("\r")
+            blank = blank and not text.strip()
+            yield text
     if blank:
         raise UserError(f"{path} is empty")
 
@@ -172,16 +193,83 @@ def _opened(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _decode(content: bytes, path: Path, encoding: Encoding, line: int = 1) -> str:
-    """The text of bytes that begin at this line of a file."""
-    codec = CODECS[encoding]
-    try:
-        return content.decode(codec if line == 1 else codec.removesuffix("-sig"))
-    except UnicodeDecodeError as error:
-        # error.start counts from behind the byte order mark that "utf-8-sig" takes away
-        before = error.object[: error.start]
+def _lines(path: Path, encoding: Encoding) -> Iterator[str]:
+    """The lines of one file, without the line feeds that end them."""
+    # not str.splitlines: it also splits at characters that occur within a line of a corpus
+    rest, ended = "", False
+    for text in _decoded(path, encoding):
+        *lines, last = text.split("\n")
+        if lines:
+            yield rest + lines[0]
+            yield from lines[1:]
+            rest, ended = "", True
+        rest += last
+    if not ended and "\r" in rest.rstrip("\r"):
         raise UserError(
-            f"{path}, line {line + before.count(b'\n')}, is not {encoding}: it has the byte "
-            f"0x{error.object[error.start]:02x} ({error.reason}); a task with the field `encoding` "
-            f"can read {' or '.join(CODECS.keys() - {encoding})}"
-        ) from error
+            f"{path} has carriage returns (0x0d) for line ends and no line feed (0x0a): save it "
+            "with line ends of Linux or Windows"
+        )
+    if rest:
+        yield rest
+
+
+def _decoded(path: Path, encoding: Encoding) -> Iterator[str]:
+    """The text of one file, block by block."""
+    line = 1
+    with _opened(path) as file:
+        first = file.read(BLOCK)
+        decoder = codecs.getincrementaldecoder(_codec(first, path, encoding))()
+        for block in chain([first], iter(partial(file.read, BLOCK), b""), [b""]):
+            try:
+                text = decoder.decode(block, final=not block)
+            except UnicodeDecodeError as error:
+                before = error.object[: error.start].decode(error.encoding, "replace")
+                raise UserError(
+                    f"{path}, line {line + before.count('\n')}, is not {encoding}: it has the byte "
+                    f"0x{error.object[error.start]:02x} ({error.reason}){_others(encoding)}"
+                ) from error
+            line += text.count("\n")
+            yield text
+
+
+def _codec(content: bytes, path: Path, encoding: Encoding) -> str:
+    """The codec of a file that begins with these bytes; an error if it has another encoding."""
+    if encoding not in CODECS:
+        raise unknown("encoding", encoding, CODECS)
+    codec = _recognized(content)
+    if codec is None:
+        if content and encoding == "UTF-16":
+            raise UserError(f"{path} is not UTF-16: it has no byte order mark{_others(encoding)}")
+        return CODECS[encoding]
+    actual = codec.removesuffix("-sig").removesuffix("-le").removesuffix("-be").upper()
+    if actual not in CODECS:
+        raise UserError(f"{path} is {actual}, which is not read: save it as UTF-8")
+    if actual != encoding:
+        raise UserError(f"{path} is {actual}, not {encoding}{_others(encoding)}")
+    return codec
+
+
+def _recognized(content: bytes) -> str | None:
+    """The codec of a file that begins with these bytes, if they show it; ASCII shows none.
+
+    The bytes of most other encodings are letters of Windows-1252, so none but this is recognized.
+    """
+    for mark, codec in MARKS.items():
+        if content.startswith(mark):
+            return codec
+    some = content[:BEGINNING]
+    for codec in UNMARKED:
+        text = some.decode(codec, "ignore")
+        # most bytes that would be a line feed, or a space, are one in this encoding
+        if any(2 * text.count(mark) > some.count(mark.encode()) for mark in "\n "):
+            return codec
+    with suppress(UnicodeDecodeError):
+        if not content.isascii():
+            codecs.getincrementaldecoder("utf-8")().decode(content)
+            return "utf-8"
+    return None
+
+
+def _others(encoding: Encoding) -> str:
+    others = " or ".join(name for name in CODECS if name != encoding)
+    return f"; a task with the field `encoding` can read {others}"

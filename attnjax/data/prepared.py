@@ -17,6 +17,7 @@ import numpy as np
 from attnjax.config.record import WholeNumber, read_record
 from attnjax.config.serialize import parse_json, to_json
 from attnjax.config.walk import is_part, walk
+from attnjax.data.corpora.slices import whole_split
 from attnjax.data.corpus import Corpus
 from attnjax.data.examples import Examples, Rows
 from attnjax.data.row_files import MappedTexts, RowFile
@@ -114,7 +115,7 @@ def source_files(task: TextTask, splits: Iterable[str] | None = None) -> list[Pa
     There are none if the task names no files.
     """
     names = task.split_names
-    chosen = [names[split].partition("[")[0] for split in splits or names]
+    chosen = [whole_split(names[split]) for split in splits or names]
     files = [path for name in chosen for path in task.files(name)]
     if files:
         parts = (part for _, part in walk(task) if isinstance(part, VocabularyPart))

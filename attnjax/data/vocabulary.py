@@ -5,6 +5,7 @@ A word of the text that is spelled like a special symbol has an id of its own.
 
 import hashlib
 import json
+import re
 import sys
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -28,6 +29,19 @@ BLOCK = 1_000_000
 """The characters that are encoded at once."""
 CONTINUES = "@@"
 """The mark of a subword that goes on in the next word (Sennrich, Haddow & Birch 2016)."""
+
+WORD = re.compile(r"[^ \t\n\v\f\r]+")
+OTHER_SPACE = re.compile(r"[^\S \t\n\v\f\r]")
+"""A no-break space, an ideographic space and others."""
+
+
+def split_at_spaces(text: str) -> list[str]:
+    """Split a text into the words between ASCII spaces, tabs and line ends.
+
+    A no-break space is a letter of its word: Moses' tokenizer leaves "10 000" one word with one.
+    """
+    # str.split, which knows all spaces of Unicode, is faster
+    return WORD.findall(text) if OTHER_SPACE.search(text) else text.split()
 
 
 @dataclass(frozen=True)
@@ -136,11 +150,11 @@ class WordVocabulary(Vocabulary):
     """Each word between spaces is a piece; `@@` at a word's end joins it to the next one."""
 
     def split(self, text: str) -> list[str]:
-        return text.split()
+        return split_at_spaces(text)
 
     def encode_long(self, text: str) -> np.ndarray:
         # line by line, since a word is an object of fifty bytes; every line's end is a space
-        return np.fromiter(chain.from_iterable(map(self.encode, text.splitlines())), self.dtype)
+        return np.fromiter(chain.from_iterable(map(self.encode, text.split("\n"))), self.dtype)
 
     def merge(self, pieces: list[str]) -> str:
         # as `sed -r 's/(@@ )|(@@ ?$)//g'`, which is how these files are scored
@@ -196,6 +210,8 @@ class Characters(VocabularyPart):
 class SplitWords(VocabularyPart):
     """The words between spaces, for text that is already tokenized and split into subwords.
 
+    ASCII spaces, tabs and line ends part words; a no-break space is a letter.
+
     Attributes:
         min_count: the smallest number of occurrences of a word; rarer words become UNKNOWN.
         max_size: the largest number of words; the most frequent ones are kept. None: no limit.
@@ -205,7 +221,7 @@ class SplitWords(VocabularyPart):
     max_size: PositiveInt | None = None
 
     def words(self, text: str) -> list[str]:
-        return text.split()
+        return split_at_spaces(text)
 
     def learn(self, texts: Iterable[str]) -> WordVocabulary:
         """The words, the most frequent ones first, equally frequent ones by alphabet."""

@@ -31,16 +31,15 @@ class WithTest(ChangedTask):
             )
         learned = self.task.load(vocabularies)
         other = self.test.load(learned.vocabularies)
-        seen = {
-            _source(example) for split in ("train", "valid") for example in learned.splits[split]
-        }
+        mine = [learned.splits[split] for split in ("train", "valid") if split in learned.splits]
+        seen = {_source(example) for examples in mine for example in examples}
         tested = other.splits.get("test", ())
         places = [place for place, example in enumerate(tested) if _source(example) not in seen]
         if not places:
             raise UserError("task.test has no test example that is not one of task.task")
 
-        def with_tested(mine: _Texts, theirs: _Texts) -> _Texts:
-            return {**mine, "test": [theirs["test"][place] for place in places]} if theirs else mine
+        def with_tested(own: _Texts, theirs: _Texts) -> _Texts:
+            return {**own, "test": [theirs["test"][place] for place in places]} if theirs else own
 
         left_out = len(tested) - len(places)
         note = f"{left_out:,} of {len(tested):,} test examples are left out: training has them"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attnjax.data.files import find_file, read_lines
-from attnjax.data.vocabulary import Vocabulary
+from attnjax.data.vocabulary import Vocabulary, split_at_spaces
 from attnjax.errors import UserError
 
 type Link = tuple[int, int]
@@ -50,9 +50,8 @@ def links(weights: np.ndarray, sources: Sequence[int], targets: Sequence[int]) -
 def words_of(vocabulary: Vocabulary, pieces: Sequence[int]) -> list[int]:
     """The number of the word that each piece belongs to, subwords joined."""
     names = vocabulary.tokens(pieces)
-    return [
-        max(0, len(vocabulary.merge(names[: count + 1]).split()) - 1) for count in range(len(names))
-    ]
+    texts = (vocabulary.merge(names[: count + 1]) for count in range(len(names)))
+    return [max(0, len(split_at_spaces(text)) - 1) for text in texts]
 
 
 def alignment_error_rate(pairs: Iterable[tuple[frozenset[Link], GoldLinks]]) -> float:

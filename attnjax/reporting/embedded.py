@@ -110,7 +110,8 @@ def _scored(run: Path, count: int) -> tuple[str, list[float]] | None:
         kept = sentence_stats.read(run)
     except UserError:  # a metric of the experiment's own
         return None
-    if kept is None or len(kept.statistics) != count:
+    # answers of an earlier version of attnjax may have more lines than there are sentences
+    if kept is None or not count == len(kept.statistics) == len(hypotheses(run)):
         return None
     metric = replace(kept.metric, smooth="exp") if isinstance(kept.metric, Bleu) else kept.metric
     return metric.name.replace("_", " "), [metric.value(row) for row in kept.statistics]

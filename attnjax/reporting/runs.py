@@ -115,8 +115,9 @@ def references(run: Path) -> list[tuple[str, str]] | None:
 
 
 def hypotheses(run: Path) -> list[str]:
-    """A run's answer to each test sentence."""
-    return (run / "hypotheses.txt").read_text(encoding="utf-8").split("\n")[:-1]
+    """A run's answer to each test sentence, a line each."""
+    # not read_text, for which a carriage return ends a line, too
+    return (run / "hypotheses.txt").read_bytes().decode("utf-8").split("\n")[:-1]
 
 
 def visible(token: str) -> str:

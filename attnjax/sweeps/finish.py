@@ -14,6 +14,7 @@ from attnjax.evaluation.measures.base import SPLIT, EvalInputs
 from attnjax.evaluation.sentence_stats import Sentences, sentences
 from attnjax.evaluation.unknown_words import before_replacement
 from attnjax.experiment import Experiment
+from attnjax.files import in_a_line
 from attnjax.nn.parameter_kinds import number_trained
 from attnjax.runs.json_files import write_json
 from attnjax.runs.manifest import Manifest
@@ -109,7 +110,8 @@ def _answer(
     answers = experiment.answers(params, sources)
     written = corpus.sources.get(SPLIT, [])
     texts = experiment.texts(params, corpus.vocabularies, written, sources, answers)
-    (folder / HYPOTHESES).write_text("".join(text + "\n" for text in texts), encoding="utf-8")
+    lines = "".join(f"{in_a_line(text)}\n" for text in texts)
+    (folder / HYPOTHESES).write_text(lines, encoding="utf-8")
     lengths = None if source is None else [len(sentence) - 1 for sentence in sources]
     kept = sentences(metric, texts, references, lengths)
     kept.write(folder, {type(metric).__name__: type(metric)})

@@ -174,6 +174,12 @@ def most_different(first: Path, second: Path, most: int) -> list[AnswerPair]:
     pairs, answers = references(first), [hypotheses(first), hypotheses(second)]
     if pairs is None:
         raise UserError(f"{first} keeps no references: it was run by an earlier version of attnjax")
+    for run, texts in zip((first, second), answers, strict=True):
+        if len(texts) != len(pairs):
+            raise UserError(
+                f"{run} has {len(texts):,} lines of answers to {len(pairs):,} sentences: one has a "
+                "line break, as earlier versions of attnjax wrote them"
+            )
     metric, targets = ChrF(), [target for _, target in pairs]
     rows = zip(*(metric.statistics(each, targets) for each in answers), strict=True)
     gaps = [abs(metric.value(ours) - metric.value(theirs)) for ours, theirs in rows]

@@ -78,16 +78,18 @@ def evaluate_files(
 ) -> Evaluation:
     """Score a run's answers to the lines of the file `source`; `reference` has the right ones.
 
-    Their paths are as given, or relative to the folder ATTNJAX_DATA. `beam` is as in `evaluate`,
-    `max_symbols` the largest number of symbols of a line.
+    Both have the encoding of the task's own files (`Task.file_encoding`). Their paths are as given,
+    or relative to the folder ATTNJAX_DATA. `beam` is as in `evaluate`, `max_symbols` the largest
+    number of symbols of a line.
 
     Raises:
-        UserError: a file is missing or not UTF-8, their numbers of lines differ, a line is too
-            long, or the run's task has no metric.
+        UserError: a file is missing or has another encoding, their numbers of lines differ, a line
+            is too long, or the run's task has no metric.
     """
     _metric(trained)
     path = find_file(source)
-    examples = [*read_pairs(path, find_file(reference))]
+    encoding = trained.experiment.task.file_encoding
+    examples = [*read_pairs(path, find_file(reference), encoding)]
     written = [example.source for example in examples]
     sources = encoded(trained, enumerate(written, start=1), str(path), max_symbols)
     references = [trained.text("target").plain(example.target) for example in examples]

@@ -22,6 +22,8 @@ from attnjax.trained.predict import (
     MAX_SYMBOLS,
     Answer,
     answers,
+    check_lines,
+    check_text,
     encoded,
     gives_labels,
     label_probabilities,
@@ -79,9 +81,10 @@ class OpenRun(Trained):
         of the lines, and count from `first`.
 
         Raises:
-            UserError: a line is too long, the source or the target of the run's task is not text,
-                or the search has fewer hypotheses.
+            UserError: a line is too long, the lines are one text, the source or the target of the
+                run's task is not text, or the search has fewer hypotheses.
         """
+        check_lines(lines)
         asked = [(number, line) for number, line in enumerate(lines, start=first) if line.strip()]
         written = [line for _, line in asked]
         sources = encoded(self, asked, origin, max_symbols)
@@ -95,10 +98,11 @@ class OpenRun(Trained):
         """The probability of each label for each line, the most probable label first.
 
         Raises:
-            UserError: the model gives no labels.
+            UserError: the model gives no labels, or the lines are one text.
         """
         if not gives_labels(self):
             raise UserError(f"{self.folder} gives no labels: its answers are sentences")
+        check_lines(lines)
         return label_probabilities(self, encoded(self, enumerate(lines, start=1)))
 
     def next(self, prompt: str, *, most: int = 10) -> dict[str, float]:
@@ -125,7 +129,8 @@ class OpenRun(Trained):
         answer, or nothing for a language model whose task has no answers.
 
         Raises:
-            UserError: the model shows no attention, or a text is too long.
+            UserError: the model shows no attention, a text is too long, or the source has no
+                symbols.
         """
         read = encoded(self, [(1, source)], "the source")[0] if isinstance(source, str) else source
         written = self._written(read, target)
@@ -159,6 +164,7 @@ class OpenRun(Trained):
         experiment = self.experiment
         answered = isinstance(self.model, SequenceModel) and experiment.task.answers is not None
         if target is not None:
+            check_text(target, "the target")
             ids = self.text("target").encode(target)
             return [*ids, END] if answered and not self.model.predicts_label else ids
         if not answered:

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from attnjax.config.constraints import shown
 from attnjax.data.batching import in_order
 from attnjax.data.corpus import Encoded
 from attnjax.data.special_tokens import END, START
@@ -85,8 +86,12 @@ def encoded(
     limit = trained.experiment.model.max_length("source")
     sources = []
     for number, line in lines:
+        where = f"line {number} of {origin}"
+        check_text(line, where)
         ids = task.ids(line, vocabulary)
-        sentence = f"line {number} of {origin} has {len(ids):,} symbols (END counted)"
+        if not ids:
+            raise UserError(f"{where} has no symbols: there is nothing to go on from")
+        sentence = f"{where} has {len(ids):,} symbols (END counted)"
         if limit is not None and len(ids) > limit.words:
             raise UserError(f"{sentence}; the model takes at most {limit.words:,} ({limit.path})")
         if len(ids) > max_symbols:
@@ -95,6 +100,26 @@ def encoded(
             )
         sources.append(ids)
     return sources
+
+
+def check_lines(lines: Sequence[str]) -> None:
+    """Refuse a text in place of a list of texts: its letters would be the lines."""
+    if isinstance(lines, str):
+        raise UserError(f"a list of texts was wanted; got one text, {lines[:60]!r}: give [text]")
+    for line in lines:
+        if not isinstance(line, str):
+            raise UserError(f"a list of texts was wanted; got one that has {shown(line)}")
+
+
+def check_text(text: str, where: str) -> None:
+    """Refuse what is no text, and half a character, which nothing can write."""
+    if not isinstance(text, str):
+        raise UserError(f"{where} must be a text; got {shown(text)}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        half = ascii(text[error.start])
+        raise UserError(f"{where} has half a character, {half}: a text was cut there") from error
 
 
 def answers(

@@ -82,6 +82,20 @@ def test_a_compressed_file_and_shards_are_read_as_one_plain_file(tmp_path):
         assert read_lines(find_file(tmp_path / name)) == lines
 
 
+def test_brackets_in_a_name_are_letters_and_an_asterisk_stands_for_others(tmp_path):
+    folder = tmp_path / "data [1]*"
+    folder.mkdir()
+    for name in ("a[1].en", "a[1].x.en", "a1.en", "b?.de", "bc.de"):
+        (folder / name).write_text(f"{name}\n")
+    (folder / "cut[2]-00000-of-00001.gz").write_bytes(gzip.compress(b"cut\n"))
+    assert read_lines(find_file(folder / "a[1].en")) == ["a[1].en"]
+    assert read_lines(find_file(folder / "a[1]*.en")) == ["a[1].en", "a[1].x.en"]
+    assert read_lines(find_file(folder / "cut[2]")) == ["cut"]
+    assert read_lines(find_file(folder / "b?.de")) == ["b?.de"]
+    with pytest.raises(NoCorpus):
+        find_file(folder / "a[0-9]*")
+
+
 def test_a_missing_shard_and_a_truncated_file(tmp_path):
     for number in (0, 2):
         (tmp_path / f"cut-{number:05d}-of-00003").write_text("a\n")
@@ -95,6 +109,6 @@ def test_a_missing_shard_and_a_truncated_file(tmp_path):
 
 def test_another_encoding_is_offered(tmp_path):
     (tmp_path / "old").write_bytes("a\nGrün".encode("cp1252"))
-    with pytest.raises(UserError, match="line 2, is not UTF-8: .* `encoding` can read Windows-125"):
+    with pytest.raises(UserError, match="line 2, is not UTF-8: .* can read UTF-16 or Windows-1252"):
         read_lines(tmp_path / "old")
     assert read_lines(tmp_path / "old", "Windows-1252") == ["a", "Grün"]

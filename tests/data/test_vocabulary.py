@@ -161,6 +161,17 @@ def test_a_label_is_the_same_with_spaces_at_its_ends_unless_it_was_learned_with_
     ]
 
 
+def test_a_no_break_space_is_a_letter_of_its_word():
+    text = "costs 10\u00a0000\t\u3000 a\u2028b\x85c\x1fd\r\ne"
+    words = ["costs", "10\u00a0000", "\u3000", "a\u2028b\x85c\x1fd", "e"]
+    vocabulary = SplitWords().learn([text])
+    assert SplitWords().words(text) == vocabulary.split(text) == words
+    assert vocabulary.plain(text) == " ".join(words)
+    assert vocabulary.encode_long(text).tolist() == vocabulary.encode(text)
+    assert UNKNOWN not in vocabulary.encode(text)
+    assert vocabulary.decode(vocabulary.encode(text)) == vocabulary.plain(text)
+
+
 def test_words_by_frequency_then_alphabet_and_rare_ones_unknown():
     vocabulary = SplitWords(min_count=2).learn(["b a c", "a b", "c d c"])
     assert vocabulary.pieces[4:] == ("c", "a", "b")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from attnjax.data import Copy, NoisyFunction, Sort, WithTest
+from attnjax.data import Copy, NoisyFunction, ParallelText, Sort, WithTest
 from attnjax.errors import UserError
 
 SHORT = Copy(symbols=5, shortest=2, longest=4, train=60, valid=10, test=15)
@@ -32,6 +32,17 @@ def test_the_test_is_the_other_tasks_own():
     corpus = WithTest(task=SHORT, test=Sort(**vars(LONG))).load()
     for source, reference in zip(corpus.sources["test"], corpus.references["test"], strict=True):
         assert reference == " ".join(sorted(source.split()))
+
+
+def test_a_task_without_a_validation_split(tmp_path):
+    for split in ("train", "test"):
+        for side in ("en", "de"):
+            (tmp_path / f"{split}.{side}").write_text("".join(f"{split} {n}\n" for n in range(3)))
+    task = ParallelText(folder=str(tmp_path), valid=None)
+    corpus = WithTest(task=task, test=task).load()
+    assert {name: len(split) for name, split in corpus.splits.items()} == {"train": 3, "test": 3}
+    with pytest.raises(UserError, match="task.test has no test example"):
+        WithTest(task=task, test=replace(task, test=None)).load()
 
 
 def test_a_task_of_another_kind_is_refused():

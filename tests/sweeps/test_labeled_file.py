@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from attnjax.cli.main import main
+from attnjax.reporting.runs import hypotheses, references
 
 EXPERIMENT = '''
 """Which label?  Nobody 2026."""
@@ -31,6 +32,57 @@ experiment = Experiment(
     search=Label(),
 )
 '''
+
+
+CLASS = '''
+from dataclasses import dataclass
+from attnjax.data.corpus import Example
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeveralLines(LabeledFile):
+    """A task whose labels have line breaks."""
+
+    def read(self):
+        return tuple(
+            [Example(text, f"{label[0]}\\n{label[1:]}\\r") for text, label, _ in split]
+            for split in super().read()
+        )
+
+
+'''
+
+
+def test_an_answer_of_several_lines_is_a_line_of_its_file(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("ATTNJAX_DATA", str(tmp_path))
+    written = EXPERIMENT.replace(
+        'LabeledFile(folder="reviews", valid=4)', 'SeveralLines(folder="reviews", valid=4)'
+    ).replace(
+        "experiment = Experiment(",
+        CLASS + "experiment = Experiment(",
+    )
+    (tmp_path / "mine.py").write_text(written.replace("steps=30", "steps=2"))
+    (tmp_path / "reviews").mkdir()
+    rows = ["good,yes", "bad,no"] * 4
+    for name in ("train", "test"):
+        lines = ["text,label", *(f"{name} {row}" for row in rows)]
+        (tmp_path / "reviews" / f"{name}.csv").write_text("\n".join(lines))
+    assert main(["run", str(tmp_path / "mine.py"), "--runs", str(tmp_path / "runs")]) == 0
+    (run,) = [path.parent for path in tmp_path.rglob("hypotheses.txt")]
+    pairs = references(run) or []
+    assert len(hypotheses(run)) == len(pairs) == 8
+    assert {*hypotheses(run)} <= {"y es ", "n o "}
+    assert {text for _, text in pairs} == {"y\nes\r", "n\no\r"}
+    answers = tmp_path / "answers"
+    assert main(["evaluate", str(run), "--trust", "--answers", str(answers)]) == 0
+    assert answers.read_bytes() == (run / "hypotheses.txt").read_bytes()
+    for words, first in (([], ""), (["--n-best", "1"], "1\t")):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"good\nbad\n")))
+        capsys.readouterr()
+        assert main(["predict", str(run), "--trust", *words]) == 0
+        said = capsys.readouterr().out
+        assert (said.count("\n"), said.count("\r")) == (2, 0)
+        assert said.startswith(first)
 
 
 def test_train_and_predict(tmp_path, monkeypatch, capsys):

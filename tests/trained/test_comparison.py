@@ -109,3 +109,9 @@ def test_the_sentences_that_differ_most(tmp_path):
     different = most_different(tmp_path / "first", tmp_path / "second", 3)
     assert different == [(2, "2", "abc", "abc", "xyz"), (1, "1", "abcdef", "abcdef", "abcdxx")]
     assert most_different(tmp_path / "first", tmp_path / "second", 1) == different[:1]
+    # a carriage return is no line's end; a line break in an answer was written as it is, once
+    (tmp_path / "second" / "hypotheses.txt").write_bytes(b"abcdxx\nx\ryz\nx y\n")
+    assert most_different(tmp_path / "first", tmp_path / "second", 1)[0].first == "abc"
+    (tmp_path / "second" / "hypotheses.txt").write_bytes(b"abc\ndxx\nxyz\nx y\n")
+    with pytest.raises(UserError, match="second has 4 lines of answers to 3 sentences"):
+        most_different(tmp_path / "first", tmp_path / "second", 1)

@@ -149,6 +149,25 @@ def test_a_language_model_says_what_comes_next(language_model):
         language_model.next("")
 
 
+def test_texts_that_are_none_are_one_sentence(language_model, classifier):
+    for answered in (language_model.translate, classifier.translate, classifier.classify):
+        with pytest.raises(UserError, match="a list of texts was wanted; got one text, 'abc'"):
+            answered("abc")
+        with pytest.raises(UserError, match="a list of texts was wanted; got one that has None"):
+            answered(["a", None])
+        with pytest.raises(UserError, match="line 2 of the input has half a character, '.ud83d'"):
+            answered(["a", "b\ud83d"])
+        assert answered([]) == []
+    assert language_model.translate(["", " "]) == ["", ""]
+    with pytest.raises(UserError, match="line 1 of the source has no symbols"):
+        language_model.attention("")
+    with pytest.raises(UserError, match="the target has half a character"):
+        language_model.attention("a", "\udc00")
+    with pytest.raises(UserError, match="line 1 of the prompt has half a character"):
+        language_model.next("\udc00")
+    assert classifier.attention("")["attention"].columns == ("<end>",)
+
+
 def test_a_classifier_gives_every_label_a_probability(classifier):
     lines = ["abc", "b"]
     rows = classifier.classify(lines)

@@ -10,7 +10,7 @@ from attnjax.cli.trained import TrainedRuns
 from attnjax.config.serialize import json_text
 from attnjax.console import plain_table
 from attnjax.errors import UserError
-from attnjax.files import write_atomically
+from attnjax.files import in_a_line, write_atomically
 
 if TYPE_CHECKING:
     from attnjax.trained.evaluate import Evaluation
@@ -50,7 +50,7 @@ def evaluate(
     _check_no_language(language)
     scores = _scores(chosen, split, source, reference)
     if answers is not None:
-        write_atomically(answers, "".join(f"{line}\n" for line in scores.answers))
+        write_atomically(answers, "".join(f"{in_a_line(text)}\n" for text in scores.answers))
     content = {"run": " ".join(map(str, chosen.runs)), "on": scores.on}
     content |= {"sentences": scores.sentences, **scores.metrics, **scores.details}
     if json:

@@ -10,6 +10,7 @@ from attnjax.cli.command import count
 from attnjax.cli.output import keep_compiled
 from attnjax.cli.trained import TrainedRuns
 from attnjax.errors import UserError
+from attnjax.files import in_a_line
 
 AT_ONCE = 1 << 20
 """The most bytes that are read before their lines are answered."""
@@ -35,6 +36,8 @@ def predict(
 ) -> None:
     """Answer the lines of standard input as they come; a language model goes on with each.
 
+    An answer is a line: a line break within it becomes a space.
+
     Raises:
         UserError: a line is too long, or the source or the target of the run's task is not text.
     """
@@ -54,9 +57,9 @@ def predict(
         )
         for number, best in enumerate(answers, start=first):
             if n_best is None:
-                print(best[0].text if best else "")
+                print(in_a_line(best[0].text) if best else "")
             for answer in best if n_best else ():
-                print(number, f"{answer.score:.4f}", answer.text, sep="\t")
+                print(number, f"{answer.score:.4f}", in_a_line(answer.text), sep="\t")
         sys.stdout.flush()
 
 

@@ -2,17 +2,30 @@
 
 import csv
 import io
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from attnjax.data.corpora.labeled import Labeled
-from attnjax.data.corpora.slices import check_apart, sliced
-from attnjax.data.corpus import Example
+from attnjax.data.corpora.slices import check_apart, read_slice, sliced
+from attnjax.data.corpus import Corpus, Example
 from attnjax.data.files import Encoding, find_file, read_text
+from attnjax.data.vocabularies import Vocabularies
 from attnjax.errors import UserError
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+
+LONGEST = 2**31 - 1
+"""The most letters of a field; the csv module's own limit is 131,072."""
+
+
+class _Row(NamedTuple):
+    """The fields of a row, which is in these lines of its file."""
+
+    fields: list[str]
+    first: int
+    last: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,8 +33,9 @@ class LabeledFile(Labeled):
     r"""Sentences and labels in files, one example per row: `.csv` (commas) or `.tsv` (tabs).
 
     Fields may be quoted: `"late, again",very bad` has the text `late, again` and the label `very
-    bad`. Empty lines are skipped, and spaces around text and label are removed. A file may be
-    compressed, `train.csv.gz`, or cut into shards.
+    bad`. A line break within quotes becomes a space; rows that have one are counted in a note.
+    Empty lines are skipped, and spaces around text and label are removed. A file may be compressed,
+    `train.csv.gz`, or cut into shards.
 
     Attributes:
         folder: of the files; looked for as it is, then under ATTNJAX_DATA.
@@ -32,7 +46,9 @@ class LabeledFile(Labeled):
             the file has no row of names.
         label: the column of the label, given in the same way.
         delimiter: between the fields of a row, such as ";"; None: by the end of the file's name.
-        quote: around a field that has delimiters in it; "": a quote is a letter like others.
+        quote: around a field that has delimiters in it; "": a quote is a letter like others. None:
+            the quotation mark, but between tabs it may not hold a line break, since in texts that
+            are split into lines a quotation may begin in one and end in another.
     """
 
     folder: str = "."
@@ -41,7 +57,7 @@ class LabeledFile(Labeled):
     text: int | str = "text"
     label: int | str = "label"
     delimiter: str | None = None
-    quote: Literal['"', ""] = '"'
+    quote: Literal['"', ""] | None = None
     encoding: Encoding = "UTF-8"
 
     def __post_init__(self) -> None:
@@ -53,41 +69,72 @@ class LabeledFile(Labeled):
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '\r\n"'):
             raise UserError(f"task.delimiter must be one character, got {self.delimiter!r}")
 
+    def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
+        corpus = super().load(vocabularies)
+        names = dict.fromkeys(read_slice(name).whole for name in (self.train, self.test))
+        notes = (note for name in names for note in self._notes(name))
+        return replace(corpus, notes=(*corpus.notes, *notes))
+
     def read(self) -> tuple[list[Example], list[Example]]:
         check_apart(self.train, test=self.test)
         read = sliced(lambda name: self._examples(Path(self.folder) / name))
         return [*read(self.train)], [*read(self.test)]
 
     def _examples(self, path: Path) -> list[Example]:
+        examples, columns, width = [], None, 0
+        for row in self._rows(path):
+            where = f"{path}, line {row.first}"
+            if columns is None:
+                columns, width = self._columns(row.fields, where), len(row.fields)
+                if isinstance(self.text, str):
+                    continue
+            if len(row.fields) != width:
+                raise UserError(f"{where}, has {len(row.fields)} fields; the first row has {width}")
+            text, label = (" ".join(row.fields[each].splitlines()).strip() for each in columns)
+            if not label:
+                raise UserError(f"{where}, has no label (task.label={self.label!r})")
+            examples.append(Example(text, label))
+        if not examples:
+            raise UserError(f"{path} has no rows below the names of the columns")
+        return examples
+
+    def _rows(self, path: Path) -> Iterator[_Row]:
+        """The rows of a file but empty lines, the row of names included."""
         delimiter = self.delimiter or DELIMITERS.get(path.name.removesuffix(".gz")[-4:])
         if delimiter is None:
             raise UserError(f"the name of {path} must end in .csv or .tsv, or give task.delimiter")
         path = find_file(path)
         lines = io.StringIO(read_text(path, self.encoding), newline="")
-        quoting = csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE
-        rows = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
-        examples = []
-        columns, width = None, 0
+        quoting = csv.QUOTE_NONE if self.quote == "" else csv.QUOTE_MINIMAL
+        in_a_line = delimiter == "\t" and self.quote is None
+        csv.field_size_limit(LONGEST)
+        rows, first = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True), 1
         try:
-            for row in filter(None, rows):
-                where = f"{path}, line {rows.line_num}"
-                if columns is None:
-                    columns, width = self._columns(row, where), len(row)
-                    if isinstance(self.text, str):
-                        continue
-                if len(row) != width:
-                    raise UserError(f"{where}, has {len(row)} fields; the first row has {width}")
-                text, label = (row[column].strip() for column in columns)
-                if not label:
-                    raise UserError(f"{where}, has no label (task.label={self.label!r})")
-                # a line break within quotes becomes a space: a sentence is one line
-                examples.append(Example(" ".join(text.splitlines()), label))
+            for fields in rows:
+                if in_a_line and rows.line_num > first:
+                    raise UserError(
+                        f"{path}, line {first}, has a quote that ends in line {rows.line_num}: "
+                        "with task.quote='' a quote is a letter, with task.quote='\"' a field may "
+                        "have several lines"
+                    )
+                if fields:
+                    yield _Row(fields, first, rows.line_num)
+                first = rows.line_num + 1
         except csv.Error as error:
-            hint = "; with task.quote='' a quote is a letter" if self.quote else ""
-            raise UserError(f"{path}, line {rows.line_num}, is malformed: {error}{hint}") from error
-        if not examples:
-            raise UserError(f"{path} has no rows below the names of the columns")
-        return examples
+            hint = "" if self.quote == "" else "; with task.quote='' a quote is a letter"
+            raise UserError(f"{path}, line {first}, is malformed: {error}{hint}") from error
+
+    def _notes(self, file: str) -> Iterator[str]:
+        """A note on fields that hold line breaks: one quote too few makes one text of two rows."""
+        rows = [*self._rows(Path(self.folder) / file)]
+        broken = [row for row in rows if row.last > row.first]
+        if broken:
+            longest = max(broken, key=lambda row: row.last - row.first)
+            yield (
+                f"{len(broken):,} of {len(rows):,} rows of {file} have a quoted field of several "
+                f"lines, as in lines {longest.first:,} to {longest.last:,}; with task.quote='' a "
+                "quote is a letter"
+            )
 
     def _columns(self, row: list[str], where: str) -> list[int]:
         """The indices of the text's and the label's columns, from the first row."""

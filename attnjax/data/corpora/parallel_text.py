@@ -1,12 +1,13 @@
 """Parallel text: a file for each side, or one with a pair in each line, by tabs or as JSON."""
 
-import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
+from attnjax.config.constraints import PositiveInt, check_fields
+from attnjax.config.serialize import parse_json
 from attnjax.data.corpora.slices import check_apart, sliced
 from attnjax.data.corpus import Corpus, Example, build
 from attnjax.data.files import Encoding, each_line, find_file, find_folder, parse_lines, parts
@@ -132,19 +133,41 @@ class PairsInLines(ParallelCorpus):
 
 @dataclass(frozen=True, kw_only=True)
 class TabSeparated(PairsInLines):
-    """One file for each split, in each line a source, a tab and a target."""
+    """One file for each split, in each line a source, a tab and a target.
+
+    A quotation mark is a letter like others.
+
+    Attributes:
+        columns: the number of columns between tabs; the pairs of Tatoeba, as manythings.org has
+            them, have a third one, which says who wrote them.
+        source: the source's column, counted from 1; target likewise.
+    """
 
     train: str = "train.tsv"
     valid: str | None = "valid.tsv"
     test: str | None = "test.tsv"
+    columns: PositiveInt = 2
+    source: PositiveInt = 1
+    target: PositiveInt = 2
+
+    younger_fields = ("columns", "source", "target")
+
+    def __post_init__(self) -> None:
+        check_fields(self, "task")
+        if self.source == self.target or max(self.source, self.target) > self.columns:
+            raise UserError(
+                f"task.source and task.target must be two of task.columns={self.columns} columns; "
+                f"got {self.source} and {self.target}"
+            )
 
     def pair(self, line: str) -> Example:
         fields = line.split("\t")
-        if len(fields) != 2:
+        if len(fields) != self.columns:
             raise ValueError(
-                f"has {len(fields) - 1} tabs; a line is a source, one tab and a target"
+                f"has {len(fields)} columns between tabs; task.columns={self.columns} are wanted, "
+                f"the source in column {self.source}, the target in {self.target}"
             )
-        return Example(fields[0], fields[1])
+        return Example(fields[self.source - 1], fields[self.target - 1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,9 +185,12 @@ class JsonLines(PairsInLines):
 
     def pair(self, line: str) -> Example:
         try:
-            content = json.loads(line)
+            content = parse_json(line)
             source, target = (content[key] for key in (self.source, self.target))
-        except (KeyError, TypeError, ValueError, RecursionError):
+        except UnicodeEncodeError as error:
+            half = ascii(error.object[error.start])
+            raise ValueError(f"has half a character, {half}: a text was cut there") from error
+        except (KeyError, TypeError, ValueError):
             source = target = None
         if not (isinstance(source, str) and isinstance(target, str)):
             raise ValueError(

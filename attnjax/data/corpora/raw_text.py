@@ -1,5 +1,6 @@
 """Raw text, cut into windows: the task of a language model."""
 
+import io
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated
@@ -10,7 +11,7 @@ from annotated_types import Ge, Lt
 from attnjax.config.constraints import PositiveInt, check_fields
 from attnjax.data.corpus import Corpus, Task
 from attnjax.data.examples import Examples, Rows
-from attnjax.data.files import find_file, read_text
+from attnjax.data.files import Encoding, find_file, read_text
 from attnjax.data.special_tokens import START, UNKNOWN
 from attnjax.data.vocabularies import Vocabularies, joint
 from attnjax.data.vocabulary import Characters, Vocabulary, VocabularyPart
@@ -59,7 +60,8 @@ class TextStream(Task):
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         texts = self.texts()
         if vocabularies is None:
-            vocabularies = joint(self.vocabulary.learn(texts["train"].splitlines(keepends=True)))
+            lines = io.StringIO(texts["train"], newline="\n")
+            vocabularies = joint(self.vocabulary.learn(lines))
         vocabulary = vocabularies.target
         if vocabulary is None:
             raise ValueError("text has a vocabulary; got None")
@@ -97,7 +99,7 @@ class TextStream(Task):
 
 @dataclass(frozen=True, kw_only=True)
 class RawText(TextStream):
-    """A UTF-8 text as a stream of symbols: first the training split, then validation, then test.
+    """A text as a stream of symbols: first the training split, then validation, then test.
 
     Attributes:
         file: of the text, or a pattern, "books/*.txt": several files, one behind the other. Looked
@@ -109,6 +111,9 @@ class RawText(TextStream):
     file: str = "tinyshakespeare/input.txt"
     valid: Fraction = 0.05
     test: Fraction = 0.1
+    encoding: Encoding = "UTF-8"
+
+    younger_fields = ("encoding",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -119,7 +124,7 @@ class RawText(TextStream):
             )
 
     def texts(self) -> dict[str, str]:
-        text = read_text(find_file(self.file))
+        text = read_text(find_file(self.file), self.encoding)
         test = len(text) - round(self.test * len(text))
         valid = test - round(self.valid * len(text))
         parts = {"train": text[:valid], "valid": text[valid:test], "test": text[test:]}

@@ -11,7 +11,7 @@ from attnjax.config.constraints import NonNegativeInt, PositiveInt
 from attnjax.data.corpora.held_out import hold_out
 from attnjax.data.corpora.labeled import Labeled
 from attnjax.data.corpus import Corpus, Example, Task, build, ids
-from attnjax.data.files import find_file, read_lines
+from attnjax.data.files import Encoding, find_file, read_lines
 from attnjax.data.special_tokens import END
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import (
@@ -20,6 +20,7 @@ from attnjax.data.vocabulary import (
     SplitWords,
     Vocabulary,
     VocabularyPart,
+    split_at_spaces,
 )
 from attnjax.errors import UserError
 
@@ -106,7 +107,7 @@ class SentencePairs(Labeled):
     stand with a tab between them, as ids END follows each.
 
     Attributes:
-        files: of UTF-8 text, a sentence a line; looked for as they are, then under ATTNJAX_DATA.
+        files: of text, a sentence a line; looked for as they are, then under ATTNJAX_DATA.
         test: the number of pairs held out as the test split.
 
     Source: Devlin et al. 2019, section 3.1, task 2. There the "sentences" are longer spans of text.
@@ -114,10 +115,13 @@ class SentencePairs(Labeled):
 
     files: tuple[str, ...]
     test: PositiveInt = 500
+    encoding: Encoding = "UTF-8"
     target_vocabulary: ClassVar[VocabularyPart] = PairLabels()
 
+    younger_fields = ("encoding",)
+
     def read(self) -> tuple[list[Example], list[Example]]:
-        documents = [read_lines(find_file(file)) for file in self.files]
+        documents = [read_lines(find_file(file), self.encoding) for file in self.files]
         lines = [line for document in documents for line in document if line.strip()]
         draw = np.random.default_rng(self.seed)
         pairs = []
@@ -128,7 +132,7 @@ class SentencePairs(Labeled):
                 label = NEXT if draw.random() < 0.5 else OTHER
                 if label == OTHER:
                     second = lines[draw.integers(len(lines))]
-                both = (" ".join(sentence.split()) for sentence in (first, second))
+                both = (" ".join(split_at_spaces(sentence)) for sentence in (first, second))
                 pairs.append(Example(SEPARATOR.join(both), label))
         test, rest = hold_out(pairs, "pairs of lines", self.seed, test=self.test)
         return rest, test

@@ -10,6 +10,8 @@ from attnjax.data.corpus import Example
 from attnjax.errors import UserError
 
 PART = re.compile(r"(.+)\[(\d*):(\d*)\]")
+MEANT = re.compile(r"(.+)\[[^\[\]]*[:%][^\[\]]*\]")
+"""What looks like a part of a split; other brackets belong to the split's name."""
 
 
 class Slice(NamedTuple):
@@ -26,7 +28,18 @@ def read_slice(name: str) -> Slice:
     if asked is None:
         return Slice(name)
     whole, start, stop = asked.groups()
-    return Slice(whole, int(start or 0), int(stop or sys.maxsize))
+    return Slice(whole, _number(start or "0"), _number(stop) if stop else sys.maxsize)
+
+
+def _number(digits: str) -> int:
+    """The number of an example; more than there can be, whatever the digits, if they are many."""
+    return int(digits) if len(digits) < len(str(sys.maxsize)) else sys.maxsize - 1
+
+
+def whole_split(name: str) -> str:
+    """The split that a name, whatever its part, is of."""
+    asked = MEANT.fullmatch(name)
+    return name if asked is None else asked[1]
 
 
 def sliced(read: Callable[[str], Iterable[Example]]) -> Callable[[str], Iterator[Example]]:
@@ -34,7 +47,7 @@ def sliced(read: Callable[[str], Iterable[Example]]) -> Callable[[str], Iterator
 
     def read_part(name: str) -> Iterator[Example]:
         whole, start, stop = read_slice(name)
-        if whole.endswith("]"):
+        if MEANT.fullmatch(whole):
             raise UserError(
                 f"a part of a split is written train[4000:] or train[:4000]; got {name}"
             )

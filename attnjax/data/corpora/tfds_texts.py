@@ -8,6 +8,7 @@ from attnjax.data.corpora.labeled import Labeled
 from attnjax.data.corpora.raw_text import TextStream
 from attnjax.data.corpora.tfds import open_prepared, read_split
 from attnjax.data.corpus import Example
+from attnjax.data.vocabulary import split_at_spaces
 from attnjax.errors import UserError
 
 
@@ -48,7 +49,7 @@ class LabeledTfds(Labeled):
                     f"example {number} of {self.name} {split} has the label {label}; labels are 0 "
                     f"to {len(names) - 1}, and the test splits of some corpora have none"
                 )
-            yield Example(" ".join(row[self.text].decode().split()), names[label])
+            yield Example(" ".join(split_at_spaces(row[self.text].decode())), names[label])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,11 +1,13 @@
 """Checkpoints: the state and progress of a run on disk."""
 
+import glob
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from operator import attrgetter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import jax
@@ -83,7 +85,7 @@ class Checkpoints:
         step, outcome = snapshot.step, attrgetter("epoch_end", "loss", "stopped")
         if step in self.steps and outcome(self.progress(step)) == outcome(snapshot.progress):
             return  # interrupted again before the first step after a resume
-        with writable(self.folder):
+        with writable(self.folder), _seen_by_orbax(self.folder) as seen:
             check_space(self.folder, snapshot.size)
             self._delete([step] if step in self.steps else [])
             items = ocp.args.Composite(
@@ -91,7 +93,7 @@ class Checkpoints:
                 rest=ocp.args.StandardSave(snapshot.rest),
                 progress=ocp.args.JsonSave(asdict(snapshot.progress)),
             )
-            self._orbax.save(self.folder / str(step), args=items)
+            self._orbax.save(seen / str(step), args=items)
             write_digest(self.folder / str(step))
         self._steps.add(step)
         self._whole.add(step)
@@ -123,8 +125,8 @@ class Checkpoints:
             UserError: the checkpoint is corrupt, or its arrays have other paths or shapes.
         """
         folder, wanted = self.folder / str(step), blank(like)
-        with self._readable(step):
-            _check_shapes(folder, self._orbax.metadata(folder).item_metadata, wanted)
+        with self._readable(step), _seen_by_orbax(self.folder) as seen:
+            _check_shapes(folder, self._orbax.metadata(seen / str(step)).item_metadata, wanted)
         read = self._read(
             step,
             params=ocp.args.StandardRestore(wanted.params),
@@ -175,8 +177,8 @@ class Checkpoints:
         return None if step in self._whole else corruption(self.folder / str(step))
 
     def _read(self, step: int, **items: Any) -> Any:
-        with self._readable(step):
-            return self._orbax.restore(self.folder / str(step), args=ocp.args.Composite(**items))
+        with self._readable(step), _seen_by_orbax(self.folder) as seen:
+            return self._orbax.restore(seen / str(step), args=ocp.args.Composite(**items))
 
     @contextmanager
     def _readable(self, step: int) -> Iterator[None]:
@@ -202,6 +204,18 @@ class Checkpoints:
                 ) from error
             error.add_note(f"while reading the checkpoint {folder}, whose files are not damaged")
             raise
+
+
+@contextmanager
+def _seen_by_orbax(folder: Path) -> Iterator[Path]:
+    """A path to a folder without brackets or asterisks: Orbax takes its paths for patterns."""
+    if glob.escape(str(folder)) == str(folder):
+        yield folder
+        return
+    with TemporaryDirectory() as above:
+        link = Path(above) / FOLDER
+        link.symlink_to(folder)
+        yield link
 
 
 def _check_shapes(folder: Path, saved: Any, wanted: Snapshot) -> None:

@@ -94,6 +94,48 @@ def test_another_delimiter_quotes_that_are_letters_and_another_encoding(tmp_path
         replace(task, quote='"').load()
 
 
+def test_a_field_may_be_a_long_document(folder):
+    (folder / "train.csv").write_text(f"text,label\n{'x' * 200_000},b\ny,b\n")
+    corpus = LabeledFile(folder=str(folder), valid=1).load()
+    found = corpus.sources["train"] + corpus.sources["valid"]
+    assert sorted(map(len, found)) == [1, 200_000]
+
+
+def test_a_label_of_several_lines_is_one_line(folder):
+    (folder / "train.csv").write_text('text,label\na,"very\r\nbad"\nb,very bad\nc,"very\rbad"\n')
+    corpus = LabeledFile(folder=str(folder), valid=1).load()
+    assert {*corpus.references["train"], *corpus.references["valid"]} == {"very bad"}
+
+
+def test_a_quote_that_swallows_lines_is_refused_or_counted(folder):
+    rows = ["ham\tat 1", 'ham\t"Torino is on', "ham\tat 2", 'spam\tand you too"', "spam\tat 3"]
+    (folder / "sms.tsv").write_text("".join(f"{row}\n" for row in rows))
+    task = LabeledFile(
+        folder=str(folder), train="sms.tsv", test="sms.tsv[:1]", text=2, label=1, valid=1
+    )
+    task = replace(task, train="sms.tsv[1:]")
+    with pytest.raises(UserError, match="sms.tsv, line 2, has a quote that ends in line 4: with"):
+        task.load()
+    letters = replace(task, quote="").load()
+    assert sum(map(len, letters.splits.values())) == 5
+    assert not any("quote" in note for note in letters.notes)
+    swallowed = replace(task, quote='"').load()
+    assert sum(map(len, swallowed.splits.values())) == 3
+    (note,) = (note for note in swallowed.notes if "quote" in note)
+    assert note.startswith("1 of 3 rows of sms.tsv have a quoted field of several lines")
+    assert "as in lines 2 to 4;" in note
+    # one that ends in its line is one
+    (folder / "sms.tsv").write_text('ham\t"a ""b"""\nham\tc\nspam\td\nspam\te\n')
+    assert task.load().sources["test"] == ['a "b"']
+
+
+def test_several_lines_within_quotes_are_counted_in_a_csv(folder):
+    corpus = LabeledFile(folder=str(folder), valid=1).load()
+    assert any(
+        "1 of 5 rows of train.csv" in note and "lines 5 to 6;" in note for note in corpus.notes
+    )
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -105,7 +147,6 @@ def test_another_delimiter_quotes_that_are_letters_and_another_encoding(tmp_path
         ("text,class\na,b\n", "one column must be task.label='label'; .* text, class"),
         ("text,label,text\na,b,c\n", "one column must be task.text='text'"),
         ("text,label\n", "has no rows below the names of the columns"),
-        (f"text,label\n{'x' * 200_000},b\n", "line 2, is malformed: field larger than"),
         ("  \n", "is empty"),
     ],
 )

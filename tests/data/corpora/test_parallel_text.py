@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -15,6 +16,7 @@ from attnjax.data.corpora.parallel_text import (
 )
 from attnjax.data.corpus import Example
 from attnjax.data.files import read_lines
+from attnjax.data.prepared import source_files
 from attnjax.data.sentencepiece import SentencePiece
 from attnjax.data.special_tokens import END, UNKNOWN
 from attnjax.data.vocabularies import joint
@@ -160,11 +162,48 @@ def test_tab_separated(tmp_path):
     assert [len(example.source) for example in corpus.splits["train"]] == [3, 2]
 
 
-@pytest.mark.parametrize(("line", "tabs"), [("no tab", 0), ("a\tb\tc", 2)])
-def test_tab_separated_wants_exactly_one_tab(tmp_path, line, tabs):
+@pytest.mark.parametrize(("line", "columns"), [("no tab", 1), ("a\tb\tc", 3)])
+def test_tab_separated_wants_exactly_its_columns(tmp_path, line, columns):
     (tmp_path / "train.tsv").write_text(f"a\tb\n{line}\n")
-    with pytest.raises(UserError, match=rf"train\.tsv, line 2, has {tabs} tabs"):
+    with pytest.raises(UserError, match=rf"train\.tsv, line 2, has {columns} columns .*columns=2"):
         TabSeparated(folder=str(tmp_path), valid=None, test=None).load()
+
+
+def test_columns_of_tab_separated_lines(tmp_path):
+    # as manythings.org has the pairs of Tatoeba
+    rows = ["Go.\tGeh.\tCC-BY 2.0 #1 & #2", 'I say "go.\tIch sage "geh.\tCC-BY 2.0 #3']
+    (tmp_path / "deu.txt").write_text("".join(f"{row}\n" for row in rows))
+    task = TabSeparated(folder=str(tmp_path), train="deu.txt", valid=None, test=None, columns=3)
+    corpus = task.load()
+    assert corpus.sources["train"] == ["Go.", 'I say "go.']
+    assert corpus.references["train"] == ["Geh.", 'Ich sage "geh.']
+    back = replace(task, source=2, target=1).load()
+    assert back.sources["train"] == corpus.references["train"]
+    assert back.references["train"] == corpus.sources["train"]
+    for source, target in ((1, 1), (4, 1), (2, 9)):
+        with pytest.raises(UserError, match=f"columns=3 columns; got {source} and {target}"):
+            replace(task, source=source, target=target)
+    with pytest.raises(UserError, match="task.source: wanted int above 0; got int 0"):
+        replace(task, source=0)
+
+
+def test_half_a_character_is_named(tmp_path):
+    lines = ['{"en": "a \\ud83d\\ude00", "de": "b"}', '{"en": "a \\ud83d", "de": "b"}']
+    (tmp_path / "train.jsonl").write_text("\n".join(lines))
+    with pytest.raises(UserError, match=r"train.jsonl, line 2, has half a character, '.ud83d'"):
+        JsonLines(folder=str(tmp_path), valid=None, test=None).load()
+    (tmp_path / "train.jsonl").write_text(lines[0])
+    corpus = JsonLines(folder=str(tmp_path), valid=None, test=None).load()
+    assert corpus.sources["train"] == ["a \U0001f600"]
+
+
+def test_brackets_in_the_name_of_a_split(folder):
+    for side in ("en", "de"):
+        (folder / f"all[v1].{side}").write_text("a\nb\nc\n")
+    task = ParallelText(folder=str(folder), train="all[v1][:2]", valid=None, test="all[v1][2:]")
+    corpus = task.load()
+    assert corpus.sources == {"train": ["a", "b"], "test": ["c"]}
+    assert source_files(task) == [folder / "all[v1].en", folder / "all[v1].de"]
 
 
 def test_json_lines_are_tab_separated_lines(tmp_path):

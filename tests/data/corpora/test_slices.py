@@ -19,6 +19,7 @@ EXAMPLES = [Example(str(place), "") for place in range(36)]
         ("x.csv[:36]", slice(None)),
         ("x.csv[24:]", slice(24, None)),
         ("x.csv[5:7]", slice(5, 7)),
+        ("x.csv[007:]", slice(7, None)),
     ],
 )
 def test_a_part_is_cut_at_the_places_in_its_name(name, places):
@@ -31,6 +32,9 @@ def test_a_part_is_cut_at_the_places_in_its_name(name, places):
         ("x.csv[:500]", r"x\.csv\[:500\] reaches beyond the end; x\.csv has 36 examples"),
         ("x.csv[30:37]", r"x\.csv\[30:37\] reaches beyond the end; x\.csv has 36 examples"),
         ("x.csv[36:]", r"x\.csv\[36:\] holds nothing; x\.csv has 36 examples"),
+        (f"x.csv[{10**20}:]", r"holds nothing; x\.csv has 36 examples"),
+        (f"x.csv[:{10**20}]", r"reaches beyond the end; x\.csv has 36 examples"),
+        (f"x.csv[{'9' * 5_000}:]", r"holds nothing; x\.csv has 36 examples"),
         ("x.csv[7:5]", r"x\.csv\[7:5\] holds nothing; x\.csv has 36 examples"),
         ("x.csv[:10%]", r"is written train\[4000:\] or train\[:4000\]; got x\.csv\[:10%\]"),
     ],
