@@ -13,7 +13,6 @@ from attnjax.config.constraints import NonNegativeInt, PositiveInt, check_fields
 from attnjax.config.vary import vary
 from attnjax.errors import UserError, unknown
 from attnjax.evaluation.measurement import MetricKey
-from attnjax.evaluation.statistics import CONFIDENCE
 from attnjax.experiment.claims import Claim, Verdict
 from attnjax.experiment.estimands import Results, RunMetrics
 from attnjax.experiment.experiment import Experiment
@@ -171,15 +170,12 @@ class Ablation:
         return at_ties(partial(self._judge, claim), claim.variants, results, tied)
 
     def _judge(self, claim: Claim, results: Results) -> Verdict | None:
-        """The verdict at these values.
-
-        With n looks each interval has the confidence 1 - 0.05 / n, by Bonferroni's inequality.
-        """
-        verdict = None
+        """The verdict at these values."""
+        verdict, looks = None, max(len(self.looks), 1)
         for seeds in self.looks or (self.seeds,):
             planned = range(self.first_seed, self.first_seed + seeds)
             there = {name: self._runs(name, results, planned) for name in claim.variants}
-            latest = claim.judge(there, planned, 1 - (1 - CONFIDENCE) / max(len(self.looks), 1))
+            latest = claim.judge(there, planned, looks)
             if verdict is not None and (latest is None or latest.verdict == "not judged yet"):
                 return verdict
             verdict = latest
