@@ -31,6 +31,9 @@ class Metric(ABC):
     share_of_answers: ClassVar[bool] = False
     """Whether the score is the share of answers that are right, each of them right or wrong."""
 
+    share: ClassVar[bool] = False
+    """Whether the score is the share of what is right, such as of words, in [0, 1]."""
+
     @property
     def key(self) -> MetricKey:
         """The key of the score of the whole test split."""
@@ -118,6 +121,7 @@ class Accuracy(Metric):
     """
 
     name = "accuracy"
+    share = True
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
         rows = []

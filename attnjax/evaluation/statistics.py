@@ -44,69 +44,107 @@ SHARED = 0.1
 """The least correlation of a seed's answers that `share_interval` reckons with near 0 and 1."""
 
 
-def share_interval(shares: Sequence[float], count: int, confidence: float = CONFIDENCE) -> Interval:
+def share_interval(
+    shares: Sequence[float], count: float, confidence: float = CONFIDENCE
+) -> Interval:
     """The confidence interval of a share of right answers, such as exact match, over seeds.
 
-        m = mean share,   v = variance over seeds,   q = (v / (m (1 - m)) - 1/n) / (1 - 1/n)
+    S `shares` are of `count` = n answers each; inf: their number is large, and not known.
+    In the middle, where m (1 - m) >= 0.05 and seeds differ, the ends are those of Student's t of
+    the mean's log odds y, whose standard error is that of the mean by the delta method. They lie
+    in [0, 1], on both sides of m:
+
+        m = mean share,   y = ln(m / (1 - m)),   ends e^z / (1 + e^z),
+        z = y -+ t(S - 1) s / (sqrt(S) m (1 - m))
+
+    Near 0 and 1 seeds that agree have a spread of 0, and Student's t says nothing or too much. The
+    answers of a seed are alike, so S n answers count as N:
+
+        v = variance over seeds,   q = (v / (m (1 - m)) - 1/n) / (1 - 1/n)
         N = S n / (1 + (n - 1) max(q, 0.1)),   ends of Beta(m N + 1/2, (1 - m) N + 1/2)
 
-    S `shares` are of `count` = n answers each. Near 0 and 1 seeds that agree have a spread of 0,
-    and Student's t says nothing or too much. The answers of a seed are alike, so S n answers count
-    as N (if q exceeds 0.1, also times (t(S n - 1) / t(S - 1))^2, since q is itself estimated). The
-    end is 0 or 1 where m is. In the middle, where m (1 - m) >= 0.05 and seeds differ, it is
-    Student's t of the log odds
+    If q exceeds 0.1, N is also divided by (t(S - 1) / t(S n - 1))^2, since q is itself estimated.
+    The end is 0 or 1 where m is.
 
-        y = ln((n x + 1/2) / (n - n x + 1/2)),   ends e^y / (1 + e^y) of y's interval
+    What no interval can know is what no seed showed. If a share f of all seeds fails outright,
+    (1 - f)^S of the samples have no such seed, and their intervals lie above the mean: for f = 1/8
+    that is 67 % of three seeds, 51 % of five and 34 % of eight. See `seeds_interval`.
 
-    because a share x spreads less the nearer it is to 0 or 1, so that t of the shares themselves
-    errs more on the side of the nearer end.
-
-    Source: Korn & Graubard 1998, with Jeffreys' ends (Brown, Cai & DasGupta 2001); log odds with
-    halves: Haldane 1956.
+    Source: Agresti 2013, section 3.1 (delta method, log odds); Korn & Graubard 1998, with
+    Jeffreys' ends (Brown, Cai & DasGupta 2001).
     """
-    from scipy.special import expit
-    from scipy.stats import beta, t
-
     sample = _sample(shares, confidence)
-    seeds, mean = len(sample), float(sample.mean())
-    if seeds == 1 or count < 2 or not np.isfinite(sample).all():
+    if len(sample) == 1 or count < 2 or not ((sample >= 0) & (sample <= 1)).all():
         return t_interval(shares, confidence)
-    if in_the_middle(sample):
-        right = sample * count
-        odds = t_interval(np.log((right + 0.5) / (count - right + 0.5)).tolist(), confidence)
-        return Interval(mean, float(expit(odds.low)), float(expit(odds.high)))
+    ends = _ends_of_log_odds if in_the_middle(sample) else _ends_of_answers
+    mean, (low, high) = float(sample.mean()), ends(sample, count, (1 - confidence) / 2)
+    return Interval(mean, min(low, mean), max(high, mean))
+
+
+def _ends_of_log_odds(sample: np.ndarray, count: float, tail: float) -> tuple[float, float]:
+    from scipy.special import expit, logit, stdtrit
+
+    mean, seeds = sample.mean(), len(sample)
+    error = sample.std(ddof=1) / (math.sqrt(seeds) * mean * (1 - mean))
+    half = -stdtrit(seeds - 1, tail) * error
+    return float(expit(logit(mean) - half)), float(expit(logit(mean) + half))
+
+
+def _ends_of_answers(sample: np.ndarray, count: float, tail: float) -> tuple[float, float]:
+    from scipy.special import betaincinv, stdtrit
+
+    mean, seeds, each = float(sample.mean()), len(sample), 1 / count
     alike = sample.var(ddof=1) / max(mean * (1 - mean), 1e-12)
-    alike = min(max((alike - 1 / count) / (1 - 1 / count), 0.0), 1.0)
-    tail = (1 - confidence) / 2
-    effective = seeds * count / (1 + (count - 1) * max(alike, SHARED))
+    alike = min(max((alike - each) / (1 - each), 0.0), 1.0)
+    effective = seeds / (each + (1 - each) * max(alike, SHARED))
     if alike > SHARED:
-        effective *= (t.ppf(tail, seeds * count - 1) / t.ppf(tail, seeds - 1)) ** 2
+        effective *= (stdtrit(seeds * count - 1, tail) / stdtrit(seeds - 1, tail)) ** 2
     right, wrong = mean * effective + 0.5, (1 - mean) * effective + 0.5
-    low = float(beta.ppf(tail, right, wrong)) if mean > 0 else 0.0
-    high = float(beta.ppf(1 - tail, right, wrong)) if mean < 1 else 1.0
-    return Interval(mean, low, high)
+    low = float(betaincinv(right, wrong, tail)) if mean > 0 else 0.0
+    high = float(betaincinv(right, wrong, 1 - tail)) if mean < 1 else 1.0
+    return low, high
 
 
 def share_difference_interval(
-    better: Sequence[float], worse: Sequence[float], count: int, confidence: float = CONFIDENCE
+    better: Sequence[float], worse: Sequence[float], count: float, confidence: float = CONFIDENCE
 ) -> Interval:
     """The confidence interval of the difference of two shares, paired by seed.
 
         d - sqrt((a - low_a)^2 + (high_b - b)^2)   to   d + sqrt((high_a - a)^2 + (b - low_b)^2)
 
     a and b are the mean shares, of `count` answers a seed; d = a - b; their ends are those of
-    `share_interval`. If both shares are in the middle, it is Student's t of the differences.
+    `share_interval`, and so the interval lies in [-1, 1]. If both shares are in the middle, it is
+    Student's t of the differences, which knows what the seeds of a pair have in common, see
+    `of_a_difference`.
 
     Source: Newcombe 1998; Zou & Donner 2008.
     """
     first, second = (share_interval(shares, count, confidence) for shares in (better, worse))
     pairs = np.array([better, worse], np.float64)
-    if all(map(in_the_middle, pairs)) or not np.isfinite([*first, *second]).all():
-        return t_interval((pairs[0] - pairs[1]).tolist(), confidence)
+    finite = bool(np.isfinite([*first, *second]).all())
+    if not finite or all(map(in_the_middle, pairs)):
+        paired = t_interval((pairs[0] - pairs[1]).tolist(), confidence)
+        return of_a_difference(paired) if finite else paired
     mean = first.estimate - second.estimate
     below = math.hypot(first.estimate - first.low, second.high - second.estimate)
     above = math.hypot(first.high - first.estimate, second.estimate - second.low)
     return Interval(mean, mean - below, mean + above)
+
+
+def of_a_difference(interval: Interval) -> Interval:
+    """The interval d -+ h of a difference of shares, on the scale of its log odds.
+
+        tanh(artanh(d) -+ h / (1 - d^2)),   2 artanh(d) = ln((1 + d) / (1 - d))
+
+    By the delta method h / (1 - d^2) is as wide there as h is here, and no end leaves [-1, 1].
+    -1 < d < 1.
+
+    Source: Fisher 1921 (the transformation); Agresti 2013, section 3.1 (delta method).
+    """
+    mean, low, high = interval
+    scale = 1 - mean**2
+    ends = (math.tanh(math.atanh(mean) + (end - mean) / scale) for end in (low, high))
+    return Interval(mean, *ends)
 
 
 def in_the_middle(shares: Sequence[float] | np.ndarray) -> bool:

@@ -13,9 +13,8 @@ from attnjax.config.constraints import NonNegativeInt, PositiveInt, check_fields
 from attnjax.config.vary import vary
 from attnjax.errors import UserError, unknown
 from attnjax.evaluation.measurement import MetricKey
-from attnjax.evaluation.statistics import CONFIDENCE
 from attnjax.experiment.claims import Claim, Verdict
-from attnjax.experiment.estimands import Results
+from attnjax.experiment.estimands import Results, RunMetrics
 from attnjax.experiment.experiment import Experiment
 from attnjax.experiment.ties import Tied, at_ties
 from attnjax.experiment.tuning import Grid, check_grid
@@ -171,24 +170,27 @@ class Ablation:
         return at_ties(partial(self._judge, claim), claim.variants, results, tied)
 
     def _judge(self, claim: Claim, results: Results) -> Verdict | None:
-        """The verdict at these values.
-
-        With n looks each interval has the confidence 1 - 0.05 / n, by Bonferroni's inequality.
-        """
-        verdict = None
+        """The verdict at these values."""
+        verdict, looks = None, max(len(self.looks), 1)
         for seeds in self.looks or (self.seeds,):
             planned = range(self.first_seed, self.first_seed + seeds)
-            there = {
-                name: {seed: run for seed, run in runs.items() if seed in planned}
-                for name, runs in results.items()
-            }
-            latest = claim.judge(there, planned, 1 - (1 - CONFIDENCE) / max(len(self.looks), 1))
+            there = {name: self._runs(name, results, planned) for name in claim.variants}
+            latest = claim.judge(there, planned, looks)
             if verdict is not None and (latest is None or latest.verdict == "not judged yet"):
                 return verdict
             verdict = latest
             if verdict is not None and verdict.verdict != "undecided":
                 return verdict
         return verdict
+
+    def _runs(self, name: str, results: Results, planned: range) -> dict[int, RunMetrics]:
+        """The planned runs of a variant, and which of their numbers are shares."""
+        shares = self.variant(name).shares
+        return {
+            seed: run._replace(shares=shares)
+            for seed, run in results.get(name, {}).items()
+            if seed in planned
+        }
 
     @property
     def tuning_seeds(self) -> range:

@@ -3,11 +3,11 @@
 A claim is an estimand and the region [low, high] that the estimand lies in if the statement holds.
 The verdict is "reproduced" if the 95 % interval lies inside the region, "not reproduced" if it lies
 outside, and "undecided" otherwise, or if there are fewer than three seeds, or if all seeds gave the
-same value of what is no share of right answers: the interval then says nothing about other seeds.
+same value of what is no share: the interval then says nothing about other seeds.
 One seed decides a `Count`, which no seed changes. If a claim's condition, that networks have
-learnt, does not hold, the verdict is "not trained"; before all planned seeds are there, "not judged
-yet". A claim is judged at each of the values that tuning could not tell apart; if the verdicts
-differ, it "depends on the rate".
+learnt, does not hold, the verdict is "not trained"; before all planned seeds are there, those of
+the condition too, "not judged yet". A claim is judged at each of the values that tuning could not
+tell apart; if the verdicts differ, it "depends on the rate".
 """
 
 import math
@@ -85,23 +85,25 @@ class Claim:
         return tuple(dict.fromkeys(names))
 
     def judge(
-        self, results: Results, planned: Sequence[int] = (), confidence: float = CONFIDENCE
+        self, results: Results, planned: Sequence[int] = (), looks: int = 1
     ) -> "Verdict | None":
         """The verdict on the results; None: the estimand was not measured.
 
-        The `planned` seeds must be there before the claim is judged; a count needs one. The
-        interval that decides has this confidence.
+        The `planned` seeds must be there before the claim is judged, those of its condition too; a
+        count needs one. If this is one of n `looks`, the interval that decides has the confidence
+        1 - 0.05 / n, and p is n times that of a single look, by Bonferroni's inequality.
         """
         seeds = self.estimand.values(results)
         if not seeds:
             return None
+        confidence = 1 - (1 - CONFIDENCE) / looks
         spread = self.estimand.spread_of([*seeds.values()], results)
         estimate, low, high = interval = spread.at(confidence)
         reason = self.estimand.undecidable([*seeds.values()], interval)
         untrained = "" if self.given is None else self.given.failure(results)
-        if len(seeds) < len(planned) and not isinstance(self.estimand, Count):
-            verdict = "not judged yet"
-            reason = f"there are {len(seeds)} of {len(planned)} planned seeds"
+        waits = self._waits(results, planned)
+        if waits:
+            verdict, reason = "not judged yet", waits
         elif untrained:
             verdict, reason = "not trained", untrained
         else:
@@ -114,7 +116,7 @@ class Claim:
             high=high,
             confidence=confidence,
             basis=spread.basis,
-            p=None if reason or spread.basis == "count" else self._p(spread),
+            p=None if reason or spread.basis == "count" else self._p(spread, looks),
             more_seeds=self._more_seeds(interval, len(seeds), confidence) if more else None,
             verdict=verdict,
             reason=reason,
@@ -122,17 +124,33 @@ class Claim:
             far_off=None if far is None else [*seeds][far],
         )
 
+    def _waits(self, results: Results, planned: Sequence[int]) -> str:
+        """Why the claim waits for seeds of its number, or of its condition; "": it does not."""
+        there = f"of {len(planned)} planned seeds"
+        for estimand in self.estimands:
+            seeds = len(estimand.values(results))
+            if seeds >= (min(len(planned), 1) if isinstance(estimand, Count) else len(planned)):
+                continue
+            if estimand is self.estimand:
+                return f"there are {seeds} {there}"
+            names = " and ".join(estimand.variants)
+            return f"{estimand.key} of {names}, its condition, was measured with {seeds} {there}"
+        return ""
+
     def _where(self, interval: Interval) -> Literal["reproduced", "not reproduced", "undecided"]:
         _, low, high = interval
         if self.low <= low and high <= self.high:
             return "reproduced"
         return "not reproduced" if high < self.low or low > self.high else "undecided"
 
-    def _p(self, spread: Spread) -> float:
-        """1 less the largest confidence whose interval decides; at least LEAST_P."""
+    def _p(self, spread: Spread, looks: int) -> float:
+        """The least p at which a look decides: by the confidence 1 - p / looks; from LEAST_P to 1.
+
+        With one look that is 1 less the largest confidence whose interval decides.
+        """
 
         def decides(exponent: float) -> bool:
-            return self._where(spread.at(1 - 10.0**exponent)) != "undecided"
+            return self._where(spread.at(1 - 10.0**exponent / looks)) != "undecided"
 
         low, high = math.log10(LEAST_P), math.log10(0.999)
         if decides(low):
@@ -170,7 +188,9 @@ class Verdict:
     Attributes:
         estimate: the mean over seeds; `low` and `high` are the ends of its interval.
         basis: the samples that the interval is over, "count" if there are none.
-        p: 1 less the largest confidence whose interval decides; None: none does.
+        p: 1 less the largest confidence whose interval decides, times the number of looks, and the
+            largest of all combinations of tied values; None: the claim has no verdict, or is a
+            count.
         more_seeds: how many more seeds would decide at the spread seen; None: the claim is decided,
             or they are more than MOST_SEEDS.
         reason: why the claim cannot be decided or judged; "": it can.

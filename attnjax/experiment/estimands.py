@@ -1,8 +1,8 @@
 """Estimands: numbers computed from the results of runs, each with its confidence interval.
 
-Every estimand has one value per seed. Its interval is Student's t over seeds; for shares of right
-answers, also near 0 and 1, `statistics.share_interval`. A difference of scores whose seeds answered
-the same test sentences has an interval over seeds and sentences, which holds for others of both.
+Every estimand has one value per seed. Its interval is Student's t over seeds; that of shares is
+`statistics.share_interval`. A difference of scores whose seeds answered the same test sentences has
+an interval over seeds and sentences, which holds for others of both.
 """
 
 import math
@@ -24,6 +24,7 @@ from attnjax.evaluation.statistics import (
     Interval,
     bootstrap_variance,
     in_the_middle,
+    of_a_difference,
     seeds_and_sentences_interval,
     share_difference_interval,
     share_interval,
@@ -37,11 +38,14 @@ class RunMetrics(NamedTuple):
     Attributes:
         sentences: the statistics of the answers to the test split; None: nothing was decoded.
         test_set: the digest of the test split; None: unknown.
+        shares: the names of numbers that are shares, beside the score of the answers, see
+            `Experiment.shares`.
     """
 
     metrics: Mapping[MetricKey, float]
     sentences: Sentences | None = None
     test_set: str | None = None
+    shares: frozenset[str] = frozenset()
 
 
 SEEDS = 3
@@ -64,6 +68,10 @@ class Spread(NamedTuple):
 
     basis: str
     at: Callable[[float], Interval]
+
+    def map(self, change: Callable[[Interval], Interval]) -> "Spread":
+        """The spread whose intervals are changed so."""
+        return self._replace(at=lambda confidence: change(self.at(confidence)))
 
 
 @dataclass(frozen=True)
@@ -164,15 +172,21 @@ class PerSeed(Estimand):
             if all(seed in column and self.key in column[seed].metrics for column in columns)
         }
 
-    def answers(self, results: Results) -> int:
-        """The number of answers a seed of which the metric is the share; 0: it is no share."""
+    def answers(self, results: Results) -> float:
+        """The number of answers a seed of which the metric is the share; 0: it is no share.
+
+        A share of something other than answers, such as of words, counts as one of any number.
+        """
         runs = (run for variant in self.variants for run in results.get(variant, {}).values())
-        scored = (_scored(run, self.key) for run in runs if self.key in run.metrics)
-        counts = (
-            len(_places(each, self.key)) if each and each.metric.share_of_answers else 0
-            for each in scored
-        )
+        counts = (_answers(run, self.key) for run in runs if self.key in run.metrics)
         return min(counts, default=0)
+
+
+def _answers(run: RunMetrics, key: MetricKey) -> float:
+    scored = _scored(run, key)
+    if scored and scored.metric.share_of_answers:
+        return len(_places(scored, key))
+    return math.inf if key.name in run.shares else 0
 
 
 def _scored(run: RunMetrics, key: MetricKey) -> Sentences | None:
@@ -229,8 +243,8 @@ class Difference(PerSeed):
 
     If lower values are better, the expected difference is negative. If all seeds of both variants
     answered the same test sentences, resamples draw the same ones for all of them, see
-    `statistics.seeds_and_sentences_interval`. Near 0 and 1 shares of right answers have the
-    interval of `statistics.share_difference_interval`.
+    `statistics.seeds_and_sentences_interval`. Shares have the interval of
+    `statistics.share_difference_interval`, near 0 and 1 always, else unless there is that one.
 
     Source: Koehn 2004 (paired bootstrap); Satterthwaite 1946.
     """
@@ -248,11 +262,14 @@ class Difference(PerSeed):
     def spread_of(self, values: Sequence[float], results: Results) -> Spread:
         measured, answers = self.measured(results), self.answers(results)
         columns = [*zip(*measured.values(), strict=True)]
-        if answers and not all(map(in_the_middle, columns)):
+        if not answers or all(map(in_the_middle, columns)):
+            alike = self.pairs(results).keys() == measured.keys()
+            over_both = self.over_sentences(results) if alike else None
+            if over_both is not None:
+                return over_both.map(of_a_difference) if answers else over_both
+        if answers:
             return Spread("seeds", partial(share_difference_interval, *columns, answers))
-        alike = self.pairs(results).keys() == measured.keys()
-        over_both = self.over_sentences(results) if alike else None
-        return over_both or super().spread_of(values, results)
+        return super().spread_of(values, results)
 
     def over_sentences(self, results: Results) -> Spread | None:
         """The spread over seeds and sentences; None: seeds have sentences of their own."""

@@ -22,22 +22,39 @@ def at_ties(
 ) -> Verdict | None:
     """The verdict if it is the same at all combinations of tied values, else "depends on the rate".
 
-    It is computed from `variants`; `results` are those at the chosen values.
+    It is computed from `variants`; `results` are those at the chosen values. p and the number of
+    more seeds are the largest of all combinations.
     """
     verdict = judge(results)
     if verdict is None or verdict.verdict == "not judged yet":
         return verdict
     names = [name for name in variants if tied.get(name)]
-    combinations = [*product(*(["", *tied[name]] for name in names))]
+    combinations, every = [*product(*(["", *tied[name]] for name in names))], [verdict]
     for values in combinations[1:]:
         places = [(name, value) for name, value in zip(names, values, strict=True) if value]
         other = judge({**results, **{name: tied[name][value] for name, value in places}})
         where = " and ".join(f"{name} at {value}" for name, value in places)
         if other is None or other.verdict == "not judged yet":
             reason = f"not all planned seeds were trained with {where}"
-            return replace(verdict, verdict="not judged yet", reason=reason, p=None)
+            return replace(
+                verdict, verdict="not judged yet", reason=reason, p=None, more_seeds=None
+            )
         if other.verdict != verdict.verdict:
             chosen = f"{verdict.verdict} at the chosen values"
             reason = f"it is {chosen} and {other.verdict} with {where}"
-            return replace(verdict, verdict="depends on the rate", reason=reason, p=None)
-    return replace(verdict, combinations=len(combinations))
+            return replace(
+                verdict, verdict="depends on the rate", reason=reason, p=None, more_seeds=None
+            )
+        every.append(other)
+    return replace(
+        verdict,
+        combinations=len(combinations),
+        p=_largest([each.p for each in every]),
+        more_seeds=_largest([each.more_seeds for each in every]),
+    )
+
+
+def _largest[N: (int, float)](numbers: Sequence[N | None]) -> N | None:
+    """The largest number; None: one is unknown."""
+    known = [number for number in numbers if number is not None]
+    return max(known) if len(known) == len(numbers) else None

@@ -55,7 +55,7 @@ def _of_planned_steps(
         planned, run = variants[name].changes.get(STEPS, (0, 0))
         if run < planned and verdict.verdict != "not judged yet":
             reason = f"{name} was trained for {run:,} of {planned:,} planned steps"
-            return replace(verdict, verdict="not trained", reason=reason, more_seeds=None)
+            return replace(verdict, verdict="not trained", reason=reason, p=None, more_seeds=None)
     return verdict
 
 

@@ -137,6 +137,43 @@ def test_seeds_that_all_answer_alike_decide_a_share():
         assert (found.verdict, found.reason) == ("undecided", "fewer than 3 seeds")
 
 
+def test_one_failed_seed_of_eight_leaves_a_share_undecided():
+    claim = Claim(text="", estimand=Value("exact_match", "a"), low=0.95)
+    found = claim.judge({"a": exact_runs(*[0.998] * 7, 0.3, count=500)})
+    assert found is not None
+    assert (found.verdict, found.far_off) == ("undecided", 7)
+    assert found.low < found.estimate < found.high
+
+
+def share_runs(*values: float, names: tuple[str, ...] = ("x",)) -> dict[int, RunMetrics]:
+    """Runs whose number x is a share, of something other than answers."""
+    return {
+        seed: RunMetrics({X: value}, shares=frozenset(names)) for seed, value in enumerate(values)
+    }
+
+
+def test_shares_of_other_things_are_judged_as_shares():
+    """Student's t of these is 0.78 to 1.03."""
+    values = (0.95, 0.72, 0.97, 0.96, 0.93)
+    found = Claim(text="", estimand=Value("x", "a"), low=0.5).judge({"a": share_runs(*values)})
+    assert found is not None
+    assert 0 <= found.low < found.estimate < found.high < 1
+    plain = Claim(text="", estimand=Value("x", "a"), low=0.5).judge(runs(a=[*values]))
+    assert plain is not None
+    assert plain.high > 1
+    # another number of the same runs is no share
+    other = share_runs(*values, names=("y",))
+    assert Claim(text="", estimand=Value("x", "a"), low=0.5).judge({"a": other}) == plain
+    both = {"a": share_runs(*values), "b": share_runs(0.1, 0.05, 0.02, 0.3, 0.1)}
+    gain = Claim(text="", estimand=Difference("x", better="a", worse="b"), low=0.1).judge(both)
+    assert gain is not None
+    assert gain.high < 1
+    sure = {"a": share_runs(1.0, 1.0, 1.0), "b": share_runs(0.0, 0.0, 0.0)}
+    decided = Claim(text="", estimand=Difference("x", better="a", worse="b"), low=0.5).judge(sure)
+    assert decided is not None
+    assert (decided.verdict, decided.high) == ("reproduced", 1.0)
+
+
 @pytest.mark.parametrize(
     ("values", "verdict", "reason"),
     [

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from attnjax.experiment.claims import Claim
-from attnjax.experiment.estimands import Difference, Value
+from attnjax.experiment.estimands import Count, Difference, Value
 from tests.experiment.test_claims import FIVE, runs
 
 
@@ -27,6 +27,27 @@ def test_networks_that_have_not_learnt_decide_nothing(given, verdict, reason):
     assert bool(judged.reason) == bool(reason)
     assert set(claim.variants) == {"a", *given.estimand.variants}
     assert (judged.estimate, judged.low < 2 < judged.high) == (2, True)
+
+
+def test_a_claim_waits_for_the_planned_seeds_of_its_condition():
+    """A condition of two seeds holds, or does not, by chance."""
+    claim = Claim(text="", estimand=Value("x", "a"), high=3.97, given=Value("x", "b") >= 0.9)
+    full = runs(a=[0.0, 1.0, 2.0, 3.0, 4.0], b=[1.0] * 5)
+    assert claim.judge(full, range(5)).verdict == "reproduced"
+    for there in ([1.0, 1.0], [0.0, 0.0], []):
+        judged = claim.judge({**full, **runs(b=there)}, range(5))
+        assert judged.verdict == "not judged yet"
+        assert judged.reason == (
+            f"x of b, its condition, was measured with {len(there)} of 5 planned seeds"
+        )
+        assert judged.p is judged.more_seeds is None
+    # one seed is enough for a count, in a condition too; a count waits for its condition
+    counted = Claim(text="", estimand=Count("x", "c"), low=0.0, given=Value("x", "b") >= 0.9)
+    assert counted.judge({**runs(c=[1.0]), **full}, range(5)).verdict == "reproduced"
+    few = {**runs(c=[1.0]), **runs(b=[1.0])}
+    assert counted.judge(few, range(5)).verdict == "not judged yet"
+    given = Claim(text="", estimand=Value("x", "a"), high=3.97, given=Count("x", "b") >= 0.9)
+    assert given.judge({**full, **runs(b=[1.0])}, range(5)).verdict == "reproduced"
 
 
 @pytest.mark.parametrize(

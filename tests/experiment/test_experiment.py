@@ -19,7 +19,9 @@ from attnjax.data.vocabulary import SplitWords
 from attnjax.decoding.greedy import Greedy
 from attnjax.decoding.label import Label
 from attnjax.errors import UserError
+from attnjax.evaluation import Accuracy, Alignment, MetricKey, Saturation
 from attnjax.experiment import Ablation, Claim, Experiment, Published, Setting, Value, vary
+from attnjax.experiment.estimands import RunMetrics
 from attnjax.models.classifier import Classifier
 from attnjax.models.rnn_decoders import LuongDecoder
 from attnjax.models.seq2seq import Seq2Seq
@@ -48,6 +50,31 @@ def test_what_an_ablation_names_must_be_there():
         Ablation(base=BASE, variants={"a": 3})  # pyright: ignore
     with pytest.raises(UserError, match="'it helps' allows every value: give low or high"):
         Claim(text="it helps", estimand=Value("bleu", "a"))
+
+
+@pytest.mark.parametrize(
+    ("name", "share"),
+    [
+        ("accuracy", True),
+        ("accuracy_before_replacement", True),
+        ("exact_match", True),
+        ("exact_match_before_replacement", True),
+        ("alignment_error", True),
+        ("bleu", False),
+        ("logit_variance", False),
+    ],
+)
+def test_numbers_that_are_shares_are_judged_as_shares(name, share):
+    """Student's t of these is -0.22 to 0.50; `Alignment` measures a share, `Saturation` none."""
+    results = {
+        "a": {seed: RunMetrics({MetricKey(name): x}) for seed, x in enumerate((0.02, 0.1, 0.3))}
+    }
+    metric = None if name.startswith("exact_match") else Accuracy()
+    variant = replace(BASE, metric=metric, measures=(Alignment(), Saturation()))
+    ablation = Ablation(base=BASE, variants={"a": variant}, seeds=3)
+    found = ablation.judge(Claim(text="", estimand=Value(name, "a"), low=-1), results)
+    assert found is not None
+    assert (found.low > 0) == share
 
 
 def test_resolving_fills_the_vocabulary_and_checks_the_lengths():

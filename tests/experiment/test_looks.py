@@ -5,6 +5,7 @@ import pytest
 
 from attnjax.cli.main import main
 from attnjax.errors import UserError
+from attnjax.evaluation.statistics import LEAST_P
 from attnjax.experiment import Ablation, Claim, Value
 from attnjax.experiment.design import design
 from attnjax.reporting.summary import ClaimRow
@@ -31,6 +32,20 @@ def test_a_claim_keeps_the_verdict_of_the_look_that_decides_it():
     assert (late.verdict, len(late.seeds)) == ("undecided", 6)
     assert ablation(3).judge(CLAIM, undecided).confidence == 0.95
     assert looks.judge(CLAIM, {}) is None
+
+
+def test_p_is_that_of_one_look_times_their_number():
+    """Else a claim that no look decides could have a p below 0.05."""
+    for values in ([1.0, 1.1, 0.9], [0.5, 0.3, 0.05], [0.5, 0.3, -0.1]):
+        once, thrice = (
+            one.judge(CLAIM, runs(a=values)) for one in (ablation(3), ablation(3, 3, 6, 9))
+        )
+        assert once.p is not None
+        assert thrice.p is not None
+        assert thrice.p == pytest.approx(min(3 * once.p, 1.0), rel=5e-3)
+        assert (thrice.p <= 0.05) == (thrice.verdict != "undecided")
+    sure = ablation(3, 3, 6).judge(CLAIM, runs(a=[1.0, 1.0 + 1e-9, 1.0]))
+    assert sure.p == LEAST_P
 
 
 def test_looks_are_part_of_the_design_and_grow_from_the_planned_seeds():

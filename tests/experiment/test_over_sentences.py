@@ -155,6 +155,18 @@ def test_a_difference_holds_for_other_sentences_by_default():
     assert claim.judge(sure).basis == "seeds"
 
 
+def test_a_difference_of_shares_on_the_same_sentences_lies_between_its_bounds():
+    """Student's t of three seeds, one of which fails, would reach beyond 1."""
+    places, ones = np.arange(200), [(0.9, 0.95, 0.3), (0.15, 0.1, 0.12)]
+    a, b = ([exact((places < 200 * share).astype(np.int64)) for share in each] for each in ones)
+    difference, results = Difference("exact_match", better="a", worse="b"), answered(a=a, b=b)
+    plain, found = difference.over_sentences(results), difference.interval(results)
+    assert plain is not None
+    assert found is not None
+    assert plain.at(0.95).high > 1 > found.high
+    assert -1 < found.low < found.estimate == plain.at(0.95).estimate
+
+
 def test_without_a_spread_over_seeds_the_interval_is_that_of_two_samples():
     generator = np.random.default_rng(1)
     right = np.where(np.arange(800) < 400, generator.random(800) < 0.8, generator.random(800) < 0.3)

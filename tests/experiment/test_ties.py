@@ -1,5 +1,7 @@
 """A claim is judged at every value that tuning cannot tell from the chosen one."""
 
+from dataclasses import replace
+
 import pytest
 
 from attnjax.experiment import Ablation, Claim, Difference, Value
@@ -8,7 +10,8 @@ from tests.tiny import base
 
 GAIN = Claim(text="", estimand=Difference("x", better="a", worse="b"), low=0.5)
 ABLATION = Ablation(base=base, variants=dict.fromkeys("abc", base), seeds=3)
-CHOSEN = runs(a=[2.0, 2.1, 1.9], b=[1.0, 1.1, 0.8])
+CHOSEN_B = [1.0, 1.1, 0.8]
+CHOSEN = runs(a=[2.0, 2.1, 1.9], b=CHOSEN_B)
 
 
 def tied(name: str, **values: list[float]):
@@ -34,6 +37,23 @@ def test_equal_verdicts_at_all_combinations_stand():
     verdict = ABLATION.judge(GAIN, CHOSEN, both)
     assert (verdict.verdict, verdict.combinations) == ("reproduced", 6)
     assert verdict.estimate == ABLATION.judge(GAIN, CHOSEN).estimate
+
+
+def test_p_and_the_seeds_that_lack_are_the_largest_of_all_combinations():
+    spread = [0.8, 1.2, 0.9]
+    values = tied("b", at_2=spread, at_4=[1.0, 1.05, 0.85])
+    verdict = ABLATION.judge(GAIN, CHOSEN, values)
+    alone = ABLATION.judge(GAIN, CHOSEN), ABLATION.judge(GAIN, {**CHOSEN, **runs(b=spread)})
+    assert (verdict.verdict, verdict.combinations) == ("reproduced", 3)
+    assert verdict.p == alone[1].p > alone[0].p
+    hard = replace(GAIN, low=1.05)
+    more = [ABLATION.judge(hard, {**CHOSEN, **runs(b=b)}).more_seeds for b in (CHOSEN_B, spread)]
+    undecided = ABLATION.judge(hard, CHOSEN, tied("b", at_2=spread))
+    assert undecided.verdict == "undecided"
+    assert undecided.more_seeds == max(more) > min(more)
+    # where more than a thousand seeds lack at one value, nobody says fewer
+    never = ABLATION.judge(hard, CHOSEN, tied("b", at_2=[0.95, 0.5, 1.4]))
+    assert (never.verdict, never.more_seeds) == ("undecided", None)
 
 
 def test_a_combination_of_two_tied_values_can_turn_the_verdict():

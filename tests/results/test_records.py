@@ -180,6 +180,14 @@ def test_more_seeds_than_planned_decide_nothing(short, made):
     assert [seed for seed, _ in judged.rows["a"].seeds] == [0, 1, 2]
 
 
+def test_runs_at_tied_values_are_in_no_mean(short, made):
+    """A paper's figure stands beside the mean at the chosen values."""
+    chosen = with_shares(short, made, 0.9, 0.8)
+    tied = [replace(each, tied=True, tuned={"x": 2}) for each in with_shares(short, made, 0.1, 0.2)]
+    assert recorded(short, chosen + tied).mean("scaled", EXACT) == pytest.approx(0.85)
+    assert recorded(short, tied).mean("scaled", EXACT) is None
+
+
 def test_a_later_design_is_exploratory_and_other_settings_are_not_judged(short, made):
     assert not recorded(short, made).exploratory
     later = judged_by(short, 2, 0.7)

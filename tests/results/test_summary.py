@@ -6,6 +6,8 @@ import shutil
 from contextlib import redirect_stderr
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,10 +21,12 @@ from attnjax.experiment.load import ExperimentFile, load
 from attnjax.reporting.evidence import verdict
 from attnjax.reporting.summary import Summary
 from attnjax.reporting.table import plain
+from attnjax.results.statements import _of_planned_steps
 from attnjax.results.summary import summarize
 from attnjax.runs.result import read_result
-from attnjax.runs.run_folder import write_result
+from attnjax.runs.run_folder import STEPS, write_result
 from attnjax.sweeps.plan import Sweep
+from tests.experiment.test_claims import runs
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 EXACT = MetricKey("exact_match")
@@ -128,6 +132,19 @@ def test_statements_keep_their_meaning_when_the_training_is_shorter(finished):
     assert (alone.ours, alone.difference, alone.why_not) == (None, None, "another corpus")
     assert shown.ours == summary.rows[0].column(EXACT).mean
     assert [one.path for one in summary.changes] == ["training.steps"]
+
+
+def test_a_verdict_on_runs_that_were_not_trained_has_no_p():
+    """What decides nothing is in no count of verdicts by chance."""
+    claim = Claim(text="", estimand=Value("x", "a"), low=0.0)
+    judged = claim.judge(runs(a=[1.0, 1.1, 1.2]))
+    assert judged is not None
+    assert judged.p is not None
+    shorter: Any = {"a": SimpleNamespace(changes={STEPS: (6, 1)})}
+    found = _of_planned_steps(claim, judged, shorter)
+    assert (found.verdict, found.p, found.more_seeds) == ("not trained", None, None)
+    full: Any = {"a": SimpleNamespace(changes={})}
+    assert _of_planned_steps(claim, judged, full) == judged
 
 
 def test_a_claim_that_is_younger_than_the_runs_is_marked(finished):

@@ -1,11 +1,14 @@
 """Two runs are compared sentence by sentence."""
 
 import json
+import math
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest
+from scipy.special import rel_entr
 from scipy.stats import chi2
 
 from attnjax.cli.main import main
@@ -19,6 +22,8 @@ from attnjax.trained.comparison import (
     most_different,
     paired,
 )
+from attnjax.trained.trained_run import open_trained
+from attnjax.training.objectives.base import shifted
 
 random = np.random.default_rng(1)
 WORDS = np.array(["a", "b", "c", "d", "e", "f", "g", "h"])
@@ -95,6 +100,28 @@ def test_the_command(tiny_runs, capsys, monkeypatch):
     other = tiny_runs / "tiny" / "scaled" / "seed-1"
     with pytest.raises(UserError, match="were tested on different sentences or metrics"):
         compare(scaled, other)
+
+
+def test_agreement_is_1_less_the_divergence_in_units_of_ln_2(tiny_runs):
+    """Against the Jensen-Shannon divergence written out, of a pair of runs."""
+    pair = [tiny_runs / "tiny" / name / "seed-0" for name in ("scaled", "cosine")]
+    trained = [open_trained(folder) for folder in pair]
+    corpus = trained[0].experiment.task.load(trained[0].vocabularies)
+    batch = trained[0].inputs(corpus).first(4)
+    inputs = jnp.asarray(batch.source), shifted(jnp.asarray(batch.target))
+    seen = [
+        {each.name: each for each in run.experiment.model.attentions(run.params, *inputs)}
+        for run in trained
+    ]
+    found, gaps = attention_agreement(*pair, examples=4), []
+    for name, agreement in found.items():
+        p, q = (np.asarray(each[name].weights, np.float64).mean(1) for each in seen)
+        rows = np.broadcast_to(np.asarray(seen[0][name].mask)[:, 0], p.shape).any(-1)
+        halves = (rel_entr(one, (p + q) / 2).sum(-1)[rows] / 2 for one in (p, q))
+        gap = sum(halves).mean() / math.log(2)
+        assert 1 - agreement == pytest.approx(gap, rel=0.02, abs=2e-6)
+        gaps.append(gap)
+    assert max(gaps) > 1e-4
 
 
 def test_the_sentences_that_differ_most(tmp_path):

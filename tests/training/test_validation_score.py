@@ -91,6 +91,16 @@ def test_patience_and_the_result_go_by_the_score(tmp_path):
     assert same(outcome.params, until.params), "of the epoch with the highest score"
 
 
+def test_an_equal_score_is_no_better_one(tmp_path):
+    """A run whose score stands still is stopped, and keeps the first of equal epochs."""
+    settings: dict[str, Any] = {"result": "best", "scoring": Scoring(decides="score")}
+    steps = {"steps": 20 * PER_EPOCH, "patience": 2}
+    (outcome,) = go(tmp_path, {0: [10.0, 30.0, 30.0, 30.0, 99.0]}, 0, **settings, **steps)
+    assert (outcome.step, outcome.stopped) == (4 * PER_EPOCH, "patience")
+    (until,) = go(tmp_path / "until", {0: [10.0, 30.0]}, 0, steps=2 * PER_EPOCH, **settings)
+    assert same(outcome.params, until.params)
+
+
 def test_resumed_equals_uninterrupted(tmp_path, monkeypatch):
     settings: dict[str, Any] = {"scoring": Scoring(decides="score"), "result": "best", "average": 2}
     (whole,) = go(tmp_path / "whole", {0: [1.0, 3.0, 2.0]}, 0, **settings)

@@ -1,4 +1,4 @@
-"""How different weights could be without another prediction: the adversarial attention."""
+"""A search for other weights that predict the same: the adversarial attention."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,20 +30,24 @@ PENALTY, RATE, SPREAD = 500.0, 0.01, 3.0
 
 @dataclass(frozen=True, kw_only=True)
 class AdversarialAttention(Measure):
-    """How far a classifier's weights can move, its prediction unmoved: "adversarial_divergence".
+    """How far a search moves a classifier's weights, its prediction unmoved.
 
         maximize   JS(a, learned)   for   TVD(y(a), y(learned)) <= tolerance
         TVD(y, z) = sum |y - z| / 2
 
     Adam seeks the weights a, a softmax of free logits, with the loss
-    500 max(0, TVD - tolerance) - JS; the greatest divergence on the way counts. The number is the
-    mean over sentences, in nats, from 0 (other weights predict something else) to ln 2 (disjoint
-    weights predict the same); result.json has each sentence's under "adversarial".
+    500 max(0, TVD - tolerance) - JS; the greatest divergence on the way counts. The number,
+    "adversarial_divergence", is the mean over sentences, in nats, up to ln 2 (disjoint weights
+    predict the same); result.json has each sentence's under "adversarial".
+
+    It is the most that the search finds, a lower bound: far more may be possible, so a small number
+    does not say that other weights predict something else. More `starts` and `steps` find more;
+    numbers compare only where these are equal.
 
     Attributes:
         examples: the number of test sentences, the first ones.
         tolerance: the largest total variation distance of the two predictions.
-        starts: of how many random starts the best counts.
+        starts: of how many random starts the one that gets farthest counts.
         steps: updates of each start.
 
     Source: Jain & Wallace 2019, section 4.2.2. Their starts are also driven apart from each other.
@@ -94,7 +98,7 @@ def adversarial_divergence(
     starts: int,
     steps: int,
 ) -> Float[Array, " B"]:
-    """The greatest divergence from learned weights that leaves the prediction where it is.
+    """The greatest divergence from learned weights, prediction unmoved, that the search finds.
 
     `logits` are those of each place if it had all the weight: a prediction is the softmax of their
     mean by the weights. See `AdversarialAttention`.

@@ -42,6 +42,7 @@ class Alignment(Heatmaps):
     """
 
     numbers: ClassVar[Numbers] = {"alignment_error": "lower"}
+    shares = frozenset({"alignment_error"})
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)

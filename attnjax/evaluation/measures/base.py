@@ -96,12 +96,24 @@ class Measure(ABC):
     numbers: ClassVar[Numbers]
     """The measure's numbers; a measure whose keys have more than names overrides `keys` instead."""
 
+    shares: ClassVar[frozenset[str]] = frozenset()
+    """The names of those numbers that are the share of what is right (or wrong), in [0, 1].
+
+    A claim judges them by `statistics.share_interval`, which never leaves [0, 1].
+    """
+
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if not hasattr(cls, "numbers") and cls.keys is Measure.keys:
             raise UserError(
                 f"the measure {cls.__name__} names no number: wanted numbers = "
                 '{"NAME": "higher"}, or "lower", or None'
+            )
+        known = {*getattr(cls, "numbers", cls.shares)}
+        if nameless := sorted({*cls.shares} - known):
+            raise UserError(
+                f"the shares of the measure {cls.__name__} must be among its numbers, "
+                f"{', '.join(sorted(known))}; got {', '.join(nameless)}"
             )
 
     def keys(self, metric: Metric | None) -> Sequence[MetricKey]:

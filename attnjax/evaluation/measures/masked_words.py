@@ -25,6 +25,7 @@ class MaskedWords(Measure):
     """
 
     numbers: ClassVar[Numbers] = {"masked_perplexity": "lower", "masked_accuracy": "higher"}
+    shares = frozenset({"masked_accuracy"})
 
     rate: Rate = 0.15
 

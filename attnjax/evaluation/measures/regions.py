@@ -29,6 +29,7 @@ class Regions(Heatmaps):
     """
 
     numbers: ClassVar[Numbers] = {"region_accuracy": "higher", "region_chance": None}
+    shares = frozenset({"region_accuracy"})
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)

@@ -23,6 +23,12 @@ def test_a_measure_without_numbers_is_refused_before_anything_is_trained():
             pass
 
 
+def test_the_shares_of_a_measure_are_among_its_numbers():
+    for wrong in (frozenset({"accurcy"}), "accuracy"):
+        with pytest.raises(UserError, match="of the measure Wrong must be among its numbers, acc"):
+            type("Wrong", (Measure,), {"numbers": {"accuracy": "higher"}, "shares": wrong})
+
+
 def test_a_measure_may_give_keys_in_place_of_numbers():
     class Parts(Measure):
         def keys(self, metric):
