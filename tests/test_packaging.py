@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from attnjax.runs.catalog import RERUNS
+
 ROOT = Path(__file__).resolve().parents[1]
 
 pytestmark = pytest.mark.long
@@ -49,7 +51,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_carries_what_belongs_to_it_and_no_more(wheel: Path):
     names = zipfile.ZipFile(wheel).namelist()
-    shipped = {f"attnjax/experiments/{path.name}" for path in (ROOT / "experiments").glob("*.py")}
+    files = [*(ROOT / "experiments").glob("*.py"), ROOT / "experiments" / RERUNS]
+    shipped = {f"attnjax/experiments/{path.name}" for path in files}
     package = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "attnjax").rglob("*")
@@ -69,6 +72,7 @@ def test_it_runs_from_an_empty_folder(installed: Path, tmp_path: Path):
     listed = run(program, "list", folder=tmp_path)
     for path in (ROOT / "experiments").glob("*.py"):
         assert path.stem in listed
+    assert "under 1 minute" in listed, "the times of reruns are shipped, too"
     shown = run(program, "show", "scaling_and_heads", folder=tmp_path)
     assert "ScaledDot" in shown
     assert "parameters: " in shown

@@ -4,6 +4,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from attnjax.config.walk import differences
 from attnjax.data.special_tokens import END
 from attnjax.experiment import Experiment, load
 from attnjax.experiment.load import load_text
-from attnjax.runs.catalog import find
+from attnjax.runs.catalog import RERUNS, find
 
 ROOT = Path(__file__).parents[1]
 README, COMMAND_LINE = ROOT / "README.md", ROOT / "docs" / "command-line.md"
@@ -109,6 +110,7 @@ def test_a_command_is_as_printed(
     monkeypatch.chdir(tmp_path)
     shipped = tmp_path / "experiments"
     shipped.mkdir()
+    shutil.copy(ROOT / "experiments" / RERUNS, shipped)
     for path in (ROOT / "experiments").glob("*.py"):
         few = re.sub(r'(steps(?:":|=) ?)[\d_]+', r"\g<1>2", path.read_text())
         few = re.sub(r"^ +tune=.*\n", "", few, flags=re.MULTILINE)

@@ -18,7 +18,7 @@ import numpy as np
 from attnjax.data.batch_plan import Batch
 from attnjax.data.batching import in_order
 from attnjax.data.corpus import Encoded
-from attnjax.data.special_tokens import START
+from attnjax.data.special_tokens import END, START
 from attnjax.data.vocabulary import SPECIAL, Vocabulary
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs
 from attnjax.models.base import Model
@@ -96,6 +96,12 @@ class SentenceAttention:
     image: str = ""
     grid: tuple[int, int] = (0, 0)
     layers: tuple[LayerWeights, ...]
+
+    @property
+    def is_decoded(self) -> bool:
+        """Whether the target is a text that a decoder is given; a label and points are not."""
+        rows = {layer.rows for layer in self.layers}
+        return not rows.isdisjoint(("target", "inputs")) and self.target[-1:] == (SPECIAL[END],)
 
     def words(self, kind: str) -> tuple[str, ...]:
         """The labels of rows or columns: a `WordKind`."""

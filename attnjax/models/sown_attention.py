@@ -12,6 +12,9 @@ type WordKind = Literal["target", "inputs", "source", "read"]
 """The target's words, each where it is predicted, the decoder's inputs, the source's words, or
 another text that the model reads, such as source and target in one."""
 
+HEAD = ".head"
+"""The end of the path of weights whose heads were computed by one module."""
+
 type QueryKeyWords = tuple[Words | None, Int[Array, "B S"] | None]
 
 
@@ -19,7 +22,7 @@ class LayerAttention(NamedTuple):
     """Weights, logits and mask of one attention of a model: H heads, T queries, S keys.
 
     Attributes:
-        name: the attention's path in the model.
+        name: the attention's path in the model; the module of its heads is left out.
         mask: True = the query is not padding and may attend to the key.
         to_source: whether the target's words attend to the source.
         words: the ids of queries and keys; None: they are no text. A query is known by the word
@@ -79,7 +82,8 @@ def layer_attentions(
     if "weights" in below:
         arrays = {name: _heads_first(values[0], by_step) for name, values in below.items()}
         weights, logits = arrays["weights"], arrays.get("logits")
-        yield LayerAttention(".".join(path), weights, logits, mask, to_source, words)
+        name = ".".join(path).removesuffix(HEAD)
+        yield LayerAttention(name, weights, logits, mask, to_source, words)
         return
     for name in below:
         yield from layer_attentions(

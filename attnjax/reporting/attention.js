@@ -138,10 +138,15 @@ function line(words) {
   return words.join(words.every((word) => word.length < 2) ? "" : " ");
 }
 
+// What rows and columns are, where sources are points, where a decoder is given a text, and elsewhere.
 const POINTS = { target: "the queries’ first coordinates", source: "the points’ first coordinates" };
-const WHOSE = {
+const DECODED = {
   target: "words of the reference (which the decoder is given; not its own answer), each as it is predicted",
   inputs: "the decoder’s inputs: the reference one word late, behind ⊢",
+};
+const READ = {
+  target: "the right label",
+  inputs: "the words that the model reads, behind ⊢",
   source: "the source",
   read: "the words that the model reads",
 };
@@ -173,7 +178,7 @@ function attention(room, all) {
     const isImage = Boolean(sentence.image) && layer.columns === "source";
     const ofWords = layer.rows === "target" && layer.columns === "source";
     const shown = { weights: every[now.head], rows, columns, scale: layer.scale, gold: ofWords ? sentence.gold : [] };
-    const whose = sentence.points ? POINTS : WHOSE;
+    const whose = sentence.points ? POINTS : sentence.decoded ? { ...READ, ...DECODED } : READ;
     for (const view of [map, lines, heads, patches]) view.replaceChildren();
     caption.textContent = `${layer.name}, head ${+now.head + 1} of ${layer.shape[0]}, ${now.variant}, ` +
       `seed ${now.seed}, test sentence ${sentence.number + 1}. Rows${layer.rows === layer.columns ? " and columns" : `: ${whose[layer.rows]}. Columns`}: ` +

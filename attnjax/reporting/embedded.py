@@ -54,7 +54,8 @@ def _sentence(sentence: SentenceAttention) -> dict[str, Any]:
     kinds = {kind for layer in sentence.layers for kind in (layer.rows, layer.columns)}
     kinds |= {"source", "target"}
     words = {kind: [*map(visible, sentence.words(kind))] for kind in sorted(kinds)}
-    shown = {"source": words["source"], "target": words["target"], "words": words}
+    shown: dict[str, Any] = {"source": words["source"], "target": words["target"], "words": words}
+    shown["decoded"] = sentence.is_decoded
     return asdict(sentence) | shown
 
 

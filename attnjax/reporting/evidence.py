@@ -60,21 +60,50 @@ def best(summary: Summary, key: MetricKey) -> set[str]:
 
 def verdict(claim: ClaimRow) -> str:
     """The verdict with its mark; whether the claim is exploratory, or younger than the runs."""
-    words = [f"{MARKS[claim.verdict]} {claim.verdict}"]
+    return f"{MARKS[claim.verdict]} {verdict_words(claim)}"
+
+
+def verdict_words(claim: ClaimRow) -> str:
+    """Return the verdict without its mark."""
+    words = [claim.verdict]
     words += ["exploratory"] if claim.exploratory else []
     words += ["added after the runs"] if claim.added else []
     return ", ".join(words)
 
 
+def quantity(claim: ClaimRow) -> str:
+    """Return what the estimate is of: "difference of exact match"."""
+    quantity = f"difference of {claim.metric}" if claim.difference else str(claim.metric)
+    return f"{quantity}: exponent of {claim.slope.axis}" if claim.slope else quantity
+
+
+def effect(claim: ClaimRow) -> str:
+    """Return the estimate, to the digits that its interval justifies."""
+    return estimate(claim.estimate, claim.low, claim.high)[0]
+
+
+def ends(claim: ClaimRow) -> str:
+    """Return the interval of the estimate, or the words that there is none."""
+    if claim.basis == "count":
+        return "counted"
+    if math.isinf(claim.low) and math.isinf(claim.high):
+        return "no interval"
+    return estimate(claim.estimate, claim.low, claim.high)[1]
+
+
+def wanted(claim: ClaimRow) -> str:
+    """Return the region that the claim allows."""
+    return interval(*claim.region)
+
+
 def evidence(claim: ClaimRow) -> str:
     """The evidence of a verdict: the estimate, its interval, and the region that we set."""
-    effect, ends = estimate(claim.estimate, claim.low, claim.high)
-    spread = f"{100 * claim.confidence:.3g} % over {claim.basis}: {ends}"
-    if claim.p is not None:
+    spread = ends(claim)
+    if spread not in ("counted", "no interval"):
+        spread = f"{100 * claim.confidence:.3g} % over {claim.basis}: {spread}"
+    if claim.p is not None and claim.basis != "count":
         spread += f"; p {'< ' if claim.p <= LEAST_P else ''}{claim.p:.1g}"
-    if claim.basis == "count":
-        spread = "counted"
-    return f"{effect} ({spread}); wanted: {interval(*claim.region)}, set by us"
+    return f"{effect(claim)} ({spread}); wanted: {wanted(claim)}, set by us"
 
 
 def seeds(claim: ClaimRow) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from attnjax.evaluation.measures.base import Picture
-from attnjax.reporting import drawing
+from attnjax.reporting import drawing, evidence
 from attnjax.reporting.runs import CurvePoint, visible
 from attnjax.reporting.series import Panel, finite
 from attnjax.reporting.summary import ClaimRow
@@ -43,8 +43,11 @@ def svg(chart: dict[str, Any], label: str) -> Markup:
 
 
 def forest(claim: ClaimRow) -> Markup | None:
-    """A claim: its interval as a bar, each seed as a dot, its region as a band; None: no number."""
-    if not math.isfinite(claim.estimate):
+    """A claim: its interval as a bar, each seed as a dot, its region as a band.
+
+    None: there is no number, or a single seed, which has no interval.
+    """
+    if not math.isfinite(claim.estimate) or evidence.ends(claim) == "no interval":
         return None
     values = finite([value for _, value in claim.seeds])
     ends = finite([claim.low, claim.high, *claim.region, claim.estimate, *values])
@@ -55,13 +58,10 @@ def forest(claim: ClaimRow) -> Markup | None:
     least, greatest = min(ends) - margin, max(ends) + margin
     bounds = np.clip((*claim.region, claim.low, claim.high), least, greatest).tolist()
     interval = dict(zip(("left", "right", "low", "high"), bounds, strict=True))
-    title = f"difference of {claim.metric}" if claim.difference else str(claim.metric)
-    if claim.slope:
-        title += f": exponent of {claim.slope.axis}"
     return draw(
         "forest",
         f"Interval of: {claim.text}",
-        title=title,
+        title=evidence.quantity(claim),
         interval=interval | {"estimate": claim.estimate},
         domain=[least, greatest],
         seeds=[{"value": value} for value in values],
@@ -69,10 +69,13 @@ def forest(claim: ClaimRow) -> Markup | None:
 
 
 def seeds(metric: str, values: Mapping[str, Sequence[float | None]]) -> Markup | None:
-    """A metric: for each variant dots for seeds and a stroke at the mean; None: no value."""
+    """A metric: for each variant dots for seeds and a stroke at the mean.
+
+    None: no variant has two seeds with a value.
+    """
     columns = {variant: finite(column) for variant, column in values.items()}
     points = [{"variant": name, "value": v} for name, column in columns.items() for v in column]
-    if not points:
+    if max(map(len, columns.values()), default=0) < 2:
         return None
     every = [point["value"] for point in points]
     scale = {"type": _kind(every, ratio=100), "zero": False, "nice": False, "padding": 8}

@@ -61,6 +61,7 @@ def write(folder: Path, summary: Summary, sentences: int | None = None) -> Path:
         mechanism=_panels(mechanism(summary)),
         learning=_learning(runs),
         attention=_attention(runs),
+        decoded=_decoded(data.get("attention", {})),
         data=data,
         runtime=runtime,
         script=text(*SCRIPTS),
@@ -171,6 +172,12 @@ def _attention(runs: Mapping[str, Sequence[Path]]) -> Figures:
         except UserError as error:
             figures.append((variant, NOT_DRAWN.format(first_line(error))))
     return figures
+
+
+def _decoded(attention: Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]) -> bool:
+    """Whether some sentence of the script's data is one that a decoder is given."""
+    kept = [sentence for seeds in attention.values() for own in seeds.values() for sentence in own]
+    return any(sentence["decoded"] for sentence in kept)
 
 
 def _minus(text: str) -> str:

@@ -41,32 +41,49 @@ function choices(form, prefix, options, draw) {
   return choose;
 }
 
-const cells = (row) => [...row.cells].map((cell) => cell.innerText.replace(/\s+/g, " ").trim());
+const words = (text) => text.replace(/\s+/g, " ").trim();
+
+// The head and the rows of a table, or of a list whose items have the same named parts; a cell is a
+// text, and a column is of texts or of numbers.
+function contents(of) {
+  if (of.tagName === "TABLE") {
+    const texts = [...of.rows[0].cells].map((cell, place) => !place || cell.matches(".text"));
+    return { texts, rows: [...of.rows].map((row) => [...row.cells].map((cell) => words(cell.innerText))) };
+  }
+  const items = [...of.children].map((item) => [...item.querySelectorAll("[data-cell]")]);
+  const names = items[0].map((part) => part.dataset.cell);
+  const rows = [names, ...items.map((parts) => parts.map((part) => words(part.textContent)))];
+  return { texts: names.map((name) => name !== "estimate"), rows };
+}
 
 const FORMS = {
-  Markdown(rows) {
+  Markdown({ rows }) {
     const line = (row) => `| ${row.map((text) => text.replaceAll("|", "\\|")).join(" | ")} |`;
     return [line(rows[0]), line(rows[0].map(() => "---")), ...rows.slice(1).map(line)].join("\n");
   },
-  LaTeX(rows) {
-    const math = { "↑": "$\\uparrow$", "↓": "$\\downarrow$", "±": "$\\pm$", "−": "$-$", "–": "--" };
+  LaTeX({ texts, rows }) {
+    const math = {
+      "↑": "$\\uparrow$", "↓": "$\\downarrow$", "±": "$\\pm$", "×": "$\\times$", "∞": "$\\infty$",
+      "−": "$-$", "–": "--", "<": "$<$", ">": "$>$", "|": "$|$",
+    };
     const plain = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}" };
-    const escaped = (text) => text.replace(/[\\~^&%$#_{}↑↓±−–]/g,
+    const escaped = (text) => text.replace(/[\\~^&%$#_{}<>|↑↓±×∞−–]/g,
       (sign) => math[sign] ?? plain[sign] ?? `\\${sign}`);
     const [head, ...body] = rows.map((row) => `${row.map(escaped).join(" & ")} \\\\`);
-    const columns = `l${"r".repeat(rows[0].length - 1)}`;
+    const columns = texts.map((isText) => isText ? "l" : "r").join("");
     return [`\\begin{tabular}{${columns}}`, "\\toprule", head, "\\midrule", ...body, "\\bottomrule",
       "\\end{tabular}"].join("\n");
   },
 };
 
-function copies(table) {
-  const bar = element(table.parentElement, "p", { class: "copy" });
-  table.parentElement.after(bar);
+// Buttons that copy a table or a list, behind the element `before`.
+function copies(of, before) {
+  const bar = element(before.parentElement, "p", { class: "copy" });
+  before.after(bar);
   for (const [name, write] of Object.entries(FORMS)) {
     const button = element(bar, "button", { type: "button" }, `copy as ${name}`);
     button.addEventListener("click", async () => {
-      const text = write([...table.rows].map(cells));
+      const text = write(contents(of));
       try {
         await navigator.clipboard.writeText(text);
         button.textContent = `copied as ${name}`;
@@ -87,5 +104,6 @@ function start() {
     work(room, data[name]);
     room.parentElement.querySelector(".still")?.remove();
   }
-  document.querySelectorAll(".scroll > table").forEach(copies);
+  document.querySelectorAll(".scroll > table").forEach((table) => copies(table, table.parentElement));
+  document.querySelectorAll(".verdicts").forEach((list) => copies(list, list));
 }

@@ -6,6 +6,7 @@ import sys
 import unicodedata
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -17,6 +18,7 @@ from attnjax.data.vocabulary import SPECIAL
 from attnjax.errors import UserError
 from attnjax.evaluation.attention_record import LayerWeights, SentenceAttention
 from attnjax.evaluation.measures.base import Picture
+from attnjax.models.sown_attention import HEAD
 from attnjax.reporting.summary import Row
 from attnjax.training.log.metrics_log import read
 
@@ -79,7 +81,7 @@ def attention(run: Path) -> tuple[SentenceAttention, ...]:
     try:
         kept = from_json(parse_json(path.read_text(encoding="utf-8")))
         return tuple(
-            _converted(number, item) if isinstance(item, Picture) else item
+            _converted(number, item) if isinstance(item, Picture) else _renamed(item)
             for number, item in enumerate(kept)
         )
     except (UserError, ValueError) as error:
@@ -93,6 +95,12 @@ def _converted(number: int, old: Picture) -> SentenceAttention:
     return SentenceAttention(
         number=number, source=old.source, target=old.target, gold=old.gold, layers=(layer,)
     )
+
+
+def _renamed(sentence: SentenceAttention) -> SentenceAttention:
+    """Return the attention with its names of now: an earlier version's ended in HEAD."""
+    layers = (replace(layer, name=layer.name.removesuffix(HEAD)) for layer in sentence.layers)
+    return replace(sentence, layers=tuple(layers))
 
 
 def head_picture(sentence: SentenceAttention, layer: LayerWeights, head: int) -> Picture:

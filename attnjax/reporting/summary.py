@@ -238,6 +238,11 @@ class Summary:
     date: str = ""
     command: str = ""
 
+    @property
+    def has_deviations(self) -> bool:
+        """Whether some variant has the deviation of several seeds."""
+        return any(column.deviation is not None for row in self.rows for column in row.columns)
+
     def keys(self, *, judged: bool) -> list[MetricKey]:
         """The metrics that judge a variant (`judged`), or those that only describe it."""
         columns = [column for row in self.rows for column in row.columns]

@@ -47,8 +47,7 @@ def _parts(summary: Summary) -> Iterator[RenderableType]:
     for metrics in (judged[_BESIDE_COSTS:], observed):
         for start in range(0, len(metrics), _BESIDE):
             yield _results(summary, metrics[start : start + _BESIDE], ())
-    spread = any(column.deviation is not None for row in summary.rows for column in row.columns)
-    yield Text("; ".join([SPREAD, TIME] if spread else [TIME]))
+    yield Text("; ".join([SPREAD, TIME] if summary.has_deviations else [TIME]))
     if tunings := summary.tunings:
         yield Text(say.tuned(tunings))
         rows = ((each.variant, say.losses(each), say.chosen(each)) for each in tunings)

@@ -1,67 +1,110 @@
 """The page of results, in Markdown: every recorded experiment, its claims and their verdicts."""
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Self
 
+from attnjax.errors import UserError
 from attnjax.reporting import evidence as say
 from attnjax.reporting.number import number
 from attnjax.reporting.page import render
 from attnjax.reporting.summary import ClaimRow
 from attnjax.results.record import Record
 from attnjax.results.records import Judged, Recorded
+from attnjax.results.rerun import rerun_time, rerun_times
 
 FALSE = 0.1
 """The share of wrong verdicts among those below Benjamini and Hochberg's line."""
 
-TALLY = "<!-- tally -->"
-"""Stands before and after the sentences that README has of this page."""
+MARK = re.compile(r"<!-- (tally|rerun of \S+) -->(\s*).*?(\s*)<!-- \1 -->", re.DOTALL)
+"""Stands before and after what README has of this page."""
+
+VERBS = {
+    "reproduced": ("is reproduced", "are reproduced"),
+    "not reproduced": ("is not", "are not"),
+    "undecided": ("is undecided", "are undecided"),
+    "not trained": ("is of networks that had not learnt", "are of networks that had not learnt"),
+    "depends on the rate": ("depends on the learning rate", "depend on the learning rate"),
+    "split": ("has other verdicts on other machines", "have other verdicts on other machines"),
+}
+"""What is said of one claim and of several, by their verdict, in the order of the sentences."""
 
 
 def tally(experiments: Sequence[Recorded]) -> str:
-    """The number of claims with each verdict, in sentences.
-
-    Claims that wait for runs are not judged, and counts are exact, so neither is in the shares.
-    """
-    every = [judged for experiment in experiments for judged in experiment.judged]
-    rows = [next(iter(judged.rows.values())) for judged in every if judged.rows and judged.agreed]
-    counted = sum(row.basis == "count" for row in rows)
-    verdicts = Counter(row.verdict for row in rows if row.basis != "count")
-    split = sum(bool(judged.rows) and not judged.agreed for judged in every)
-    judged = sum(verdicts.values()) - verdicts["not judged yet"] + split
-    words = [
-        f"Of {judged} judged claims {verdicts['reproduced']} are reproduced, "
-        f"{verdicts['not reproduced']} are not, {verdicts['undecided']} are undecided, and "
-        f"{verdicts['not trained']} are of networks that had not learnt."
+    """Return the number of claims with each verdict, in sentences; no claim is left out."""
+    every = [
+        Counted.of(judged, experiment) for experiment in experiments for judged in experiment.judged
     ]
-    if tied := verdicts["depends on the rate"]:
-        words.append(f"{tied} depend on the rate, where tuning cannot tell rates apart.")
-    if split:
-        words.append(f"{split} have other verdicts on other machines.")
-    words += by_chance(sorted(row.p for row in rows if row.p is not None))
-    if counted:
-        words.append(f"{counted} more are counted exactly.")
+    seeds = [claim for claim in every if claim and not claim.exact]
+    exact = [claim for claim in every if claim and claim.exact]
+    words = []
+    if seeds:
+        words.append(f"Of {_claims(len(seeds))} with an interval over seeds, {_verdicts(seeds)}.")
+    if exact:
+        words.append(f"Of {_claims(len(exact))} on exact counts, {_verdicts(exact)}.")
+    if waiting := every.count(None):
+        words.append(f"{_claims(waiting)} {_form(waiting, 'waits', 'wait')} for runs.")
+    if values := [claim.p for claim in seeds if claim.p is not None]:
+        words.append(
+            f"At a false discovery rate of {100 * FALSE:.0f} % (Benjamini-Hochberg) "
+            f"{standing(values)} of {len(values)} verdicts stand."
+        )
     return " ".join(words)
 
 
-def by_chance(values: Sequence[float]) -> Iterator[str]:
-    """How many verdicts chance alone would give, and how many stand, in sentences.
+class Counted(NamedTuple):
+    """What the tally says of a claim: a key of `VERBS`, and whether the estimate is a count."""
 
-    `values` are the p of each claim with an interval, in ascending order.
+    verdict: str
+    exact: bool
+    exploratory: bool
+    p: float | None
+
+    @classmethod
+    def of(cls, judged: Judged, experiment: Recorded) -> Self | None:
+        """Return what is counted of a claim; None: it waits for runs."""
+        row = next(iter(judged.rows.values()), None)
+        if row is None or (judged.agreed and row.verdict == "not judged yet"):
+            return None
+        return cls(
+            verdict=row.verdict if judged.agreed else "split",
+            exact=row.basis == "count",
+            exploratory=row.exploratory or experiment.exploratory,
+            p=row.p if judged.agreed else None,
+        )
+
+
+def _verdicts(claims: Sequence[Counted]) -> str:
+    """Return the verdicts of claims with their numbers: "3 are reproduced and 1 is undecided"."""
+    numbers = Counter(claim.verdict for claim in claims)
+    parts = [
+        f"{numbers[verdict]} {_form(numbers[verdict], *verbs)}"
+        for verdict, verbs in VERBS.items()
+        if numbers[verdict]
+    ]
+    words = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+    exploratory = sum(claim.exploratory for claim in claims)
+    if not exploratory:
+        return words
+    return f"{words}; {exploratory} of them {_form(exploratory, 'is', 'are')} exploratory"
+
+
+def _claims(number: int) -> str:
+    return f"{number} {_form(number, 'claim', 'claims')}"
+
+
+def _form(number: int, singular: str, plural: str) -> str:
+    return singular if number == 1 else plural
+
+
+def standing(values: Sequence[float]) -> int:
+    """Return how many p lie below the line under which at most a tenth of verdicts are wrong.
 
     Source: Benjamini & Hochberg 1995.
     """
-    if not values:
-        return
-    ranks = range(1, len(values) + 1)
-    below = [k for k, p in zip(ranks, values, strict=True) if p <= FALSE * k / len(values)]
-    yield (
-        f"If every truth lay at an end of its region, chance would decide "
-        f"{number(0.05 * len(values), 2)} of the {len(values)} with an interval."
-    )
-    yield (
-        f"Below Benjamini and Hochberg's line, under which at most {100 * FALSE:.0f} % are wrong, "
-        f"lie {max(below, default=0)}."
-    )
+    ranked = enumerate(sorted(values), start=1)
+    return max((k for k, p in ranked if p <= FALSE * k / len(values)), default=0)
 
 
 def page(experiments: Sequence[Recorded], command: str) -> str:
@@ -70,7 +113,6 @@ def page(experiments: Sequence[Recorded], command: str) -> str:
         "results.md.jinja",
         experiments=experiments,
         command=command,
-        mark=TALLY,
         tally=tally(experiments),
         runs=_runs,
         made=_made,
@@ -80,28 +122,30 @@ def page(experiments: Sequence[Recorded], command: str) -> str:
     return content.rstrip() + "\n"
 
 
-def in_readme(readme: str, sentences: str) -> str:
-    """README with these sentences between the marks of the tally."""
-    before, _, after = readme.split(TALLY)
-    return f"{before}{TALLY}\n{sentences}\n{TALLY}{after}"
+def in_readme(readme: str, experiments: Sequence[Recorded]) -> str:
+    """Return README with the tally and the times of reruns between their marks."""
+    texts = {"tally": tally(experiments)}
+    texts |= {f"rerun of {name}": time for name, time in rerun_times(experiments).items()}
+
+    def filled(mark: re.Match[str]) -> str:
+        name, before, after = mark.groups()
+        if name not in texts:
+            raise UserError(f"README has a mark for the {name}, of which there is no record")
+        return f"<!-- {name} -->{before}{texts[name]}{after}<!-- {name} -->"
+
+    return MARK.sub(filled, readme)
 
 
-def _made(records: Sequence[Record]) -> str:
-    """The runs, minutes, machines, dates and commits of records, in a sentence."""
-    trained = sum(record.minutes.run for record in records)
-    tuned = {
-        (record.variant, record.kind): record.minutes.tune or 0
-        for record in records
-        if not record.tied
-    }
-    minutes = trained + sum(tuned.values())
+def _made(experiment: Recorded) -> str:
+    """The runs, the time of a rerun, machines, dates and commits of records, in a sentence."""
+    records = experiment.records
     kinds = dict.fromkeys(record.kind for record in records)
     codes = [record.code.attnjax for record in records if record.code is not None]
     commits = dict.fromkeys(
         f"{code.commit[:8]}{'' if code.clean else ', changed'}" for code in codes if code.commit
     )
     dates = sorted(record.date for record in records)
-    made = f"{_runs(records)}, {minutes:.0f} minutes of training and decoding"
+    made = f"{_runs(records)}; one rerun: {rerun_time(experiment)}"
     on = " to ".join(dict.fromkeys((dates[0], dates[-1])))
     return f"{made}; {' and '.join(kinds)}; {on}; commit {', '.join(commits) or 'unknown'}."
 

@@ -11,14 +11,17 @@ from typing import NamedTuple
 from attnjax.errors import UserError, unknown
 from attnjax.runs.trust import shipped_folder
 
+RERUNS = "reruns.json"
+"""The time of one rerun of each recorded experiment, in words; `attnjax results` writes it."""
+
 
 class CatalogEntry(NamedTuple):
-    """A shipped experiment, and the minutes of all its recorded runs, one after the other."""
+    """A shipped experiment, and how long one rerun takes, in words."""
 
     name: str
     question: str
     paper: str
-    minutes: float | None
+    rerun: str
 
 
 def names() -> list[str]:
@@ -29,23 +32,13 @@ def names() -> list[str]:
 def catalog() -> list[CatalogEntry]:
     """The shipped experiments, sorted by name. Their files are parsed but not executed."""
     entries = []
+    reruns = json.loads((shipped_folder() / RERUNS).read_text(encoding="utf-8"))
     for path in sorted(shipped_folder().glob("*.py")):
         note = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
         question, _, paper = note.partition("\n")[0].partition("  ")
-        minutes = _minutes(shipped_folder().parent / "records" / path.stem)
-        entries.append(CatalogEntry(path.stem, question.strip(), paper.strip(), minutes))
+        rerun = reruns.get(path.stem, "not run")
+        entries.append(CatalogEntry(path.stem, question.strip(), paper.strip(), rerun))
     return entries
-
-
-def _minutes(records: Path) -> float | None:
-    """The minutes of the recorded runs, each run once; a variant is tuned once; None: no runs."""
-    runs, tuning = dict[tuple[str, str], float](), dict[str, float]()
-    for path in sorted(records.glob("*/*.json")):
-        record = json.loads(path.read_text(encoding="utf-8"))
-        minutes, variant = record["minutes"], path.parent.name
-        runs[variant, record["seed"]] = minutes["train"] + (minutes["decode"] or 0)
-        tuning[variant] = minutes["tune"]
-    return sum(runs.values()) + sum(tuning.values()) if runs else None
 
 
 def find(experiment: str) -> Path:

@@ -153,9 +153,7 @@ class OpenRun(Trained):
         def named(layer: LayerAttention) -> HeadWeights:
             sides = zip(layer.kinds(*arrays[1:]), layer.words, layer.weights.shape[2:], strict=True)
             weights = np.asarray(layer.weights[0], np.float32)
-            return HeadWeights(
-                layer.name.removesuffix(".head"), weights, *(words(*s) for s in sides)
-            )
+            return HeadWeights(layer.name, weights, *(words(*s) for s in sides))
 
         return {each.name: each for each in map(named, layers)}
 

@@ -175,6 +175,8 @@ def test_list_is_quick_and_starts_no_jax():
         assert listing.paper, "the first line: question, two spaces, paper"
         line = next(line for line in done.stdout.splitlines() if line.startswith(listing.name))
         assert listing.question in line, "a program that reads it gets whole lines"
+        assert line.rstrip().endswith(listing.rerun)
+    assert {"under 1 minute", "not run"} <= {listing.rerun for listing in catalog()}
     after = os.times()
     spent = after.children_user + after.children_system
     assert spent - before.children_user - before.children_system < 1

@@ -32,11 +32,11 @@ def test_every_layer_and_head_is_kept_with_its_words(inputs):  # noqa: F811
         example, seen = inputs.corpus.splits["test"][number], alone(inputs, number)
         assert sentence.source == tuple(inputs.corpus.vocabularies.source.tokens(example.source))
         assert [layer.name for layer in sentence.layers] == [
-            "encoder_layers_0.self_attention.head",
-            "decoder_layers_0.self_attention.head",
-            "decoder_layers_0.cross_attention.head",
-            "decoder_layers_1.self_attention.head",
-            "decoder_layers_1.cross_attention.head",
+            "encoder_layers_0.self_attention",
+            "decoder_layers_0.self_attention",
+            "decoder_layers_0.cross_attention",
+            "decoder_layers_1.self_attention",
+            "decoder_layers_1.cross_attention",
         ]
         own, across = ("inputs", "inputs"), ("target", "source")
         kinds = [(layer.rows, layer.columns) for layer in sentence.layers]
@@ -45,7 +45,7 @@ def test_every_layer_and_head_is_kept_with_its_words(inputs):  # noqa: F811
             tree = seen
             for name in layer.name.split("."):
                 tree = tree[name]
-            (weights,) = tree["weights"]
+            (weights,) = tree["head"]["weights"]
             np.testing.assert_allclose(layer.array(), weights[0], atol=layer.scale / 400)
             lengths = [len(sentence.words(kind)) for kind in (layer.rows, layer.columns)]
             assert lengths == [*layer.shape[1:]]

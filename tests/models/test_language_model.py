@@ -207,8 +207,8 @@ def test_every_layer_shows_its_weights_over_the_whole_text():
     found = model.attentions(initial(model), SOURCE, GIVEN)
     J = SOURCE.shape[1] + GIVEN.shape[1] - 1
     assert [one.name for one in found] == [
-        "layers_0.self_attention.head",
-        "layers_1.self_attention.head",
+        "layers_0.self_attention",
+        "layers_1.self_attention",
     ]
     for one in found:
         assert one.weights.shape == (2, HEADS, J, J)

@@ -122,7 +122,7 @@ def test_neither_padding_nor_other_rows_change_a_row():
 def test_every_attention_is_shown():
     classifier = model()
     found = classifier.attentions(drawn(classifier), SOURCE, GIVEN)
-    names = [f"read.layers_{n}.self_attention.head" for n in range(2)] + ["attention"]
+    names = [f"read.layers_{n}.self_attention" for n in range(2)] + ["attention"]
     assert [one.name for one in found] == names
     assert [one.weights.shape for one in found] == [(3, 2, 6, 6)] * 2 + [(3, 1, 1, 5)]
     for one in found:

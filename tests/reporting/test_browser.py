@@ -40,7 +40,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of three variants; the third one's source is an image."""
+    """The page of three variants: the second classifies, the third one's source is an image."""
     folder = tmp_path_factory.mktemp("experiment")
     fake = write_runs(folder, summary())
     file = io.BytesIO()
@@ -49,8 +49,10 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     image = replace(
         sentence(*patches), image=base64.b64encode(file.getvalue()).decode(), grid=(2, 2)
     )
-    for run in fake.rows[2].runs:
-        (folder / run / "attention.json").write_text(json.dumps(to_json((image,))))
+    label = replace(sentence("good", "film"), target=("5",), gold=())
+    for row, kept in ((fake.rows[1], label), (fake.rows[2], image)):
+        for run in row.runs:
+            (folder / run / "attention.json").write_text(json.dumps(to_json((kept,))))
     return page.write(folder, fake)
 
 
@@ -120,6 +122,13 @@ def test_a_head_is_chosen_among_all_and_a_word_shows_its_lines(opened):
     expect(opened.locator("[data-view=reading]")).to_contain_text(" → ")
 
 
+def test_only_what_a_decoder_is_given_is_called_so(opened):
+    caption = opened.locator("[data-view=caption]")
+    expect(caption).to_contain_text("Rows: words of the reference (which the decoder is given;")
+    opened.select_option("#attention [name=variant]", "unscaled_64")
+    expect(caption).to_contain_text("Rows: the right label. Columns: the source.")
+
+
 def test_weights_lie_on_an_image(opened):
     opened.select_option("#attention [name=variant]", '<b>&"x')
     words = opened.locator("[data-view=patches] figcaption")
@@ -162,19 +171,60 @@ def test_variants_are_compared_sentence_by_sentence(opened):
     expect(opened.locator("[data-view=none]")).to_be_visible()
 
 
-def test_tables_are_copied(opened):
-    for form, beginning in (("Markdown", "| variant | "), ("LaTeX", "\\begin{tabular}{l")):
-        opened.click(f"button:has-text('copy as {form}') >> nth=0")
-        expect(opened.get_by_text(f"copied as {form}")).to_be_visible()
+@pytest.mark.parametrize(
+    ("section", "columns", "row"),
+    [
+        ("Results", "lrrrrr", ("unscaled_16", "0.889 ± 0.005", "100,016")),
+        ("Published beside ours", "lllrrrl", ("A & B 2017, Table <3>", "never run", "41.02")),
+        (
+            "Verdicts",
+            "llrlll",
+            ("undecided", "It hurts.", "0.10", "0.00 to 0.20", "at least 0.05", "section 3"),
+        ),
+    ],
+)
+def test_verdicts_and_tables_are_copied(opened, section, columns, row):
+    room = opened.locator("section", has=opened.get_by_role("heading", name=section, exact=True))
+    for form, beginning in (
+        ("Markdown", "| "),
+        ("LaTeX", f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n"),
+    ):
+        room.get_by_text(f"copy as {form}").first.click()
+        expect(room.get_by_text(f"copied as {form}")).to_be_visible()
         text = opened.evaluate("navigator.clipboard.readText()")
         assert text.startswith(beginning)
-        assert "100,016" in text
-    assert "unscaled\\_16" in text
+        for cell in row:
+            if form == "LaTeX":
+                signs = {"&": "\\&", "_": "\\_", "<": "$<$", ">": "$>$", "±": "$\\pm$"}
+                cell = "".join(signs.get(letter, letter) for letter in cell)
+            assert cell in text
+    assert "copy as" not in text
+    assert "details" not in text
 
 
 def test_nothing_is_wider_than_the_screen(opened):
     width = opened.viewport_size["width"]
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_verdict_fits_the_screen_and_its_rest_is_folded(opened):
+    screen = opened.viewport_size
+    for verdict in opened.locator(".verdicts li").all():
+        box = verdict.bounding_box()
+        assert box["x"] + box["width"] <= screen["width"]
+        assert box["height"] <= screen["height"] / 2
+        rest = verdict.locator("[data-cell=source]")
+        expect(rest).to_be_hidden()
+        verdict.locator("summary").click()
+        expect(rest).to_be_visible()
+        assert verdict.bounding_box()["height"] <= screen["height"]
+
+
+def test_the_first_screens_are_verdicts_results_and_attention(opened):
+    headings = opened.locator("h2").all()
+    assert [each.inner_text() for each in headings[:3]] == ["Verdicts", "Results", "Attention"]
+    screens = opened.viewport_size["height"] * (2 if opened.viewport_size["width"] > 900 else 3)
+    assert headings[2].bounding_box()["y"] < screens
 
 
 def test_nothing_is_cut_on_paper(opened):
@@ -184,6 +234,7 @@ def test_nothing_is_cut_on_paper(opened):
         "all => all.filter((part) => part.getBoundingClientRect().right > 721).length"
     )
     assert beyond == 0
+    expect(opened.locator("[data-cell=source]").first).to_be_visible()  # nothing is folded
     assert opened.pdf(format="A4")[:4] == b"%PDF"
 
 

@@ -4,16 +4,13 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
-import numpy as np
 import pytest
 
-from attnjax.config.serialize import to_json
-from attnjax.evaluation.measures.base import Picture
 from attnjax.evaluation.training_cost import TrainingCost
 from attnjax.reporting import embedded, figure, page, series
 from attnjax.reporting.costs import costs
 from attnjax.reporting.number import measured
-from attnjax.reporting.runs import CurvePoint, attention, folders, head_picture, losses, visible
+from attnjax.reporting.runs import CurvePoint, folders, head_picture, losses, visible
 from attnjax.reporting.summary import Change, LeftOut, TunedPoint, TuningRow
 from attnjax.reporting.table import plain
 from tests.reporting.fake import (
@@ -142,16 +139,18 @@ def test_best_is_the_best(written):
 
 def test_verdicts_and_figures(written):
     _, _, read = written
-    verdicts = [text for text in read.of("p") if text[:2] in ("✓ ", "✗ ", "? ")]
-    assert verdicts == ["✓ reproduced", "? undecided", "✗ not reproduced, exploratory"]
+    verdicts = ["reproduced", "undecided", "not reproduced, exploratory"]
+    assert [text for text in read.of("p") if text in ("✓ ", "✗ ", "? ")] == ["✓ ", "? ", "✗ "]
+    assert [text for text in read.of("span") if text in verdicts] == verdicts
     figures = [attributes["aria-label"] for tag, attributes in read.tags if tag == "svg"]
     # an interval a claim, dots for the two judged metrics, one quantity of the mechanism, and for
     # each variant a curve and a picture
     assert len(figures) == 3 + 2 + 1 + 3 + 3
     assert read.of("h2") == [
         "Verdicts",
-        "Attention",
         "Results",
+        "Attention",
+        "Seeds",
         "The mechanism",
         "Learning curves",
         "Where two variants differ most",
@@ -162,6 +161,21 @@ def test_verdicts_and_figures(written):
     shown = read.of("text")
     assert {"я", "␣", "ا", "日", "◌ั", "▫", '"', "∎", "&"} <= set(shown)
     assert {"unscaled, initial", "unscaled, trained"} <= set(shown)
+
+
+def test_a_verdict_is_a_sentence_and_the_rest_is_folded(written):
+    _, text, _ = written
+    for item in re.findall(r"<li>\n<p class=\"verdict.*?</li>", text, re.DOTALL):
+        shown, _, folded = item.partition("<details")
+        assert "wanted: " in shown
+        assert "by seed: " not in shown
+        assert "by seed: " in folded
+        # the parts that are copied as a table, in the order of its columns
+        assert re.findall(r'data-cell="(\w+)"', item) == [
+            *("verdict", "claim", "estimate", "interval", "wanted", "source")
+        ]
+    shown = re.sub(r"<[^>]*>", "", text)
+    assert "difference of exact match: 0.10 (0.00 to 0.20); wanted: at least 0.05\n" in shown
 
 
 def test_colors_are_the_page_s(written):
@@ -195,10 +209,14 @@ def test_changes_and_what_is_left_out_are_said(tmp_path):
     gone = LeftOut(text="It <helps>.", reason="task.folder of x was changed")
     remark = "data: 1 of 2 test sources are <seen>"
     fake = replace(fake, changes=(change,), left_out=(gone,), remarks=(remark,))
-    said = Page(page.write(tmp_path, fake).read_text(encoding="utf-8")).of("li")
+    text = page.write(tmp_path, fake).read_text(encoding="utf-8")
+    said = Page(text).of("li")
     assert "task.folder: b & c (the file: a)" in said
     assert remark in said
     assert remark in plain(fake).splitlines()
+    warned = re.findall(r'<div class="changes">.*?</div>', text, re.DOTALL)
+    assert len(warned) == 1
+    assert "&lt;seen&gt;" not in warned[0], "a plain note is no warning"
     assert "It <helps>.: task.folder of x was changed" in said
 
 
@@ -210,7 +228,11 @@ def test_one_seed_and_what_is_not_finite(tmp_path):
     fake = changed_column(fake, 0, EXACT, values=(nan,), mean=nan)
     read = Page(page.write(tmp_path, fake).read_text(encoding="utf-8"))
     assert "not a number" in read.of("td")
-    assert "1.003 (95 % over seeds: anything); wanted: 0.95 to 1.05, set by us" in read.of("p")
+    assert "1.003 (no interval); wanted: 0.95 to 1.05, set by us" in read.of("p")
+    figures = [attributes["aria-label"] for tag, attributes in read.tags if tag == "svg"]
+    assert figures == ["logit variance by key width"], "no interval, and no dots of one seed"
+    said = "".join(read.of("td", "p"))
+    assert not re.search("±|deviation", said)
     assert "NaN" not in "".join(str(attributes) for _, attributes in read.tags)
 
 
@@ -278,23 +300,6 @@ def test_a_figure_that_cannot_be_drawn_leaves_out_itself(tmp_path, monkeypatch):
     said = [text for text in read.of("p") if "could not be drawn" in text]
     assert said == ["This figure could not be drawn: ValueError: no such <mark>"] * 2
     assert len([tag for tag, _ in read.tags if tag == "svg"]) == 3 + 1 + 3 + 3
-
-
-def test_a_damaged_picture_leaves_out_its_figure(tmp_path):
-    fake = write_runs(tmp_path, summary())
-    (tmp_path / fake.rows[0].runs[0] / "attention.json").write_text("[{")
-    text = page.write(tmp_path, fake).read_text(encoding="utf-8")
-    assert "attention.json is damaged" in text
-
-
-def test_a_picture_of_an_earlier_version_is_read(tmp_path):
-    old = Picture(source=("a", "b"), target=("c",), weights=((0.25, 0.75),), gold=((1,),))
-    (tmp_path / "attention.json").write_text(json.dumps(to_json((old,))))
-    (kept,) = attention(tmp_path)
-    assert (kept.source, kept.target, kept.gold) == (old.source, old.target, old.gold)
-    (layer,) = kept.layers
-    assert "mean over its heads" in layer.name
-    np.testing.assert_allclose(layer.array()[0], old.weights, atol=0.005)
 
 
 def test_what_vega_refuses_is_a_value_error():

@@ -18,9 +18,18 @@ from attnjax.evaluation.measurement import MetricKey
 from attnjax.experiment import Claim, Value
 from attnjax.experiment.design import design
 from attnjax.experiment.load import ExperimentFile, load
-from attnjax.results.record import Answers, Record, read_file, record, settings_digest, write
-from attnjax.results.records import read_records, recorded
-from attnjax.results.results_page import by_chance, page, tally
+from attnjax.results.record import (
+    Answers,
+    Minutes,
+    Record,
+    read_file,
+    record,
+    settings_digest,
+    write,
+)
+from attnjax.results.records import Judged, read_records, recorded
+from attnjax.results.rerun import rerun_time, rerun_times
+from attnjax.results.results_page import in_readme, page, standing, tally
 from attnjax.results.variant_runs import variant_runs
 from attnjax.runs.versions import Machine, machine
 
@@ -28,6 +37,7 @@ ROOT = Path(__file__).parents[2]
 TINY = ROOT / "tests" / "tiny.py"
 EXACT = MetricKey("exact_match")
 NOW = "2026-11-24T06:00:00+00:00"
+RATE, OTHER = ({"optimizer.schedule.value": rate} for rate in (0.01, 0.02))
 
 
 @pytest.fixture(scope="module")
@@ -169,9 +179,9 @@ def test_machines_that_disagree_are_shown_both(short, made):
     assert not judged.agreed
     text = page([found], "attnjax results")
     assert "a: ✓ reproduced; b: ✗ not reproduced" in text
-    counted = tally([found])
-    assert counted.startswith("Of 1 judged claims 0 are reproduced, 0 are not, 0 are undecided")
-    assert "1 have other verdicts on other machines" in counted
+    assert tally([found]).startswith(
+        "Of 1 claim with an interval over seeds, 1 has other verdicts on other machines"
+    )
 
 
 def test_more_seeds_than_planned_decide_nothing(short, made):
@@ -236,22 +246,87 @@ def test_the_kind_of_a_machine_has_its_instructions(monkeypatch, flags, kind):
     assert versions._instructions("", "") == "other"
 
 
-def test_verdicts_by_chance_and_those_that_stand():
+def test_verdicts_stand_below_the_line_of_benjamini_and_hochberg():
     # Benjamini and Hochberg 1995: with 4 claims the third p must be at most 0.075
-    sentences = [*by_chance([0.001, 0.06, 0.07, 0.9])]
-    assert sentences[0].endswith("chance would decide 0.20 of the 4 with an interval.")
-    assert sentences[1].endswith("at most 10 % are wrong, lie 3.")
-    assert [*by_chance([0.06, 0.2, 0.3])][1].endswith("lie 0.")
-    assert [*by_chance([])] == []
+    assert standing([0.9, 0.07, 0.001, 0.06]) == 3
+    assert standing([0.3, 0.06, 0.2]) == 0
+    assert standing([]) == 0
+
+
+def test_the_tally_hides_no_verdict(short, made):
+    """Counts that are not reproduced, exploratory claims, and claims that wait are in it."""
+    found = recorded(judged_by(short, 3, 0.5), with_shares(short, made, 0.9, 0.8, 0.85))
+    (judged,) = found.judged
+    row = replace(judged.rows["a"], p=0.001)
+
+    def with_row(**changes) -> Judged:
+        return replace(judged, rows={"a": replace(row, **changes)})
+
+    waiting = replace(judged, rows={}, missing="no record of scaled")
+    claims = [
+        *[with_row()] * 3,
+        with_row(verdict="undecided", p=0.9),
+        with_row(verdict="not trained", p=None, exploratory=True),
+        with_row(basis="count", p=None),
+        with_row(basis="count", p=None, verdict="not reproduced"),
+        waiting,
+        with_row(verdict="not judged yet", p=None),
+    ]
+    fixed = replace(found, first=replace(found.first, design=design(found.loaded.ablation)))
+    assert tally([replace(fixed, judged=claims)]) == (
+        "Of 5 claims with an interval over seeds, 3 are reproduced, 1 is undecided and 1 is of "
+        "networks that had not learnt; 1 of them is exploratory. Of 2 claims on exact counts, 1 is "
+        "reproduced and 1 is not. 2 claims wait for runs. At a false discovery rate of 10 % "
+        "(Benjamini-Hochberg) 3 of 4 verdicts stand."
+    )
+    changed = tally([replace(found, judged=claims)])
+    assert "; 5 of them are exploratory." in changed
+    assert "; 2 of them are exploratory." in changed
+
+
+def test_a_rerun_takes_what_its_records_took_once(short, made):
+    """Not earlier designs, not more seeds than planned, not another machine's; tuning once."""
+    one = with_shares(short, made, 0.9, 0.8)
+    timed = [
+        replace(each, minutes=Minutes(train=1.0, decode=0.5, tune=2.0), tuned=RATE) for each in one
+    ]
+    tied = replace(timed[0], tied=True, tuned=OTHER, minutes=Minutes(train=4.0, tune=0.0))
+    later = replace(timed[0], seed=2)
+    earlier = replace(timed[0], settings="0" * 8)
+    slower = [
+        replace(each, machine=replace(each.machine, kind="b"), minutes=Minutes(train=90.0))
+        for each in timed
+    ]
+    found = recorded(short, [earlier, *slower, *timed, tied, later])
+    assert rerun_time(found) == "9 minutes"
+    assert "one rerun: 9 minutes" in page([found], "attnjax results")
+    assert rerun_times([found]) == {"tiny": "9 minutes"}
+    assert rerun_time(recorded(short, timed[:1])) == "4 minutes for 1 of 2 runs"
+    assert rerun_time(recorded(short, made)) == "under 1 minute"
+    assert rerun_time(recorded(short, [earlier])) == "not run"
+
+
+def test_readme_is_filled_between_its_marks(short, made):
+    mark = "<!-- rerun of tiny -->"
+    readme = f"It takes {mark}?{mark}.\n<!-- tally -->\n?\n<!-- tally -->\nAll.\n"
+    found = recorded(short, made)
+    assert in_readme(readme, [found]) == (
+        f"It takes {mark}under 1 minute{mark}.\n"
+        f"<!-- tally -->\n{tally([found])}\n<!-- tally -->\nAll.\n"
+    )
+    with pytest.raises(UserError, match="a mark for the rerun of it, of which there is no record"):
+        in_readme("<!-- rerun of it --><!-- rerun of it -->", [found])
 
 
 def test_the_page_of_results_is_that_of_the_records(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     readme = tmp_path / "README.md"
     readme.write_text((ROOT / "README.md").read_text())
-    results(Path("records"), page=tmp_path / "results.md", readme=readme)
+    reruns = tmp_path / "reruns.json"
+    results(Path("records"), page=tmp_path / "results.md", readme=readme, reruns=reruns)
     assert (tmp_path / "results.md").read_text() == (ROOT / "docs" / "results.md").read_text()
     assert readme.read_text() == (ROOT / "README.md").read_text()
+    assert reruns.read_text() == (ROOT / "experiments" / "reruns.json").read_text()
 
 
 def test_no_commit_changes_or_removes_a_record():

@@ -22,6 +22,7 @@ from attnjax.experiment import Ablation, Claim, Experiment, Setting, Value, load
 from attnjax.models.classifier import Classifier
 from attnjax.models.language_model import LanguageModel
 from attnjax.models.rnn_encoder import Encoder
+from attnjax.reporting.runs import attention as kept_attention
 from attnjax.sweeps.run import _written
 from attnjax.trained.open_run import OpenRun
 from attnjax.training.settings import Training
@@ -70,6 +71,8 @@ def test_every_layer_and_head_is_named_with_its_words(run):
     seen = run.attention("1 2 3", "3 2")
     own, across = "decoder_layers_0.self_attention", "decoder_layers_0.cross_attention"
     assert [*seen] == ["encoder_layers_0.self_attention", own, across]
+    (sentence, *_) = kept_attention(run.folder)
+    assert [layer.name for layer in sentence.layers] == [*seen], "as in the report"
     assert seen[across].rows == ("3", "2", "<end>")
     assert seen[across].columns == ("1", "2", "3", "<end>")
     assert seen[own].rows == seen[own].columns == ("<start>", "3", "2")

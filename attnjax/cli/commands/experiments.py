@@ -6,9 +6,8 @@ from attnjax.runs.catalog import catalog
 
 
 def experiments() -> None:
-    """List the experiments that come with attnjax, with the minutes that their records took."""
-    drawn = plain_table(["experiment", "question", "paper"], ["minutes"])
+    """List the experiments that come with attnjax, with the time of one rerun by their records."""
+    drawn = plain_table(["experiment", "question", "paper", "one rerun"])
     for entry in catalog():
-        minutes = "" if entry.minutes is None else f"{entry.minutes:.0f}"
-        drawn.add_row(entry.name, entry.question, entry.paper, minutes)
+        drawn.add_row(entry.name, entry.question, entry.paper, entry.rerun)
     out().print(drawn)

@@ -1,5 +1,6 @@
 """`attnjax results`."""
 
+import json
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +8,7 @@ from typing import Annotated
 from attnjax.cli.command import option, positional
 from attnjax.cli.output import say
 from attnjax.files import write_atomically
-from attnjax.runs.catalog import catalog, find
+from attnjax.runs.catalog import find, names
 
 
 def results(
@@ -17,25 +18,31 @@ def results(
     readme: Annotated[
         Path | None, option("a page with marks for the numbers of verdicts", "FILE")
     ] = None,
+    reruns: Annotated[
+        Path | None, option("the times of reruns that `attnjax list` shows", "FILE")
+    ] = None,
 ) -> None:
     """Judge the claims of all recorded experiments, and write the page of results."""
     from attnjax.experiment.load import load
     from attnjax.results import results_page
     from attnjax.results.records import read_records, recorded
+    from attnjax.results.rerun import rerun_times
 
     def where(record):  # the order of the page: that of the shipped experiments
         return order.get(record.experiment, len(order)), record.experiment, record.setting or ""
 
-    order = {entry.name: place for place, entry in enumerate(catalog())}
+    order = {name: place for place, name in enumerate(names())}
     experiments = [
         recorded(load(find(name)).at(setting or None), [*group])
         for (_, name, setting), group in groupby(sorted(read_records(records), key=where), where)
     ]
     command = f"attnjax results {records}"
-    sentences = results_page.tally(experiments)
     write_atomically(page, results_page.page(experiments, command))
     if readme is not None:
         text = readme.read_text(encoding="utf-8")
-        write_atomically(readme, results_page.in_readme(text, sentences))
-    say(sentences)
+        write_atomically(readme, results_page.in_readme(text, experiments))
+    if reruns is not None:
+        times = json.dumps(rerun_times(experiments), indent=2)
+        write_atomically(reruns, f"{times}\n")
+    say(results_page.tally(experiments))
     say(f"page: {page}")

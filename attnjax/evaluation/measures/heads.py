@@ -158,7 +158,7 @@ def _statistics(
 
 def _without(params: Any, attention: str) -> list[Any]:
     """The parameters without each head of an attention; []: its heads are not put together."""
-    arrays, path = flat(params), f"{attention.removesuffix('.head')}.out.kernel"
+    arrays, path = flat(params), f"{attention}.out.kernel"
     if path not in arrays:
         return []
     kernel = jnp.asarray(arrays[path])

@@ -98,7 +98,7 @@ def test_each_head_of_each_layer_is_in_the_result(inputs, tmp_path):
     measure.check(inputs.model, inputs.corpus)
     measured, table = measure.with_details(inputs)
     assert json.loads(json.dumps(table)) == table
-    cross = "decoder_layers_1.cross_attention.head"
+    cross = "decoder_layers_1.cross_attention"
     assert len(table["heads"]) == 5
     assert {len(row["importance"]) for row in table["heads"].values()} == {2}
     ends, made = [], []
