@@ -277,6 +277,23 @@ def prepare_by_processes(folder: Path, cache: Path) -> subprocess.Popen:
     return subprocess.Popen(command, env=environment, start_new_session=True)
 
 
+def test_a_script_that_prepares_when_it_is_imported_is_not_imported_again(folder):
+    """Processes of a script without `if __name__ == "__main__"` would wait for the script."""
+    program = (
+        "from attnjax.data import preparation, ParallelText\n"
+        "print('begins')\n"
+        "preparation.PER_PROCESS, preparation.os.process_cpu_count = 1, lambda: 1\n"
+        f"preparation.prepared(ParallelText(folder={str(folder)!r}))\n"
+        "import __main__\n"
+        "assert __main__.preparation is preparation\n"
+        "print('ends')\n"
+    )
+    (folder / "program.py").write_text(program)
+    command = [sys.executable, str(folder / "program.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "begins\nends\n", done.stderr
+
+
 @pytest.mark.long
 def test_killed_by_sigkill_it_goes_on(folder, monkeypatch):
     """Killed at several places, alone: its own processes end by themselves."""
