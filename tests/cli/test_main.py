@@ -75,7 +75,7 @@ HEADS = "model.encoder_layer.self_attention.heads"
         ("report nowhere", "the folder nowhere does not exist"),
         ("report tests", "tests holds no finished runs"),
         ("evaluate nowhere --source a", "--source and --reference go together"),
-        ("evaluate nowhere --answers no/a", "there is no folder no for the answers"),
+        ("evaluate nowhere --answers no/a", "there is no folder no for the file a"),
         ("evaluate nowhere --answers a --protocols", "--protocols keeps no answers"),
         ("evaluate nowhere --model.width 3", "and of heads_out alone; got --model.width 3"),
     ],

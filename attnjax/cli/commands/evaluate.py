@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from attnjax.cli.command import option
+from attnjax.cli.named_file import check_named, write_named
 from attnjax.cli.output import keep_compiled, out, say
 from attnjax.cli.trained import TrainedRuns
 from attnjax.console import plain_table
 from attnjax.errors import UserError
-from attnjax.files import write_atomically
 
 if TYPE_CHECKING:
     from attnjax.trained.evaluate import Evaluation
@@ -35,8 +35,10 @@ def evaluate(
         raise UserError("--source and --reference go together")
     if source is not None and (protocols or split is not None):
         raise UserError("--split and --protocols exclude --source")
+    if protocols and answers is not None:
+        raise UserError("--protocols keeps no answers: leave out --answers")
     if answers is not None:
-        _check_place(answers, protocols=protocols)
+        check_named(answers)
     keep_compiled()
     from attnjax.reporting.number import number
 
@@ -46,7 +48,7 @@ def evaluate(
         return
     scores = _scores(chosen, split, source, reference)
     if answers is not None:
-        write_atomically(answers, "".join(f"{line}\n" for line in scores.answers))
+        write_named(answers, "".join(f"{line}\n" for line in scores.answers))
     content = {"run": " ".join(map(str, chosen.runs)), "on": scores.on}
     content |= {"sentences": scores.sentences, **scores.metrics, **scores.details}
     if json:
@@ -55,14 +57,6 @@ def evaluate(
     for name, value in content.items():
         if not isinstance(value, dict | list):  # tables are for --json
             say(f"{name}: {number(value) if isinstance(value, float) else value}")
-
-
-def _check_place(answers: Path, *, protocols: bool) -> None:
-    """Refuse a file for answers that cannot be written."""
-    if protocols:
-        raise UserError("--protocols keeps no answers: leave out --answers")
-    if not answers.parent.is_dir():
-        raise UserError(f"there is no folder {answers.parent} for the answers")
 
 
 def _scores(

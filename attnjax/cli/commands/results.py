@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Annotated
 
 from attnjax.cli.command import option, positional
+from attnjax.cli.named_file import check_named, write_named
 from attnjax.cli.output import say
-from attnjax.files import write_atomically
+from attnjax.errors import UserError
 from attnjax.runs.catalog import catalog, find
 
 
@@ -26,6 +27,9 @@ def results(
     def where(record):  # the order of the page: that of the shipped experiments
         return order.get(record.experiment, len(order)), record.experiment, record.setting or ""
 
+    for written in filter(None, (page, readme)):
+        check_named(written)
+    marked = None if readme is None else _marked(readme)
     order = {entry.name: place for place, entry in enumerate(catalog())}
     experiments = [
         recorded(load(find(name)).at(setting or None), [*group])
@@ -33,9 +37,21 @@ def results(
     ]
     command = f"attnjax results {records}"
     sentences = results_page.tally(experiments)
-    write_atomically(page, results_page.page(experiments, command))
-    if readme is not None:
-        text = readme.read_text(encoding="utf-8")
-        write_atomically(readme, results_page.in_readme(text, sentences))
+    write_named(page, results_page.page(experiments, command))
+    if readme is not None and marked is not None:
+        write_named(readme, results_page.in_readme(marked, sentences))
     say(sentences)
     say(f"page: {page}")
+
+
+def _marked(page: Path) -> str:
+    """The text of a page that has the two marks of the verdicts' numbers."""
+    from attnjax.results.results_page import TALLY
+
+    try:
+        text = page.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{page} cannot be read: {error}") from error
+    if text.count(TALLY) != 2:
+        raise UserError(f"{page} has {text.count(TALLY)} of the two marks {TALLY}")
+    return text
