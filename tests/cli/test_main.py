@@ -27,6 +27,7 @@ HEADS = "model.encoder_layer.self_attention.heads"
             "unknown experiment 'scaling_and_head'; did you mean scaling_and_heads?",
         ),
         ("run experiments/nothing.py", "the experiment file experiments/nothing.py does not exist"),
+        ("run /dev/null", "the experiment file /dev/null is no regular file"),
         (f"run {TINY} --variant scald", "unknown variant 'scald'; did you mean scaled?"),
         (f"show {TINY} --variant scald", "unknown variant 'scald'; did you mean scaled?"),
         (f"run {TINY} --sedes 3", "unknown option of run '--sedes'; did you mean --seeds?"),
