@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from attnjax.cli.command import option
 from attnjax.cli.named_file import check_named, write_named
-from attnjax.cli.output import keep_compiled, out, say
+from attnjax.cli.output import keep_compiled, out, say, write_utf8
 from attnjax.cli.trained import TrainedRuns
 from attnjax.console import plain_table
 from attnjax.errors import UserError
@@ -40,6 +40,8 @@ def evaluate(
     if answers is not None:
         check_named(answers)
     keep_compiled()
+    if json:
+        write_utf8()
     from attnjax.reporting.number import number
 
     split = "test" if split is None else split
