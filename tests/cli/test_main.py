@@ -244,3 +244,10 @@ def test_bash_completes_commands_and_experiments(tmp_path):
     program = "\n".join([f"source {script}", *lines])
     printed = subprocess.run(["bash", "-c", program], capture_output=True, text=True, cwd=tmp_path)
     assert printed.stdout.splitlines() == ["compare", "luong2015"], printed.stderr
+
+
+def test_an_override_that_a_variant_refuses_names_the_variant(capsys):
+    words = ["run", TINY, "--dry-run", "--model.encoder_layer.self_attention.head.score.sharpness"]
+    said = sentence(capsys, *words, "3")
+    assert ", in scaled; leave these out by naming others with --variant" in said
+    assert "in scaled" not in sentence(capsys, *words, "3", "--variant", "scaled")

@@ -32,6 +32,7 @@ from attnjax.data.row_files import MappedTexts, RowFile
 from attnjax.data.sentencepiece import SentencePiece
 from attnjax.data.text_notes import text_notes
 from attnjax.data.vocabulary import Characters, SplitWords
+from attnjax.data.with_test import WithTest
 from attnjax.errors import UserError
 from attnjax.experiment.load import load
 
@@ -157,6 +158,17 @@ def test_a_large_corpus_is_prepared_at_its_first_use(task, monkeypatch, capsys):
     assert corpus.notes == (*loaded.notes, *text_notes(loaded))
     assert f"once, in {place(task)}" in capsys.readouterr().err
     assert any("test sources are in the training split" in sentence for sentence in said)
+
+
+def test_a_corpus_to_be_prepared_is_known_before_it_is_read(task, monkeypatch):
+    inside = WithTest(task=task, test=task)
+    assert not preparation.to_be_prepared(task)
+    monkeypatch.setattr(preparation, "LARGE", 1_000)
+    assert preparation.to_be_prepared(task)
+    assert preparation.to_be_prepared(inside)
+    assert not place(task).exists()
+    task.load()
+    assert not preparation.to_be_prepared(inside)
 
 
 def test_a_vocabulary_is_learned_once(task, monkeypatch):
