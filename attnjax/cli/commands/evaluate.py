@@ -35,10 +35,7 @@ def evaluate(
         raise UserError("--source and --reference go together")
     if source is not None and (protocols or split is not None):
         raise UserError("--split and --protocols exclude --source")
-    if protocols and answers is not None:
-        raise UserError("--protocols keeps no answers: leave out --answers")
-    if answers is not None:
-        check_named(answers)
+    _check_place(answers, protocols=protocols)
     keep_compiled()
     if json:
         write_utf8()
@@ -59,6 +56,15 @@ def evaluate(
     for name, value in content.items():
         if not isinstance(value, dict | list):  # tables are for --json
             say(f"{name}: {number(value) if isinstance(value, float) else value}")
+
+
+def _check_place(answers: Path | None, *, protocols: bool) -> None:
+    """Refuse a file for answers that cannot be written."""
+    if answers is None:
+        return
+    if protocols:
+        raise UserError("--protocols keeps no answers: leave out --answers")
+    check_named(answers)
 
 
 def _scores(
