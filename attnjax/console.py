@@ -14,8 +14,13 @@ def print_line(console: Console, line: str) -> None:
 def plain_table(
     words: Sequence[str], figures: Sequence[str] = (), title: str | None = None
 ) -> Table:
-    """A table with columns of words, and columns of figures, aligned at the right."""
-    drawn = Table(*words, box=None, pad_edge=False, title=title, title_justify="left")
+    """A table with columns of words, and columns of figures, aligned at the right.
+
+    On a narrow screen a cell takes several lines, and nothing of it is left out.
+    """
+    drawn = Table(box=None, pad_edge=False, title=title, title_justify="left")
+    for column in words:
+        drawn.add_column(column, overflow="fold")
     for column in figures:
-        drawn.add_column(column, justify="right")
+        drawn.add_column(column, justify="right", overflow="fold")
     return drawn

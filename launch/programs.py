@@ -20,7 +20,9 @@ def need(program: str) -> None:
 def call(words: Sequence[str], *, text: str | None = None) -> str:
     """Call a program with this standard input; returns what it prints."""
     need(words[0])
-    done = subprocess.run(words, input=text, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        words, input=text, capture_output=True, encoding="utf-8", errors="replace"
+    )
     if done.returncode:
         reason = "; ".join(line.strip() for line in done.stderr.splitlines() if line.strip())
         raise UserError(f"{words[0]} refuses: {reason or f'exit code {done.returncode}'}")

@@ -10,7 +10,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,7 +21,10 @@ from attnjax.cli.command import option
 from attnjax.cli.output import say
 from attnjax.cli.requeue import REQUEUE
 from attnjax.config.constraints import NonNegativeInt
-from attnjax.errors import UserError
+from attnjax.config.walk import field_names, is_part, walk
+from attnjax.data.corpus import Task
+from attnjax.errors import UserError, warn
+from attnjax.experiment import Experiment
 from attnjax.files import write_atomically
 from attnjax.rehearsal import Topology
 from launch.plan import Wanted
@@ -176,13 +179,15 @@ def launch(
     place = read_site(site, SkySite)
     loaded = wanted.load()
     plan = wanted.sweep(loaded)
-    plan.chosen()
+    chosen = plan.chosen()
     folder = plan.folder / "sky"
     code, task = folder / "code", folder / "job.yaml"
     file = f"launched/{loaded.name}.py"
     words = [*wanted.words(file, RUNS), *wanted.variants]
     content = job(place, plan.folder.name, words, code)
     text = yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True)
+    if reason := _data_stay_here(place, chosen.values()):
+        warn(reason)
     price = place.cost(jobs=1)
     rehearsals = [] if no_rehearsal or not place.chips else _rehearsals(wanted, place.chips)
     if dry_run:
@@ -208,6 +213,28 @@ def launch(
     if subprocess.run(["sky", "jobs", "launch", "--yes", "--detach-run", str(task)]).returncode:
         raise UserError(f"sky jobs launch refuses {task}")
     say(f"sky jobs queue; the runs are in {place.runs}")
+
+
+def _data_stay_here(site: SkySite, experiments: Iterable[Experiment]) -> str | None:
+    """Why a job will not find its data, in a sentence; None: it will, or it has none in files."""
+    fields = {
+        f"{path} {value!r}"
+        for experiment in experiments
+        for path, value in _places(experiment.task)
+        if site.data is None or Path(value or "").is_absolute()
+    }
+    if not fields:
+        return None
+    why = "an absolute path is of this machine" if site.data else "the site has no `data`"
+    return f"the job takes no data along, and {why}: it looks for {', '.join(sorted(fields))}"
+
+
+def _places(task: Task) -> Iterator[tuple[str, str | None]]:
+    """The fields that say where a task's data are, by the names that all corpora give them."""
+    for path, part in (("task", task), *walk(task, "task")):
+        if is_part(part):
+            for name in {"folder", "file"}.intersection(field_names(type(part))):
+                yield f"{path}.{name}", getattr(part, name)
 
 
 def _rehearsals(wanted: Wanted, chips: str) -> list[list[str]]:

@@ -85,7 +85,7 @@ def changes(rows: Iterable[tuple[str, float, bool]], then: dict[str, Any]) -> Ta
     """The changes since an earlier report, as found by `turns.moved`."""
     title = f"since {then['date']} on {then['device']}, {then['cores']} cores, jax {then['jax']}"
     drawn = plain_table(["workload"], ["times as fast"], title)
-    drawn.add_column("")
+    drawn.add_column("", overflow="fold")
     for name, times, sure in rows:
         drawn.add_row(name, f"{times:.2f}", "" if sure else "within the spread of the turns")
     return drawn

@@ -13,6 +13,7 @@ from typing import NoReturn
 from attnjax.cli.command import Parser, Program, add_arguments, overrides, run, sentence
 from attnjax.cli.commands import GROUPS
 from attnjax.cli.completion import SHELLS, Completion
+from attnjax.cli.output import open_streams
 from attnjax.cli.requeue import REQUEUE
 from attnjax.errors import Interrupted, UserError, exhausted, first_line, message, one_line, unknown
 from attnjax.runs.versions import installed
@@ -87,6 +88,7 @@ def main(arguments: Sequence[str] | None = None, program: Program = ATTNJAX) -> 
     It is 0, 2 for a user's mistake, 75 for a run that was interrupted and is saved, and 130 for
     Ctrl-C in anything else.
     """
+    open_streams()
     try:
         return _main(list(sys.argv[1:] if arguments is None else arguments), program)
     except UserError as error:

@@ -1,8 +1,11 @@
 """Standard output, and the cache of compiled programs that commands share."""
 
+import io
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import Any, TextIO, cast
 
 from rich.console import Console
 
@@ -14,6 +17,56 @@ class _Output(Console):
 
     def on_broken_pipe(self) -> None:
         raise
+
+
+def open_streams() -> None:
+    """Let standard output and error take whatever is written; no run ends because they do not.
+
+    A letter that an encoding lacks is written as an escape. What is closed becomes the null device.
+    A sentence about the progress that standard error cannot take is left out.
+    """
+    if sys.stdout is None:
+        sys.stdout = _null(1)
+    elif isinstance(sys.stdout, io.TextIOWrapper):  # a notebook's is none, and takes all letters
+        sys.stdout.reconfigure(errors="backslashreplace")
+    if not isinstance(sys.stderr, _Unheard):
+        sys.stderr = cast(TextIO, _Unheard(sys.stderr or _null(2)))
+
+
+class _Unheard:
+    """A stream whose reader may go away."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _null(number: int) -> TextIO:
+    """The null device, in place of a closed descriptor."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.fstat(number)
+    except OSError:
+        # the next file that is opened would get the number, and with it what a library prints
+        os.dup2(null, number)
+    return open(null, "w", encoding="utf-8", errors="backslashreplace")
+
+
+def write_utf8() -> None:
+    """Write UTF-8 to standard output from now on: answers and JSON, which programs read."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def out() -> Console:

@@ -56,6 +56,11 @@ def find_file(file: str | Path) -> Path:
     return _find(file, "file", _stands_for_files)
 
 
+def find_file_or_pipe(file: str | Path) -> Path:
+    """A file as by `find_file`, or a pipe, whose lines are read once: `<(head FILE)`."""
+    return _find(file, "file", lambda path: _comes_once(path) or _stands_for_files(path))
+
+
 def _stands_for_files(path: Path) -> bool:
     return path.is_file() or any(
         beside.is_file()
@@ -69,6 +74,11 @@ def _pattern(path: Path) -> str:
     return glob.escape(path.name).replace("[*]", "*")
 
 
+def _comes_once(path: Path) -> bool:
+    """Whether a path is a pipe or a device, which cannot be read again."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
 def _find(path: str | Path, kind: str, exists: Callable[[Path], bool]) -> Path:
     try:
         given, above = Path(path).expanduser(), os.environ.get(DATA_VARIABLE)
@@ -76,11 +86,13 @@ def _find(path: str | Path, kind: str, exists: Callable[[Path], bool]) -> Path:
         for place in map(Path.expanduser, places):
             if exists(place):
                 return place
-        here = Path.cwd()
+        here, once = Path.cwd(), [*filter(_comes_once, places)]
     except (OSError, RuntimeError, ValueError) as error:
         # a name that is too long, an unknown ~user, a NUL character
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"{str(path)[:80]!r} is not a usable path: {reason}") from error
+    if once and kind == "file":
+        raise _no_regular_file(once[0])
     if given.is_absolute():
         where = ""
     elif above:
@@ -92,6 +104,12 @@ def _find(path: str | Path, kind: str, exists: Callable[[Path], bool]) -> Path:
         )
     near = (_beside(here / place.expanduser()) for place in places if kind == "file")
     raise NoCorpus(f"there is no {kind} {given}{where}{next(filter(None, near), '')}")
+
+
+def _no_regular_file(path: Path) -> UserError:
+    return UserError(
+        f"{path} is a pipe or a device, which can be read only once; wanted a regular file"
+    )
 
 
 def _beside(missing: Path) -> str:
@@ -120,6 +138,8 @@ def parts(path: Path) -> list[Path]:
         for shard in path.parent.glob(f"{glob.escape(path.name)}-*-of-*")
         if (match := SHARD.search(shard.name))
     }
+    if _comes_once(path):
+        raise _no_regular_file(path)
     if not shards:
         raise UserError(
             f"there is no file {path}, {path.name}.gz or {path.name}-00000-of-...{_beside(path)}"
@@ -151,13 +171,13 @@ def read_text(path: Path, encoding: Encoding = "UTF-8") -> str:
 
 
 def each_line(path: Path, encoding: Encoding = "UTF-8") -> Iterator[str]:
-    r"""The lines of a file or of its `parts`, one by one; only "\n" and "\r\n" end a line.
+    r"""The lines of a file, of its `parts` or of a pipe, one by one; "\n" and "\r\n" end a line.
 
     Raises:
         UserError: as `read_text`, once the line is read.
     """
     blank = True
-    for part in parts(path):
+    for part in [path] if _comes_once(path) else parts(path):
         for line in _lines(part, encoding):
             text = line.removesuffix("\r")
             blank = blank and not text.strip()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from attnjax.config.walk import walk
 from attnjax.data.corpus import Corpus, Example, Task, build
 from attnjax.data.prepared import (
     MANIFEST,
@@ -59,6 +60,13 @@ def is_prepared(task: TextTask) -> bool:
         return False  # nobody can tell whether the classes are those of a preparation
     files = source_files(task)
     return _size(files) >= LARGE or (bool(files) and (place(task) / MANIFEST).exists())
+
+
+def to_be_prepared(task: Task) -> bool:
+    """Whether the first use of a task prepares its corpus, or that of a task in it."""
+    parts = (task, *(part for _, part in walk(task)))
+    texts = [part for part in parts if isinstance(part, TextTask)]
+    return any(is_prepared(text) and not (place(text) / MANIFEST).exists() for text in texts)
 
 
 def prepared(task: TextTask, vocabularies: Vocabularies | None = None) -> Corpus:

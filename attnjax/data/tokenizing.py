@@ -2,13 +2,16 @@
 
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import batched
-from multiprocessing import get_context, parent_process
+from multiprocessing import parent_process
+from multiprocessing.context import SpawnContext, SpawnProcess
+from types import ModuleType
 from typing import Any
 
 from attnjax.data.corpus import Example
@@ -30,7 +33,7 @@ def each_chunk[Result](
         yield from map(call, chunks)
         return
     # spawned: a process with the threads of JAX cannot be forked
-    pool = ProcessPoolExecutor(processes, get_context("spawn"), _begin, (call,))
+    pool = ProcessPoolExecutor(processes, _Context(), _begin, (call,))
     waiting: deque[Future[Result]] = deque()
     try:
         for chunk in chunks:
@@ -46,6 +49,26 @@ def each_chunk[Result](
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+class _Process(SpawnProcess):
+    """A process that does not import the main module of the program that starts it.
+
+    What it calls is of no main module, and that may be a script without a guard, which would begin
+    the same preparation and wait for this one.
+    """
+
+    def start(self) -> None:
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            super().start()
+        finally:
+            sys.modules["__main__"] = main
+
+
+class _Context(SpawnContext):
+    Process = _Process
 
 
 _call: Callable[[tuple[Example, ...]], Any]

@@ -63,13 +63,14 @@ class ExperimentFile:
         return self.docstring.partition("\n")[2].strip("\n")
 
 
-def load(path: Path) -> ExperimentFile:
+def load(path: str | Path) -> ExperimentFile:
     """Execute an experiment file, and take its `ablation`, or else its `experiment`.
 
     Raises:
         UserError: the file cannot be read, is not Python, fails, defines neither name, or defines
             a part that has a shipped part's name.
     """
+    path = Path(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

@@ -207,7 +207,8 @@ class Topology:
         if find_spec(COMPILERS[self.chip.platform]) is None:
             raise UserError(
                 f"a rehearsal on {self.chip.name} needs its compiler, "
-                f"{COMPILERS[self.chip.platform]}: pip install 'attnjax[rehearse]'"
+                f"{COMPILERS[self.chip.platform]}: in a checkout of attnjax, "
+                "pip install '.[rehearse]'"
             )
         # Imported here: it is experimental, and nothing else needs it.
         from jax.experimental import topologies

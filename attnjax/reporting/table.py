@@ -99,12 +99,12 @@ def _cells(row: Row, metrics: Sequence[MetricKey], costs: Sequence[str]) -> Iter
 def _table(
     texts: Sequence[str], rows: Iterable[Iterable[str]], numbers: Sequence[str] = ()
 ) -> Table:
-    """A table whose texts are broken on a narrow screen; numbers are not broken."""
+    """A table that takes more lines on a narrow screen: the widest columns are broken first."""
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in texts:
         drawn.add_column(Text(name), overflow="fold")
     for name in numbers:
-        drawn.add_column(Text(textwrap.fill(name, 17)), justify="right", no_wrap=True)
+        drawn.add_column(Text(textwrap.fill(name, 17)), justify="right", overflow="fold")
     for row in rows:
         drawn.add_row(*map(Text, row))
     return drawn

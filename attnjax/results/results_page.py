@@ -123,7 +123,11 @@ def page(experiments: Sequence[Recorded], command: str) -> str:
 
 
 def in_readme(readme: str, experiments: Sequence[Recorded]) -> str:
-    """Return README with the tally and the times of reruns between their marks."""
+    """Return README with the tally and the times of reruns between their marks.
+
+    Raises:
+        UserError: it has no marks, or one of what no record is about.
+    """
     texts = {"tally": tally(experiments)}
     texts |= {f"rerun of {name}": time for name, time in rerun_times(experiments).items()}
 
@@ -133,7 +137,10 @@ def in_readme(readme: str, experiments: Sequence[Recorded]) -> str:
             raise UserError(f"README has a mark for the {name}, of which there is no record")
         return f"<!-- {name} -->{before}{texts[name]}{after}<!-- {name} -->"
 
-    return MARK.sub(filled, readme)
+    text, count = MARK.subn(filled, readme)
+    if not count:
+        raise UserError("README has no marks, such as two of <!-- tally --> with the tally between")
+    return text
 
 
 def _made(experiment: Recorded) -> str:

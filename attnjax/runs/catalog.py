@@ -53,5 +53,6 @@ def find(experiment: str) -> Path:
     if path.suffix != ".py" and "/" not in experiment:
         raise unknown("experiment", experiment, names())
     if not path.is_file():
-        raise UserError(f"the experiment file {experiment} does not exist")
+        why = "is no regular file" if path.exists() else "does not exist"
+        raise UserError(f"the experiment file {experiment} {why}")
     return path

@@ -151,7 +151,9 @@ def _git(folder: Path, *words: str) -> str | None:
     """What git prints; None: it fails."""
     command = ["git", "-C", str(folder), *words]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+        done = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", timeout=20
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from attnjax.data.corpus import Corpus, Task
+from attnjax.data.preparation import to_be_prepared
 from attnjax.errors import NoCorpus
 from attnjax.runs import failures
 from attnjax.runs.initial_parameters import check_initial_parameters
@@ -31,7 +32,8 @@ class PlannedVariant:
         tied: at values that are tied with the chosen ones.
         failure: why the tuning of the variant failed the last time; None: it did not fail.
         steps: the updates of each run.
-        costs: of a run; None: the data are not on this machine.
+        costs: of a run; None: the data are not read.
+        unread: why the data are not read, in a sentence; None: they are.
         pace: the seconds of an update in the logs of earlier runs; None: there are none.
     """
 
@@ -42,6 +44,7 @@ class PlannedVariant:
     failure: str | None
     steps: int
     costs: Costs | None
+    unread: str | None
     pace: float | None
 
     @property
@@ -70,15 +73,22 @@ def dry_run(plan: Sweep) -> list[PlannedVariant]:
     return variants
 
 
-def _corpus(task: Task) -> Corpus | None:
+def _corpus(task: Task) -> Corpus | str:
+    """The corpus of a task, or why it is not read."""
     try:
+        if to_be_prepared(task):
+            return (
+                "the corpus is large, and is prepared at its first use, by `attnjax run` or "
+                "`attnjax data prepare`"
+            )
         return task.load()
-    except NoCorpus:
-        return None
+    except NoCorpus as error:
+        return str(error)
 
 
-def _planned(tuner: Tuner, corpus: Corpus | None, coming: set[Path]) -> PlannedVariant:
+def _planned(tuner: Tuner, read: Corpus | str, coming: set[Path]) -> PlannedVariant:
     """The runs of a variant; `coming` are those of the variants before it."""
+    corpus, unread = (None, read) if isinstance(read, str) else (read, None)
     plan, tuned = tuner.plan, tuner.tuned()
     experiment = tuned or tuner.experiment
     runs = plan.runs(tuner.variant, experiment)
@@ -102,6 +112,7 @@ def _planned(tuner: Tuner, corpus: Corpus | None, coming: set[Path]) -> PlannedV
         failure=failures.own_reason(tuner.folder),
         steps=experiment.training.steps,
         costs=None if corpus is None else costs(experiment.resolve(corpus), corpus),
+        unread=unread,
         pace=_seconds_a_step(tuner.folder),
     )
 

@@ -53,9 +53,9 @@ class Sweep:
         # overrides that only a variant's parts have are left out here
         base, _ = apply_possible(ablation.base, self.overrides)
         chosen = {}
-        for name in self.variants or ablation.variants:
-            before = ablation.variant(name)
-            chosen[name] = after = override(before, self.overrides)
+        for name, after in self._overridden().items():
+            before = ablation.variants[name]
+            chosen[name] = after
             undone = set(differences(ablation.base, before)) - set(differences(base, after))
             if undone:
                 raise UserError(
@@ -63,6 +63,26 @@ class Sweep:
                     f"{min(undone)}; leave {name} out by naming others with --variant"
                 )
         return chosen
+
+    def _overridden(self) -> dict[str, Experiment]:
+        """The variants to run with the overrides, before it is checked that these leave them be."""
+        ablation = self.loaded.ablation
+        variants = {name: ablation.variant(name) for name in self.variants or ablation.variants}
+        made, refused = dict[str, Experiment](), dict[str, UserError]()
+        for name, before in variants.items():
+            try:
+                made[name] = override(before, self.overrides)
+            except UserError as error:
+                refused[name] = error
+        if not refused:
+            return made
+        first = next(iter(refused.values()))
+        alike = [name for name, error in refused.items() if str(error) == str(first)]
+        if len(alike) == len(variants):
+            raise first
+        raise UserError(
+            f"{first}, in {', '.join(alike)}; leave these out by naming others with --variant"
+        )
 
     def chosen_parts(self) -> list[str]:
         """The parts that the command line chooses, with their fields: a sentence for each."""

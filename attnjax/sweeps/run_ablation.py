@@ -75,7 +75,9 @@ def sweep(plan: Sweep, console: Console) -> dict[str, str]:
     ]
     before = ""
     while taken := _run(work):
-        sentence = f"waits for what other processes run: {', '.join(run.run for run in taken)}"
+        # a run that two groups wait for is in both
+        names = dict.fromkeys(run.run for run in taken)
+        sentence = f"waits for what other processes run: {', '.join(names)}"
         if sentence != before:
             say(sentence)
         before = sentence

@@ -11,7 +11,7 @@ from typing import Any
 
 from attnjax.data.corpora.parallel_text import read_pairs
 from attnjax.data.corpus import Corpus
-from attnjax.data.files import find_file
+from attnjax.data.files import find_file_or_pipe
 from attnjax.errors import UserError, unknown
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.measures.base import SPLIT
@@ -79,17 +79,17 @@ def evaluate_files(
     """Score a run's answers to the lines of the file `source`; `reference` has the right ones.
 
     Both have the encoding of the task's own files (`Task.file_encoding`). Their paths are as given,
-    or relative to the folder ATTNJAX_DATA. `beam` is as in `evaluate`, `max_symbols` the largest
-    number of symbols of a line.
+    or relative to the folder ATTNJAX_DATA; either may be a pipe. `beam` is as in `evaluate`,
+    `max_symbols` the largest number of symbols of a line.
 
     Raises:
         UserError: a file is missing or has another encoding, their numbers of lines differ, a line
             is too long, or the run's task has no metric.
     """
     _metric(trained)
-    path = find_file(source)
+    path = find_file_or_pipe(source)
     encoding = trained.experiment.task.file_encoding
-    examples = [*read_pairs(path, find_file(reference), encoding)]
+    examples = [*read_pairs(path, find_file_or_pipe(reference), encoding)]
     written = [example.source for example in examples]
     sources = encoded(trained, enumerate(written, start=1), str(path), max_symbols)
     references = [trained.text("target").plain(example.target) for example in examples]

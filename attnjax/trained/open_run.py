@@ -44,7 +44,7 @@ class HeadWeights(NamedTuple):
         return show(self.weights, self.rows, self.columns)._repr_html_()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class OpenRun(Trained):
     """A trained run with its model, parameters and vocabularies; several act as one.
 

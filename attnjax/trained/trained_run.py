@@ -22,7 +22,7 @@ from attnjax.runs.result import read_result, result_params
 from attnjax.runs.run_folder import VOCABULARY, damaged_files
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Trained:
     """A trained run, ready for use.
 
@@ -39,6 +39,11 @@ class Trained:
     vocabularies: Vocabularies
     params: Any
     finished: bool
+
+    def __repr__(self) -> str:
+        state = "finished" if self.finished else "not finished"
+        of = f"{self.manifest.experiment}, {self.manifest.variant}, seed {self.manifest.seed}"
+        return f"<{type(self).__name__} {str(self.folder)!r}: {of}; {state}>"
 
     def text(self, side: Literal["source", "target"]) -> Vocabulary:
         """The vocabulary of a side.

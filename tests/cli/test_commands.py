@@ -4,6 +4,7 @@ import io
 import json
 import math
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -156,6 +157,13 @@ def test_files_are_looked_for_under_attnjax_data(capsys, run, tmp_path, monkeypa
     assert json.loads(capsys.readouterr().out)["sentences"] == 1
     said = sentence(capsys, "evaluate", str(run), "--source", "none", "--reference", "none")
     assert f"there is no file none in {Path.cwd()}, nor one under ATTNJAX_DATA=" in said
+
+
+def test_files_may_be_those_of_a_shell_s_commands(run):
+    words = f"{sys.executable} -m attnjax evaluate {run}"
+    words += " --source <(printf '1 2\\n2\\n') --reference <(printf '2 1\\n2\\n')"
+    done = subprocess.run(["bash", "-c", words], capture_output=True, text=True)
+    assert "sentences: 2" in done.stdout, done.stderr
 
 
 def test_nothing_is_logged_beside_the_answers(capsys, run, monkeypatch, caplog):

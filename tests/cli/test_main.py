@@ -27,6 +27,7 @@ HEADS = "model.encoder_layer.self_attention.heads"
             "unknown experiment 'scaling_and_head'; did you mean scaling_and_heads?",
         ),
         ("run experiments/nothing.py", "the experiment file experiments/nothing.py does not exist"),
+        ("run /dev/null", "the experiment file /dev/null is no regular file"),
         (f"run {TINY} --variant scald", "unknown variant 'scald'; did you mean scaled?"),
         (f"show {TINY} --variant scald", "unknown variant 'scald'; did you mean scaled?"),
         (f"run {TINY} --sedes 3", "unknown option of run '--sedes'; did you mean --seeds?"),
@@ -75,7 +76,7 @@ HEADS = "model.encoder_layer.self_attention.heads"
         ("report nowhere", "the folder nowhere does not exist"),
         ("report tests", "tests holds no finished runs"),
         ("evaluate nowhere --source a", "--source and --reference go together"),
-        ("evaluate nowhere --answers no/a", "there is no folder no for the answers"),
+        ("evaluate nowhere --answers no/a", "there is no folder no for the file a"),
         ("evaluate nowhere --answers a --protocols", "--protocols keeps no answers"),
         ("evaluate nowhere --model.width 3", "and of heads_out alone; got --model.width 3"),
     ],
@@ -245,3 +246,10 @@ def test_bash_completes_commands_and_experiments(tmp_path):
     program = "\n".join([f"source {script}", *lines])
     printed = subprocess.run(["bash", "-c", program], capture_output=True, text=True, cwd=tmp_path)
     assert printed.stdout.splitlines() == ["compare", "luong2015"], printed.stderr
+
+
+def test_an_override_that_a_variant_refuses_names_the_variant(capsys):
+    words = ["run", TINY, "--dry-run", "--model.encoder_layer.self_attention.head.score.sharpness"]
+    said = sentence(capsys, *words, "3")
+    assert ", in scaled; leave these out by naming others with --variant" in said
+    assert "in scaled" not in sentence(capsys, *words, "3", "--variant", "scaled")

@@ -1,10 +1,20 @@
 """A data file is found as it is named, or under the folder that ATTNJAX_DATA names."""
 
 import gzip
+import os
+from pathlib import Path
+from threading import Thread
 
 import pytest
 
-from attnjax.data.files import DATA_VARIABLE, find_file, find_folder, read_lines
+from attnjax.data.corpora.parallel_text import ParallelText, read_pairs
+from attnjax.data.files import (
+    DATA_VARIABLE,
+    find_file,
+    find_file_or_pipe,
+    find_folder,
+    read_lines,
+)
 from attnjax.errors import NoCorpus, UserError
 
 
@@ -112,3 +122,31 @@ def test_another_encoding_is_offered(tmp_path):
     with pytest.raises(UserError, match="line 2, is not UTF-8: .* can read UTF-16 or Windows-1252"):
         read_lines(tmp_path / "old")
     assert read_lines(tmp_path / "old", "Windows-1252") == ["a", "Grün"]
+
+
+def piped(path: Path, text: str) -> Path:
+    """A pipe that a thread writes a text into once somebody reads it."""
+    os.mkfifo(path)
+    Thread(target=path.write_text, args=(text,), daemon=True).start()
+    return path
+
+
+def test_the_lines_of_a_pipe_are_read_once(tmp_path, monkeypatch):
+    pipes = [piped(tmp_path / "source", "a\nb\n"), piped(tmp_path / "target", "A\nB\n")]
+    pairs = [*read_pairs(*map(find_file_or_pipe, pipes))]
+    assert [pair[:2] for pair in pairs] == [("a", "A"), ("b", "B")]
+    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
+    (tmp_path / "short").write_text("A\n")
+    longer = piped(tmp_path / "longer", "a\nb\nc\n")
+    with pytest.raises(UserError, match="longer has 3, .*short has 1"):
+        [*read_pairs(find_file_or_pipe("longer"), find_file_or_pipe("short"))]
+    with pytest.raises(UserError, match="longer is a pipe or a device, .* wanted a regular file"):
+        find_file(longer)
+
+
+def test_a_task_wants_files_that_it_can_read_again(tmp_path):
+    for name in ("train.de", "valid.en", "valid.de", "test.en", "test.de"):
+        (tmp_path / name).write_text("a\n")
+    os.mkfifo(tmp_path / "train.en")
+    with pytest.raises(UserError, match=r"train\.en is a pipe or a device, which can be read only"):
+        ParallelText(folder=str(tmp_path)).load()

@@ -32,6 +32,7 @@ from attnjax.data.row_files import MappedTexts, RowFile
 from attnjax.data.sentencepiece import SentencePiece
 from attnjax.data.text_notes import text_notes
 from attnjax.data.vocabulary import Characters, SplitWords
+from attnjax.data.with_test import WithTest
 from attnjax.errors import UserError
 from attnjax.experiment.load import load
 
@@ -159,6 +160,17 @@ def test_a_large_corpus_is_prepared_at_its_first_use(task, monkeypatch, capsys):
     assert any("test sources are in the training split" in sentence for sentence in said)
 
 
+def test_a_corpus_to_be_prepared_is_known_before_it_is_read(task, monkeypatch):
+    inside = WithTest(task=task, test=task)
+    assert not preparation.to_be_prepared(task)
+    monkeypatch.setattr(preparation, "LARGE", 1_000)
+    assert preparation.to_be_prepared(task)
+    assert preparation.to_be_prepared(inside)
+    assert not place(task).exists()
+    task.load()
+    assert not preparation.to_be_prepared(inside)
+
+
 def test_a_vocabulary_is_learned_once(task, monkeypatch):
     first = preparation.prepared(task)
     monkeypatch.setattr(SplitWords, "learn", lambda *_: pytest.fail("learned again"))
@@ -275,6 +287,23 @@ def prepare_by_processes(folder: Path, cache: Path) -> subprocess.Popen:
     environment = os.environ | {VARIABLE: str(cache)}
     command = [sys.executable, str(folder / "program.py")]
     return subprocess.Popen(command, env=environment, start_new_session=True)
+
+
+def test_a_script_that_prepares_when_it_is_imported_is_not_imported_again(folder):
+    """Processes of a script without `if __name__ == "__main__"` would wait for the script."""
+    program = (
+        "from attnjax.data import preparation, ParallelText\n"
+        "print('begins')\n"
+        "preparation.PER_PROCESS, preparation.os.process_cpu_count = 1, lambda: 1\n"
+        f"preparation.prepared(ParallelText(folder={str(folder)!r}))\n"
+        "import __main__\n"
+        "assert __main__.preparation is preparation\n"
+        "print('ends')\n"
+    )
+    (folder / "program.py").write_text(program)
+    command = [sys.executable, str(folder / "program.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "begins\nends\n", done.stderr
 
 
 @pytest.mark.long

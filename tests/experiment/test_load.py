@@ -79,3 +79,8 @@ def test_the_name_of_a_part_of_another_kind_is_free(tmp_path):
     path, text = tmp_path / "mine.py", (Path(__file__).parents[1] / "tiny.py").read_text()
     path.write_text(text + OWN.format(module="sparse_align", name="TopK", base="Position"))
     assert "TopK" in load(path).own
+
+
+def test_a_path_may_be_a_text():
+    path = Path(__file__).parents[1] / "tiny.py"
+    assert load(str(path)) == load(path)

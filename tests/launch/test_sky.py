@@ -249,3 +249,24 @@ def test_a_mistake_is_one_sentence(tmp_path, capsys, site):
     words = [TINY, "--site", site, "--dry-run"]
     assert "did you mean scaled?" in refused(capsys, *words, "--variant", "scald")
     assert "did you mean --yes?" in refused(capsys, *words, "--yess")
+
+
+def test_a_job_whose_data_stay_here_is_warned_of(tmp_path, capsys, site):
+    text = Path(TINY).read_text()
+    text = text.replace("import Copy", "import Copy\nfrom attnjax.data import ParallelText")
+    task = "Copy(symbols=6, longest=4, train=48, valid=8, test=8)"
+    for folder, data, reason in (
+        ("pairs", "", "the site has no `data`: it looks for task.folder 'pairs'"),
+        ("pairs", 'data = "gs://bucket/data"', ""),
+        ("/here/pairs", 'data = "gs://bucket/data"', "an absolute path is of this machine"),
+    ):
+        experiment = tmp_path / "pairs.py"
+        experiment.write_text(text.replace(task, f'ParallelText(folder="{folder}")'))
+        wanted = tmp_path / "wanted.toml"
+        wanted.write_text(f"{data}\n{Path(site).read_text()}")
+        assert sky.program([str(experiment), "--site", str(wanted), "--dry-run"]) == 0
+        error = capsys.readouterr().err
+        assert reason in error
+        assert ("warning: the job takes no data along" in error) == bool(reason)
+    assert sky.program([TINY, "--site", site, "--dry-run"]) == 0
+    assert "warning" not in capsys.readouterr().err

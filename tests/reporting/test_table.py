@@ -162,3 +162,11 @@ def test_one_seed_without_claims():
     fake = replace(summary(seeds=1), claims=(), published=())
     assert "±" not in plain(fake)
     assert "verdict" not in plain(fake)
+
+
+@pytest.mark.parametrize("width", [30, 60])
+def test_a_narrow_screen_breaks_cells_and_leaves_nothing_out(width):
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    with console.capture() as capture:
+        console.print(table(summary()))
+    assert "…" not in capture.get()

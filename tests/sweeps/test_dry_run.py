@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from attnjax.cli.main import main
+from attnjax.data import preparation
 from attnjax.experiment.load import load
 from attnjax.runs import failures
 from attnjax.runs.lease import leased
@@ -100,3 +101,29 @@ def test_single_seeds_are_chosen_out_of_all(runs, capsys):
     assert main([*words, "--seed", "2"]) == 2
     said = capsys.readouterr().err
     assert "there is no seed 2: each variant has the seeds 0 to 1; --seeds gives it more" in said
+
+
+def test_data_that_are_not_read_are_named(tmp_path, monkeypatch, capsys):
+    """They are missing, or so large that they would be prepared, which takes long and writes."""
+    text = TINY.read_text().replace("Copy(symbols=6, longest=4, train=48, valid=8, test=8)", "{}")
+    text = text.replace("{}", 'ParallelText(folder="pairs")')
+    text = text.replace("import Copy", "import Copy\nfrom attnjax.data import ParallelText")
+    (tmp_path / "pairs.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ATTNJAX_PREPARED", str(tmp_path / "prepared"))
+    words = ["run", "pairs.py", "--dry-run"]
+    assert main(words) == 0
+    assert (
+        "the data are not read, so nothing is checked against them: there is no folder pairs"
+        in (capsys.readouterr().out)
+    )
+    (tmp_path / "pairs").mkdir()
+    for name in ("train", "valid", "test"):
+        for side in ("en", "de"):
+            (tmp_path / "pairs" / f"{name}.{side}").write_text(f"{name} a b\n")
+    monkeypatch.setattr(preparation, "LARGE", 10)
+    assert main(words) == 0
+    printed = capsys.readouterr()
+    assert "the corpus is large, and is prepared at its first use" in printed.out
+    assert "prepares" not in printed.err
+    assert not (tmp_path / "prepared").exists()

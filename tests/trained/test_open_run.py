@@ -234,3 +234,9 @@ def test_no_run_is_a_sentence():
     with pytest.raises(AttributeError, match="no attribute 'opened'"):
         attnjax.opened  # noqa: B018
     assert {"open", "run", "show", "results"} <= {*dir(attnjax)}
+
+
+def test_an_open_run_is_shown_in_a_line(tiny_runs):
+    folder = tiny_runs / "tiny" / "scaled" / "seed-0"
+    shown = repr(attnjax.open(folder))
+    assert shown == f"<OpenRun {str(folder)!r}: tiny, scaled, seed 0; finished>"

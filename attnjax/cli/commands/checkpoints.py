@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Annotated
 
-from rich.table import Table
-
 from attnjax.cli.command import RunFolder, count, option
 from attnjax.cli.output import out, say
+from attnjax.console import plain_table
 from attnjax.errors import UserError
 
 
@@ -31,7 +30,7 @@ def checkpoints(
         say(f"{export}: {count:,} parameters; `attnjax import attnjax {export}` reads it")
         return 0
     rows = listed(run)
-    drawn = Table("checkpoint", "epochs", "valid loss", "size", "state", "kept", box=None)
+    drawn = plain_table(["checkpoint", "epochs", "valid loss", "size", "state", "kept"])
     for row in rows:
         progress = row.progress
         drawn.add_row(

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from attnjax.cli.command import option
-from attnjax.cli.output import keep_compiled, out, say
+from attnjax.cli.named_file import check_named, write_named
+from attnjax.cli.output import keep_compiled, out, say, write_utf8
 from attnjax.cli.trained import TrainedRuns
 from attnjax.config.serialize import json_text
 from attnjax.console import plain_table
 from attnjax.errors import UserError
-from attnjax.files import in_a_line, write_atomically
+from attnjax.files import in_a_line
 
 if TYPE_CHECKING:
     from attnjax.trained.evaluate import Evaluation
@@ -38,9 +39,10 @@ def evaluate(
         raise UserError("--source and --reference go together")
     if source is not None and (protocols or split is not None):
         raise UserError("--split and --protocols exclude --source")
-    if answers is not None:
-        _check_place(answers, protocols=protocols)
+    _check_place(answers, protocols=protocols)
     keep_compiled()
+    if json:
+        write_utf8()
     from attnjax.reporting.number import number
 
     split = "test" if split is None else split
@@ -50,7 +52,7 @@ def evaluate(
     _check_no_language(language)
     scores = _scores(chosen, split, source, reference)
     if answers is not None:
-        write_atomically(answers, "".join(f"{in_a_line(text)}\n" for text in scores.answers))
+        write_named(answers, "".join(f"{in_a_line(text)}\n" for text in scores.answers))
     content = {"run": " ".join(map(str, chosen.runs)), "on": scores.on}
     content |= {"sentences": scores.sentences, **scores.metrics, **scores.details}
     if json:
@@ -67,12 +69,13 @@ def _check_no_language(language: str | None) -> None:
         raise UserError("--language goes with --protocols")
 
 
-def _check_place(answers: Path, *, protocols: bool) -> None:
+def _check_place(answers: Path | None, *, protocols: bool) -> None:
     """Refuse a file for answers that cannot be written."""
+    if answers is None:
+        return
     if protocols:
         raise UserError("--protocols keeps no answers: leave out --answers")
-    if not answers.parent.is_dir():
-        raise UserError(f"there is no folder {answers.parent} for the answers")
+    check_named(answers)
 
 
 def _scores(

@@ -7,7 +7,7 @@ from itertools import count as count_from
 from typing import Annotated, BinaryIO
 
 from attnjax.cli.command import count
-from attnjax.cli.output import keep_compiled
+from attnjax.cli.output import keep_compiled, write_utf8
 from attnjax.cli.trained import TrainedRuns
 from attnjax.errors import UserError
 from attnjax.files import in_a_line
@@ -44,6 +44,7 @@ def predict(
     keep_compiled()
     if sys.stdin is None:
         raise UserError("predict reads standard input, but standard input is closed")
+    write_utf8()
     trained = chosen.open()
     for first, lines in _lines(sys.stdin.buffer):
         answers = trained.n_best(

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 from attnjax.cli.command import option, positional
+from attnjax.cli.named_file import check_named, write_named
 from attnjax.cli.output import say
-from attnjax.files import write_atomically
+from attnjax.errors import UserError
 from attnjax.runs.catalog import find, names
 
 
@@ -31,18 +32,28 @@ def results(
     def where(record):  # the order of the page: that of the shipped experiments
         return order.get(record.experiment, len(order)), record.experiment, record.setting or ""
 
+    for named in filter(None, (page, readme, reruns)):
+        check_named(named)
+    text = None if readme is None else _text(readme)
     order = {name: place for place, name in enumerate(names())}
     experiments = [
         recorded(load(find(name)).at(setting or None), [*group])
         for (_, name, setting), group in groupby(sorted(read_records(records), key=where), where)
     ]
     command = f"attnjax results {records}"
-    write_atomically(page, results_page.page(experiments, command))
-    if readme is not None:
-        text = readme.read_text(encoding="utf-8")
-        write_atomically(readme, results_page.in_readme(text, experiments))
+    filled = None if text is None else results_page.in_readme(text, experiments)
+    write_named(page, results_page.page(experiments, command))
+    if readme is not None and filled is not None:
+        write_named(readme, filled)
     if reruns is not None:
-        times = json.dumps(rerun_times(experiments), indent=2)
-        write_atomically(reruns, f"{times}\n")
+        write_named(reruns, f"{json.dumps(rerun_times(experiments), indent=2)}\n")
     say(results_page.tally(experiments))
     say(f"page: {page}")
+
+
+def _text(page: Path) -> str:
+    """Return the text of a page whose marks are to be filled."""
+    try:
+        return page.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{page} cannot be read: {error}") from error

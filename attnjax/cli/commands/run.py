@@ -131,6 +131,7 @@ def planned(variants: Sequence["PlannedVariant"]) -> Iterator[RenderableType]:
         time = MISSING if plan.seconds is None else _time(plan.seconds)
         drawn.add_row(Text(plan.name), Text(_runs(plan)), f"{plan.steps:,}", *costs, time)
     yield drawn
+    yield from map(Text, _unread(variants))
     left = sum(len(plan.waiting) for plan in variants)
     total = sum(len(plan.runs) + len(plan.points) + len(plan.tied) for plan in variants)
     seconds = sum(plan.seconds or 0 for plan in variants)
@@ -142,6 +143,14 @@ def planned(variants: Sequence["PlannedVariant"]) -> Iterator[RenderableType]:
         which = "" if len(unknown) == len(variants) else f" of {', '.join(unknown)}"
         line += f"; the time{which} is unknown, because no such run was trained here"
     yield Text(line)
+
+
+def _unread(variants: Sequence["PlannedVariant"]) -> Iterator[str]:
+    """A sentence for each reason why data are not read."""
+    for reason in dict.fromkeys(plan.unread for plan in variants if plan.unread):
+        names = [plan.name for plan in variants if plan.unread == reason]
+        which = "" if len(names) == len(variants) else f" of {', '.join(names)}"
+        yield f"the data{which} are not read, so nothing is checked against them: {reason}"
 
 
 def _runs(plan: "PlannedVariant") -> str:

@@ -19,9 +19,14 @@ from attnjax.errors import UserError
 
 def read_pairs(source: Path, target: Path, encoding: Encoding = "UTF-8") -> Iterator[Example]:
     """Read a file of sources and a file of targets; equal line numbers belong together."""
-    for pair in zip_longest(each_line(source, encoding), each_line(target, encoding)):
+    sides = each_line(source, encoding), each_line(target, encoding)
+    for number, pair in enumerate(zip_longest(*sides)):
         if None in pair:
-            first, second = (sum(1 for _ in each_line(path, encoding)) for path in (source, target))
+            # what is left of the longer side is counted; a pipe cannot be read again
+            first, second = (
+                number + (line is not None) + sum(1 for _ in side)
+                for line, side in zip(pair, sides, strict=True)
+            )
             raise UserError(
                 f"source and target must have equally many lines; {source} has {first:,}, "
                 f"{target} has {second:,}"

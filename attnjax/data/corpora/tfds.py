@@ -142,7 +142,7 @@ def prepare(name: str, folder: str | None) -> str:
     corpus = name.partition("/")[0]
     size = DOWNLOADS.get(name) or DOWNLOADS.get(corpus)
     takes = f" (it downloads {size})" if size else ""
-    needs = ", with TensorFlow (pip install 'attnjax[tensorflow]')"
+    needs = ", with TensorFlow (pip install tensorflow)"
     # wmt14_translate and others are "not found" unless these two modules are imported first
     return (
         f"Where there is a network, prepare it{needs if corpus in NEED_TENSORFLOW else ''}{takes} "

@@ -139,7 +139,7 @@ def test_a_message_has_the_size_and_who_needs_tensorflow(tmp_path):
         assert str(tmp_path) in message
         assert f"(it downloads {DOWNLOADS[name]})" in message
         needs = name.partition("/")[0] in ("coco_captions", "lm1b")
-        assert ("pip install 'attnjax[tensorflow]'" in message) == needs
+        assert ("with TensorFlow (pip install tensorflow)" in message) == needs
     assert "tensorflow" not in sys.modules
 
 
