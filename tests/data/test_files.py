@@ -139,7 +139,7 @@ def test_the_lines_of_a_pipe_are_read_once(tmp_path, monkeypatch):
     (tmp_path / "short").write_text("A\n")
     longer = piped(tmp_path / "longer", "a\nb\nc\n")
     with pytest.raises(UserError, match="longer has 3, .*short has 1"):
-        [*read_pairs(find_file_or_pipe("longer"), find_file_or_pipe("short"))]
+        list(read_pairs(find_file_or_pipe("longer"), find_file_or_pipe("short")))
     with pytest.raises(UserError, match="longer is a pipe or a device, .* wanted a regular file"):
         find_file(longer)
 
