@@ -89,8 +89,7 @@ def dtypes(variables: Any) -> set[str]:
 def products(program: Any) -> list[tuple[Any, bool]]:
     """The matrix products, and whether a parameter is one of the two factors.
 
-    Outer products, of positions and rates, sum nothing. A parameter is an input of the program
-    that only casts, slices and changes of shape came after.
+    A parameter is an input of the program that only casts, slices and changes of shape came after.
     """
     moves = ("convert_element_type", "reshape", "transpose", "broadcast_in_dim", "slice")
     moves += ("squeeze", "concatenate")
@@ -101,7 +100,7 @@ def products(program: Any) -> list[tuple[Any, bool]]:
         for equation in program.eqns:
             name = equation.primitive.name
             of = [v in parameters for v in equation.invars if not hasattr(v, "val")]
-            if name == "dot_general" and equation.params["dimension_numbers"][0][0]:
+            if name == "dot_general":
                 found.append((equation, any(of)))
             elif name in moves and any(of):
                 parameters.update(equation.outvars)
