@@ -161,6 +161,21 @@ def test_elsewhere_it_is_the_product_of_float32(context):
     assert ours == traced(lambda left, right: jnp.einsum("...nk,...km->...nm", left, right))
 
 
+@pytest.mark.usefixtures("units")
+@pytest.mark.parametrize(
+    "dtypes",
+    [("float16", "float16"), ("bfloat16", "bfloat16"), ("float32", "bfloat16")],
+    ids=" ".join,
+)
+def test_operands_in_half_precision_stay_as_they_are(dtypes):
+    """Rounded to bfloat16, one in float16 would lose digits; a result would change its dtype."""
+    operands = [jnp.asarray(draw(size=(8, 8)), dtype) for dtype in dtypes]
+    plain = jax.make_jaxpr(lambda *x: jnp.einsum("...nk,...km->...nm", *x))
+    with rounded_products():
+        ours = jax.make_jaxpr(lambda *x: product("nk,km->nm", *x))(*operands)
+        assert str(ours) == str(plain(*operands))
+
+
 @pytest.mark.parametrize(
     ("flags", "has_units"),
     [("fpu amx_bf16 amx_tile", True), ("avx512f avx512_bf16", True), ("avx2 avx512f", False)],

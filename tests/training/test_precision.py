@@ -1,6 +1,7 @@
 """What is computed in bfloat16 and what stays float32, read from the traced program."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,7 @@ from attnjax.training.objectives.masked_language_model import MaskedLanguageMode
 from attnjax.training.settings import Recipe, Training
 from attnjax.training.step import (
     cast,
+    evaluation_step,
     initial_state,
     on_one_device,
     products as products_in,
@@ -157,6 +159,19 @@ def test_products_alone_are_of_bfloat16(monkeypatch):
     }
     assert others <= moves
     assert {leaf.dtype for leaf in traced.out_avals} == {jnp.dtype("float32")}
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "bfloat16_products"])
+def test_validation_computes_in_the_precision_of_training(precision, monkeypatch):
+    monkeypatch.setattr(product, "has_matrix_units", lambda: True)
+    model, objective = MODELS["transformer"]
+    own = replace(recipe(model, objective), training=Training(precision=precision))
+    step = partial(evaluation_step, batch=BATCH, recipe=own, over_devices=on_one_device)
+    traced = jax.make_jaxpr(step)(shapes(model, objective).params)
+    every = [equation for equation, _ in products(traced.jaxpr)]
+    assert len(every) > 5
+    for equation in every:
+        assert dtypes(equation.invars) == {"bfloat16"}, equation
 
 
 @pytest.mark.parametrize(
