@@ -99,9 +99,9 @@ def _summed(axes: str, left: jax.Array, right: jax.Array) -> jax.Array:
     # in the context's precision XLA would refuse products that the units do not read
     with jax.default_matmul_precision(None):
         axes = f"{rows},{columns}->{result[::-1] if turned else result}"
-        found = _einsum(axes, _in_rows(left), right, jnp.dtype(jnp.float32))
-    found = _in_rows(found)
-    return jnp.swapaxes(found, -1, -2) if turned else found
+        summed = _einsum(axes, _in_rows(left), right, jnp.dtype(jnp.float32))
+    summed = _in_rows(summed)
+    return jnp.swapaxes(summed, -1, -2) if turned else summed
 
 
 def _in_rows(x: jax.Array) -> jax.Array:
