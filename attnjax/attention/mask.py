@@ -293,7 +293,7 @@ class DenseMask(Mask):
     def dense(self, positions: Positions) -> jax.Array:
         return jnp.asarray(self.allowed, bool)
 
-    def seen_keys(self) -> jax.Array:
+    def seen_keys(self) -> jax.Array | None:
         return jnp.asarray(self.allowed, bool).any(-2)
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:

@@ -6,7 +6,8 @@
     splash      TPUs, causal, windows, segments and padding      `attnjax.attention.fused.splash`
 
 All but dense are fused: they never hold the weights. All give the same results. A kernel that
-cannot compute a mask raises and names it.
+cannot compute a mask raises and names it. Blockwise has derivatives of every kind and order; cudnn
+and splash have gradients alone.
 """
 
 import logging
