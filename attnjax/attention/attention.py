@@ -14,7 +14,7 @@ from attnjax.attention.fused import dispatch
 from attnjax.attention.fused.dispatch import Implementation
 from attnjax.attention.fused.inputs import Inputs, RunKernel
 from attnjax.attention.kernel_score import Kernel
-from attnjax.attention.mask import Mask, MaskLike, allowed_pairs, as_mask, join
+from attnjax.attention.mask import Mask, MaskLike, allowed_pairs, as_mask, join, zero_hidden
 from attnjax.attention.pool import Pool, WeightedSum
 from attnjax.attention.position import Positions
 from attnjax.attention.score import ScaledDot, Score
@@ -102,7 +102,10 @@ class AttentionBase(Expectations, Mixer):
         The key defaults to the query and the value to the key, as in Flax.
         """
         key = query if key is None else key
-        memory = self.prepare(key, key if value is None else value)
+        value = key if value is None else value
+        # `attend` does it too, but the gradients of a projection before would be NaN
+        key, value = (zero_hidden(as_mask(mask, query), x) for x in (key, value))
+        memory = self.prepare(key, value)
         return self.attend(query, memory, mask, positions=positions, deterministic=deterministic)
 
 
@@ -171,8 +174,9 @@ class Attention(AttentionBase):
         positions: Positions = Positions(),
         deterministic: bool,
     ) -> Contexts:
-        key, value = memory
-        mask, length = join(self.mask, as_mask(mask, query)), min(query.shape[-2], value.shape[-2])
+        mask = join(self.mask, as_mask(mask, query))
+        key, value = (zero_hidden(mask, x) for x in memory)
+        length = min(query.shape[-2], value.shape[-2])
         given, positions = positions, positions.filled(query, value)
         if kernel := self.kernel(length, mask, deterministic=deterministic):
             product = self.score.as_dot_product(query, key, positions).times(self.align.factor())

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.attention import AttentionBase
-from attnjax.attention.mask import MaskLike, as_mask
+from attnjax.attention.mask import MaskLike, as_mask, zero_hidden
 from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Contexts, Keys, Queries, Values
@@ -49,6 +49,7 @@ class LastState(AttentionBase):
         deterministic: bool,
     ) -> Contexts:
         mask, shape = as_mask(mask, query), (*query.shape[:-1], memory.shape[-2])
+        memory = zero_hidden(mask, memory)
         allowed = jnp.broadcast_to(mask.dense(positions.filled(query, memory)), shape)
         later = jnp.flip(jnp.cumsum(jnp.flip(allowed, -1), -1), -1)
         last = (allowed & (later == 1)).astype(memory.dtype)

@@ -21,7 +21,7 @@ from jaxtyping import Array, Float
 
 from attnjax.attention.attention import AttentionBase
 from attnjax.attention.feature_map import EluPlusOne, FeatureMap
-from attnjax.attention.mask import Causal, Mask, MaskLike, Padding, as_mask
+from attnjax.attention.mask import Causal, Mask, MaskLike, Padding, as_mask, zero_hidden
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values
 from attnjax.errors import UserError
@@ -232,6 +232,7 @@ class LinearAttention(AttentionBase):
         present, causal = _rules(as_mask(mask, query))
         if present is not None:
             memory = _hide(memory, present)
+            memory = memory._replace(value=zero_hidden(Padding(present), memory.value))
         if not causal:
             context = read_state(features, add_keys(empty_state(memory), memory))
         elif all(x is None for x in positions) and query.shape[-2] == memory.value.shape[-2]:

@@ -85,6 +85,13 @@ class Mask(Expectations, ABC):
         """Whether every rule has the method `block`, which a fused kernel calls."""
         return all(type(rule).block is not Mask.block for rule in self.rules())
 
+    def seen_keys(self) -> jax.Array | None:
+        """Booleans [..., S], False for keys that an array of the rule hides from every query.
+
+        None: it hides none; positions alone do not count.
+        """
+        return None
+
     def rules(self) -> "tuple[Mask, ...]":
         """The single rules of a conjunction."""
         return (self,)
@@ -140,6 +147,23 @@ def join(*masks: Mask | None) -> Mask:
     return reduce(and_, given) if given else And()
 
 
+def zero_hidden(mask: Mask, x: jax.Array) -> jax.Array:
+    """Keys or values [..., S, any] with 0 for each key that the mask hides from every query.
+
+    The weight of a hidden key is 0, and 0 times NaN or infinity, which padding may hold, is NaN.
+    A key that examples share is 0 if it is hidden in all of them.
+    """
+    for rule in mask.rules():
+        seen = rule.seen_keys()
+        if seen is not None:
+            own = x.shape[:-1]
+            seen = seen.reshape(*[1] * (len(own) - seen.ndim), *seen.shape)
+            seen = seen.any(tuple(range(seen.ndim - len(own))))
+            shared = tuple(axis for axis, size in enumerate(own) if size == 1)
+            x = jnp.where(seen.any(shared, keepdims=True)[..., None], x, 0)
+    return x
+
+
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class And(Mask):
@@ -165,6 +189,9 @@ class Padding(Mask):
 
     def dense(self, positions: Positions) -> jax.Array:
         return self.present[..., None, :]
+
+    def seen_keys(self) -> jax.Array:
+        return self.present
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
         """A block of padding only is empty."""
@@ -266,6 +293,9 @@ class DenseMask(Mask):
 
     def dense(self, positions: Positions) -> jax.Array:
         return jnp.asarray(self.allowed, bool)
+
+    def seen_keys(self) -> jax.Array | None:
+        return jnp.asarray(self.allowed, bool).any(-2)
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
         """Reduce the array over each tile."""

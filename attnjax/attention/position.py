@@ -88,7 +88,8 @@ def sinusoidal(position: jax.Array, width: int) -> jax.Array:
     Source: Vaswani et al. 2017, section 3.5.
     """
     rate = 10_000.0 ** (-np.arange(0, width, 2) / width)
-    angle = jnp.tensordot(position.astype(jnp.float32), rate.astype(np.float32), axes=0)
+    # not by a product of matrices, whose operands a TPU would round
+    angle = jnp.multiply.outer(position.astype(jnp.float32), rate.astype(np.float32))
     waves = jnp.stack([jnp.sin(angle), jnp.cos(angle)], axis=-1)
     return waves.reshape(*position.shape, -1)[..., :width]
 

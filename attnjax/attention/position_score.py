@@ -43,7 +43,8 @@ def rotary(
         raise UserError(f"rotary positions want an even width of queries and keys; got {width}")
     dtype = wide(x)
     rate = base ** (-np.arange(0, width, 2) / width)
-    angle = jnp.tensordot(jnp.asarray(position).astype(dtype), rate.astype(dtype), axes=0)
+    # not by a product of matrices, whose operands a TPU would round
+    angle = jnp.multiply.outer(jnp.asarray(position).astype(dtype), rate.astype(dtype))
     pairs = x.astype(dtype).reshape(*x.shape[:-1], -1, 2)
     even, odd = pairs[..., 0], pairs[..., 1]
     sin, cos = (jnp.broadcast_to(wave(angle), even.shape) for wave in (jnp.sin, jnp.cos))

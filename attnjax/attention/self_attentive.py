@@ -6,7 +6,7 @@ from jaxtyping import Array, Float
 
 from attnjax.attention.align import softmax
 from attnjax.attention.attention import AttentionBase, Memory
-from attnjax.attention.mask import MaskLike, allowed_pairs, as_mask
+from attnjax.attention.mask import MaskLike, allowed_pairs, as_mask, zero_hidden
 from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Contexts, Keys, Queries, Values
@@ -65,11 +65,13 @@ class SelfAttentive(AttentionBase):
         positions: Positions = Positions(),
         deterministic: bool,
     ) -> Contexts:
+        mask = as_mask(mask, query)
+        memory = Memory(*(zero_hidden(mask, x) for x in memory))
         (*leading, steps, width), places = query.shape, memory.value.shape[-2]
         shape = (*leading, self.hops, steps, places)
         logits = jnp.broadcast_to(jnp.swapaxes(memory.key, -1, -2)[..., None, :], shape)
         positions = positions.filled(query, memory.value).expand_heads()
-        allowed = allowed_pairs(as_mask(mask, query).expand_heads(), positions, shape)
+        allowed = allowed_pairs(mask.expand_heads(), positions, shape)
         weights = softmax(logits, allowed)
         sow(self, "attention", "weights", weights)
         sow(self, "objective", "redundancy", redundancy(jnp.swapaxes(weights, -2, -3)))

@@ -13,6 +13,7 @@ A model gives the search a cache and a `BeamState`; a layer's part of both is it
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -52,6 +53,19 @@ class BeamState(NamedTuple):
     recurrent: tuple[Any, ...]
 
 
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class OwnEntries(DenseMask):
+    """The entries of a cache that each hypothesis may attend to, booleans [B, K, entries].
+
+    What it hides is finite: nothing yet, or another hypothesis's. So no step has to copy the cache
+    to set it to 0.
+    """
+
+    def seen_keys(self) -> None:
+        return None
+
+
 class BeamCache(NamedTuple):
     """The place of the present step's entries, and the entries that each hypothesis may attend to.
 
@@ -61,7 +75,7 @@ class BeamCache(NamedTuple):
         positions: of the K queries and of the entries; they lead with B behind a prompt, else 1.
     """
 
-    mask: DenseMask
+    mask: OwnEntries
     first: Int[Array, ""]
     positions: Positions
 
@@ -156,7 +170,7 @@ def beam_cache(
         own, first = jnp.concatenate([seen, own], axis=-1), places + first
         place = jnp.broadcast_to(jnp.arange(places)[None], (batch, places))
         query, key = count + query, jnp.concatenate([place, count + key], axis=-1)
-    return back_pointers, BeamCache(DenseMask(own), first, Positions(query, key))
+    return back_pointers, BeamCache(OwnEntries(own), first, Positions(query, key))
 
 
 def _grow(cache: Any, more: int) -> Any:

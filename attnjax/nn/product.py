@@ -46,12 +46,16 @@ def product(
 ) -> jax.Array:
     """The products of the matrices in the last two axes, such as `axes` "tk,sk->ts".
 
-    The axes before them broadcast. `dtype` is that of the result; None: that of the operands.
+    The axes before them broadcast. Each matrix may have the axis that is summed over first or last,
+    and the result its two axes in either order. `dtype` is that of the result; None: that of the
+    operands.
     """
     rounds = jax.config.jax_default_matmul_precision == ROUNDED and platforms() == ("cpu",)
     if not rounds or {left.dtype, right.dtype} != {jnp.dtype(jnp.float32)}:
         return _einsum(axes, left, right, dtype)
-    if right.ndim == 2 < left.ndim:  # a copy for each matrix on the left would be large
+    (rows, _), result_axes = _terms(axes)
+    whole_rows = rows[0] == result_axes[0]  # such as "tk,kv->tv": the rows of all matrices in one
+    if whole_rows and right.ndim == 2 < left.ndim:  # copies of the right matrix would be large
         result = _rounded(axes, left.reshape(-1, left.shape[-1]), right)
         return result.reshape(*left.shape[:-1], result.shape[-1])
     leading = jnp.broadcast_shapes(left.shape[:-2], right.shape[:-2])
@@ -85,16 +89,24 @@ def _summed(axes: str, left: jax.Array, right: jax.Array) -> jax.Array:
     """The product in float32 of matrices in bfloat16.
 
     The units want the axis that is summed over last in the left matrix, and rows in memory one
-    after the other: XLA computes other products of bfloat16 in float32.
+    after the other, those of the result too. XLA computes other products of bfloat16 in float32, or
+    not at all if it merges the product with a transposition before or after it.
     """
     (rows, columns), result = _terms(axes)
     if rows[-1] in result:
         rows, left = rows[::-1], jnp.swapaxes(left, -1, -2)
-    # XLA must not merge the product with a transposition before it
-    left = with_layout_constraint(left, Layout(tuple(range(left.ndim))))
+    turned = rows[0] != result[0]
     # in the context's precision XLA would refuse products that the units do not read
     with jax.default_matmul_precision(None):
-        return _einsum(f"{rows},{columns}->{result}", left, right, jnp.dtype(jnp.float32))
+        axes = f"{rows},{columns}->{result[::-1] if turned else result}"
+        summed = _einsum(axes, _in_rows(left), right, jnp.dtype(jnp.float32))
+    summed = _in_rows(summed)
+    return jnp.swapaxes(summed, -1, -2) if turned else summed
+
+
+def _in_rows(x: jax.Array) -> jax.Array:
+    """The array, for which XLA must not choose another layout in memory than row after row."""
+    return with_layout_constraint(x, Layout(tuple(range(x.ndim))))
 
 
 def _einsum(axes: str, left: jax.Array, right: jax.Array, dtype: jnp.dtype | None) -> jax.Array:

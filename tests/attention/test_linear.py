@@ -210,6 +210,19 @@ def test_a_key_far_larger_than_those_before_it_does_not_hide_them():
     np.testing.assert_allclose(together[:, :3], alone, rtol=1e-5, atol=1e-6)
 
 
+def test_the_scale_of_a_state_is_a_constant_for_the_gradient():
+    """It cancels: its gradient would be rounding errors, and a second way through every key."""
+    _, key, value, _ = arrays(4, dtype=np.float32)
+
+    def scale(log_features):
+        memory = linear.LinearMemory(log_features, value)
+        return linear.add_keys(linear.empty_state(memory), memory).log_scale.sum()
+
+    total, slope = jax.value_and_grad(scale)(key)
+    np.testing.assert_allclose(total, key.max(1).sum(), rtol=1e-6)
+    assert not slope.any()
+
+
 def test_a_hidden_key_far_larger_than_the_others_does_not_hide_them():
     """The scale of the features is that of the keys that are seen."""
     attention = LinearAttention(feature_map=PositiveRandomFeatures(features=4))

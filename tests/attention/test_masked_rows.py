@@ -1,5 +1,7 @@
 """What may attend to nothing is zero, weights and gradient too; what is hidden moves nothing."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,8 @@ import pytest
 
 from attnjax.attention.align import LearnedScale, Normalize, Uniform
 from attnjax.attention.attention import Attention
+from attnjax.attention.feature_map import PositiveRandomFeatures
+from attnjax.attention.fused import fused
 from attnjax.attention.hard_align import Hard, HardMax, StraightThrough
 from attnjax.attention.kernel_score import (
     Boxcar,
@@ -16,13 +20,16 @@ from attnjax.attention.kernel_score import (
     SquaredExponential,
     Triangular,
 )
+from attnjax.attention.last_state import LastState
+from attnjax.attention.linear import LinearAttention
 from attnjax.attention.local_align import LocalMonotonic, LocalPredictive
-from attnjax.attention.mask import Causal, DenseMask, Padding
+from attnjax.attention.mask import Causal, DenseMask, Padding, zero_hidden
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.open_align import Sigmoid, Sink, Softpick, StickBreaking
 from attnjax.attention.pool import RelativeSum
 from attnjax.attention.position_score import Alibi, Relative, Rotary
 from attnjax.attention.score import Additive, Dot, General, Location, ScaledDot
+from attnjax.attention.self_attentive import SelfAttentive
 from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK
 
 B, T, S, D = 3, 4, 5, 4
@@ -49,6 +56,7 @@ MECHANISMS = [
     *(MultiHead(head=attention, heads=2) for attention in (ALIGNED[0], ALIGNED[-1])),
 ]
 SPARSE = (Sparsemax, Entmax15, TopK, HardMax, Hard, StraightThrough, Softpick)
+QUICK = MECHANISMS[len(SCORES)]
 ALONE = [one.head for one in MECHANISMS if isinstance(one, MultiHead)]
 DTYPES = (jnp.float32, jnp.bfloat16, jnp.float16)
 
@@ -141,3 +149,78 @@ def test_a_batch_of_empty_rows_moves_no_parameter():
     leaves = jax.tree.leaves(slopes())
     assert len(leaves) == 9
     assert all((np.asarray(leaf) == 0).all() for leaf in leaves)
+
+
+PRESENT = jnp.arange(S)[None] < jnp.array([S, 2, 0])[:, None]
+EVERYWHERE = jnp.ones((B, S, 1), bool)
+MASKS = {
+    "padding": Padding(PRESENT) & Causal(),
+    "array": PRESENT[:, None] & EVERYWHERE,
+}
+OTHERS = [
+    Attention(implementation="blockwise"),
+    MultiHead(heads=4, key_heads=2),
+    LastState(readers="both"),
+    SelfAttentive(hops=2, width=3),
+    LinearAttention(),
+    LinearAttention(feature_map=PositiveRandomFeatures(features=3)),
+]
+
+
+@pytest.mark.parametrize("filler", [np.nan, np.inf], ids=str)
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        *(
+            pytest.param(one, marks=[pytest.mark.long] if one not in (QUICK, ALIGNED[-2]) else [])
+            for one in MECHANISMS
+        ),
+        *OTHERS,
+    ],
+    ids=lambda one: name(one) if one in MECHANISMS else type(one).__name__,
+)
+def test_no_number_behind_a_mask_moves_nothing(mechanism, filler):
+    """0 times NaN is NaN: what padding holds reaches no context and no gradient, not one bit."""
+    draw = np.random.default_rng(0).normal
+    query, x = (jnp.asarray(draw(size=(B, S, 8)), jnp.float32) for _ in range(2))
+    clean, broken = (jnp.where(PRESENT[..., None], x, held) for held in (0, filler))
+    masks = [MASKS["padding"]]
+    if not isinstance(mechanism, LinearAttention):
+        masks.append(MASKS["array"])
+    variables = mechanism.init(jax.random.key(0), query, x, deterministic=True, mutable=["params"])
+
+    def total(variables, query, x):
+        memory = mechanism.apply(variables, x, x, method="prepare")
+        contexts = [
+            *(mechanism.apply(variables, query, x, x, m, deterministic=True) for m in masks),
+            # a decoder prepares the keys once, without their mask
+            *(
+                mechanism.apply(variables, query, memory, m, deterministic=True, method="attend")
+                for m in masks
+            ),
+        ]
+        return sum((context**2).sum() for context in contexts[: len(masks)]), contexts
+
+    read = jax.jit(jax.grad(total, (0, 1, 2), has_aux=True))
+    found, expected = (read(variables, query, x) for x in (broken, clean))
+    jax.tree.map(np.testing.assert_array_equal, found, expected)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(found))
+
+
+@pytest.mark.parametrize("implementation", ["auto", "blockwise"])
+def test_no_number_behind_a_mask_of_fused(implementation):
+    draw = np.random.default_rng(0).normal
+    query, x = (jnp.asarray(draw(size=(B, 2, S, 8)), jnp.float32) for _ in range(2))
+    clean, broken = (jnp.where(PRESENT[:, None, :, None], x, held) for held in (0, np.nan))
+    attend = partial(fused, implementation=implementation)
+    for mask in (Padding(PRESENT[:, None]), PRESENT[:, None, None] & EVERYWHERE[:, None]):
+        found, expected = (attend(query, x, x, mask) for x in (broken, clean))
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_key_that_examples_share_is_kept_if_one_may_attend_to_it():
+    key = jnp.ones((1, 3, 2))
+    present = jnp.array([[True, False, False], [False, True, False]])
+    np.testing.assert_array_equal(zero_hidden(Padding(present), key)[0, :, 0], [1, 1, 0])
+    np.testing.assert_array_equal(zero_hidden(Padding(present), key[0])[:, 0], [1, 1, 0])
+    assert zero_hidden(Causal(), key) is key

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from attnjax.attention.position import Learned, NoPosition, Sinusoidal, sinusoidal
+from attnjax.attention.position_score import rotary
 from attnjax.errors import UserError
 
 
@@ -30,6 +31,17 @@ def test_a_shift_of_sinusoidal_is_a_rotation():
         turn = shift / 10_000 ** (2 * i / width)
         rotation = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
         np.testing.assert_allclose(shifted[:, i], waves[:, i] @ rotation.T, atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    "turned",
+    [lambda x, at: sinusoidal(at, 4), lambda x, at: rotary(x, at)],
+    ids=["sinusoidal", "rotary"],
+)
+def test_angles_are_no_products_of_matrices(turned):
+    """A TPU rounds the operands of these to bfloat16: positions past 256 would be rounded."""
+    traced = jax.make_jaxpr(turned)(jnp.zeros((1, 3, 4)), jnp.arange(3)[None])
+    assert "dot_general" not in str(traced)
 
 
 @pytest.mark.parametrize("part", [Sinusoidal(), Learned(max_length=9), NoPosition()])

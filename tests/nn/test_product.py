@@ -76,6 +76,63 @@ def test_equals_the_product_of_rounded_operands_and_so_do_the_gradients(name):
     assert np.abs(result - product(axes, left, right)).max() > 1e-4
 
 
+ORDERS = [
+    f"{rows},{columns}->{result}"
+    for rows in ("tk", "kt")
+    for columns in ("sk", "ks")
+    for result in ("ts", "st")
+]
+
+
+@pytest.mark.usefixtures("units")
+@pytest.mark.parametrize(
+    "leading", [((2, 3), (2, 3)), ((2, 3), ()), ((), (2, 3)), ((2, 1), (1, 3))], ids=str
+)
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"t": 16, "s": 24, "k": 8},
+        # XLA computes some products with a side of 1 in another way
+        *(
+            pytest.param({"t": 8, "s": 8, "k": 8} | {side: 1}, marks=pytest.mark.long)
+            for side in "tsk"
+        ),
+    ],
+    ids=str,
+)
+def test_equals_einsum_in_every_order_of_the_axes(leading, sizes):
+    """In shapes that the units read, and with a transposition that XLA could merge."""
+
+    def operands(axes):
+        terms = axes.split("->")[0].split(",")
+        return [
+            jnp.asarray(draw(size=(*before, *(sizes[axis] for axis in term))), jnp.float32)
+            for term, before in zip(terms, leading, strict=True)
+        ]
+
+    def pulled(axes, left, right, slope):
+        def read(left, right):
+            return jnp.swapaxes(product(axes, left, right), -1, -2)
+
+        result, pull = jax.vjp(read, left, right)
+        return result, *pull(slope)
+
+    given = {}
+    for axes in ORDERS:
+        left, right = operands(axes)
+        shape = jnp.einsum(f"...{axes}".replace(",", ",...").replace("->", "->..."), left, right)
+        slope = np.asarray(draw(size=jnp.swapaxes(shape, -1, -2).shape), np.float32)
+        given[axes] = left, right, slope
+    with rounded_products():
+        found = jax.jit(lambda given: {axes: pulled(axes, *x) for axes, x in given.items()})(given)
+    for axes, (left, right, slope) in given.items():
+        wanted, gradients = oracle(axes, left, right, np.swapaxes(slope, -1, -2))
+        for ours, theirs in zip(
+            found[axes], (np.swapaxes(wanted, -1, -2), *gradients), strict=True
+        ):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-4)
+
+
 @pytest.mark.usefixtures("units")
 def test_examples_of_vmap_are_products_of_their_own():
     left, right = (jnp.asarray(draw(size=(3, 4, 4)), jnp.float32) for _ in range(2))
@@ -102,6 +159,21 @@ def test_elsewhere_it_is_the_product_of_float32(context):
     with context(), rounded_products() if context is not nullcontext else nullcontext():
         ours = traced(lambda left, right: product("nk,km->nm", left, right))
     assert ours == traced(lambda left, right: jnp.einsum("...nk,...km->...nm", left, right))
+
+
+@pytest.mark.usefixtures("units")
+@pytest.mark.parametrize(
+    "dtypes",
+    [("float16", "float16"), ("bfloat16", "bfloat16"), ("float32", "bfloat16")],
+    ids=" ".join,
+)
+def test_operands_in_half_precision_stay_as_they_are(dtypes):
+    """Rounded to bfloat16, one in float16 would lose digits; a result would change its dtype."""
+    operands = [jnp.asarray(draw(size=(8, 8)), dtype) for dtype in dtypes]
+    plain = jax.make_jaxpr(lambda *x: jnp.einsum("...nk,...km->...nm", *x))
+    with rounded_products():
+        ours = jax.make_jaxpr(lambda *x: product("nk,km->nm", *x))(*operands)
+        assert str(ours) == str(plain(*operands))
 
 
 @pytest.mark.parametrize(

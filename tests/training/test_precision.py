@@ -1,6 +1,7 @@
 """What is computed in bfloat16 and what stays float32, read from the traced program."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,7 @@ from attnjax.training.objectives.masked_language_model import MaskedLanguageMode
 from attnjax.training.settings import Recipe, Training
 from attnjax.training.step import (
     cast,
+    evaluation_step,
     initial_state,
     on_one_device,
     products as products_in,
@@ -89,8 +91,7 @@ def dtypes(variables: Any) -> set[str]:
 def products(program: Any) -> list[tuple[Any, bool]]:
     """The matrix products, and whether a parameter is one of the two factors.
 
-    Outer products, of positions and rates, sum nothing. A parameter is an input of the program
-    that only casts, slices and changes of shape came after.
+    A parameter is an input of the program that only casts, slices and changes of shape came after.
     """
     moves = ("convert_element_type", "reshape", "transpose", "broadcast_in_dim", "slice")
     moves += ("squeeze", "concatenate")
@@ -101,7 +102,7 @@ def products(program: Any) -> list[tuple[Any, bool]]:
         for equation in program.eqns:
             name = equation.primitive.name
             of = [v in parameters for v in equation.invars if not hasattr(v, "val")]
-            if name == "dot_general" and equation.params["dimension_numbers"][0][0]:
+            if name == "dot_general":
                 found.append((equation, any(of)))
             elif name in moves and any(of):
                 parameters.update(equation.outvars)
@@ -158,6 +159,19 @@ def test_products_alone_are_of_bfloat16(monkeypatch):
     }
     assert others <= moves
     assert {leaf.dtype for leaf in traced.out_avals} == {jnp.dtype("float32")}
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "bfloat16_products"])
+def test_validation_computes_in_the_precision_of_training(precision, monkeypatch):
+    monkeypatch.setattr(product, "has_matrix_units", lambda: True)
+    model, objective = MODELS["transformer"]
+    own = replace(recipe(model, objective), training=Training(precision=precision))
+    step = partial(evaluation_step, batch=BATCH, recipe=own, over_devices=on_one_device)
+    traced = jax.make_jaxpr(step)(shapes(model, objective).params)
+    every = [equation for equation, _ in products(traced.jaxpr)]
+    assert len(every) > 5
+    for equation in every:
+        assert dtypes(equation.invars) == {"bfloat16"}, equation
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
 
+from attnjax.attention.fused.derivatives import attend
 from attnjax.attention.fused.inputs import Inputs
-from attnjax.attention.fused.tiles import Arrays, TilePlan, Where, attend
+from attnjax.attention.fused.tiles import Arrays, TilePlan, Where
 from attnjax.attention.mask import And, BlockRange, Mask, Padding
 from attnjax.attention.position import AnyArray, Positions
 

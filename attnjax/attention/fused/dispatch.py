@@ -6,11 +6,13 @@
     splash      TPUs, causal, windows, segments and padding      `attnjax.attention.fused.splash`
 
 All but dense are fused: they never hold the weights. All give the same results. A kernel that
-cannot compute a mask raises and names it.
+cannot compute a mask raises and names it. Blockwise has derivatives of every kind and order; cudnn
+and splash have gradients alone.
 """
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -21,7 +23,7 @@ from attnjax.attention.fused.blockwise import blockwise
 from attnjax.attention.fused.cudnn import cudnn, cudnn_refuses
 from attnjax.attention.fused.inputs import AxisLayout, Inputs, RunKernel, check_shapes, heads_first
 from attnjax.attention.fused.splash import splash, splash_refuses
-from attnjax.attention.mask import And, Mask, MaskLike, allowed_pairs, as_mask
+from attnjax.attention.mask import And, Mask, MaskLike, allowed_pairs, as_mask, zero_hidden
 from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.attention.score import DotProduct
@@ -112,8 +114,10 @@ def fused(
     """
     query, key, value = (heads_first(x, layout) for x in (query, key, value))
     factor = query.shape[-1] ** -0.5 if scale is None else scale
-    inputs = Inputs(query, key, value, as_mask(mask, query), positions, bias, factor)
+    mask = as_mask(mask, query)
+    inputs = Inputs(query, key, value, mask, positions, bias, factor)
     check_shapes(inputs, layout)
+    inputs = replace(inputs, key=zero_hidden(mask, key), value=zero_hidden(mask, value))
     auto = implementation == "auto"
     context = _by_platform(_best_fused, inputs) if auto else _run(KERNELS[implementation], inputs)
     return context if layout == "BNTH" else context.swapaxes(-2, -3)

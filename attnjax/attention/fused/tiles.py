@@ -112,12 +112,6 @@ class Where(NamedTuple):
         return reduce(and_, (rule.map_arrays(cut).dense(positions) for rule in self.rules))
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(0,))
-def attend(plan: TilePlan, arrays: Arrays, where: Where) -> jax.Array:
-    """The context [N, T, V]."""
-    return _forward(plan, arrays, where)[0]
-
-
 def _more_examples(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function, for which `vmap` means more examples: N becomes M N, read in groups.
 
@@ -152,14 +146,8 @@ def _more_examples(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _forward(plan: TilePlan, arrays: Arrays, where: Where) -> tuple[jax.Array, Any]:
-    """The context, and what the backward pass needs: the inputs, and log sum exp of each row."""
-    context, level = _contexts(plan, arrays, where)
-    return context, (arrays, where, context, level)
-
-
 @_more_examples
-def _contexts(plan: TilePlan, arrays: Arrays, where: Where) -> tuple[jax.Array, jax.Array]:
+def contexts(plan: TilePlan, arrays: Arrays, where: Where) -> tuple[jax.Array, jax.Array]:
     """The context [N, T, V], and log sum exp of each row of logits, [N, T, 1]."""
     query, key, value, bias = arrays
 
@@ -197,13 +185,8 @@ def _contexts(plan: TilePlan, arrays: Arrays, where: Where) -> tuple[jax.Array, 
     return _each_group(plan, group, len(query))
 
 
-def _backward(plan: TilePlan, kept: Any, slope: jax.Array) -> tuple[Arrays, None]:
-    """The gradients of the arrays; positions and rules have none."""
-    return _slopes(plan, *kept, slope), None
-
-
 @_more_examples
-def _slopes(
+def slopes(
     plan: TilePlan,
     arrays: Arrays,
     where: Where,
@@ -259,9 +242,6 @@ def _slopes(
         return jax.tree.map(lambda x, y: x.astype(y.dtype), slopes, arrays)
 
     return _each_group(plan, group, len(query))
-
-
-attend.defvjp(_forward, _backward)
 
 
 def _each_group(plan: TilePlan, group: Callable[[Share], Any], examples: int) -> Any:

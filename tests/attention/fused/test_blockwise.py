@@ -16,6 +16,7 @@ from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.mask import Causal, DenseMask, ExcludeSelf, Padding, Segments, Window
 from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions, distance
+from attnjax.attention.position_score import relative
 from attnjax.attention.score import dot
 from attnjax.evaluation.flops import product_flops
 from attnjax.nn.product import rounded_products
@@ -227,21 +228,31 @@ def test_half_precision(dtype, tolerance):
     assert [x.dtype for x in slopes[1]] == [dtype] * 3
 
 
-def test_products_of_rounded_operands(monkeypatch):
+def of_distance(vectors, query, positions):
+    return relative(query, vectors, positions)
+
+
+@pytest.mark.parametrize("distances", [0, 9], ids=["no bias", "relative positions"])
+def test_products_of_rounded_operands(distances, monkeypatch):
     """Products read bfloat16; sums, softmax and results stay float32."""
     monkeypatch.setattr("attnjax.nn.product.has_matrix_units", lambda: True)
-    # two heads in one tile: XLA must not merge a product with a transposition before it
+    # two heads in one tile: XLA must not merge a product with a transposition before it, or after
     monkeypatch.setattr("attnjax.attention.fused.tiles.ENTRIES", 2 * 32 * 32)
-    arrays = jnp.asarray(np.random.default_rng(0).normal(size=(3, 1, 2, 32, 64)), np.float32)
+    draw = np.random.default_rng(0).normal
+    arrays = jnp.asarray(draw(size=(3, 1, 2, 32, 64)), np.float32)
+    vectors = jnp.asarray(draw(size=(1, 2, distances, 64)), np.float32)
 
     def total(*arrays):
-        context = blockwise(Inputs(*arrays, Causal(), scale=0.125))
+        *arrays, vectors = arrays
+        bias = Partial(of_distance, vectors) if distances else None
+        context = blockwise(Inputs(*arrays, Causal(), bias=bias, scale=0.125))
         return context.sum(), context
 
-    attend = jax.jit(jax.grad(total, (0, 1, 2), has_aux=True))
-    exact_slopes, exact = attend(*arrays)
+    numbers = tuple(range(4 if distances else 3))
+    attend = jax.jit(jax.grad(total, numbers, has_aux=True))
+    exact_slopes, exact = attend(*arrays, vectors)
     with rounded_products():
-        slopes, rounded = attend(*arrays)
+        slopes, rounded = attend(*arrays, vectors)
     for ours, theirs in zip((rounded, *slopes), (exact, *exact_slopes), strict=True):
         assert ours.dtype == np.float32
         assert 1e-5 < abs(ours - theirs).max() / abs(theirs).max() < 2e-2

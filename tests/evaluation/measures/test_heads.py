@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import jensenshannon
 
+from attnjax.config.vary import vary
 from attnjax.data.vocabulary import SPECIAL, WordVocabulary
 from attnjax.errors import UserError
 from attnjax.evaluation.attention_numbers import agreement, distance, divergence, mass, rollout
@@ -19,7 +20,9 @@ from attnjax.evaluation.gold_alignment import (
     read_pharaoh,
     words_of,
 )
+from attnjax.evaluation.measures.base import totals
 from attnjax.evaluation.measures.heads import Heads
+from attnjax.evaluation.measures.perplexity import LIKELIHOOD
 from tests.evaluation.measures.unbatched import alone
 
 random = np.random.default_rng(0)
@@ -118,6 +121,16 @@ def test_each_head_of_each_layer_is_in_the_result(inputs, tmp_path):
         "model.decoder_layer.cross_attention.head",
     ]
     means = {item.key.name: item.value for item in measured}
+    # an encoder of one layer, whose head the model itself leaves out
+    without = vary(inputs.model, {"encoder_layer.self_attention.heads_out": (1,)})
+    losses = [
+        float(total / number)
+        for model in (without, inputs.model)
+        for total, number in totals(LIKELIHOOD, model, inputs.params, inputs.first(4), ("nll",))
+    ]
+    found = table["heads"]["encoder_layers_0.self_attention.head"]["importance"][1]
+    assert abs(found) > 1e-4
+    assert found == pytest.approx(losses[0] - losses[1], abs=1e-6)
     rows = table["heads"].values()
     assert means["head_entropy"] == pytest.approx(np.mean([row["entropy"] for row in rows]))
     assert means["head_agreement"] == pytest.approx(np.mean([row["agreement"] for row in rows]))
