@@ -75,6 +75,16 @@ def test_a_long_text_has_the_ids_of_any_text(vocabulary, text):
     assert ids.dtype == np.uint8
 
 
+@pytest.mark.parametrize("size", [255, 256, 257, 300, 511, 512, 65_536, 65_537])
+def test_the_type_of_ids_holds_every_id(size):
+    vocabulary = CharacterVocabulary((*SPECIAL, *map(chr, range(0x10000, 0x10000 + size - 4))))
+    assert vocabulary.size == size
+    assert np.iinfo(vocabulary.dtype).max >= size - 1
+    assert vocabulary.dtype.itemsize == (1 if size < 256 else 2 if size < 65_536 else 4)
+    text = "".join(vocabulary.pieces[4:])
+    assert vocabulary.encode_long(text).tolist() == [*range(4, size)]
+
+
 def test_pieces_of_sentencepiece_come_back():
     vocabulary = SentencePiece(size=40).learn(TEXTS)
     assert vocabulary.size == 40
