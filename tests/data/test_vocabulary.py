@@ -229,6 +229,13 @@ def test_the_model_of_sentencepiece_belongs_to_its_pieces(tmp_path):
     SentencePiece(size=40).learn(TEXTS).save(tmp_path)
     other = SentencePiece(size=41).learn(TEXTS)
     (tmp_path / "sentencepiece.model").write_bytes(other.model)
+    with pytest.raises(UserError, match=r"damaged.*not as it was written"):
+        load_vocabularies(tmp_path)
+    # an earlier version of attnjax kept no digest of it
+    path = tmp_path / "vocabulary.json"
+    content = json.loads(path.read_text())
+    del content["sentencepiece.model"]
+    path.write_text(json.dumps(content))
     with pytest.raises(UserError, match=r"damaged.*other pieces"):
         load_vocabularies(tmp_path)
     (tmp_path / "sentencepiece.model").write_bytes(b"no model")
@@ -237,6 +244,18 @@ def test_the_model_of_sentencepiece_belongs_to_its_pieces(tmp_path):
     (tmp_path / "sentencepiece.model").unlink()
     with pytest.raises(UserError, match=r"sentencepiece\.model is missing"):
         load_vocabularies(tmp_path)
+
+
+def test_a_bit_of_the_model_of_sentencepiece_is_noticed(tmp_path):
+    """Its pieces stay the same; sentencepiece itself would crash of some of these bits."""
+    vocabulary = SentencePiece(size=40).learn(TEXTS)
+    joint(vocabulary).save(tmp_path)
+    for place in range(0, len(vocabulary.model), 7):
+        damaged = bytearray(vocabulary.model)
+        damaged[place] ^= 1
+        (tmp_path / "sentencepiece.model").write_bytes(damaged)
+        with pytest.raises(UserError, match=r"sentencepiece\.model is not as it was written"):
+            load_vocabularies(tmp_path, vocabulary.digest)
 
 
 def test_sizes_that_sentencepiece_cannot_make():
