@@ -6,7 +6,7 @@ config.json carry digests of themselves, and result.json those of the other file
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -185,10 +185,14 @@ def _write_manifest(
     write_sealed(folder / CONFIG, asdict(replace(wanted, vocabulary=vocabularies.digest)))
 
 
-def write_result(folder: Path, content: RunResult) -> None:
-    """Write result.json, with the digests of the files that belong to the result."""
-    names = (INITIAL, METRICS, HYPOTHESES, REFERENCES, SENTENCES, ATTENTION)
-    files = {name: file_digest(folder / name) for name in names if (folder / name).exists()}
+def write_result(folder: Path, content: RunResult, leaving_out: Collection[str] = ()) -> None:
+    """Write result.json, with the digests of the files that belong to the result.
+
+    Files that are left out are about to be replaced.
+    """
+    every = (INITIAL, METRICS, HYPOTHESES, REFERENCES, SENTENCES, ATTENTION)
+    names = [name for name in every if name not in leaving_out and (folder / name).exists()]
+    files = {name: file_digest(folder / name) for name in names}
     write_sealed(folder / RESULT, replace(content, files=files).record())
 
 
