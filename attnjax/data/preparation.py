@@ -153,7 +153,9 @@ def _prepare(
                 if split.count - made.split(name).count >= SAVE_EVERY:
                     made = _saved(made, folder, split)
             made = _saved(made, folder, split)
-    made = replace(made, text_notes=text_notes(mapped_corpus(task, folder, made)))
+    corpus = mapped_corpus(task, folder, made)
+    splits = tuple(replace(split, texts=corpus.digest(split.name)) for split in made.splits)
+    made = replace(made, splits=splits, text_notes=text_notes(corpus))
     check_unchanged(files, folder)
     made.write(folder)
     (folder / PROGRESS).unlink()

@@ -69,6 +69,7 @@ class PreparedSplit:
     Attributes:
         lengths: how many of those have a longer side of 1, 2, 3 to 4, 5 to 8, ... symbols.
         digests: the SHA-256 of the columns' files, by their names.
+        texts: the digest of the texts, see `Corpus.digest`; "": they are not all written.
     """
 
     name: str  # "train", "valid" or "test"
@@ -76,6 +77,7 @@ class PreparedSplit:
     kept: WholeNumber = 0
     lengths: tuple[WholeNumber, ...] = ()
     digests: Mapping[str, str] = field(default_factory=dict)
+    texts: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,16 +230,19 @@ def digest(task: TextTask, *more: Any) -> str:
 def mapped_corpus(task: TextTask, folder: Path, manifest: PreparedManifest) -> Corpus:
     """The corpus that a folder holds."""
     vocabularies = load_vocabularies(folder / VOCABULARY, manifest.vocabulary)
-    columns = {}
+    columns, texts = {}, {}
     for split in manifest.splits:
         files = column_files(folder, split, vocabularies)
         columns[split.name] = Columns(*(file.rows(split.kept) for file in files))
+        texts[split.name] = split.texts
     train = manifest.split("train")
     return Corpus(
         vocabularies=vocabularies,
         splits={name: Examples(each.source, each.target) for name, each in columns.items()},
-        sources={name: MappedTexts(each.sources) for name, each in columns.items()},
-        references={name: MappedTexts(each.references) for name, each in columns.items()},
+        sources={name: MappedTexts(each.sources, texts[name]) for name, each in columns.items()},
+        references={
+            name: MappedTexts(each.references, texts[name]) for name, each in columns.items()
+        },
         notes=task.notes(train.kept, train.count),
         text_notes=manifest.text_notes,
     )

@@ -132,9 +132,15 @@ def _named(path: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class MappedTexts(Sequence[str]):
-    """Texts whose UTF-8 lies in a mapped file; a text is made when it is read."""
+    """Texts whose UTF-8 lies in a mapped file; a text is made when it is read.
 
-    rows: Rows  # bytes, a row a text
+    Attributes:
+        rows: bytes, a row a text.
+        of_split: the digest of the split whose sources or references they are; "": not known.
+    """
+
+    rows: Rows
+    of_split: str = ""
 
     @classmethod
     def rows_of(cls, texts: Sequence[str]) -> Rows:

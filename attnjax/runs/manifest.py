@@ -40,6 +40,8 @@ class Manifest:
         together: the names of the folders of the runs that are trained together, its own included.
         claims: the digests of the file's claims when the run was started.
         imported: the digests of the modules of one's own that the experiment file imports, by file.
+        data: the digests of the training and validation split; None before the data is read.
+        data_of_seed: whether the seed draws the data.
     """
 
     experiment: FolderName
@@ -55,6 +57,8 @@ class Manifest:
     together: tuple[FolderName, ...] = ()
     claims: tuple[str, ...] | None = None
     imported: Mapping[str, str] | None = None
+    data: Mapping[str, str] | None = None
+    data_of_seed: bool = False
 
     @property
     def group_seeds(self) -> list[int]:

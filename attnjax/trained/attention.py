@@ -4,6 +4,7 @@ from pathlib import Path
 
 from attnjax.config.serialize import parse_json, to_json
 from attnjax.evaluation.attention_record import attention_record
+from attnjax.runs.data_digests import check_run
 from attnjax.runs.json_files import write_json
 from attnjax.runs.run_folder import ATTENTION, result, write_result
 from attnjax.trained.trained_run import open_trained
@@ -18,6 +19,7 @@ def keep_attention(folder: Path, count: int, *, trust: bool = False) -> None:
     if has < count:
         trained = open_trained(folder, trust=trust)
         corpus = trained.experiment.task.load(trained.vocabularies)
+        check_run(folder, corpus)
         if recorded := attention_record(trained.inputs(corpus), count):
             # a kill between the files leaves weights of no digest, not those of another one
             write_result(folder, kept, leaving_out=(ATTENTION,))
