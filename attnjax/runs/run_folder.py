@@ -22,6 +22,7 @@ from attnjax.runs import failures
 from attnjax.runs.json_files import write_sealed
 from attnjax.runs.lease import holder
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read, text_damage, warn_of_text
+from attnjax.runs.module_copies import write_modules
 from attnjax.runs.provenance import changed_definitions, check_imported
 from attnjax.runs.result import RESULT, RunResult, read_result
 from attnjax.training.checkpoints.checkpoint import has_checkpoints, latest_step
@@ -181,6 +182,7 @@ def _write_manifest(
     folder: Path, wanted: Manifest, loaded: ExperimentFile, vocabularies: Vocabularies
 ) -> None:
     write_atomically(folder / EXPERIMENT, loaded.text)
+    write_modules(folder, loaded.modules if wanted.modules else {})
     # written last: a folder with a manifest is complete
     write_sealed(folder / CONFIG, asdict(replace(wanted, vocabulary=vocabularies.digest)))
 
