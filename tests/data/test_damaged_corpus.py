@@ -13,7 +13,7 @@ from attnjax.data import preparation
 from attnjax.data.corpora.parallel_text import ParallelText
 from attnjax.data.corpus import Corpus
 from attnjax.data.prepared import MANIFEST, PROGRESS, VARIABLE, VERIFIED, place
-from attnjax.data.row_files import RowFile
+from attnjax.data.row_files import MappedTexts, RowFile
 from attnjax.data.sentencepiece import SentencePiece
 from attnjax.data.vocabulary import Characters
 from attnjax.errors import UserError
@@ -87,6 +87,22 @@ def test_columns_are_read_once_and_again_when_they_were_touched(task, monkeypatc
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     with pytest.raises(UserError, match="valid.source is damaged"):
         preparation.prepared(task)
+
+
+def test_the_digest_of_a_split_is_kept_with_its_texts(task, monkeypatch):
+    """It is not computed again, and it is not that of a split whose texts have taken its name."""
+    digests = {split: task.load().digest(split) for split in ("train", "valid", "test")}
+    corpus = preparation.prepared(task)
+    other = replace(
+        corpus,
+        sources={"test": corpus.sources["valid"]},
+        references={"test": corpus.references["valid"]},
+    )
+    mixed = replace(corpus, references={"test": corpus.references["test"][:3]})
+    assert mixed.digest("test") not in digests.values()
+    monkeypatch.setattr(MappedTexts, "__getitem__", lambda *_: pytest.fail("read again"))
+    assert {split: corpus.digest(split) for split in digests} == digests
+    assert other.digest("test") == digests["valid"]
 
 
 def test_a_copy_is_read_and_is_the_corpus(task, tmp_path, monkeypatch):
