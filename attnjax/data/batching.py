@@ -51,7 +51,7 @@ class Batching:
             raise UserError("batches need at least one example; there are none")
         lengths = Examples.of(examples).lengths
         worst = int(lengths.max(1).argmax())
-        source, target = lengths[worst]
+        source, target = lengths[worst].tolist()
         places = self.batch_size_multiple * max(source, target)
         if places > self.max_tokens:
             raise UserError(

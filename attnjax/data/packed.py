@@ -32,7 +32,8 @@ def row_patterns(lengths: np.ndarray, length: int) -> RowPatterns:
 
     Source: Johnson 1973 (first-fit decreasing), here in two dimensions.
     """
-    numbers = lengths[:, 0].astype(np.int32) * np.int32(length + 1) + lengths[:, 1]
+    # int64: of rows of 46,340 places the square is beyond int32
+    numbers = lengths[:, 0].astype(np.int64) * (length + 1) + lengths[:, 1]
     present, kind, left = np.unique(numbers, return_inverse=True, return_counts=True)
     sizes = np.stack(np.divmod(present, length + 1), 1).astype(np.int64)
     order = np.lexsort((sizes.min(1), sizes.max(1)))[::-1]
@@ -194,7 +195,7 @@ class Packed(Batching):
             )
         lengths = super().check(examples, where)
         worst = int(lengths.max(1).argmax())
-        source, target = lengths[worst]
+        source, target = lengths[worst].tolist()
         if max(source, target) > self.length:
             raise UserError(
                 f"example {worst + 1}{where} has {source} source and {target} target symbols "

@@ -6,15 +6,17 @@ Meanwhile progress.json counts what is safely written: one that was killed goes 
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from attnjax.config.walk import walk
+from attnjax.data.alone import alone
 from attnjax.data.corpus import Corpus, Example, Task, build
 from attnjax.data.prepared import (
     MANIFEST,
@@ -25,6 +27,7 @@ from attnjax.data.prepared import (
     PreparedManifest,
     PreparedSplit,
     SourceFile,
+    check_columns,
     check_unchanged,
     column_files,
     digest,
@@ -43,6 +46,9 @@ from attnjax.data.vocabularies import Vocabularies, joint, load_vocabularies
 from attnjax.data.vocabulary import SplitWords
 from attnjax.errors import UserError
 from attnjax.files import new_folder
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 LARGE = 100_000_000
 """A corpus whose files have so many bytes is prepared at its first use: about 400,000 pairs."""
@@ -87,37 +93,52 @@ def prepare(task: Task, vocabularies: Vocabularies | None = None) -> tuple[Path,
         folder = place(task, vocabularies)
         manifest = PreparedManifest.read(folder)
     if manifest is None:
-        with _alone(folder):
+        from rich.console import Console
+
+        from attnjax.console import print_line
+
+        console = Console(stderr=True)
+        with _working_on(folder, partial(print_line, console)) as still_alone:
             # another process may have prepared it while this one waited
-            manifest = PreparedManifest.read(folder) or _prepare(task, vocabularies, folder)
+            manifest = PreparedManifest.read(folder) or _prepare(
+                task, vocabularies, folder, console, still_alone
+            )
     check_unchanged(manifest.files, folder)
+    check_columns(folder, manifest)
     return folder, manifest
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    from filelock import FileLock
+def _working_on(folder: Path, say: Callable[[str], None]) -> Iterator[Callable[[], None]]:
+    """Be alone on the folder of a corpus or a vocabulary, and refuse links in it; see `alone`."""
+    with ExitStack() as held:
+        try:
+            still_alone = held.enter_context(alone(folder, say))
+        except OSError as error:
+            raise UserError(
+                f"{folder.parent} cannot be written to ({error.strerror}); the variable {VARIABLE} "
+                "names another folder for prepared corpora"
+            ) from error
+        for path in (folder, *folder.rglob("*")):
+            if path.is_symlink():
+                raise UserError(
+                    f"{path} is a symbolic link, and a corpus is prepared in a folder of its own: "
+                    f"remove the link, or delete {folder}"
+                )
+        yield still_alone
 
-    lock = FileLock(f"{folder}.lock")
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        held = lock.acquire()
-    except OSError as error:
-        raise UserError(
-            f"{folder.parent} cannot be written to ({error.strerror}); the variable {VARIABLE} "
-            "names another folder for prepared corpora"
-        ) from error
-    with held:
-        yield
 
-
-def _prepare(task: TextTask, vocabularies: Vocabularies | None, folder: Path) -> PreparedManifest:
-    from rich.console import Console
+def _prepare(
+    task: TextTask,
+    vocabularies: Vocabularies | None,
+    folder: Path,
+    console: "Console",
+    still_alone: Callable[[], None],
+) -> PreparedManifest:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     from attnjax.console import print_line
 
-    console = Console(stderr=True)
     say = partial(print_line, console)
     files = tuple(map(SourceFile.of, source_files(task)))
     size = sum(file.size for file in files)
@@ -136,10 +157,13 @@ def _prepare(task: TextTask, vocabularies: Vocabularies | None, folder: Path) ->
                 written = _size([*folder.glob("*.sources"), *folder.glob("*.references")])
                 state = f"{name}: {split.count:,} examples"
                 bar.update(shown, description=state, completed=written)
+                still_alone()
                 if split.count - made.split(name).count >= SAVE_EVERY:
                     made = _saved(made, folder, split)
             made = _saved(made, folder, split)
-    made = replace(made, text_notes=text_notes(mapped_corpus(task, folder, made)))
+    corpus = mapped_corpus(task, folder, made)
+    splits = tuple(replace(split, texts=corpus.digest(split.name)) for split in made.splits)
+    made = replace(made, splits=splits, text_notes=text_notes(corpus))
     check_unchanged(files, folder)
     made.write(folder)
     (folder / PROGRESS).unlink()
@@ -157,7 +181,7 @@ def _learned(
     inputs = replace(task, valid=None, test=None, source_order=type(task).source_order)
     key = digest(inputs, [file.sha256 for file in files if file.path in wanted])
     folder = prepared_folder() / "vocabularies" / key
-    with _alone(folder):
+    with _working_on(folder, say):
         if not folder.exists():
             say("data: learns the vocabulary of the training texts")
             learned = _learn(task)
@@ -208,8 +232,14 @@ def _written(
 ) -> Iterator[PreparedSplit]:
     """Write the rest of a split; gives what is written of it, chunk by chunk."""
     files = column_files(folder, split, vocabularies)
+
+    def with_digests(split: PreparedSplit) -> PreparedSplit:
+        every = {name: digest for file in files for name, digest in file.digests.items()}
+        return replace(split, digests=every)
+
     for file in files:
-        file.keep(split.kept)
+        file.keep(split.kept, split.digests)
+    yield with_digests(split)
     examples = islice(_examples(task, split.name), split.count, None)
     call = partial(encode, task, vocabularies, split.name == "train")
     for read, columns in each_chunk(call, examples, _processes(task, split.name)):
@@ -220,7 +250,7 @@ def _written(
         lengths[: len(split.lengths)] += np.array(split.lengths, int)
         count, kept = split.count + read, split.kept + len(longer)
         split = replace(split, count=count, kept=kept, lengths=tuple(lengths.tolist()))
-        yield split
+        yield with_digests(split)
 
 
 def encode(

@@ -1,26 +1,30 @@
 """Prepared corpora: folders of encoded examples that are mapped into memory.
 
-A folder has the columns of every split, the vocabularies, and a manifest, which is written last.
+A folder has the columns of every split, the vocabularies, and a manifest with the digests of the
+columns, which is written last. All columns are read when they are opened for the first time;
+verified.json keeps the times of these files, and they are read again only if one was touched since.
 """
 
 import hashlib
 import inspect
 import json
 import os
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from attnjax.config.record import WholeNumber, read_record
+from attnjax.config.sealed import sealed, unsealed
 from attnjax.config.serialize import parse_json, to_json
 from attnjax.config.walk import is_part, walk
 from attnjax.data.corpora.slices import whole_split
 from attnjax.data.corpus import Corpus
 from attnjax.data.examples import Examples, Rows
-from attnjax.data.row_files import MappedTexts, RowFile
+from attnjax.data.row_files import MappedTexts, RowFile, damaged
 from attnjax.data.text_task import TextTask
 from attnjax.data.vocabularies import Vocabularies, load_vocabularies
 from attnjax.data.vocabulary import VocabularyPart
@@ -30,8 +34,9 @@ from attnjax.files import file_digest, write_atomically
 VARIABLE = "ATTNJAX_PREPARED"
 """The environment variable that names the folder of prepared corpora."""
 
-MANIFEST, PROGRESS, VOCABULARY = "manifest.json", "progress.json", "vocabulary"
-FORM = 1
+MANIFEST, PROGRESS, VERIFIED = "manifest.json", "progress.json", "verified.json"
+VOCABULARY = "vocabulary"
+FORM = 2
 """The number of this form of files: a corpus is prepared anew for another one."""
 
 
@@ -62,13 +67,18 @@ class SourceFile:
 class PreparedSplit:
     """How many examples of a split were read, and how many of them were kept and written.
 
-    `lengths`: how many of those have a longer side of 1, 2, 3 to 4, 5 to 8, ... symbols.
+    Attributes:
+        lengths: how many of those have a longer side of 1, 2, 3 to 4, 5 to 8, ... symbols.
+        digests: the SHA-256 of the columns' files, by their names.
+        texts: the digest of the texts, see `Corpus.digest`; "": they are not all written.
     """
 
     name: str  # "train", "valid" or "test"
     count: WholeNumber = 0
     kept: WholeNumber = 0
     lengths: tuple[WholeNumber, ...] = ()
+    digests: Mapping[str, str] = field(default_factory=dict)
+    texts: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,13 +93,14 @@ class PreparedManifest:
     @classmethod
     def read(cls, folder: Path, name: str = MANIFEST) -> "PreparedManifest | None":
         """The manifest of a folder; None: it has none."""
+        path = folder / name
         try:
-            content = parse_json((folder / name).read_text(encoding="utf-8"))
+            content = parse_json(path.read_text(encoding="utf-8"))
+            return read_record(unsealed(content, path), cls, path)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except ValueError as error:
-            raise UserError(f"{folder / name} is damaged: delete {folder}") from error
-        return read_record(content, cls, folder / name)
+        except (ValueError, IsADirectoryError) as error:
+            raise UserError(f"{path} is damaged: delete {folder}") from error
 
     def split(self, name: str) -> PreparedSplit:
         """What is written of a split so far."""
@@ -97,7 +108,7 @@ class PreparedManifest:
         return next(begun, PreparedSplit(name=name))
 
     def write(self, folder: Path, name: str = MANIFEST) -> None:
-        write_atomically(folder / name, json.dumps(asdict(self), indent=1) + "\n")
+        write_atomically(folder / name, json.dumps(sealed(asdict(self)), indent=1) + "\n")
 
 
 class Columns(NamedTuple):
@@ -135,10 +146,47 @@ def check_unchanged(files: Iterable[SourceFile], folder: Path) -> None:
 
 def column_files(folder: Path, split: PreparedSplit, vocabularies: Vocabularies) -> list[RowFile]:
     """The file of each column of a split; an id takes as few bytes as the vocabulary allows."""
-    text = np.dtype(np.uint8)
-    kinds = (*(side.dtype for side in vocabularies if side is not None), text, text)
+    text = np.dtype(np.uint8), 256
+    kinds = (*((side.dtype, side.size) for side in vocabularies if side is not None), text, text)
     names = (f"{split.name}.{column}" for column in Columns._fields)
-    return [RowFile(folder / name, kind) for name, kind in zip(names, kinds, strict=True)]
+    return [RowFile(folder / name, *kind) for name, kind in zip(names, kinds, strict=True)]
+
+
+def check_columns(folder: Path, manifest: PreparedManifest) -> None:
+    """Refuse columns that are not as they were written.
+
+    They are read only if one of their files was touched since they were read the last time.
+    """
+    digests = {name: digest for split in manifest.splits for name, digest in split.digests.items()}
+    times = {name: [digest, *_times(folder / name)] for name, digest in digests.items()}
+    if _verified(folder) == times:
+        return
+    vocabularies = load_vocabularies(folder / VOCABULARY, manifest.vocabulary)
+    for split in manifest.splits:
+        for file in column_files(folder, split, vocabularies):
+            file.check(split.kept, split.digests)
+    with suppress(OSError):  # a folder that cannot be written to is read each time
+        write_atomically(folder / VERIFIED, json.dumps(times, indent=1) + "\n")
+
+
+def _times(path: Path) -> tuple[int, int, int]:
+    """The size of a file, and the times of its last changes in nanoseconds.
+
+    The second time cannot be set: a copy, or a file whose first time was set back, has another one.
+    """
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise damaged(path) from error
+    return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
+
+
+def _verified(folder: Path) -> Any:
+    """The digests and times of the files when they were read; None: they are to be read."""
+    try:
+        return parse_json((folder / VERIFIED).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
 
 
 def own_classes(task: TextTask) -> dict[str, type]:
@@ -183,16 +231,19 @@ def digest(task: TextTask, *more: Any) -> str:
 def mapped_corpus(task: TextTask, folder: Path, manifest: PreparedManifest) -> Corpus:
     """The corpus that a folder holds."""
     vocabularies = load_vocabularies(folder / VOCABULARY, manifest.vocabulary)
-    columns = {}
+    columns, texts = {}, {}
     for split in manifest.splits:
         files = column_files(folder, split, vocabularies)
         columns[split.name] = Columns(*(file.rows(split.kept) for file in files))
+        texts[split.name] = split.texts
     train = manifest.split("train")
     return Corpus(
         vocabularies=vocabularies,
         splits={name: Examples(each.source, each.target) for name, each in columns.items()},
-        sources={name: MappedTexts(each.sources) for name, each in columns.items()},
-        references={name: MappedTexts(each.references) for name, each in columns.items()},
+        sources={name: MappedTexts(each.sources, texts[name]) for name, each in columns.items()},
+        references={
+            name: MappedTexts(each.references, texts[name]) for name, each in columns.items()
+        },
         notes=task.notes(train.kept, train.count),
         text_notes=manifest.text_notes,
     )

@@ -1,9 +1,10 @@
 """Rows in files that grow, and are mapped into memory to be read."""
 
+import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,48 +12,92 @@ import numpy as np
 
 from attnjax.data.examples import Rows
 from attnjax.errors import UserError
+from attnjax.files import file_digest
 
 
 @dataclass(frozen=True)
 class RowFile:
-    """Rows of one type in a file that grows; a second file, int64, says where each row begins."""
+    """Rows of one type in a file that grows; a second file, int64, says where each row begins.
+
+    Attributes:
+        limit: every number is below it.
+    """
 
     path: Path
     dtype: np.dtype
+    limit: int = 256
+    _hashes: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def offsets(self) -> Path:
         """The file of the offsets, one more than rows."""
         return self.path.with_name(f"{self.path.name}.offsets")
 
-    def keep(self, count: int) -> None:
-        """Cut it after its first rows: what a killed process left behind them is gone."""
+    @property
+    def digests(self) -> dict[str, str]:
+        """The SHA-256 of what was kept and appended, by the names of both files."""
+        return {name: content.hexdigest() for name, content in self._hashes.items()}
+
+    def keep(self, count: int, digests: Mapping[str, str]) -> None:
+        """Cut it after its first rows, whose files had these digests.
+
+        What a killed process left behind them is gone.
+        """
         with _named(self.path):
             if not count:
                 self.path.write_bytes(b"")
                 self.offsets.write_bytes(bytes(8))
-                return
-            known = self.offsets.exists()
-            end = np.fromfile(self.offsets, np.int64, 1, offset=8 * count) if known else []
-            size = int(end[0]) * self.dtype.itemsize if len(end) else 0
-            if not len(end) or self.path.stat().st_size < size:
-                raise _damaged(self.path)
-            os.truncate(self.path, size)
-            os.truncate(self.offsets, 8 * (count + 1))
+            else:
+                self._cut(count)
+            for path in (self.path, self.offsets):
+                with path.open("rb") as file:
+                    self._hashes[path.name] = hashlib.file_digest(file, "sha256")
+        for name, digest in self.digests.items():
+            if count and digests.get(name) != digest:
+                raise damaged(self.path.with_name(name))
+
+    def _cut(self, count: int) -> None:
+        if not (self.path.is_file() and self.offsets.is_file()):
+            raise damaged(self.path)
+        end = np.fromfile(self.offsets, np.int64, 1, offset=8 * count)
+        size = int(end[0]) * self.dtype.itemsize if len(end) else -1
+        if not 0 <= size <= self.path.stat().st_size:
+            raise damaged(self.path)
+        os.truncate(self.path, size)
+        os.truncate(self.offsets, 8 * (count + 1))
 
     def append(self, rows: Rows) -> None:
         """Write rows, which lie one behind the other from 0 on, at its end."""
-        with _named(self.path), self.path.open("ab") as file, self.offsets.open("ab") as offsets:
-            before = file.tell() // self.dtype.itemsize
-            file.write(rows.values.astype(self.dtype).data)
-            offsets.write((rows.stops + before).astype(np.int64).data)
+        with _named(self.path):
+            before = self.path.stat().st_size // self.dtype.itemsize
+            values, stops = rows.values.astype(self.dtype), (rows.stops + before).astype(np.int64)
+            for path, content in ((self.path, values), (self.offsets, stops)):
+                with path.open("ab") as file:
+                    file.write(content.data)
+                self._hashes[path.name].update(content.data)
 
     def rows(self, count: int) -> Rows:
         """Its rows, so many; one is read from disk when it is used."""
         offsets, values = _mapped(self.offsets, np.dtype(np.int64)), _mapped(self.path, self.dtype)
         if len(offsets) != count + 1 or offsets[-1] != len(values):
-            raise _damaged(self.path)
+            raise damaged(self.path)
         return Rows.cut(values, offsets)
+
+    def check(self, count: int, digests: Mapping[str, str]) -> None:
+        """Refuse files without these digests, offsets that do not ascend, and numbers too large.
+
+        All of it is read.
+        """
+        for path in (self.path, self.offsets):
+            try:
+                if file_digest(path) != digests.get(path.name):
+                    raise damaged(path)
+            except OSError as error:
+                raise damaged(path) from error
+        rows = self.rows(count)
+        ascend = bool((rows.stops >= rows.starts).all()) and not (count and rows.starts[0])
+        if not ascend or rows.values.max(initial=0) >= self.limit:
+            raise damaged(self.path)
 
 
 def sync(path: Path) -> None:
@@ -67,10 +112,11 @@ def _mapped(path: Path, dtype: np.dtype) -> np.ndarray:
             return np.empty(0, dtype)  # an empty file cannot be mapped
         return np.asarray(np.memmap(path, dtype, "r"))
     except (OSError, ValueError) as error:
-        raise _damaged(path) from error
+        raise damaged(path) from error
 
 
-def _damaged(path: Path) -> UserError:
+def damaged(path: Path) -> UserError:
+    """The error for a file of a prepared corpus that is not as it was written."""
     return UserError(f"{path} is damaged: delete the folder {path.parent}, and it is prepared anew")
 
 
@@ -86,9 +132,15 @@ def _named(path: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class MappedTexts(Sequence[str]):
-    """Texts whose UTF-8 lies in a mapped file; a text is made when it is read."""
+    """Texts whose UTF-8 lies in a mapped file; a text is made when it is read.
 
-    rows: Rows  # bytes, a row a text
+    Attributes:
+        rows: bytes, a row a text.
+        of_split: the digest of the split whose sources or references they are; "": not known.
+    """
+
+    rows: Rows
+    of_split: str = ""
 
     @classmethod
     def rows_of(cls, texts: Sequence[str]) -> Rows:

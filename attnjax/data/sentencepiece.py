@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -54,13 +55,21 @@ class SentencePieceVocabulary(Vocabulary):
         # as the pieces of the text, joined again, in a tenth of the time
         return self._processor.normalize(text).replace(SPACE, " ").lstrip(" ")
 
+    def file_digests(self) -> dict[str, str]:
+        return {self.FILE: sha256(self.model).hexdigest()}
+
     def save(self, folder: Path) -> None:
         super().save(folder)
         (folder / self.FILE).write_bytes(self.model)
 
     @classmethod
     def restore(cls, folder: Path, content: Mapping[str, Any]) -> "SentencePieceVocabulary":
-        vocabulary = cls.of((folder / cls.FILE).read_bytes())
+        model = (folder / cls.FILE).read_bytes()
+        digest = sha256(model).hexdigest()
+        # before sentencepiece reads it, which a damaged model can crash
+        if content.get(cls.FILE, digest) != digest:
+            raise ValueError(f"{folder / cls.FILE} is not as it was written")
+        vocabulary = cls.of(model)
         if vocabulary.pieces != tuple(content["pieces"]):
             raise ValueError(f"{folder / cls.FILE} has other pieces")
         return vocabulary

@@ -105,10 +105,15 @@ class Vocabulary(ABC):
         """A reference in the form that is scored: as `decode` gives it if all pieces are known."""
         return self.merge(self.split(text))
 
+    def file_digests(self) -> dict[str, str]:
+        """The SHA-256 of the files that `save` writes beside the JSON file, by their names."""
+        return {}
+
     def save(self, folder: Path) -> None:
         """Write the vocabulary into a folder, which is made if it does not exist."""
         folder.mkdir(parents=True, exist_ok=True)
         content = {"kind": type(self).__name__, "digest": self.digest, **self._fields()}
+        content |= self.file_digests()
         text = json.dumps(content, ensure_ascii=False, indent=0) + "\n"
         (folder / FILE).write_text(text, encoding="utf-8")
 

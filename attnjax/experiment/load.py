@@ -25,6 +25,7 @@ class ExperimentFile:
         name: the name of the file, without `.py`.
         own: the dataclasses that the file defines or imports, by name.
         imported: the digests of the modules of one's own that the file imports.
+        modules: the content of those in the file's folder, by their paths there.
         setting: the name of the setting that `ablation` is in; None: no setting was chosen.
     """
 
@@ -35,6 +36,7 @@ class ExperimentFile:
     ablation: Ablation
     own: dict[str, type]
     imported: Mapping[str, str]
+    modules: Mapping[str, bytes]
     setting: str | None = None
 
     def at(self, setting: str | None) -> "ExperimentFile":
@@ -109,6 +111,7 @@ def load_text(text: str, *, name: str, path: Path, folder: Path | None = None) -
         ablation=ablation,
         own=own,
         imported=imported.digests,
+        modules=imported.beside,
     )
 
 

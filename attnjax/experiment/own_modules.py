@@ -9,7 +9,7 @@ import importlib
 import os
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -26,11 +26,13 @@ class OwnModules(NamedTuple):
     Attributes:
         folder: where they were looked for first; None: nowhere but on Python's path.
         digests: of their source files, by the path relative to the folder.
+        beside: the content of the files in the folder, by the same path.
     """
 
     folder: Path | None
     modules: dict[str, ModuleType]
     digests: dict[str, str]
+    beside: dict[str, bytes]
 
     def current(self, folder: Path | None) -> bool:
         """Whether the modules are those that a file with this folder would import now."""
@@ -39,14 +41,14 @@ class OwnModules(NamedTuple):
         return folder == self.folder and self.digests == _digests(folder, self.modules)
 
 
-_used = OwnModules(None, {}, {})
+_used = OwnModules(None, {}, {}, {})
 """The modules of the experiment file that was loaded last."""
 
 
 @contextmanager
 def imported_from(folder: Path | None) -> Iterator[OwnModules]:
     """Let what is executed within import the modules of a folder; they are known at the end."""
-    own = OwnModules(folder, {}, {})
+    own = OwnModules(folder, {}, {}, {})
     use(own)
     before, writes = set(sys.modules), sys.dont_write_bytecode
     first = [] if folder is None else [str(folder)]
@@ -64,6 +66,7 @@ def imported_from(folder: Path | None) -> Iterator[OwnModules]:
             {name: sys.modules[name] for name in set(sys.modules) - before if _is_own(name)}
         )
         own.digests.update(_digests(folder, own.modules))
+        own.beside.update(_beside(folder, own.digests))
 
 
 def use(own: OwnModules) -> None:
@@ -101,6 +104,12 @@ def _digests(folder: Path | None, modules: Mapping[str, ModuleType]) -> dict[str
     """The digests of the modules' files; a file that is gone has the digest ""."""
     files = [file for module in modules.values() if (file := getattr(module, "__file__", None))]
     return {os.path.relpath(file, folder): source_digest(Path(file)) for file in sorted(files)}
+
+
+def _beside(folder: Path | None, files: Iterable[str]) -> dict[str, bytes]:
+    """The content of the files in the folder, as far as they are there."""
+    paths = {file: folder / file for file in files if folder and ".." not in Path(file).parts}
+    return {file: path.read_bytes() for file, path in paths.items() if path.is_file()}
 
 
 def source_digest(path: Path) -> str:

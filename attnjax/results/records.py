@@ -42,7 +42,8 @@ class Recorded:
 
     Attributes:
         records: those of the file as it is now.
-        earlier: those of the same variants with other settings, and of variants that are gone.
+        earlier: those of the same variants with other settings, or of other data than the latest
+            record of their task, and of variants that are gone.
         first: the first record of the experiment; its design is the one that was fixed first.
     """
 
@@ -81,6 +82,7 @@ def recorded(loaded: ExperimentFile, records: Sequence[Record]) -> Recorded:
         for name, variant in ablation.variants.items()
     }
     current = [record for record in records if wanted.get(record.variant) == record.settings]
+    current = _of_latest_data(current, ablation)
     by_machine: dict[str, dict[Place, dict[int, Record]]] = defaultdict(lambda: defaultdict(dict))
     for record in current:
         by_machine[record.kind][record.variant, record.tied_values][record.seed] = record
@@ -91,6 +93,21 @@ def recorded(loaded: ExperimentFile, records: Sequence[Record]) -> Recorded:
         first=records[0],
         judged=[_judged(claim, by_machine, ablation, own) for claim in ablation.claims],
     )
+
+
+def _of_latest_data(records: Sequence[Record], ablation: Ablation) -> list[Record]:
+    """The records whose data are those of the latest record of their task.
+
+    Data that each seed draws are not compared, nor what is not recorded.
+    """
+    tasks = {record.variant: ablation.variants[record.variant].task for record in records}
+    latest = {tasks[record.variant]: record.data for record in records if record.data}
+    return [
+        record
+        for record in records
+        if (task := tasks[record.variant]).of_seed(0) != task
+        or all(latest[task].get(split, digest) == digest for split, digest in record.data.items())
+    ]
 
 
 type Place = tuple[str, str]

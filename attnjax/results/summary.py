@@ -22,6 +22,7 @@ from attnjax.reporting.summary import Change, Column, Row, Summary
 from attnjax.results.description import differing, environment, meanings, shown
 from attnjax.results.statements import statements
 from attnjax.results.variant_runs import VariantRuns, variant_runs
+from attnjax.runs.data_digests import check_alike
 from attnjax.runs.json_files import write_json
 from attnjax.runs.manifest import experiment_file, read, warn_of_text
 from attnjax.runs.provenance import other_versions
@@ -73,9 +74,11 @@ def summarize(
     that are finished. None: the command of the earlier summary stays.
 
     Raises:
-        UserError: a file is damaged, or a claim compares runs tested on different sentences.
+        UserError: a file is damaged, runs of one task were trained on different data, or a claim
+            compares runs tested on different sentences.
     """
     ablation = loaded.ablation
+    check_alike(finished_runs(folder))
     variants = {name: variant_runs(folder, loaded, name) for name in ablation.variants}
     variants = {name: runs for name, runs in variants.items() if runs.results}
     rows = tuple(_row(name, runs) for name, runs in variants.items())

@@ -1,15 +1,12 @@
 """JSON files with a digest of their own content, so that damage is noticed."""
 
-import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
+from attnjax.config.sealed import sealed, unsealed
 from attnjax.config.serialize import finite, json_text, parse_json
 from attnjax.errors import UserError
 from attnjax.files import write_atomically
-
-DIGEST = "digest"
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -19,8 +16,7 @@ def write_json(path: Path, content: Any) -> None:
 
 def write_sealed(path: Path, content: dict[str, Any]) -> None:
     """Write a JSON object and the digest of its content."""
-    content = finite(content)  # as it will be read
-    write_json(path, {**content, DIGEST: _digest(content)})
+    write_json(path, sealed(finite(content)))  # as it will be read
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
@@ -29,16 +25,4 @@ def read_sealed(path: Path) -> dict[str, Any]:
         content = parse_json(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise UserError(f"{path} is damaged: it is not JSON ({error})") from error
-    if not isinstance(content, dict) or DIGEST not in content:
-        raise UserError(
-            f"{path} has no digest: it is damaged, or an earlier version of attnjax wrote it"
-        )
-    digest = content.pop(DIGEST)
-    if digest != _digest(content):
-        raise UserError(f"{path} is damaged: its content does not match its digest")
-    return content
-
-
-def _digest(content: dict[str, Any]) -> str:
-    plain = json.dumps(content, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(plain.encode()).hexdigest()
+    return unsealed(content, path)

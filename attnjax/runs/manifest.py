@@ -1,7 +1,7 @@
 """The manifest of a run, config.json, and the experiment file that the run was made from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,10 @@ from attnjax.errors import UserError, warn
 from attnjax.experiment import Experiment
 from attnjax.experiment.design import claim_digest
 from attnjax.experiment.load import ExperimentFile, load, load_text
+from attnjax.experiment.own_modules import source_digest
 from attnjax.runs.json_files import read_sealed
-from attnjax.runs.provenance import check_imported
+from attnjax.runs.module_copies import importable, module_digests, read_modules
+from attnjax.runs.provenance import changed_imports, check_imported
 from attnjax.runs.trust import shipped, sign, signed
 from attnjax.training.settings import Training
 
@@ -35,11 +37,14 @@ class Manifest:
         vocabulary: the digest of the run's vocabularies; None before the data is read.
         text: the digest of experiment.py.
         path: the path of the experiment file when the run was started.
-        signature: the user's signature of `text` and `path`, see `attnjax.runs.trust`.
+        signature: the user's signature of `text`, `path` and `modules`, see `attnjax.runs.trust`.
         tuned: the paths of the fields whose values were chosen by tuning.
         together: the names of the folders of the runs that are trained together, its own included.
         claims: the digests of the file's claims when the run was started.
         imported: the digests of the modules of one's own that the experiment file imports, by file.
+        modules: the digests of those of them that are copied into the run's folder, by file.
+        data: the digests of the training and validation split; None before the data is read.
+        data_of_seed: whether the seed draws the data.
     """
 
     experiment: FolderName
@@ -55,6 +60,14 @@ class Manifest:
     together: tuple[FolderName, ...] = ()
     claims: tuple[str, ...] | None = None
     imported: Mapping[str, str] | None = None
+    modules: Mapping[str, str] = field(default_factory=dict)
+    data: Mapping[str, str] | None = None
+    data_of_seed: bool = False
+
+    @property
+    def mine(self) -> bool:
+        """Whether the user has run the experiment file, with these modules, on this machine."""
+        return signed(self.signature, *_signed_words(self.text, self.path, self.modules))
 
     @property
     def group_seeds(self) -> list[int]:
@@ -88,19 +101,26 @@ def manifest(
 ) -> Manifest:
     """The manifest of a run before it is started."""
     text, path = sha256(loaded.text.encode()).hexdigest(), str(loaded.path.resolve())
+    settings = to_json(experiment, loaded.own)
+    modules = module_digests(loaded.modules) if own_names(settings) else {}
     return Manifest(
         experiment=loaded.name,
         setting=loaded.setting,
         variant=variant,
         seed=seed,
-        settings=to_json(experiment, loaded.own),
+        settings=settings,
         text=text,
         path=path,
-        signature=sign(text, path),
+        signature=sign(*_signed_words(text, path, modules)),
         tuned=tuple(tuned),
         claims=tuple(claim_digest(claim, loaded.own) for claim in loaded.ablation.claims),
         imported=dict(loaded.imported),
+        modules=modules,
     )
+
+
+def _signed_words(text: str, path: str, modules: Mapping[str, str]) -> list[str]:
+    return [text, path, *(f"{file} {digest}" for file, digest in sorted(modules.items()))]
 
 
 def read(folder: Path) -> Manifest:
@@ -128,8 +148,9 @@ def experiment_file(folder: Path, *, trust: bool) -> ExperimentFile:
     """Load the experiment file of a run: the user's own file as it is now, or the folder's copy."""
     manifest = read(folder)
     path = Path(manifest.path)
-    own = signed(manifest.signature, manifest.text, manifest.path)
-    loaded = load(path) if own and path.is_file() else load_copy(folder, manifest, trust=trust)
+    loaded = (
+        load(path) if manifest.mine and path.is_file() else load_copy(folder, manifest, trust=trust)
+    )
     return loaded.at(manifest.setting)
 
 
@@ -139,17 +160,32 @@ def load_copy(folder: Path, manifest: Manifest, *, trust: bool) -> ExperimentFil
     if damage := text_damage(folder, manifest):
         raise UserError(damage)
     text = path.read_text(encoding="utf-8")
-    mine = signed(manifest.signature, manifest.text, manifest.path)
-    if not (mine or shipped(manifest.experiment, text) or trust):
+    if not (manifest.mine or shipped(manifest.experiment, text) or trust):
         raise UserError(
             f"{path} is a program that was not run by you on this machine: read it, and add "
             "--trust to run it"
         )
-    # modules of a path that somebody else's record names are not imported
-    beside = Path(manifest.path).parent if mine else None
-    loaded = load_text(text, name=manifest.experiment, path=path, folder=beside)
+    loaded = load_text(
+        text, name=manifest.experiment, path=path, folder=_modules_folder(folder, manifest)
+    )
     check_imported(folder, manifest.imported, loaded.imported)
     return loaded
+
+
+def _modules_folder(folder: Path, manifest: Manifest) -> Path | None:
+    """Where the modules of a run's experiment file are imported from; None: Python's path alone.
+
+    They are those beside the file, or the run's copies if one of them was edited since.
+    """
+    if manifest.mine:
+        beside, then = Path(manifest.path).parent, manifest.imported or {}
+        now = {file: source_digest(beside / file) for file in then}
+        changed = changed_imports(then, now)
+        if not changed or not all(file in manifest.modules for file in changed):
+            return beside
+    elif not manifest.modules:
+        return None  # modules of a path that somebody else's record names are not imported
+    return importable(read_modules(folder, manifest.modules))
 
 
 def warn_of_text(folder: Path, manifest: Manifest) -> None:

@@ -6,7 +6,7 @@ config.json carry digests of themselves, and result.json those of the other file
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -22,6 +22,7 @@ from attnjax.runs import failures
 from attnjax.runs.json_files import write_sealed
 from attnjax.runs.lease import holder
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read, text_damage, warn_of_text
+from attnjax.runs.module_copies import write_modules
 from attnjax.runs.provenance import changed_definitions, check_imported
 from attnjax.runs.result import RESULT, RunResult, read_result
 from attnjax.training.checkpoints.checkpoint import has_checkpoints, latest_step
@@ -181,14 +182,19 @@ def _write_manifest(
     folder: Path, wanted: Manifest, loaded: ExperimentFile, vocabularies: Vocabularies
 ) -> None:
     write_atomically(folder / EXPERIMENT, loaded.text)
+    write_modules(folder, loaded.modules if wanted.modules else {})
     # written last: a folder with a manifest is complete
     write_sealed(folder / CONFIG, asdict(replace(wanted, vocabulary=vocabularies.digest)))
 
 
-def write_result(folder: Path, content: RunResult) -> None:
-    """Write result.json, with the digests of the files that belong to the result."""
-    names = (INITIAL, METRICS, HYPOTHESES, REFERENCES, SENTENCES, ATTENTION)
-    files = {name: file_digest(folder / name) for name in names if (folder / name).exists()}
+def write_result(folder: Path, content: RunResult, leaving_out: Collection[str] = ()) -> None:
+    """Write result.json, with the digests of the files that belong to the result.
+
+    Files that are left out are about to be replaced.
+    """
+    every = (INITIAL, METRICS, HYPOTHESES, REFERENCES, SENTENCES, ATTENTION)
+    names = [name for name in every if name not in leaving_out and (folder / name).exists()]
+    files = {name: file_digest(folder / name) for name in names}
     write_sealed(folder / RESULT, replace(content, files=files).record())
 
 

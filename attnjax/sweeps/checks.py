@@ -1,14 +1,17 @@
 """What is refused before the first run is trained."""
 
+from collections.abc import Mapping
+
 from attnjax.config.override import apply_possible
 from attnjax.config.vary import vary
 from attnjax.config.walk import differences
-from attnjax.data.corpus import Corpus
+from attnjax.data.corpus import Corpus, Task
 from attnjax.errors import UserError
 from attnjax.evaluation.measures.base import SPLIT
 from attnjax.evaluation.metric import check_metric
 from attnjax.experiment.claims import changes_meaning
 from attnjax.experiment.tuning import points
+from attnjax.runs.data_digests import check_variant
 from attnjax.runs.initial_parameters import source_of
 from attnjax.runs.manifest import manifest
 from attnjax.runs.run_folder import check
@@ -61,6 +64,18 @@ def _check_tuning(tuner: Tuner, data: Corpus) -> None:
     varied = {vary(experiment, {**point, **schedule}) for point in points(tuner.plan.grid)}
     for other in varied - {experiment}:
         other.resolve(data).recipe.check(data)
+
+
+def check_data(plan: Sweep, corpora: Mapping[Task, Corpus | None]) -> None:
+    """Refuse runs in the experiment's folder of other data than those of their task are now.
+
+    Tasks that have no corpus here are not compared.
+    """
+    for variant, experiment in plan.loaded.ablation.variants.items():
+        settings, _ = apply_possible(experiment, plan.overrides)
+        corpus = corpora.get(settings.task)
+        if corpus is not None:
+            check_variant(plan.folder / variant, corpus)
 
 
 def check_folders(plan: Sweep) -> None:

@@ -14,7 +14,7 @@ from attnjax.errors import NoCorpus
 from attnjax.runs import failures
 from attnjax.runs.initial_parameters import check_initial_parameters
 from attnjax.runs.run_folder import RunStatus, status
-from attnjax.sweeps.checks import check_corpus, check_folders
+from attnjax.sweeps.checks import check_corpus, check_data, check_folders
 from attnjax.sweeps.costs import Costs, costs
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.seed_groups import Group
@@ -66,8 +66,10 @@ def dry_run(plan: Sweep) -> list[PlannedVariant]:
     """The variants that a call of `sweep` would run, with the state of each run."""
     check_folders(plan)
     corpus, coming = cache(_corpus), set[Path]()
+    chosen = plan.chosen()
+    check_data(plan, {variant.task: corpus(variant.task) for variant in chosen.values()})
     variants = []
-    for name, variant in plan.chosen().items():
+    for name, variant in chosen.items():
         variants.append(_planned(Tuner(plan, name, variant), corpus(variant.task), coming))
         coming |= plan.runs(name, variant).keys()
     return variants

@@ -17,12 +17,14 @@ from pathlib import Path
 from rich.console import Console
 
 from attnjax.console import print_line
+from attnjax.data.corpus import Corpus, Task
 from attnjax.data.loaded import Corpora
+from attnjax.errors import UserError
 from attnjax.experiment.tuning import describe, points
 from attnjax.runs.failures import SweepFailures
 from attnjax.runs.initial_parameters import check_initial_parameters
 from attnjax.runs.lease import Taken
-from attnjax.sweeps.checks import check_corpus, check_folders
+from attnjax.sweeps.checks import check_corpus, check_data, check_folders
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.tune import Tuner
 from attnjax.sweeps.variant_work import VariantWork
@@ -87,8 +89,10 @@ def sweep(plan: Sweep, console: Console) -> dict[str, str]:
 
 def _waiting(plan: Sweep, corpora: Corpora, console: Console) -> list[Tuner]:
     """The variants that are not finished; a variant that cannot be run is refused."""
-    waiting, coming = list[Tuner](), set[Path]()
-    for variant, experiment in plan.chosen().items():
+    waiting, coming, chosen = list[Tuner](), set[Path](), plan.chosen()
+    read = {each.task: _read(corpora, each.task) for each in chosen.values()}
+    check_data(plan, {task: data for task, data in read.items() if isinstance(data, Corpus)})
+    for variant, experiment in chosen.items():
         tuner = Tuner(plan, variant, experiment)
         tuned = tuner.tuned()
         runs = plan.runs(variant, tuned or experiment)
@@ -96,7 +100,11 @@ def _waiting(plan: Sweep, corpora: Corpora, console: Console) -> list[Tuner]:
             runs |= others
         unfinished = plan.unfinished(runs)
         if tuned is not None and not unfinished:
-            console.print(f"{variant}: {len(runs)} of {len(runs)} runs are there already")
+            error = read[experiment.task]
+            unknown = "" if isinstance(error, Corpus) else f"; their data are not compared: {error}"
+            print_line(
+                console, f"{variant}: {len(runs)} of {len(runs)} runs are there already{unknown}"
+            )
             continue
         data = corpora.of(experiment.task)
         check_corpus(tuner, data)
@@ -105,6 +113,14 @@ def _waiting(plan: Sweep, corpora: Corpora, console: Console) -> list[Tuner]:
         coming |= runs.keys()
         waiting.append(tuner)
     return waiting
+
+
+def _read(corpora: Corpora, task: Task) -> Corpus | UserError:
+    """The corpus of a task, or why it cannot be read: a finished run does not need it."""
+    try:
+        return corpora.of(task)
+    except UserError as error:
+        return error
 
 
 def _run(variants: Sequence[VariantWork]) -> list[Taken]:

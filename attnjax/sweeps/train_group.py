@@ -13,6 +13,7 @@ from attnjax.evaluation.measurement import Measurement
 from attnjax.experiment import Experiment
 from attnjax.reporting.number import number
 from attnjax.runs import failures
+from attnjax.runs.data_digests import check_run, with_data
 from attnjax.runs.initial_parameters import with_initial_parameters
 from attnjax.runs.lease import Leases
 from attnjax.runs.manifest import Manifest
@@ -60,6 +61,9 @@ def train_group(
     The options are those of `train`.
     """
     loaded, experiment, data, alike = plan.loaded, trainable.experiment, trainable.data, [*runs]
+    for run in alike:
+        check_run(run.folder, data)
+    runs = {run: with_data(run.folder, wanted, data) for run, wanted in runs.items()}
     for run, wanted in runs.items():
         claim_folder(run.folder, wanted, loaded, data.vocabularies)
     # a run that goes on alone keeps the shapes of its group

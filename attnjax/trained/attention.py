@@ -4,6 +4,7 @@ from pathlib import Path
 
 from attnjax.config.serialize import parse_json, to_json
 from attnjax.evaluation.attention_record import attention_record
+from attnjax.runs.data_digests import check_run
 from attnjax.runs.json_files import write_json
 from attnjax.runs.run_folder import ATTENTION, result, write_result
 from attnjax.trained.trained_run import open_trained
@@ -12,11 +13,17 @@ from attnjax.trained.trained_run import open_trained
 def keep_attention(folder: Path, count: int, *, trust: bool = False) -> None:
     """Let a finished run's attention.json have `count` sentences at the least, if there are."""
     path, kept = folder / ATTENTION, result(folder, {})
-    has = len(parse_json(path.read_text(encoding="utf-8"))) if path.exists() else 0
-    if kept is None or has >= count:
+    if kept is None:
         return
-    trained = open_trained(folder, trust=trust)
-    corpus = trained.experiment.task.load(trained.vocabularies)
-    if recorded := attention_record(trained.inputs(corpus), count):
-        write_json(path, to_json(recorded))
-        write_result(folder, kept)
+    has = len(parse_json(path.read_text(encoding="utf-8"))) if path.exists() else 0
+    if has < count:
+        trained = open_trained(folder, trust=trust)
+        corpus = trained.experiment.task.load(trained.vocabularies)
+        check_run(folder, corpus)
+        if recorded := attention_record(trained.inputs(corpus), count):
+            # a kill between the files leaves weights of no digest, not those of another one
+            write_result(folder, kept, leaving_out=(ATTENTION,))
+            write_json(path, to_json(recorded))
+    elif ATTENTION in kept.files:
+        return
+    write_result(folder, kept)

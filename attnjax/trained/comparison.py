@@ -12,13 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnjax.config.serialize import own_names
-from attnjax.errors import UserError
+from attnjax.errors import UserError, warn
 from attnjax.evaluation import sentence_stats
 from attnjax.evaluation.attention_numbers import divergence
 from attnjax.evaluation.metric import ChrF
 from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.evaluation.statistics import CONFIDENCE, Interval
 from attnjax.reporting.runs import hypotheses, references
+from attnjax.runs.data_digests import other_splits
 from attnjax.runs.manifest import load_copy, read
 from attnjax.runs.result import read_result
 from attnjax.trained.trained_run import open_trained
@@ -58,6 +59,8 @@ class Comparison:
 def compare(first: Path, second: Path, *, trust: bool = False) -> Comparison:
     """Compare the answers of two finished runs to their test split.
 
+    A warning says if their task is one and their training or validation data differ.
+
     Raises:
         UserError: a run is not finished or decoded nothing, the runs were tested on different
             sentences or by different metrics, or a metric is somebody else's and `trust` is False.
@@ -66,6 +69,10 @@ def compare(first: Path, second: Path, *, trust: bool = False) -> Comparison:
     sets = {result.test_set for result in map(read_result, (first, second)) if result}
     if not ours.comparable(theirs) or len(sets) > 1:
         raise UserError(f"{first} and {second} were tested on different sentences or metrics")
+    for split in other_splits(read(first), read(second)):
+        warn(
+            f"{first} and {second} are runs of one task on other data: their {split} splits differ"
+        )
     return paired(ours, theirs)
 
 

@@ -12,11 +12,12 @@ from typing import Any
 from attnjax.data.corpora.parallel_text import read_pairs
 from attnjax.data.corpus import Corpus
 from attnjax.data.files import find_file_or_pipe
-from attnjax.errors import UserError, unknown
+from attnjax.errors import UserError, unknown, warn
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.measures.base import SPLIT
 from attnjax.evaluation.metric import Metric
 from attnjax.evaluation.sentence_stats import Sentences, sentences
+from attnjax.runs.data_digests import changed_splits
 from attnjax.trained.predict import MAX_SYMBOLS, answers, encoded
 from attnjax.trained.trained_run import Trained
 
@@ -41,7 +42,8 @@ def evaluate(
     """Score a run's answers to a split of its task; if nothing is decoded, take its measures there.
 
     `split` is "train", "valid" or "test"; `beam` is the number of hypotheses, 1 is greedy, None the
-    run's own search; with `measured` the measures are taken in any case.
+    run's own search; with `measured` the measures are taken in any case. A warning says
+    if the split was changed after the run was started.
 
     Raises:
         UserError: the task has no such split, its data are missing, or the run has neither a metric
@@ -53,6 +55,8 @@ def evaluate(
     corpus = experiment.task.load(trained.vocabularies)
     if not corpus.splits.get(split):
         raise unknown("split", split, corpus.splits)
+    if split in changed_splits(trained.folder, corpus):
+        warn(f"the {split} split of {trained.folder} was changed after the run was started")
     if experiment.metric is None:
         return _measured(trained, split, corpus, None)
     sources = [example.source for example in corpus.splits[split]]

@@ -3,6 +3,7 @@
 model.safetensors  the parameters by their paths ("encoder.layers_0.feed_forward.out.kernel")
 config.json        experiment, variant, seed, every setting
 experiment.py      the experiment file
+modules/           modules of one's own that it imports from beside it
 vocabulary/        of both sides
 export.json        the number of updates and the digests of the other files
 """
@@ -26,6 +27,7 @@ from attnjax.files import file_digest, new_folder
 from attnjax.nn.paths import flat, unflat
 from attnjax.runs.json_files import read_sealed, write_sealed
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read
+from attnjax.runs.module_copies import MODULES, read_modules, write_modules
 from attnjax.runs.result import read_result, result_params
 from attnjax.runs.run_folder import VOCABULARY
 from attnjax.trained.imports import ARRAYS, read_arrays, write_imported
@@ -66,6 +68,7 @@ def export(run: Path, folder: Path, *, last: int | None = None) -> int:
             for name in (CONFIG, EXPERIMENT):
                 shutil.copyfile(run / name, beside / name)
             vocabularies.save(beside / VOCABULARY)
+            write_modules(beside, read_modules(run, manifest.modules))
             # not `save_file`, which keeps the file from everybody but its owner
             (beside / ARRAYS).write_bytes(save(arrays))
             write_record(beside, latest_step(run))
@@ -103,6 +106,7 @@ def import_export(source: Path, runs: Path) -> Path:
         for name in (CONFIG, EXPERIMENT):
             shutil.copyfile(source / name, beside / name)
         vocabularies.save(beside / VOCABULARY)
+        write_modules(beside, read_modules(source, manifest.modules))
         write_imported(beside, params, manifest, step=record.step)
     return run
 
@@ -126,7 +130,7 @@ def _whole_record(folder: Path) -> ExportRecord:
 def _digests(folder: Path) -> dict[str, str]:
     """The digests of an export's files, by their paths in the folder."""
     paths = [folder / name for name in (CONFIG, EXPERIMENT, ARRAYS)]
-    paths += sorted((folder / VOCABULARY).rglob("*"))
+    paths += sorted((folder / VOCABULARY).rglob("*")) + sorted((folder / MODULES).rglob("*"))
     return {
         path.relative_to(folder).as_posix(): file_digest(path) for path in paths if path.is_file()
     }

@@ -110,10 +110,18 @@ class Training:
             self._check_rows(lengths, f"of the {split} split")
 
     def _check_rows(self, lengths: np.ndarray, where: str) -> None:
-        """Refuse an example that is longer than what a device computes at once."""
+        """Refuse a row that is longer than what a device computes at once."""
+        if self.device_tokens is None:
+            return
+        packed = self.batching.length if isinstance(self.batching, Packed) else 0
+        if packed > self.device_tokens:
+            raise UserError(
+                f"a row of packed sentences has batching.length={packed:,} places, more than "
+                f"training.device_tokens={self.device_tokens:,}, what a device computes at once"
+            )
         longest = int(lengths.max(1).argmax())
-        if self.device_tokens is not None and lengths[longest].max() > self.device_tokens:
-            source, target = lengths[longest]
+        if lengths[longest].max() > self.device_tokens:
+            source, target = lengths[longest].tolist()
             raise UserError(
                 f"example {longest + 1} {where} has {source} source and {target} target symbols "
                 f"(END counted), more than training.device_tokens={self.device_tokens:,}, what a "

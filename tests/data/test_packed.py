@@ -76,6 +76,17 @@ def test_rows_have_room(lengths):
         assert (held.sum(0) <= LENGTH).all()
 
 
+@pytest.mark.parametrize("length", [46_339, 46_340, 65_536, 2_000_000])
+def test_long_rows_have_room(length):
+    """The number of a kind, length * (length + 1) at most, does not wrap around."""
+    lengths = np.array([(length, length), (length - 1, 1), (1, length - 1), (length // 2, 7)])
+    patterns = row_patterns(lengths.astype(np.int32), length)
+    for begin, end in zip(patterns.begins, patterns.begins[1:], strict=False):
+        of_row = [lengths[patterns.kind == kind][0] for kind in patterns.slots[begin:end]]
+        assert (np.sum(of_row, 0) <= length).all()
+    assert len(patterns.begins) - 1 == 3, "the second and the third share a row"
+
+
 def test_little_is_padding():
     draw = np.random.default_rng(0)
     source = np.clip(np.exp(draw.normal(2.6, 0.5, 20_000)), 2, 60).astype(int)
@@ -96,6 +107,18 @@ def test_the_stream_goes_on_where_it_was_cut():
         assert [digest(again, [step], 5) for step in range(cut, steps)] == expected[cut:]
     assert len({*expected}) == steps, "batches differ"
     assert digest(whole, [0], 6) != expected[0], "another seed, another batch"
+
+
+def test_examples_of_one_length_change_their_neighbors():
+    """Which examples share a row depends on the epoch and on the seed, not the order of rows."""
+    plan = BATCHING.plan(examples_of([(6, 6)] * 40))
+
+    def rows(epoch, seed):
+        steps = range(epoch * plan.per_epoch, (epoch + 1) * plan.per_epoch)
+        sources = np.concatenate([plan.batch(step, seed).source for step in steps])
+        return {frozenset(row[row != 0].tolist()) for row in sources} - {frozenset()}
+
+    assert len({frozenset(rows(epoch, seed)) for epoch in (0, 1) for seed in (0, 1)}) == 4
 
 
 def test_evaluation_reads_one_example_a_row():

@@ -218,6 +218,16 @@ def test_a_source_that_was_changed_is_refused(task, monkeypatch):
             use(task)
 
 
+def test_a_source_whose_new_content_has_the_old_size_is_refused(task):
+    preparation.prepared(task)
+    source = task.files("valid")[0]
+    before = source.read_bytes()
+    source.write_bytes(before[::-1])
+    os.utime(source, ns=(1, 1))
+    with pytest.raises(UserError, match=rf"{source} was changed or removed"):
+        preparation.prepared(task)
+
+
 def test_a_source_that_changes_meanwhile_is_refused(task, monkeypatch):
     count = preparation.text_notes
 

@@ -75,6 +75,16 @@ def test_a_long_text_has_the_ids_of_any_text(vocabulary, text):
     assert ids.dtype == np.uint8
 
 
+@pytest.mark.parametrize("size", [255, 256, 257, 300, 511, 512, 65_536, 65_537])
+def test_the_type_of_ids_holds_every_id(size):
+    vocabulary = CharacterVocabulary((*SPECIAL, *map(chr, range(0x10000, 0x10000 + size - 4))))
+    assert vocabulary.size == size
+    assert np.iinfo(vocabulary.dtype).max >= size - 1
+    assert vocabulary.dtype.itemsize == (1 if size < 256 else 2 if size < 65_536 else 4)
+    text = "".join(vocabulary.pieces[4:])
+    assert vocabulary.encode_long(text).tolist() == [*range(4, size)]
+
+
 def test_pieces_of_sentencepiece_come_back():
     vocabulary = SentencePiece(size=40).learn(TEXTS)
     assert vocabulary.size == 40
@@ -250,6 +260,13 @@ def test_the_model_of_sentencepiece_belongs_to_its_pieces(tmp_path):
     SentencePiece(size=40).learn(TEXTS).save(tmp_path)
     other = SentencePiece(size=41).learn(TEXTS)
     (tmp_path / "sentencepiece.model").write_bytes(other.model)
+    with pytest.raises(UserError, match=r"damaged.*not as it was written"):
+        load_vocabularies(tmp_path)
+    # an earlier version of attnjax kept no digest of it
+    path = tmp_path / "vocabulary.json"
+    content = json.loads(path.read_text())
+    del content["sentencepiece.model"]
+    path.write_text(json.dumps(content))
     with pytest.raises(UserError, match=r"damaged.*other pieces"):
         load_vocabularies(tmp_path)
     (tmp_path / "sentencepiece.model").write_bytes(b"no model")
@@ -258,6 +275,18 @@ def test_the_model_of_sentencepiece_belongs_to_its_pieces(tmp_path):
     (tmp_path / "sentencepiece.model").unlink()
     with pytest.raises(UserError, match=r"sentencepiece\.model is missing"):
         load_vocabularies(tmp_path)
+
+
+def test_a_bit_of_the_model_of_sentencepiece_is_noticed(tmp_path):
+    """Its pieces stay the same; sentencepiece itself would crash of some of these bits."""
+    vocabulary = SentencePiece(size=40).learn(TEXTS)
+    joint(vocabulary).save(tmp_path)
+    for place in range(0, len(vocabulary.model), 7):
+        damaged = bytearray(vocabulary.model)
+        damaged[place] ^= 1
+        (tmp_path / "sentencepiece.model").write_bytes(damaged)
+        with pytest.raises(UserError, match=r"sentencepiece\.model is not as it was written"):
+            load_vocabularies(tmp_path, vocabulary.digest)
 
 
 def test_sizes_that_sentencepiece_cannot_make():

@@ -11,7 +11,9 @@ import pytest
 
 from attnjax.cli.commands.results import results
 from attnjax.cli.main import main
+from attnjax.config.serialize import to_json
 from attnjax.config.vary import vary
+from attnjax.data.corpora.parallel_text import ParallelText
 from attnjax.errors import UserError
 from attnjax.evaluation import sentence_stats
 from attnjax.evaluation.measurement import MetricKey
@@ -207,6 +209,29 @@ def test_a_later_design_is_exploratory_and_other_settings_are_not_judged(short, 
     assert not found.records
     assert [judged.missing for judged in found.judged] == ["no record of scaled"]
     assert "there are 2 runs more, not shown" in page([found], "attnjax results")
+
+
+def test_records_of_earlier_data_are_not_shown_beside_those_of_later_ones(short, made):
+    task = ParallelText(folder="texts")
+    base = vary(short.ablation.variants["scaled"], {"task": task})
+    variants = {"scaled": base, "cosine": vary(base, {"training.steps": 3})}
+    loaded = replace(short, ablation=replace(short.ablation, variants=variants))
+
+    def of(name, seed, data, day):
+        settings = settings_digest(to_json(variants[name], short.own), ())
+        recorded = f"2026-11-{day}"
+        return replace(
+            made[0], variant=name, seed=seed, settings=settings, data=data, recorded=recorded
+        )
+
+    old, new = {"train": "a" * 16, "test": "b" * 16}, {"train": "c" * 16, "test": "b" * 16}
+    records = [of("scaled", 0, old, 1), of("cosine", 0, old, 2), of("scaled", 0, {}, 3)]
+    records += [of("scaled", 1, new, 4), of("scaled", 2, new, 5)]
+    shown = recorded(loaded, records)
+    assert shown.records == records[2:], "what is not recorded is not compared"
+    assert shown.earlier == records[:2]
+    of_seeds = [replace(each, data={"train": str(each.seed)}) for each in made]
+    assert recorded(short, of_seeds).records == of_seeds, "each seed draws its data"
 
 
 def test_words_may_be_mended_and_regions_not(short):

@@ -3,7 +3,10 @@
 import json
 import re
 import shutil
+from hashlib import sha256
+from inspect import unwrap
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -14,6 +17,8 @@ from attnjax.errors import UserError
 from attnjax.runs.json_files import read_sealed, write_sealed
 from attnjax.runs.manifest import experiment_file, read
 from attnjax.runs.provenance import changed_definitions
+from attnjax.runs.trust import sign
+from attnjax.trained.export import import_export
 from attnjax.trained.trained_run import open_trained
 from attnjax.training.checkpoints.checkpoint import Checkpoints, average
 
@@ -121,23 +126,19 @@ def imports(tiny) -> Path:
     return path
 
 
-def test_a_run_of_other_imported_code_is_refused(tiny, imports, capsys):
+def test_a_run_of_other_imported_code_is_not_gone_on_with(tiny, imports, capsys):
     assert run(tiny) == 0
     imports.write_text(
         FACTOR.replace("10 * dot(query, key)", "(10  *  dot(query, key))  # ten times")
     )
     assert run(tiny) == 0
     assert "1 of 1 runs are there already" in capsys.readouterr().err
-    open_trained(folder(tiny))
     imports.write_text(FACTOR.replace("10 *", "20 *"))
-    refused = (
+    assert run(tiny) == 2
+    assert (
         f"{folder(tiny)} is a run of other code: scaled.py was changed after the run was started; "
         "choose another --runs, or delete the run"
-    )
-    assert run(tiny) == 2
-    assert refused in capsys.readouterr().err
-    with pytest.raises(UserError, match=re.escape(refused)):
-        open_trained(folder(tiny))
+    ) in capsys.readouterr().err
     # the report goes on, and says it
     assert main(["report", str(tiny.parents[1] / "runs")]) == 0
     said = capsys.readouterr().out
@@ -151,15 +152,81 @@ def test_a_run_of_other_imported_code_is_refused(tiny, imports, capsys):
     capsys.readouterr()
     assert run(tiny, variant="scaled") == 0
     assert "1 of 1 runs are there already" in capsys.readouterr().err
+    assert not (folder(tiny).parents[1] / "scaled/seed-0/modules").exists()
+
+
+def score_class(run_folder: Path) -> type:
+    """The class of a trained run's own score."""
+    model: Any = open_trained(run_folder).experiment.model
+    return type(model.encoder_layer.self_attention.head.score)
+
+
+def factor(run_folder: Path) -> float:
+    """What the module of a trained run's own score multiplies by."""
+    call: Any = unwrap(score_class(run_folder).__call__)
+    return float(call.__globals__["scaled"].ten(np.ones((1, 1)), np.ones((1, 1))).item())
+
+
+def test_a_trained_run_is_used_with_the_modules_it_was_trained_with(
+    tiny, imports, tmp_path, capsys, monkeypatch
+):
+    assert run(tiny, seeds=2) == 0
+    ours, other = folder(tiny), folder(tiny).with_name("seed-1")
+    assert (ours / "modules/scaled.py").read_text() == FACTOR
+    assert factor(ours) == 10
+    assert main(["checkpoints", str(ours), "--export", str(tmp_path / "exported")]) == 0
+    for harm in (lambda: imports.write_text(FACTOR.replace("10 *", "20 *")), imports.unlink):
+        harm()
+        assert factor(ours) == 10
+        assert score_class(ours) is score_class(other), "an ensemble has one class"
+        assert main(["evaluate", str(ours)]) == 0
+    imports.write_text(FACTOR.replace("10 *", "20 *"))
+    # nothing but what config.json names is imported, and somebody else's copies only with trust
+    (ours / "modules/jax.py").write_text("raise RuntimeError")
+    assert factor(ours) == 10
+    (ours / "modules/scaled.py").write_text(FACTOR.replace("10 *", "30 *"))
+    with pytest.raises(
+        UserError, match=r"modules/scaled\.py was changed after the run was started"
+    ):
+        open_trained(ours)
+    config = read_sealed(ours / "config.json")
+    forged = {"scaled.py": sha256((ours / "modules/scaled.py").read_bytes()).hexdigest()}
+    write_sealed(ours / "config.json", config | {"modules": forged})
+    with pytest.raises(UserError, match=r"add --trust"):
+        open_trained(ours)
+    forged = {"../scaled.py": forged["scaled.py"]}
+    write_sealed(ours / "config.json", config | {"modules": forged})
+    with pytest.raises(UserError, match=r"'\.\./scaled\.py' is the path of no module"):
+        open_trained(ours, trust=True)
+    # an export takes them along
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "somebody"))
+    imported = import_export(tmp_path / "exported", tmp_path / "theirs")
+    shutil.rmtree(tiny.parent)
+    assert open_trained(imported, trust=True).finished
+    path = tmp_path / "exported/modules/scaled.py"
+    path.write_text(FACTOR.replace("10 *", "30 *"))
+    with pytest.raises(UserError, match=r"'modules/scaled\.py' is not as it was exported"):
+        import_export(tmp_path / "exported", tmp_path / "again")
 
 
 def test_a_run_without_a_record_of_what_it_imported_is_read(tiny, imports, capsys):
     assert run(tiny) == 0
     path = folder(tiny) / "config.json"
     content = read_sealed(path)
-    del content["imported"]
-    write_sealed(path, content)
+    # of an earlier version, which made no copies: the modules must be as they were
+    words = content["text"], content["path"]
+    del content["modules"]
+    write_sealed(path, content | {"signature": sign(*words)})
+    shutil.rmtree(folder(tiny) / "modules")
+    open_trained(folder(tiny))
     imports.write_text(FACTOR.replace("10 *", "20 *"))
+    with pytest.raises(
+        UserError, match=r"scaled\.py was changed after the run was started; choose"
+    ):
+        open_trained(folder(tiny))
+    # of one before that, which recorded no digests
+    del content["imported"]
+    write_sealed(path, content | {"signature": sign(*words)})
     capsys.readouterr()
     assert run(tiny) == 0
     assert "1 of 1 runs are there already" in capsys.readouterr().err

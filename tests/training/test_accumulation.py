@@ -15,6 +15,7 @@ from attnjax.attention.multihead import MultiHead
 from attnjax.config.vary import vary
 from attnjax.data.batch_plan import Batch
 from attnjax.data.batching import Batching
+from attnjax.data.packed import Packed
 from attnjax.errors import UserError
 from attnjax.models.bert import BertEncoder, bert_layer
 from attnjax.models.bert_heads import BertPretraining
@@ -142,6 +143,15 @@ def test_a_row_that_is_longer_than_what_a_device_computes_is_refused():
     with pytest.raises(UserError, match=message):
         training.check(CORPUS)
     Training(device_tokens=6, batching=Batching(max_tokens=64)).check(CORPUS)
+
+
+def test_a_packed_row_that_is_longer_than_what_a_device_computes_is_refused():
+    def training(tokens: int) -> Training:
+        return Training(device_tokens=tokens, batching=Packed(max_tokens=256, length=32))
+
+    with pytest.raises(UserError, match=r"batching.length=32 .*training.device_tokens=31"):
+        training(31).check(CORPUS)
+    training(32).check(CORPUS)
 
 
 def test_a_norm_over_the_batch_is_refused_by_name():

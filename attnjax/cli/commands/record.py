@@ -19,6 +19,7 @@ def record(
     from attnjax.results import record as records
     from attnjax.results.summary import experiments, reload
     from attnjax.results.tuning import TIED
+    from attnjax.runs.data_digests import check_alike
     from attnjax.runs.result import RESULT
 
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -28,6 +29,7 @@ def record(
         finished = [path.parent for path in sorted(paths)]
         if not finished:
             raise UserError(f"{folder} holds no finished runs")
+        check_alike(finished)
         written = [records.write(records.record(run, loaded, now), to) for run in finished]
         old = written.count(None)
         present = f"; {old} were there" if old else ""
