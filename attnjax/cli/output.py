@@ -4,19 +4,17 @@ import os
 import sys
 from pathlib import Path
 
-from rich.console import Console
-
-from attnjax.console import print_line
+from attnjax.console import PlainConsole, print_line, printable
 
 
-class _Output(Console):
+class _Output(PlainConsole):
     """Standard output; if the reader closes it, `main` handles the error."""
 
     def on_broken_pipe(self) -> None:
         raise
 
 
-def out() -> Console:
+def out() -> PlainConsole:
     """A console as wide as the terminal; output to a file or a program is never cut."""
     return _Output(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000)
 
@@ -24,6 +22,11 @@ def out() -> Console:
 def say(sentence: str) -> None:
     """Print a line as it is, however long."""
     print_line(out(), sentence)
+
+
+def say_answer(line: str) -> None:
+    """Print a line of data: as it is, but on a terminal without control characters."""
+    print(printable(line) if sys.stdout.isatty() else line)
 
 
 def keep_compiled() -> None:

@@ -104,12 +104,11 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _prepare(task: TextTask, vocabularies: Vocabularies | None, folder: Path) -> PreparedManifest:
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from attnjax.console import print_line
+    from attnjax.console import PlainConsole, print_line
 
-    console = Console(stderr=True)
+    console = PlainConsole(stderr=True)
     say = partial(print_line, console)
     files = tuple(map(SourceFile.of, source_files(task)))
     size = sum(file.size for file in files)

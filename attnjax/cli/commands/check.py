@@ -4,10 +4,9 @@ import traceback
 from pathlib import Path
 from typing import Annotated
 
-from rich.console import Console
-
 from attnjax.cli.command import positional
 from attnjax.cli.output import keep_compiled, say
+from attnjax.console import PlainConsole
 from attnjax.errors import UserError
 from attnjax.runs.catalog import find
 
@@ -23,7 +22,7 @@ def check(experiment: Annotated[str, positional("FILE", "an experiment file")]) 
 
     loaded = load(find(experiment))
     failed, tried, not_tried = 0, 0, []
-    with Console(stderr=True).status("the parts are checked"):
+    with PlainConsole(stderr=True).status("the parts are checked"):
         for what, findings in check_file(loaded):
             if not findings:
                 not_tried.append(what)

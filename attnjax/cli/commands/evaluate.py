@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from attnjax.cli.command import option
 from attnjax.cli.output import keep_compiled, out, say
 from attnjax.cli.trained import TrainedRuns
-from attnjax.console import plain_table
+from attnjax.console import plain_table, printable
 from attnjax.errors import UserError
 from attnjax.files import write_atomically
 
@@ -50,7 +50,7 @@ def evaluate(
     content = {"run": " ".join(map(str, chosen.runs)), "on": scores.on}
     content |= {"sentences": scores.sentences, **scores.metrics, **scores.details}
     if json:
-        print(json_format.dumps(content, ensure_ascii=False))
+        print(printable(json_format.dumps(content, ensure_ascii=False)))
         return
     for name, value in content.items():
         if not isinstance(value, dict | list):  # tables are for --json
@@ -84,7 +84,7 @@ def _protocols(chosen: TrainedRuns, split: str, *, json: bool) -> None:
 
     scored = protocols(chosen.open(), split=split, beam=chosen.beam)
     if json:
-        print(json_format.dumps(asdict(scored), ensure_ascii=False))
+        print(printable(json_format.dumps(asdict(scored), ensure_ascii=False)))
         return
     known = f"the {scored.known:,} without unknown words"
     drawn = plain_table(["protocol", f"{scored.sentences:,} sentences", known])

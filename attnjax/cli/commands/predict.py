@@ -7,7 +7,7 @@ from itertools import count as count_from
 from typing import Annotated, BinaryIO
 
 from attnjax.cli.command import count
-from attnjax.cli.output import keep_compiled
+from attnjax.cli.output import keep_compiled, say_answer
 from attnjax.cli.trained import TrainedRuns
 from attnjax.errors import UserError
 
@@ -54,9 +54,9 @@ def predict(
         )
         for number, best in enumerate(answers, start=first):
             if n_best is None:
-                print(best[0].text if best else "")
+                say_answer(best[0].text if best else "")
             for answer in best if n_best else ():
-                print(number, f"{answer.score:.4f}", answer.text, sep="\t")
+                say_answer(f"{number}\t{answer.score:.4f}\t{answer.text}")
         sys.stdout.flush()
 
 
