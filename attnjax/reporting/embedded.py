@@ -87,7 +87,7 @@ def answers(runs: Mapping[str, Sequence[Path]]) -> dict[str, Any] | None:
     pairs = next((references(run) for run in own.values()), None) or []
     kept = {name: kept for name, run in own.items() if (kept := _scored(run, len(pairs)))}
     scores = {name: values for name, (_, values) in kept.items()}
-    texts = {name: hypotheses(own[name]) for name in scores}
+    texts = {name: hypotheses(own[name], len(pairs)) for name in scores}
     sentences = [
         {
             "number": number,

@@ -7,10 +7,11 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from attnjax.config.constraints import check_fields, check_value, shown
 from attnjax.config.serialize import from_json, parse_json
 from attnjax.data.special_tokens import END, START
 from attnjax.data.vocabulary import SPECIAL
@@ -79,11 +80,21 @@ def attention(run: Path) -> tuple[SentenceAttention, ...]:
     try:
         kept = from_json(parse_json(path.read_text(encoding="utf-8")))
         return tuple(
-            _converted(number, item) if isinstance(item, Picture) else item
+            _checked(_converted(number, item) if isinstance(item, Picture) else item)
             for number, item in enumerate(kept)
         )
-    except (UserError, ValueError) as error:
+    except (ValueError, TypeError) as error:
         raise UserError(f"{path} is damaged: {error}") from error
+
+
+def _checked(item: Any) -> SentenceAttention:
+    """A sentence of a file, which may hold anything."""
+    if not isinstance(item, SentenceAttention):
+        raise UserError(f"wanted the attention to a sentence; got {shown(item)}")
+    check_fields(item)
+    if not item.layers or any(min(layer.shape) < 1 for layer in item.layers):
+        raise UserError("a sentence has no weights")
+    return item
 
 
 def _converted(number: int, old: Picture) -> SentenceAttention:
@@ -111,12 +122,24 @@ def references(run: Path) -> list[tuple[str, str]] | None:
     path = run / "references.json"
     if not path.exists():
         return None
-    return [tuple(pair) for pair in parse_json(path.read_text(encoding="utf-8"))]
+    try:
+        pairs = [tuple(pair) for pair in parse_json(path.read_text(encoding="utf-8"))]
+    except (ValueError, TypeError) as error:
+        raise UserError(f"{path} is damaged: {error}") from error
+    check_value(tuple[tuple[str, str], ...], tuple(pairs), f"{path} is damaged")
+    return pairs
 
 
-def hypotheses(run: Path) -> list[str]:
-    """A run's answer to each test sentence."""
-    return (run / "hypotheses.txt").read_text(encoding="utf-8").split("\n")[:-1]
+def hypotheses(run: Path, count: int) -> list[str]:
+    """A run's answer to each of `count` test sentences."""
+    path = run / "hypotheses.txt"
+    try:
+        answers = path.read_text(encoding="utf-8").split("\n")[:-1]
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read: {error}") from error
+    if len(answers) != count:
+        raise UserError(f"{path} is damaged: it has {len(answers)} answers to {count} sentences")
+    return answers
 
 
 def visible(token: str) -> str:

@@ -25,6 +25,8 @@ def write_sealed(path: Path, content: dict[str, Any]) -> None:
 
 def read_sealed(path: Path) -> dict[str, Any]:
     """The object that `write_sealed` wrote, without its digest; a damaged file is refused."""
+    if path.exists() and not path.is_file():  # to read a pipe would wait for ever
+        raise UserError(f"{path} is damaged: it is not a file")
     try:
         content = parse_json(path.read_text(encoding="utf-8"))
     except ValueError as error:

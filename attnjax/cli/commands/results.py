@@ -1,13 +1,11 @@
 """`attnjax results`."""
 
-from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
 from attnjax.cli.command import option, positional
 from attnjax.cli.output import say
 from attnjax.files import write_atomically
-from attnjax.runs.catalog import catalog, find
 
 
 def results(
@@ -19,18 +17,10 @@ def results(
     ] = None,
 ) -> None:
     """Judge the claims of all recorded experiments, and write the page of results."""
-    from attnjax.experiment.load import load
     from attnjax.results import results_page
-    from attnjax.results.records import read_records, recorded
+    from attnjax.results.records import of_shipped, read_records, recorded
 
-    def where(record):  # the order of the page: that of the shipped experiments
-        return order.get(record.experiment, len(order)), record.experiment, record.setting or ""
-
-    order = {entry.name: place for place, entry in enumerate(catalog())}
-    experiments = [
-        recorded(load(find(name)).at(setting or None), [*group])
-        for (_, name, setting), group in groupby(sorted(read_records(records), key=where), where)
-    ]
+    experiments = [recorded(*each) for each in of_shipped(read_records(records))]
     command = f"attnjax results {records}"
     sentences = results_page.tally(experiments)
     write_atomically(page, results_page.page(experiments, command))
