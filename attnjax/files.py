@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from attnjax.errors import UserError
+
 
 @contextmanager
 def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
@@ -37,6 +39,17 @@ def write_atomically(path: Path, content: bytes | str, *, mode: int = 0o666) -> 
     """Write a file as a whole, a text in UTF-8; see `replacing`."""
     with replacing(path, mode=mode) as beside:
         beside.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def plain_file(path: Path) -> Path:
+    """Return the path of a file that is to be read, or of none.
+
+    Raises:
+        UserError: a folder, a pipe or a device is there; to read it could take for ever.
+    """
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path} is damaged: it is not a file")
+    return path
 
 
 def file_digest(path: Path) -> str:

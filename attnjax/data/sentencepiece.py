@@ -16,6 +16,7 @@ from attnjax.config.constraints import PositiveInt, Probability
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.data.vocabulary import SPECIAL, Vocabulary, VocabularyPart
 from attnjax.errors import UserError
+from attnjax.files import plain_file
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
@@ -53,7 +54,7 @@ class SentencePieceVocabulary(Vocabulary):
 
     @classmethod
     def restore(cls, folder: Path, content: Mapping[str, Any]) -> "SentencePieceVocabulary":
-        vocabulary = cls.of((folder / cls.FILE).read_bytes())
+        vocabulary = cls.of(plain_file(folder / cls.FILE).read_bytes())
         if vocabulary.pieces != tuple(content["pieces"]):
             raise ValueError(f"{folder / cls.FILE} has other pieces")
         return vocabulary

@@ -15,6 +15,7 @@ import numpy as np
 from attnjax.config.serialize import from_json, parse_json, to_json
 from attnjax.errors import UserError
 from attnjax.evaluation.metric import Metric, check_pairs
+from attnjax.files import plain_file
 
 FILE = "sentences.json"
 
@@ -89,7 +90,7 @@ def read(folder: Path, own: Mapping[str, type] | None = None) -> Sentences | Non
     """Read the statistics from a run's folder; None: the run decoded nothing."""
     path = folder / FILE
     try:
-        content = parse_json(path.read_text(encoding="utf-8"))
+        content = parse_json(plain_file(path).read_text(encoding="utf-8"))
         metric, lengths = from_json(content["metric"], own), _array(content["lengths"])
         return checked(metric, lengths, np.asarray(content["statistics"]))
     except FileNotFoundError:

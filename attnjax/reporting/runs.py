@@ -18,6 +18,7 @@ from attnjax.data.vocabulary import SPECIAL
 from attnjax.errors import UserError
 from attnjax.evaluation.attention_record import LayerWeights, SentenceAttention
 from attnjax.evaluation.measures.base import Picture
+from attnjax.files import plain_file
 from attnjax.reporting.summary import Row
 from attnjax.training.log.metrics_log import read
 
@@ -78,7 +79,7 @@ def attention(run: Path) -> tuple[SentenceAttention, ...]:
     if not path.exists():
         return ()
     try:
-        kept = from_json(parse_json(path.read_text(encoding="utf-8")))
+        kept = from_json(parse_json(plain_file(path).read_text(encoding="utf-8")))
         return tuple(
             _checked(_converted(number, item) if isinstance(item, Picture) else item)
             for number, item in enumerate(kept)
@@ -123,7 +124,7 @@ def references(run: Path) -> list[tuple[str, str]] | None:
     if not path.exists():
         return None
     try:
-        pairs = [tuple(pair) for pair in parse_json(path.read_text(encoding="utf-8"))]
+        pairs = [tuple(pair) for pair in parse_json(plain_file(path).read_text(encoding="utf-8"))]
     except (ValueError, TypeError) as error:
         raise UserError(f"{path} is damaged: {error}") from error
     check_value(tuple[tuple[str, str], ...], tuple(pairs), f"{path} is damaged")
@@ -134,7 +135,7 @@ def hypotheses(run: Path, count: int) -> list[str]:
     """A run's answer to each of `count` test sentences."""
     path = run / "hypotheses.txt"
     try:
-        answers = path.read_text(encoding="utf-8").split("\n")[:-1]
+        answers = plain_file(path).read_text(encoding="utf-8").split("\n")[:-1]
     except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read: {error}") from error
     if len(answers) != count:

@@ -7,7 +7,7 @@ from typing import Any
 
 from attnjax.config.serialize import parse_json
 from attnjax.errors import UserError
-from attnjax.files import write_atomically
+from attnjax.files import plain_file, write_atomically
 
 DIGEST = "digest"
 
@@ -25,10 +25,10 @@ def write_sealed(path: Path, content: dict[str, Any]) -> None:
 
 def read_sealed(path: Path) -> dict[str, Any]:
     """The object that `write_sealed` wrote, without its digest; a damaged file is refused."""
-    if path.exists() and not path.is_file():  # to read a pipe would wait for ever
-        raise UserError(f"{path} is damaged: it is not a file")
     try:
-        content = parse_json(path.read_text(encoding="utf-8"))
+        content = parse_json(plain_file(path).read_text(encoding="utf-8"))
+    except UserError:
+        raise
     except ValueError as error:
         raise UserError(f"{path} is damaged: it is not JSON ({error})") from error
     if not isinstance(content, dict) or DIGEST not in content:
