@@ -1,5 +1,6 @@
 """Files and folders that are written whole or not at all."""
 
+import errno
 import hashlib
 import os
 import secrets
@@ -7,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-
-from attnjax.errors import UserError
 
 
 @contextmanager
@@ -45,10 +44,10 @@ def plain_file(path: Path) -> Path:
     """Return the path of a file that is to be read, or of none.
 
     Raises:
-        UserError: a folder, a pipe or a device is there; to read it could take for ever.
+        OSError: a folder, a pipe or a device is there; to read it could take for ever.
     """
     if path.exists() and not path.is_file():
-        raise UserError(f"{path} is damaged: it is not a file")
+        raise OSError(errno.EINVAL, "it is damaged: it is not a file", str(path))
     return path
 
 

@@ -70,11 +70,11 @@ def _code(root: Path) -> list[Path]:
     words = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *FOLDERS)
     try:
         names = _git(root, *words).split("\0")
-        found = [root / name for name in names]
+        listed = [root / name for name in names]
     except (OSError, subprocess.CalledProcessError):
-        found = [path for name in FOLDERS for path in (root / name).rglob("*")]
+        listed = [path for name in FOLDERS for path in (root / name).rglob("*")]
     # not through the link of a folder, either
-    inside = (path for path in found if path.parent.resolve().is_relative_to(root.resolve()))
+    inside = (path for path in listed if path.parent.resolve().is_relative_to(root.resolve()))
     return [path for path in inside if path.suffix in KINDS and path.is_file()]
 
 

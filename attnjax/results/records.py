@@ -75,18 +75,18 @@ def read_records(folder: Path) -> list[Record]:
     Raises:
         UserError: there is none, one is damaged, or two are of the same settings, seed and machine.
     """
-    found: dict[Path, tuple[Path, Record]] = {}
+    kept: dict[Path, tuple[Path, Record]] = {}
     for path in sorted(folder.glob("*/*/*.json")):
         record = read_file(path)
-        first, other = found.setdefault(record.path(), (path, record))
+        first, other = kept.setdefault(record.path(), (path, record))
         if other.files != record.files:
             raise UserError(
                 f"{first} and {path} are the records of two runs with the same settings, seed and "
                 "machine, of which one counts: leave one of them in the folder"
             )
-    if not found:
+    if not kept:
         raise UserError(f"{folder} holds no records; `attnjax record RUNS` writes them")
-    return sorted((record for _, record in found.values()), key=lambda record: record.recorded)
+    return sorted((record for _, record in kept.values()), key=lambda record: record.recorded)
 
 
 def of_shipped(records: Sequence[Record]) -> list[tuple[ExperimentFile, list[Record]]]:

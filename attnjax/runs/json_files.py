@@ -27,8 +27,6 @@ def read_sealed(path: Path) -> dict[str, Any]:
     """The object that `write_sealed` wrote, without its digest; a damaged file is refused."""
     try:
         content = parse_json(plain_file(path).read_text(encoding="utf-8"))
-    except UserError:
-        raise
     except ValueError as error:
         raise UserError(f"{path} is damaged: it is not JSON ({error})") from error
     if not isinstance(content, dict) or DIGEST not in content:
