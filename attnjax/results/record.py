@@ -78,10 +78,11 @@ class Answers:
     @classmethod
     def of(cls, sentences: Sentences, own: Mapping[str, type]) -> "Answers":
         numbers = _smallest(sentences.statistics)
+        kind: Any = numbers.dtype.name
         return cls(
             metric=to_json(sentences.metric, own),
             shape=numbers.shape,
-            kind=numbers.dtype.name,
+            kind=kind,
             statistics=packed(numbers),
             lengths=None if sentences.lengths is None else packed(sentences.lengths),
         )
