@@ -1,9 +1,43 @@
 """Lines and tables on a console."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
+from unicodedata import category
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
+
+
+class PlainConsole(Console):
+    """A console on which text is shown and does nothing else, whoever wrote it.
+
+    Files of somebody else reach it: control characters, by which a terminal is steered, become
+    escapes, and brackets are no markup.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        """Set the options of `rich.console.Console`."""
+        super().__init__(markup=False, emoji=False, **options)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Return the segments of a text, a table, or anything else."""
+        for segment in super().render(renderable, options):
+            # rich's own moves of the cursor have `control`
+            text = segment.text if segment.control else printable(segment.text)
+            yield Segment(text, segment.style, segment.control)
+
+
+def printable(text: str) -> str:
+    """Return a text whose control characters, but for line breaks and tabs, are JSON's escapes."""
+    return "".join(map(_printable, text))
+
+
+def _printable(letter: str) -> str:
+    control = category(letter) in ("Cc", "Cs") and letter not in "\n\t"
+    return f"\\u{ord(letter):04x}" if control else letter
 
 
 def print_line(console: Console, line: str) -> None:

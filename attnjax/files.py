@@ -1,5 +1,6 @@
 """Files and folders that are written whole or not at all."""
 
+import errno
 import hashlib
 import os
 import re
@@ -46,6 +47,17 @@ def in_a_line(text: str) -> str:
     A line ends at a line feed, a carriage return or both, as readers of text files count.
     """
     return re.sub(r"\r\n|\r|\n", " ", text)
+
+
+def plain_file(path: Path) -> Path:
+    """Return the path of a file that is to be read, or of none.
+
+    Raises:
+        OSError: a folder, a pipe or a device is there; to read it could take for ever.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is damaged: it is not a file", str(path))
+    return path
 
 
 def file_digest(path: Path) -> str:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from attnjax.experiment.load import ExperimentFile
@@ -55,12 +56,26 @@ def ship_code(folder: Path, root: Path = ROOT) -> None:
     """Copy the code of a checkout, for a machine that has nothing; what was there is deleted."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.unlink(missing_ok=True)  # a link is not followed
-    code = [path for name in FOLDERS for path in (root / name).rglob("*") if path.suffix in KINDS]
-    for path in (*code, *(root / name for name in (*FILES, *METADATA))):
+    for path in (*_code(root), *(root / name for name in (*FILES, *METADATA))):
+        if path.is_symlink():
+            continue  # what it points to lies elsewhere, and is not meant to go
         copy = folder / path.relative_to(root)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)
     record(changes(root), [folder])
+
+
+def _code(root: Path) -> list[Path]:
+    """The files of a checkout's code, without those that git ignores; without git all."""
+    words = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *FOLDERS)
+    try:
+        names = _git(root, *words).split("\0")
+        listed = [root / name for name in names]
+    except (OSError, subprocess.CalledProcessError):
+        listed = [path for name in FOLDERS for path in (root / name).rglob("*")]
+    # not through the link of a folder, either
+    inside = (path for path in listed if path.parent.resolve().is_relative_to(root.resolve()))
+    return [path for path in inside if path.suffix in KINDS and path.is_file()]
 
 
 def changes(root: Path = ROOT) -> str:
@@ -71,14 +86,7 @@ def changes(root: Path = ROOT) -> str:
     code = [f":(glob){folder}/**/*{kind}" for folder in FOLDERS for kind in KINDS]
     with tempfile.TemporaryDirectory() as scratch:
         # an index of our own: the user's is not touched
-        environment = {**os.environ, "GIT_INDEX_FILE": f"{scratch}/index"}
-
-        def git(*words: str, text: str = "") -> str:
-            command = ["git", "-C", str(root), *words]
-            return subprocess.run(
-                command, env=environment, input=text, capture_output=True, text=True, check=True
-            ).stdout
-
+        git = partial(_git, root, GIT_INDEX_FILE=f"{scratch}/index")
         try:
             commit = git("rev-parse", "HEAD").strip()
             git("read-tree", "HEAD")
@@ -89,6 +97,18 @@ def changes(root: Path = ROOT) -> str:
         except (OSError, subprocess.CalledProcessError):
             return ""
     return f"commit {commit}\n{patch}"
+
+
+def _git(root: Path, *words: str, text: str = "", **environment: str) -> str:
+    """What git prints of a checkout."""
+    return subprocess.run(
+        ["git", "-C", str(root), *words],
+        env={**os.environ, **environment},
+        input=text,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
 
 
 def record(patch: str, folders: Iterable[Path]) -> None:

@@ -7,12 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from rich.console import Console
-
-from attnjax.console import print_line
+from attnjax.console import PlainConsole, print_line, printable
 
 
-class _Output(Console):
+class _Output(PlainConsole):
     """Standard output; if the reader closes it, `main` handles the error."""
 
     def on_broken_pipe(self) -> None:
@@ -69,7 +67,7 @@ def write_utf8() -> None:
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
-def out() -> Console:
+def out() -> PlainConsole:
     """A console as wide as the terminal; output to a file or a program is never cut."""
     return _Output(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000)
 
@@ -77,6 +75,11 @@ def out() -> Console:
 def say(sentence: str) -> None:
     """Print a line as it is, however long."""
     print_line(out(), sentence)
+
+
+def say_answer(line: str) -> None:
+    """Print a line of data: as it is, but on a terminal without control characters."""
+    print(printable(line) if sys.stdout.isatty() else line)
 
 
 def keep_compiled() -> None:

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from math import isnan
+from datetime import date
+from string import hexdigits
+from sys import float_info
 from typing import Annotated, Any, get_origin
 from unicodedata import category
 
@@ -19,8 +21,9 @@ def count(value: Any) -> bool:
 
 
 def number(value: Any) -> bool:
-    """Whether a value is a number, however large."""
-    return type(value) is int or (type(value) is float and not isnan(value))
+    """Whether a value is a number that a float can hold, and is finite."""
+    # NaN is in no range
+    return type(value) in (int, float) and -float_info.max <= value <= float_info.max
 
 
 def folder_name(value: str) -> bool:
@@ -29,9 +32,24 @@ def folder_name(value: str) -> bool:
     return 0 < len(value) < 256 and printed and "/" not in value and value not in (".", "..")
 
 
+def digest(value: str) -> bool:
+    """Whether a text is the digest of something: hexadecimal digits."""
+    return 0 < len(value) <= 128 and {*value} <= {*hexdigits}
+
+
+def day(value: str) -> bool:
+    """Whether a text is a day as ISO 8601 has it, 2026-11-24."""
+    try:
+        return len(value) == 10 and date.fromisoformat(value).isoformat() == value
+    except ValueError:
+        return False
+
+
 type Number = Annotated[Any, Predicate(number)]
 type WholeNumber = Annotated[Any, Predicate(count)]
 type FolderName = Annotated[str, Predicate(folder_name)]
+type Digest = Annotated[str, Predicate(digest)]
+type Day = Annotated[str, Predicate(day)]
 
 
 def read_record[T](content: Any, kind: type[T], where: object) -> T:

@@ -19,6 +19,9 @@ from attnjax.errors import UserError
 TYPE = "type"
 OWN = "experiment."
 PACKAGE = "attnjax."
+PROGRAMS = ("__main__", "benchmark", "cli")
+"""What is below attnjax and has no parts: to import its modules may start something."""
+
 FLOAT = "float"
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 """The escape of a half of a character: JSON may have one without the other."""
@@ -187,8 +190,9 @@ def _find(name: Any, own: Mapping[str, type]) -> type:
         kind = own.get(name.removeprefix(OWN))
     elif isinstance(name, str) and name.startswith(PACKAGE):
         module, _, title = name.rpartition(".")
-        with suppress(ImportError):
-            kind = vars(importlib.import_module(module)).get(title)
+        with suppress(ImportError, ValueError):
+            if module.split(".")[1:2] not in ([room] for room in PROGRAMS):
+                kind = vars(importlib.import_module(module)).get(title)
         # a class that the module only imports belongs to another module
         if getattr(kind, "__module__", None) != module:
             kind = None

@@ -93,11 +93,9 @@ def prepare(task: Task, vocabularies: Vocabularies | None = None) -> tuple[Path,
         folder = place(task, vocabularies)
         manifest = PreparedManifest.read(folder)
     if manifest is None:
-        from rich.console import Console
+        from attnjax.console import PlainConsole, print_line
 
-        from attnjax.console import print_line
-
-        console = Console(stderr=True)
+        console = PlainConsole(stderr=True)
         with _working_on(folder, partial(print_line, console)) as still_alone:
             # another process may have prepared it while this one waited
             manifest = PreparedManifest.read(folder) or _prepare(

@@ -18,6 +18,7 @@ from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.data.unspaced import counted_words
 from attnjax.data.vocabulary import SPECIAL, Vocabulary, VocabularyPart
 from attnjax.errors import UserError
+from attnjax.files import plain_file
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
@@ -64,7 +65,7 @@ class SentencePieceVocabulary(Vocabulary):
 
     @classmethod
     def restore(cls, folder: Path, content: Mapping[str, Any]) -> "SentencePieceVocabulary":
-        model = (folder / cls.FILE).read_bytes()
+        model = plain_file(folder / cls.FILE).read_bytes()
         digest = sha256(model).hexdigest()
         # before sentencepiece reads it, which a damaged model can crash
         if content.get(cls.FILE, digest) != digest:

@@ -20,6 +20,7 @@ from attnjax.data.vocabulary import (
 )
 from attnjax.data.wordpiece import WordPieceVocabulary
 from attnjax.errors import UserError
+from attnjax.files import plain_file
 
 KINDS = (
     CharacterVocabulary,
@@ -118,7 +119,7 @@ class SavedVocabulary(VocabularyPart):
 def _load(folder: Path) -> Vocabulary:
     path = folder / FILE
     try:
-        content = parse_json(path.read_text(encoding="utf-8"))
+        content = parse_json(plain_file(path).read_text(encoding="utf-8"))
         kind = {kind.__name__: kind for kind in KINDS}[content["kind"]]
         vocabulary = kind.restore(folder, content)
         if not all(isinstance(piece, str) for piece in vocabulary.pieces):

@@ -6,7 +6,6 @@ The decoder is given the reference, not its own answer. A weight is one byte, so
 
 import base64
 import io
-import zlib
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -21,6 +20,7 @@ from attnjax.data.corpus import Encoded
 from attnjax.data.special_tokens import END, START
 from attnjax.data.vocabulary import SPECIAL, Vocabulary
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs
+from attnjax.evaluation.packed_array import packed, unpacked
 from attnjax.models.base import Model
 from attnjax.models.sown_attention import WordKind
 from attnjax.training.objectives.base import shifted
@@ -55,20 +55,19 @@ class LayerWeights:
         """The record of weights [H, T, S]; what is not finite, or below 0, becomes 0."""
         weights = np.nan_to_num(weights.astype(np.float32)).clip(0)
         scale = float(weights.max(initial=0)) or 1.0
-        content = zlib.compress(np.rint(weights * (255 / scale)).astype(np.uint8).tobytes(), 9)
+        content = np.rint(weights * (255 / scale)).astype(np.uint8)
         return cls(
             name=name,
             rows=rows,
             columns=columns,
             shape=weights.shape,
             scale=round(scale, 4),
-            weights=base64.b64encode(content).decode(),
+            weights=packed(content),
         )
 
     def array(self) -> np.ndarray:
         """The weights [H, T, S]."""
-        content = zlib.decompress(base64.b64decode(self.weights))
-        return np.frombuffer(content, np.uint8).reshape(self.shape) * (self.scale / 255)
+        return unpacked(self.weights, "uint8", self.shape) * (self.scale / 255)
 
 
 @dataclass(frozen=True, kw_only=True)

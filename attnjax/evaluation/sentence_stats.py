@@ -8,12 +8,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from attnjax.config.serialize import from_json, json_text, parse_json, to_json
 from attnjax.errors import UserError
 from attnjax.evaluation.metric import Metric, check_pairs
+from attnjax.files import plain_file
 
 FILE = "sentences.json"
 
@@ -88,22 +90,33 @@ def read(folder: Path, own: Mapping[str, type] | None = None) -> Sentences | Non
     """Read the statistics from a run's folder; None: the run decoded nothing."""
     path = folder / FILE
     try:
-        content = parse_json(path.read_text(encoding="utf-8"))
+        content = parse_json(plain_file(path).read_text(encoding="utf-8"))
         metric, lengths = from_json(content["metric"], own), _array(content["lengths"])
-        if not isinstance(metric, Metric):
-            raise ValueError(f"{metric!r} is not a metric")
         rows = content["statistics"]
-        statistics = np.asarray(
-            [[math.nan if item is None else item for item in row] for row in rows]
-        )
-        if statistics.ndim != 2 or statistics.dtype.kind not in "iuf":
-            raise ValueError("its statistics are no rows of numbers")
-        if lengths is not None and lengths.shape != statistics.shape[:1]:
-            raise ValueError("it has another number of lengths than of sentences")
-        sentences = Sentences(metric=metric, lengths=lengths, statistics=statistics)
-        sentences.value()  # the metric takes as many statistics
-        return sentences
+        statistics = [[math.nan if item is None else item for item in row] for row in rows]
+        return checked(metric, lengths, np.asarray(statistics))
     except FileNotFoundError:
         return None
-    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError) as error:
+    except (KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise UserError(f"{path} is damaged: {error}") from error
+
+
+def checked(metric: Any, lengths: np.ndarray | None, statistics: np.ndarray) -> Sentences:
+    """Return the statistics of a file, which may hold anything.
+
+    Raises:
+        UserError: the metric is none, or takes other statistics.
+    """
+    if not isinstance(metric, Metric):
+        raise UserError(f"{type(metric).__name__} is not a metric")
+    if statistics.ndim != 2 or statistics.dtype.kind not in "iuf":
+        raise UserError("its statistics are no rows of numbers")
+    if lengths is not None and lengths.shape != statistics.shape[:1]:
+        raise UserError("it has another number of lengths than of sentences")
+    sentences = Sentences(metric=metric, lengths=lengths, statistics=statistics)
+    try:
+        with np.errstate(all="ignore"):
+            sentences.value()
+    except (TypeError, ValueError, IndexError, ArithmeticError) as error:
+        raise UserError(f"{metric.name} takes other statistics: {error}") from error
+    return sentences

@@ -88,7 +88,7 @@ def answers(runs: Mapping[str, Sequence[Path]]) -> dict[str, Any] | None:
     pairs = next((references(run) for run in own.values()), None) or []
     kept = {name: kept for name, run in own.items() if (kept := _scored(run, len(pairs)))}
     scores = {name: values for name, (_, values) in kept.items()}
-    texts = {name: hypotheses(own[name]) for name in scores}
+    texts = {name: hypotheses(own[name], len(pairs)) for name in scores}
     sentences = [
         {
             "number": number,
@@ -109,10 +109,10 @@ def _scored(run: Path, count: int) -> tuple[str, list[float]] | None:
     """The metric's name and a score for each of the run's answers; None: the run has none."""
     try:
         kept = sentence_stats.read(run)
-    except UserError:  # a metric of the experiment's own
+        hypotheses(run, count)
+    except UserError:  # a metric of the experiment's own, or answers with line breaks
         return None
-    # answers of an earlier version of attnjax may have more lines than there are sentences
-    if kept is None or not count == len(kept.statistics) == len(hypotheses(run)):
+    if kept is None or len(kept.statistics) != count:
         return None
     metric = replace(kept.metric, smooth="exp") if isinstance(kept.metric, Bleu) else kept.metric
     return metric.name.replace("_", " "), [metric.value(row) for row in kept.statistics]

@@ -29,7 +29,7 @@ from attnjax.reporting.summary import Summary
 from attnjax.reporting.table import COSTS
 
 FILE = "report.html"
-SCRIPTS = ("report.js", "attention.js", "curves.js", "answers.js", "refresh.js")
+SCRIPTS = ("report.js", "attention.js", "curves.js", "answers.js")
 NOT_DRAWN = Markup('<p class="caption">This figure could not be drawn: {}</p>')
 
 type Figures = list[tuple[str, Markup]]

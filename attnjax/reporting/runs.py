@@ -8,16 +8,18 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from attnjax.config.constraints import check_fields, check_value, shown
 from attnjax.config.serialize import from_json, parse_json
 from attnjax.data.special_tokens import END, START
 from attnjax.data.vocabulary import SPECIAL
 from attnjax.errors import UserError
 from attnjax.evaluation.attention_record import LayerWeights, SentenceAttention
 from attnjax.evaluation.measures.base import Picture
+from attnjax.files import plain_file
 from attnjax.models.sown_attention import HEAD
 from attnjax.reporting.summary import Row
 from attnjax.training.log.metrics_log import read
@@ -79,13 +81,23 @@ def attention(run: Path) -> tuple[SentenceAttention, ...]:
     if not path.exists():
         return ()
     try:
-        kept = from_json(parse_json(path.read_text(encoding="utf-8")))
+        kept = from_json(parse_json(plain_file(path).read_text(encoding="utf-8")))
         return tuple(
-            _converted(number, item) if isinstance(item, Picture) else _renamed(item)
+            _checked(_converted(number, item) if isinstance(item, Picture) else _renamed(item))
             for number, item in enumerate(kept)
         )
-    except (UserError, ValueError) as error:
+    except (ValueError, TypeError) as error:
         raise UserError(f"{path} is damaged: {error}") from error
+
+
+def _checked(item: Any) -> SentenceAttention:
+    """A sentence of a file, which may hold anything."""
+    if not isinstance(item, SentenceAttention):
+        raise UserError(f"wanted the attention to a sentence; got {shown(item)}")
+    check_fields(item)
+    if not item.layers or any(min(layer.shape) < 1 for layer in item.layers):
+        raise UserError("a sentence has no weights")
+    return item
 
 
 def _converted(number: int, old: Picture) -> SentenceAttention:
@@ -119,13 +131,25 @@ def references(run: Path) -> list[tuple[str, str]] | None:
     path = run / "references.json"
     if not path.exists():
         return None
-    return [tuple(pair) for pair in parse_json(path.read_text(encoding="utf-8"))]
+    try:
+        pairs = [tuple(pair) for pair in parse_json(plain_file(path).read_text(encoding="utf-8"))]
+    except (ValueError, TypeError) as error:
+        raise UserError(f"{path} is damaged: {error}") from error
+    check_value(tuple[tuple[str, str], ...], tuple(pairs), f"{path} is damaged")
+    return pairs
 
 
-def hypotheses(run: Path) -> list[str]:
-    """A run's answer to each test sentence, a line each."""
-    # not read_text, for which a carriage return ends a line, too
-    return (run / "hypotheses.txt").read_bytes().decode("utf-8").split("\n")[:-1]
+def hypotheses(run: Path, count: int) -> list[str]:
+    """A run's answer to each of `count` test sentences, a line each."""
+    path = run / "hypotheses.txt"
+    try:
+        # not read_text, for which a carriage return ends a line, too
+        answers = plain_file(path).read_bytes().decode("utf-8").split("\n")[:-1]
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read: {error}") from error
+    if len(answers) != count:
+        raise UserError(f"{path} is damaged: it has {len(answers)} answers to {count} sentences")
+    return answers
 
 
 def visible(token: str) -> str:

@@ -5,10 +5,11 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from attnjax.console import PlainConsole
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.reporting import evidence as say
 from attnjax.reporting.number import measured, number
@@ -30,7 +31,9 @@ def table(summary: Summary) -> RenderableType:
 def plain(summary: Summary) -> str:
     """The table without color; rows are never broken."""
     # the table is as wide as its content; the console must not be narrower
-    console = Console(file=io.StringIO(), width=10_000, color_system=None, force_terminal=False)
+    console = PlainConsole(
+        file=io.StringIO(), width=10_000, color_system=None, force_terminal=False
+    )
     with console.capture() as capture:
         console.print(table(summary))
     return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from attnjax.files import write_atomically
 from attnjax.reporting.evidence import MARKS
-from attnjax.reporting.page import FILE as REPORT, render, text
+from attnjax.reporting.page import FILE as REPORT, render
 from attnjax.results.summary import before
 from attnjax.runs import failures
 from attnjax.runs.manifest import CONFIG, read
@@ -25,7 +25,7 @@ def write_index(folder: Path) -> Path:
         if "tune" not in run.relative_to(folder).parts:
             experiments[run.parents[1]].append(run)
     entries = [_entry(folder, *experiment) for experiment in experiments.items()]
-    page = render("index.html.jinja", entries=entries, script=text("refresh.js"))
+    page = render("index.html.jinja", entries=entries)
     write_atomically(folder / FILE, page)
     return folder / FILE
 

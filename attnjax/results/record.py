@@ -6,22 +6,29 @@ Records of equal keys add up over days and machines. A record is never written b
 changed: it has a digest of its own content.
 """
 
-import base64
-import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from attnjax.config.constraints import NonNegativeInt
-from attnjax.config.record import FolderName, Number, WholeNumber, read_record
+from attnjax.config.constraints import NonNegativeFloat, NonNegativeInt
+from attnjax.config.record import (
+    Day,
+    Digest,
+    FolderName,
+    Number,
+    WholeNumber,
+    folder_name,
+    number,
+    read_record,
+)
 from attnjax.config.serialize import from_json, to_json
 from attnjax.errors import UserError
 from attnjax.evaluation import sentence_stats
 from attnjax.evaluation.measurement import Measurement, MeasurementRecord
-from attnjax.evaluation.metric import Metric
+from attnjax.evaluation.packed_array import packed, unpacked
 from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.experiment.design import design, short_digest
 from attnjax.experiment.estimands import RunMetrics
@@ -38,14 +45,19 @@ from attnjax.runs.versions import Machine
 
 FORMAT = 1
 
+type Stored = Literal[
+    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"
+]
+"""The types of numbers that statistics are kept in."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Minutes:
     """The minutes of a run; `tune` is the whole variant's. None: they were not recorded."""
 
-    train: float
-    decode: float | None = None
-    tune: float | None = None
+    train: NonNegativeFloat
+    decode: NonNegativeFloat | None = None
+    tune: NonNegativeFloat | None = None
 
     @property
     def run(self) -> float:
@@ -55,36 +67,35 @@ class Minutes:
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """A run's `sentence_stats.Sentences`: arrays are compressed, `kind` is such as "int16"."""
+    """A run's `sentence_stats.Sentences`, whose arrays are compressed."""
 
     metric: Mapping[str, Any]
     shape: tuple[NonNegativeInt, NonNegativeInt]
-    kind: str
+    kind: Stored
     statistics: str
     lengths: str | None = None
 
     @classmethod
     def of(cls, sentences: Sentences, own: Mapping[str, type]) -> "Answers":
         numbers = _smallest(sentences.statistics)
+        kind: Any = numbers.dtype.name
         return cls(
             metric=to_json(sentences.metric, own),
             shape=numbers.shape,
-            kind=numbers.dtype.name,
-            statistics=_packed(numbers),
-            lengths=None if sentences.lengths is None else _packed(sentences.lengths),
+            kind=kind,
+            statistics=packed(numbers),
+            lengths=None if sentences.lengths is None else packed(sentences.lengths),
         )
 
     def sentences(self, own: Mapping[str, type]) -> Sentences:
-        """The statistics, unpacked."""
-        metric = from_json(self.metric, own)
-        if not isinstance(metric, Metric):
-            raise ValueError(f"{metric!r} is not a metric")
-        lengths = None if self.lengths is None else _unpacked(self.lengths, "int64")
-        return Sentences(
-            metric=metric,
-            lengths=lengths,
-            statistics=_unpacked(self.statistics, self.kind).reshape(self.shape),
-        )
+        """Return the statistics, unpacked.
+
+        Raises:
+            UserError: they do not unpack to numbers of this shape, which the metric takes.
+        """
+        lengths = None if self.lengths is None else unpacked(self.lengths, "int64", self.shape[:1])
+        statistics = unpacked(self.statistics, self.kind, self.shape)
+        return sentence_stats.checked(from_json(self.metric, own), lengths, statistics)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,11 +116,11 @@ class Record:
     setting: FolderName | None = None
     variant: FolderName
     seed: NonNegativeInt
-    key: str
-    settings: str
-    design: str
+    key: Digest
+    settings: Digest
+    design: Digest
     recorded: str
-    date: str
+    date: Day
     tuned: Mapping[str, Any] = field(default_factory=dict)
     tied: bool = False
     code: Code | None = None
@@ -127,6 +138,11 @@ class Record:
     answers: Answers | None = None
     files: Mapping[FolderName, str]
 
+    def __post_init__(self) -> None:
+        """Refuse values that tuning cannot have tied."""
+        if self.tied and not all(map(number, self.tuned.values())):
+            raise UserError("tuned: wanted numbers, which can be tied")
+
     @property
     def kind(self) -> str:
         """The kind of the machine, as a part of a file's name."""
@@ -138,15 +154,26 @@ class Record:
         return evidence.values(tuple(self.tuned.values())) if self.tied else ""
 
     def path(self) -> Path:
-        """The path of the record, below the folder of all records."""
+        """Return the path of the record, below the folder of all records.
+
+        Raises:
+            UserError: a name of the run names another place.
+        """
         values = f"-at-{self.tied_values.replace(' ', '-')}" if self.tied else ""
         above = self.experiment if self.setting is None else f"{self.experiment}-{self.setting}"
-        return Path(above, self.variant, f"{self.key}{values}-seed-{self.seed}-{self.kind}.json")
+        name = f"{self.key}{values}-seed-{self.seed}-{self.kind}.json"
+        for part in (above, self.variant, name):
+            if not folder_name(part):
+                raise UserError(f"a record wants names of folders and of a file; got {part!r}")
+        return Path(above, self.variant, name)
 
     def measured(self, own: Mapping[str, type]) -> RunMetrics:
         """The numbers of the run, in the form that claims are judged by."""
         metrics = {(number := Measurement.of(each)).key: number.value for each in self.metrics}
-        sentences = None if self.answers is None else self.answers.sentences(own)
+        try:
+            sentences = None if self.answers is None else self.answers.sentences(own)
+        except UserError as error:
+            raise UserError(f"the record {self.path()} is damaged: {error}") from error
         return RunMetrics(metrics, sentences, self.data.get("test"))
 
 
@@ -227,7 +254,10 @@ def read_file(path: Path) -> Record:
     Raises:
         UserError: the file was changed, or is damaged.
     """
-    return read_record(read_sealed(path), Record, path)
+    try:
+        return read_record(read_sealed(path), Record, path)
+    except FileNotFoundError as error:
+        raise UserError(f"{path} is a link to nothing") from error
 
 
 def _tuning_seconds(folder: Path) -> float:
@@ -247,11 +277,3 @@ def _smallest(numbers: np.ndarray) -> np.ndarray:
     # the type of a negative number is signed, and as large on the other side of 0
     least = min(int(numbers.min()), -1 - int(numbers.max()))
     return numbers.astype(np.min_scalar_type(least))
-
-
-def _packed(numbers: np.ndarray) -> str:
-    return base64.b64encode(zlib.compress(np.ascontiguousarray(numbers).tobytes(), 9)).decode()
-
-
-def _unpacked(text: str, kind: str) -> np.ndarray:
-    return np.frombuffer(zlib.decompress(base64.b64decode(text)), np.dtype(kind))

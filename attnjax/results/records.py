@@ -10,16 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attnjax.config.serialize import to_json
-from attnjax.errors import UserError
+from attnjax.errors import UserError, warn
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.experiment.ablation import Ablation
 from attnjax.experiment.claims import Claim
 from attnjax.experiment.design import design
 from attnjax.experiment.estimands import RunMetrics
-from attnjax.experiment.load import ExperimentFile
+from attnjax.experiment.load import ExperimentFile, load
 from attnjax.reporting.summary import ClaimRow
 from attnjax.results.record import Record, read_file, settings_digest
 from attnjax.results.statements import claim_row
+from attnjax.runs.catalog import find, names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,11 +68,50 @@ class Recorded:
 
 
 def read_records(folder: Path) -> list[Record]:
-    """All records below a folder, in the order in which they were recorded."""
-    records = [read_file(path) for path in sorted(folder.glob("*/*/*.json"))]
-    if not records:
+    """Return all records below a folder, in the order in which they were recorded.
+
+    The copy of a record counts once.
+
+    Raises:
+        UserError: there is none, one is damaged, or two are of the same settings, seed and machine.
+    """
+    kept: dict[Path, tuple[Path, Record]] = {}
+    for path in sorted(folder.glob("*/*/*.json")):
+        record = read_file(path)
+        first, other = kept.setdefault(record.path(), (path, record))
+        if other.files != record.files:
+            raise UserError(
+                f"{first} and {path} are the records of two runs with the same settings, seed and "
+                "machine, of which one counts: leave one of them in the folder"
+            )
+    if not kept:
         raise UserError(f"{folder} holds no records; `attnjax record RUNS` writes them")
-    return sorted(records, key=lambda record: record.recorded)
+    return sorted((record for _, record in kept.values()), key=lambda record: record.recorded)
+
+
+def of_shipped(records: Sequence[Record]) -> list[tuple[ExperimentFile, list[Record]]]:
+    """Return the experiments that come with attnjax and are recorded, with their records.
+
+    A record names its experiment, and no file of another name is executed: a warning says which
+    records are left out.
+
+    Raises:
+        UserError: all are left out.
+    """
+    by_experiment = defaultdict[tuple[str, str], list[Record]](list)
+    for record in records:
+        by_experiment[record.experiment, record.setting or ""].append(record)
+    known, shipped = [], names()
+    for (name, setting), own in sorted(by_experiment.items()):
+        loaded = load(find(name)) if name in shipped else None
+        if loaded is not None and setting in ("", *loaded.ablation.settings):
+            known.append((loaded.at(setting or None), own))
+        else:
+            called = f"{name} --setting {setting}" if setting else name
+            warn(f"{called} does not come with attnjax: {len(own)} of its records are left out")
+    if not known:
+        raise UserError("no record is of an experiment that comes with attnjax")
+    return known
 
 
 def recorded(loaded: ExperimentFile, records: Sequence[Record]) -> Recorded:
@@ -81,8 +121,13 @@ def recorded(loaded: ExperimentFile, records: Sequence[Record]) -> Recorded:
         name: settings_digest(to_json(variant, own), tuple(ablation.tune))
         for name, variant in ablation.variants.items()
     }
-    current = [record for record in records if wanted.get(record.variant) == record.settings]
-    current = _of_latest_data(current, ablation)
+    # of two records of a seed, whose data differ, the later one counts
+    latest = {
+        (record.kind, record.variant, record.tied_values, record.seed): record
+        for record in records
+        if wanted.get(record.variant) == record.settings
+    }
+    current = _of_latest_data([*latest.values()], ablation)
     by_machine: dict[str, dict[Place, dict[int, Record]]] = defaultdict(lambda: defaultdict(dict))
     for record in current:
         by_machine[record.kind][record.variant, record.tied_values][record.seed] = record

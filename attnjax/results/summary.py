@@ -18,6 +18,7 @@ from attnjax.evaluation.measurement import Better, MetricKey
 from attnjax.evaluation.measures.by_length import by_length
 from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.experiment.load import ExperimentFile
+from attnjax.files import plain_file
 from attnjax.reporting.summary import Change, Column, Row, Summary
 from attnjax.results.description import differing, environment, meanings, shown
 from attnjax.results.statements import statements
@@ -113,7 +114,7 @@ def summarize(
 def before(folder: Path) -> Summary | None:
     """The summary in the folder; None: there is none, or another version of attnjax wrote it."""
     try:
-        kept = from_json(parse_json((folder / FILE).read_text(encoding="utf-8")))
+        kept = from_json(parse_json(plain_file(folder / FILE).read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return None
     return kept if isinstance(kept, Summary) and isinstance(kept.command, str) else None

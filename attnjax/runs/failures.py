@@ -11,6 +11,7 @@ from rich.console import Console
 from attnjax.config.serialize import parse_json
 from attnjax.console import print_line
 from attnjax.errors import UserError, first_line
+from attnjax.files import plain_file
 from attnjax.runs.json_files import write_json
 
 FILE = "failed.json"
@@ -46,7 +47,7 @@ def reason(folder: Path) -> str | None:
 def own_reason(folder: Path) -> str | None:
     """As `reason`, of a run, or of the tuning of a variant but not of its runs."""
     try:
-        return str(parse_json((folder / FILE).read_text(encoding="utf-8"))["reason"])
+        return str(parse_json(plain_file(folder / FILE).read_text(encoding="utf-8"))["reason"])
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError):

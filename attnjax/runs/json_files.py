@@ -6,7 +6,7 @@ from typing import Any
 from attnjax.config.sealed import sealed, unsealed
 from attnjax.config.serialize import finite, json_text, parse_json
 from attnjax.errors import UserError
-from attnjax.files import write_atomically
+from attnjax.files import plain_file, write_atomically
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -22,7 +22,7 @@ def write_sealed(path: Path, content: dict[str, Any]) -> None:
 def read_sealed(path: Path) -> dict[str, Any]:
     """The object that `write_sealed` wrote, without its digest; a damaged file is refused."""
     try:
-        content = parse_json(path.read_text(encoding="utf-8"))
+        content = parse_json(plain_file(path).read_text(encoding="utf-8"))
     except ValueError as error:
         raise UserError(f"{path} is damaged: it is not JSON ({error})") from error
     return unsealed(content, path)

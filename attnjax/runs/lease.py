@@ -28,6 +28,7 @@ from filelock import FileLock, Timeout
 from attnjax.config.record import WholeNumber, read_record
 from attnjax.config.serialize import parse_json
 from attnjax.errors import Interrupted, MachineError
+from attnjax.files import plain_file
 from attnjax.runs.json_files import write_json
 from attnjax.training.checkpoints.disk import writable
 
@@ -221,7 +222,7 @@ def _path(folder: Path, number: int) -> Path:
 def _read(path: Path) -> Lease:
     """A lease; one that is just being written, or is damaged, is that of an unknown process."""
     try:
-        return read_record(parse_json(path.read_text(encoding="utf-8")), Lease, path)
+        return read_record(parse_json(plain_file(path).read_text(encoding="utf-8")), Lease, path)
     except ValueError:
         return UNKNOWN
 

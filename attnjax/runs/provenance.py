@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from symtable import symtable
 
+from attnjax.config.record import Digest
 from attnjax.errors import UserError
 from attnjax.experiment.own_modules import plain_source
 
@@ -26,7 +27,7 @@ class Commit:
     None: git does not know the file, or there is no git.
     """
 
-    commit: str | None = None
+    commit: Digest | None = None
     clean: bool | None = None
 
 
@@ -34,7 +35,7 @@ class Commit:
 class Sources(Commit):
     """A version of attnjax: the digest of its sources, and their commit."""
 
-    digest: str
+    digest: Digest
 
 
 @dataclass(frozen=True, kw_only=True)

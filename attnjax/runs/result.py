@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from attnjax.config.constraints import NonNegativeInt
-from attnjax.config.record import FolderName, Number, WholeNumber, known_keys, read_record
+from attnjax.config.constraints import NonNegativeFloat, NonNegativeInt
+from attnjax.config.record import Day, FolderName, Number, WholeNumber, known_keys, read_record
 from attnjax.evaluation.measurement import Measurement, MeasurementRecord
 from attnjax.evaluation.training_cost import TrainingCost
 from attnjax.runs.json_files import read_sealed
@@ -45,8 +45,8 @@ class RunResult:
     variant: FolderName
     seed: NonNegativeInt
     metrics: tuple[MeasurementRecord, ...]
-    seconds: float
-    date: str
+    seconds: NonNegativeFloat
+    date: Day
     device: str
     versions: Mapping[str, str]
     step: NonNegativeInt
@@ -60,7 +60,7 @@ class RunResult:
     splits: Mapping[FolderName, str] = field(default_factory=dict)
     cost: TrainingCost | None = None
     machine: Machine | None = None
-    decoding_seconds: float | None = None
+    decoding_seconds: NonNegativeFloat | None = None
     notes: tuple[str, ...] = ()
     code: Code | None = None
     files: Mapping[FolderName, str]

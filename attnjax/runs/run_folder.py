@@ -28,9 +28,13 @@ from attnjax.runs.result import RESULT, RunResult, read_result
 from attnjax.training.checkpoints.checkpoint import has_checkpoints, latest_step
 from attnjax.training.log.metrics_log import FILE as METRICS
 
-HYPOTHESES, REFERENCES, ATTENTION = "hypotheses.txt", "references.json", "attention.json"
-VOCABULARY = "vocabulary"
 INITIAL = "initial_parameters.json"
+HYPOTHESES, REFERENCES, ATTENTION = "hypotheses.txt", "references.json", "attention.json"
+ANSWERS = (HYPOTHESES, REFERENCES, SENTENCES, ATTENTION)
+OF_RESULT = (INITIAL, METRICS, *ANSWERS)
+"""The files whose digests result.json has."""
+
+VOCABULARY = "vocabulary"
 STEPS = "training.steps"
 """The only setting that may grow: a finished run then goes on from its last checkpoint."""
 
@@ -192,8 +196,7 @@ def write_result(folder: Path, content: RunResult, leaving_out: Collection[str] 
 
     Files that are left out are about to be replaced.
     """
-    every = (INITIAL, METRICS, HYPOTHESES, REFERENCES, SENTENCES, ATTENTION)
-    names = [name for name in every if name not in leaving_out and (folder / name).exists()]
+    names = [name for name in OF_RESULT if name not in leaving_out and (folder / name).exists()]
     files = {name: file_digest(folder / name) for name in names}
     write_sealed(folder / RESULT, replace(content, files=files).record())
 
@@ -215,8 +218,12 @@ def result(folder: Path, verified: Verified) -> RunResult | None:
 
 
 def damaged_files(folder: Path, content: RunResult) -> list[str]:
-    """The damaged or missing files of a result, a clause for each."""
-    damage = []
+    """The damaged, missing or foreign files of a result, a clause for each."""
+    damage = [
+        f"{folder / name} is not of this result: {RESULT} does not name it"
+        for name in ANSWERS
+        if name not in content.files and (folder / name).is_file()
+    ]
     for name, digest in content.files.items():
         path = folder / name
         if not path.is_file():

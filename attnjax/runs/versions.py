@@ -5,6 +5,9 @@ import platform
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from annotated_types import Predicate
 
 from attnjax.config.record import WholeNumber
 
@@ -41,6 +44,15 @@ def device() -> str:
     return kind if len(devices) == 1 else f"{len(devices)} x {kind}"
 
 
+KIND = re.compile(r"[\w.,+()@ -]{0,100}")
+"""A kind of machine: it is a part of a file's name, and of a page."""
+
+
+def kind_of_machine(value: str) -> bool:
+    """Return whether a text names a kind of machine."""
+    return KIND.fullmatch(value) is not None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Machine:
     """The machine of a run; "", 0 and None stand for what is not known.
@@ -53,7 +65,7 @@ class Machine:
             "bfloat16_products".
     """
 
-    kind: str
+    kind: Annotated[str, Predicate(kind_of_machine)]
     processor: str
     cores: int
     xla_flags: str
@@ -78,7 +90,7 @@ def machine() -> Machine:
     about = dict(re.split(r"\s*:\s*", line, maxsplit=1) for line in lines if ":" in line)
     kind = f"{platform.machine()}-{_instructions(about.get('flags', ''), flags)}-{cores}"
     if first.platform != "cpu":
-        kind = f"{first.device_kind}-{jax.device_count()}".replace(" ", "-").lower()
+        kind = re.sub(r"[^\w.,+()@-]", "-", f"{first.device_kind}-{jax.device_count()}").lower()
     return Machine(
         kind=kind,
         processor=about.get("model name", ""),

@@ -66,7 +66,7 @@ def _check_tuning(tuner: Tuner, data: Corpus) -> None:
         other.resolve(data).recipe.check(data)
 
 
-def check_data(plan: Sweep, corpora: Mapping[Task, Corpus | None]) -> None:
+def check_data(plan: Sweep, corpora: Mapping[Task, Corpus]) -> None:
     """Refuse runs in the experiment's folder of other data than those of their task are now.
 
     Tasks that have no corpus here are not compared.

@@ -67,7 +67,8 @@ def dry_run(plan: Sweep) -> list[PlannedVariant]:
     check_folders(plan)
     corpus, coming = cache(_corpus), set[Path]()
     chosen = plan.chosen()
-    check_data(plan, {variant.task: corpus(variant.task) for variant in chosen.values()})
+    read = {variant.task: corpus(variant.task) for variant in chosen.values()}
+    check_data(plan, {task: data for task, data in read.items() if isinstance(data, Corpus)})
     variants = []
     for name, variant in chosen.items():
         variants.append(_planned(Tuner(plan, name, variant), corpus(variant.task), coming))

@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from attnjax.config.serialize import from_json, to_json
+from attnjax.console import PlainConsole
 from attnjax.data.corpus import Corpus
 from attnjax.data.loaded import Corpora
 from attnjax.errors import Interrupted, MachineError
@@ -88,7 +87,9 @@ def _train(announcement: dict[str, Any], loaded: ExperimentFile, corpora: Corpor
     ]
     setup = TrainSetup.of(experiment.recipe, corpus).of_seeds(corpus, announcement["seeds"])
     score = validation_score(experiment, corpus)
-    train(runs, setup, console=Console(quiet=True), stacked=announcement["stacked"], score=score)
+    train(
+        runs, setup, console=PlainConsole(quiet=True), stacked=announcement["stacked"], score=score
+    )
 
 
 @contextmanager

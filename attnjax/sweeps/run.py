@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from pprint import pformat
 
-from rich.console import Console
-
 from attnjax.config.override import split
 from attnjax.config.serialize import to_json
 from attnjax.config.walk import field_names
+from attnjax.console import PlainConsole
 from attnjax.errors import UserError
 from attnjax.experiment import Ablation, Setting, load
 from attnjax.files import write_atomically
@@ -54,7 +53,7 @@ def run(
         folder=folder,
         overrides=tuple(changes),
     )
-    if failed := sweep(plan, Console(stderr=True, force_terminal=False, force_jupyter=False)):
+    if failed := sweep(plan, PlainConsole(stderr=True, force_terminal=False, force_jupyter=False)):
         raise UserError("; ".join(f"{run} failed: {why}" for run, why in failed.items()))
     again = ["attnjax", "run", str(experiment), *(["--setting", setting] if setting else [])]
     return summarize(folder, loaded, [*again, *words])

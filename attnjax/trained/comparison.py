@@ -21,7 +21,8 @@ from attnjax.evaluation.statistics import CONFIDENCE, Interval
 from attnjax.reporting.runs import hypotheses, references
 from attnjax.runs.data_digests import other_splits
 from attnjax.runs.manifest import load_copy, read
-from attnjax.runs.result import read_result
+from attnjax.runs.result import RunResult
+from attnjax.runs.run_folder import result
 from attnjax.trained.trained_run import open_trained
 from attnjax.training.objectives.base import shifted
 
@@ -65,8 +66,9 @@ def compare(first: Path, second: Path, *, trust: bool = False) -> Comparison:
         UserError: a run is not finished or decoded nothing, the runs were tested on different
             sentences or by different metrics, or a metric is somebody else's and `trust` is False.
     """
+    results = [_finished(folder) for folder in (first, second)]
     ours, theirs = (_sentences(folder, trust=trust) for folder in (first, second))
-    sets = {result.test_set for result in map(read_result, (first, second)) if result}
+    sets = {result.test_set for result in results}
     if not ours.comparable(theirs) or len(sets) > 1:
         raise UserError(f"{first} and {second} were tested on different sentences or metrics")
     for split in other_splits(read(first), read(second)):
@@ -176,17 +178,11 @@ def most_different(first: Path, second: Path, most: int) -> list[AnswerPair]:
     """The sentences on which two runs' answers differ most, by chrF against the reference.
 
     Raises:
-        UserError: a run keeps no answers or references.
+        UserError: a run keeps no answers or references, or their files are damaged.
     """
-    pairs, answers = references(first), [hypotheses(first), hypotheses(second)]
-    if pairs is None:
+    if (pairs := references(first)) is None:
         raise UserError(f"{first} keeps no references: it was run by an earlier version of attnjax")
-    for run, texts in zip((first, second), answers, strict=True):
-        if len(texts) != len(pairs):
-            raise UserError(
-                f"{run} has {len(texts):,} lines of answers to {len(pairs):,} sentences: one has a "
-                "line break, as earlier versions of attnjax wrote them"
-            )
+    answers = [hypotheses(folder, len(pairs)) for folder in (first, second)]
     metric, targets = ChrF(), [target for _, target in pairs]
     rows = zip(*(metric.statistics(each, targets) for each in answers), strict=True)
     gaps = [abs(metric.value(ours) - metric.value(theirs)) for ours, theirs in rows]
@@ -198,10 +194,18 @@ def most_different(first: Path, second: Path, most: int) -> list[AnswerPair]:
     ]
 
 
+def _finished(folder: Path) -> RunResult:
+    """The result of a run that is finished, and whose files are those of the result."""
+    content = result(folder, {})
+    if content is None:
+        raise UserError(f"{folder} is not finished, so there is nothing to compare")
+    return content
+
+
 def _sentences(folder: Path, *, trust: bool) -> Sentences:
     manifest = read(folder)
     own = load_copy(folder, manifest, trust=trust).own if own_names(manifest.settings) else {}
     sentences = sentence_stats.read(folder, own)
     if sentences is None:
-        raise UserError(f"{folder} has no answers to compare: it is not finished or decodes none")
+        raise UserError(f"{folder} has no answers to compare: it decodes none")
     return sentences

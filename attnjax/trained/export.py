@@ -9,7 +9,7 @@ export.json        the number of updates and the digests of the other files
 """
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,7 +32,7 @@ from attnjax.runs.result import read_result, result_params
 from attnjax.runs.run_folder import VOCABULARY
 from attnjax.trained.imports import ARRAYS, read_arrays, write_imported
 from attnjax.trained.single_file import unpacked
-from attnjax.trained.trained_run import read_experiment
+from attnjax.trained.trained_run import check_params, read_experiment
 from attnjax.training.checkpoints.checkpoint import average, latest_step
 
 RECORD = "export.json"
@@ -52,7 +52,8 @@ def export(run: Path, folder: Path, *, last: int | None = None) -> int:
     `last` is the number of last epochs whose parameters are averaged; None: those of the result.
 
     Raises:
-        UserError: the run is not trained yet, is damaged, or the folder is there already.
+        UserError: the run is not trained yet, is damaged, or the folder is there already; or a
+            file of the run is a link.
     """
     manifest = read(run)
     if folder.exists():
@@ -63,6 +64,7 @@ def export(run: Path, folder: Path, *, last: int | None = None) -> int:
         params = average(run, last)
     vocabularies = load_vocabularies(run / VOCABULARY, manifest.vocabulary)
     arrays = flat(jax.tree.map(np.ascontiguousarray, params))
+    _refuse_links(run, [run / CONFIG, run / EXPERIMENT])
     try:
         with new_folder(folder) as beside:
             for name in (CONFIG, EXPERIMENT):
@@ -89,7 +91,8 @@ def import_export(source: Path, runs: Path) -> Path:
     folder that `export` wrote, or the file that an earlier version wrote.
 
     Raises:
-        UserError: the export is missing, damaged or none of attnjax, or the run is there already.
+        UserError: the export is missing, damaged, none of attnjax or of another model, or the run
+            is there already.
     """
     if source.is_file():
         with unpacked(source) as (folder, step):
@@ -97,9 +100,11 @@ def import_export(source: Path, runs: Path) -> Path:
             return import_export(folder, runs)
     record, manifest = _whole_record(source), read(source)
     vocabularies = load_vocabularies(source / VOCABULARY, manifest.vocabulary)
-    if not own_names(manifest.settings):
-        read_experiment(source, manifest)  # refuses settings of nothing
     params = _params(source / ARRAYS)
+    if not own_names(manifest.settings):
+        # those of one's own parts are compared when the run is opened
+        experiment = read_experiment(source, manifest).with_vocabularies(vocabularies)
+        check_params(params, experiment.model, vocabularies, source)
     run = _place(runs, manifest)
     run.parent.mkdir(parents=True, exist_ok=True)
     with new_folder(run) as beside:
@@ -128,12 +133,23 @@ def _whole_record(folder: Path) -> ExportRecord:
 
 
 def _digests(folder: Path) -> dict[str, str]:
-    """The digests of an export's files, by their paths in the folder."""
-    paths = [folder / name for name in (CONFIG, EXPERIMENT, ARRAYS)]
-    paths += sorted((folder / VOCABULARY).rglob("*")) + sorted((folder / MODULES).rglob("*"))
-    return {
-        path.relative_to(folder).as_posix(): file_digest(path) for path in paths if path.is_file()
-    }
+    """The digests of an export's files, by their paths in the folder; a link is refused."""
+    names = (CONFIG, EXPERIMENT, ARRAYS, VOCABULARY, MODULES)
+    paths = [folder / name for name in names]
+    _refuse_links(folder, paths)
+    below = [path for name in (VOCABULARY, MODULES) for path in sorted((folder / name).rglob("*"))]
+    _refuse_links(folder, below)
+    files = (path for path in (*paths, *below) if path.is_file())
+    return {path.relative_to(folder).as_posix(): file_digest(path) for path in files}
+
+
+def _refuse_links(folder: Path, paths: Iterable[Path]) -> None:
+    """Refuse to follow links to somebody's files, and to read what is no file."""
+    for path in paths:
+        plain = path.is_file() or path.is_dir() or not path.exists()
+        if path.is_symlink() or not plain:
+            name = path.relative_to(folder).as_posix()
+            raise UserError(f"{folder} is damaged: {name!r} is a link, or no file at all")
 
 
 def _params(file: Path) -> Any:

@@ -2,8 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
 
 from attnjax.config.override import Override, override
 from attnjax.config.serialize import from_json, own_names
@@ -15,11 +19,14 @@ from attnjax.errors import UserError, warn
 from attnjax.evaluation.measures.base import EvalInputs
 from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.experiment import Experiment
+from attnjax.models.base import Model
 from attnjax.models.ensemble import Ensemble
 from attnjax.models.sequence_model import SequenceModel
+from attnjax.nn.paths import flat
 from attnjax.runs.manifest import CONFIG, Manifest, load_copy, read, warn_of_text
 from attnjax.runs.result import read_result, result_params
 from attnjax.runs.run_folder import VOCABULARY, damaged_files
+from attnjax.training.checkpoints.snapshot import difference
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -72,14 +79,39 @@ def open_trained(folder: Path, *, trust: bool = False) -> Trained:
     result = read_result(folder)
     for damage in damaged_files(folder, result) if result else ():
         warn(damage)
+    resolved = experiment.of_seed(manifest.seed).with_vocabularies(vocabularies)
+    params = result_params(folder, manifest, result)
+    check_params(params, resolved.model, vocabularies, folder)
     return Trained(
         folder=folder,
         manifest=manifest,
-        experiment=experiment.of_seed(manifest.seed).with_vocabularies(vocabularies),
+        experiment=resolved,
         vocabularies=vocabularies,
-        params=result_params(folder, manifest, result),
+        params=params,
         finished=result is not None,
     )
+
+
+def check_params(params: Any, model: Model, vocabularies: Vocabularies, folder: Path) -> None:
+    """Refuse parameters of another model; they are not compared where a side is not text.
+
+    Raises:
+        UserError: a parameter is missing, is not the model's, or has another shape or kind.
+    """
+    if None in vocabularies:
+        return
+    words = jax.ShapeDtypeStruct((1, 2), jnp.int32)
+    call = partial(model.init, deterministic=True)
+    try:
+        wanted = jax.eval_shape(call, jax.random.key(0), words, words).get("params", {})
+    except Exception:  # a model of one's own may want more words than that
+        return
+    different = difference(params, wanted)
+    for name, value in flat(params).items() if not different else ():
+        if not jnp.issubdtype(value.dtype, jnp.floating):
+            different = f"{name} holds {value.dtype}"
+    if different:
+        raise UserError(f"{folder} has the parameters of another model: {different}")
 
 
 def begun(folder: Path, *, trust: bool = False) -> tuple[Manifest, Experiment, Vocabularies]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from annotated_types import Predicate
 
-from attnjax.config.record import read_record
+from attnjax.config.record import folder_name, read_record
 from attnjax.config.serialize import parse_json
 from attnjax.errors import UserError
 from attnjax.runs import failures
@@ -24,6 +24,16 @@ DONE, ENDED = "done", "ended"
 """The states of a run that is not in the queue: it is finished, or it is not."""
 
 
+def number_of_job(value: str) -> bool:
+    """Return whether a text is the number that SLURM gives a job."""
+    return value.isascii() and value.isdecimal() and len(value) < 20
+
+
+def path_below(value: str) -> bool:
+    """Return whether a text is the path of a run below its experiment's folder."""
+    return all(map(folder_name, value.split("/")))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Submission:
     """An array as it was submitted, by its number.
@@ -34,9 +44,9 @@ class Submission:
         signature: the user's, of the words, which name a file that is executed.
     """
 
-    job: Annotated[str, Predicate(str.isdecimal)]
+    job: Annotated[str, Predicate(number_of_job)]
     words: tuple[str, ...]
-    runs: tuple[tuple[str, ...], ...]
+    runs: tuple[tuple[Annotated[str, Predicate(path_below)], ...], ...]
     signature: str = ""
 
     @classmethod

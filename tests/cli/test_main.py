@@ -1,5 +1,6 @@
 import errno
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.cli.main import ATTNJAX, main
+from attnjax.cli.main import ATTNJAX, main, parser
 from attnjax.errors import UserError
 from attnjax.runs.catalog import catalog, find
 from attnjax.runs.trust import shipped_folder
@@ -253,3 +254,49 @@ def test_an_override_that_a_variant_refuses_names_the_variant(capsys):
     said = sentence(capsys, *words, "3")
     assert ", in scaled; leave these out by naming others with --variant" in said
     assert "in scaled" not in sentence(capsys, *words, "3", "--variant", "scaled")
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="needs zsh")
+def test_zsh_can_read_the_program_and_lists_no_words_of_files(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["--completion", "zsh"])
+    script = tmp_path / "completion"
+    script.write_text(printed := capsys.readouterr().out)
+    done = subprocess.run(["zsh", "-f", "-n", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "($(" not in printed
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_bash_completes_names_of_files_and_executes_none(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["--completion", "bash"])
+    script = tmp_path / "completion"
+    script.write_text(capsys.readouterr().out)
+    folder = tmp_path / "strange"
+    folder.mkdir()
+    hostile = ["$(touch executed).py", "`touch executed`.py", "a;touch executed.py", "a b.py"]
+    for name in (*hostile, "<(touch executed)", "x[$(touch executed)].py"):
+        (folder / name).touch()
+    (folder / "$(touch executed)").mkdir()
+    words = [command.split() for command in ATTNJAX.commands]
+    options = {
+        (*command, option)
+        for command in words
+        for option in parser()[1][" ".join(command)]._option_string_actions
+    }
+    program = [f"source {script}"]
+    for before in (*words, *options, ("run", "a b.py"), ("compare", "$(touch executed).py")):
+        for typed in ("", "$(touch executed)"):
+            quoted = shlex.join(["attnjax", *before, typed])
+            program.append(f"COMP_WORDS=({quoted}); COMP_CWORD={len(before) + 1}; _shtab_attnjax")
+    program += [
+        "COMP_WORDS=(attnjax run ''); COMP_CWORD=2; _shtab_attnjax",
+        "printf '%s\\n' \"${COMPREPLY[@]}\"",
+    ]
+    printed = subprocess.run(
+        ["bash", "-c", "\n".join(program)], capture_output=True, text=True, cwd=folder
+    )
+    assert {*hostile, "luong2015"} <= {*printed.stdout.splitlines()}, printed.stderr
+    assert not list(tmp_path.rglob("executed*"))
+    assert (folder / "a b.py").exists()

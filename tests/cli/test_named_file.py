@@ -102,11 +102,7 @@ def test_answers_go_into_a_pipe(run, pipe):
 def test_the_page_of_results_goes_into_a_pipe(pipe, tmp_path, capsys):
     records = tmp_path / "records"
     assert "is a folder; wanted a file" in sentence(capsys, "results", "--page", str(tmp_path))
-    for text, message in (("no marks", "has no marks"), (None, "cannot be read")):
-        readme = tmp_path / "README.md"
-        readme.unlink(missing_ok=True)
-        if text is not None:
-            readme.write_text(text)
-        words = ["results", str(records), "--page", str(pipe), "--readme", str(readme)]
-        assert message in sentence(capsys, *words)
+    readme = tmp_path / "README.md"
+    words = ["results", str(records), "--page", str(pipe), "--readme", str(readme)]
+    assert "cannot be read" in sentence(capsys, *words)
     assert pipe.is_fifo()

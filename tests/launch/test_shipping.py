@@ -75,6 +75,34 @@ def test_the_code_that_goes_with_a_job_is_all_that_git_has_and_nothing_else(tmp_
     assert not {path for path in shipped if path.startswith(("launch", "tests", ".", "old"))}
 
 
+def test_code_goes_without_what_git_ignores_and_what_links_point_to(checkout, tmp_path):
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "key.py").write_text("KEY = 1\n")
+    package = checkout / "attnjax"
+    (checkout / ".gitignore").write_text("private*\n")
+    (package / "private.json").write_text("{}")
+    (package / "private").mkdir()
+    (package / "private" / "key.py").write_text("KEY = 1\n")
+    (package / "new.py").write_text("new = 1\n")
+    (package / "linked.py").symlink_to(secret / "key.py")
+    (package / "link").symlink_to(secret)
+    (package / "loop.py").symlink_to("loop.py")
+    for name in ("pyproject.toml", "LICENSE"):
+        (checkout / name).write_text("")
+    (checkout / "constraints.txt").symlink_to(secret / "key.py")
+    git(checkout, "add", "--force", "attnjax/linked.py", "attnjax/link")
+    for known in (True, False):
+        ship_code(tmp_path / "code", checkout)
+        shipped = [path for path in (tmp_path / "code").rglob("*") if path.is_file()]
+        assert {path.name for path in shipped} >= {"score.py", "new.py", "pyproject.toml"}
+        assert not any("KEY" in path.read_text() for path in shipped if known)
+        names = {path.name for path in shipped}
+        assert not names & {"linked.py", "link", "loop.py", "constraints.txt"}
+        assert ("private.json" in names) != known, "without git nobody knows what it ignores"
+        shutil.rmtree(checkout / ".git", ignore_errors=True)
+
+
 def test_without_changes_the_commit_alone_is_recorded(checkout, tmp_path):
     patch = changes(checkout)
     assert patch.count("\n") == 1

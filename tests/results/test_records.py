@@ -339,6 +339,8 @@ def test_readme_is_filled_between_its_marks(short, made):
         f"It takes {mark}under 1 minute{mark}.\n"
         f"<!-- tally -->\n{tally([found])}\n<!-- tally -->\nAll.\n"
     )
+    with pytest.raises(UserError, match="has no marks"):
+        in_readme("no marks", [found])
     with pytest.raises(UserError, match="a mark for the rerun of it, of which there is no record"):
         in_readme("<!-- rerun of it --><!-- rerun of it -->", [found])
 

@@ -4,12 +4,9 @@ import traceback
 from pathlib import Path
 from typing import Annotated
 
-from rich.console import Console
-from rich.markup import escape
-
 from attnjax.cli.command import positional
 from attnjax.cli.output import keep_compiled, say
-from attnjax.console import print_line
+from attnjax.console import PlainConsole, print_line
 from attnjax.errors import UserError
 from attnjax.runs.catalog import find
 
@@ -25,11 +22,11 @@ def check(experiment: Annotated[str, positional("FILE", "an experiment file")]) 
 
     loaded = load(find(experiment))
     failed, tried, not_tried = 0, 0, []
-    errors = Console(stderr=True)
+    errors = PlainConsole(stderr=True)
     with errors.status("loading") as status:
 
         def begin(what: str) -> None:
-            status.update(f"checking {escape(what)}")
+            status.update(f"checking {what}")
             if not errors.is_terminal:
                 print_line(errors, f"checking {what}")
 

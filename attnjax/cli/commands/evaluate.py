@@ -9,7 +9,7 @@ from attnjax.cli.named_file import check_named, write_named
 from attnjax.cli.output import keep_compiled, out, say, write_utf8
 from attnjax.cli.trained import TrainedRuns
 from attnjax.config.serialize import json_text
-from attnjax.console import plain_table
+from attnjax.console import plain_table, printable
 from attnjax.errors import UserError
 from attnjax.files import in_a_line
 
@@ -56,7 +56,7 @@ def evaluate(
     content = {"run": " ".join(map(str, chosen.runs)), "on": scores.on}
     content |= {"sentences": scores.sentences, **scores.metrics, **scores.details}
     if json:
-        print(json_text(content))
+        print(printable(json_text(content)))
         return
     for name, value in content.items():
         if not isinstance(value, dict | list):  # tables are for --json
@@ -97,7 +97,7 @@ def _protocols(chosen: TrainedRuns, split: str, language: str | None, *, json: b
 
     scored = protocols(chosen.open(), split=split, beam=chosen.beam, language=language)
     if json:
-        print(json_text(asdict(scored)))
+        print(printable(json_text(asdict(scored))))
         return
     known = f"the {scored.known:,} without unknown words"
     drawn = plain_table(["protocol", f"{scored.sentences:,} sentences", known])

@@ -7,7 +7,7 @@ from itertools import count as count_from
 from typing import Annotated, BinaryIO
 
 from attnjax.cli.command import count
-from attnjax.cli.output import keep_compiled, write_utf8
+from attnjax.cli.output import keep_compiled, say_answer, write_utf8
 from attnjax.cli.trained import TrainedRuns
 from attnjax.errors import UserError
 from attnjax.files import in_a_line
@@ -58,9 +58,9 @@ def predict(
         )
         for number, best in enumerate(answers, start=first):
             if n_best is None:
-                print(in_a_line(best[0].text) if best else "")
+                say_answer(in_a_line(best[0].text) if best else "")
             for answer in best if n_best else ():
-                print(number, f"{answer.score:.4f}", in_a_line(answer.text), sep="\t")
+                say_answer(f"{number}\t{answer.score:.4f}\t{in_a_line(answer.text)}")
         sys.stdout.flush()
 
 

@@ -1,14 +1,11 @@
 """`attnjax report`."""
 
 from collections.abc import Sequence
-from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from attnjax.cli.command import ExperimentFolder, Trust, count
 from attnjax.cli.output import keep_compiled, out, say
-from attnjax.errors import UserError
 
 if TYPE_CHECKING:
     from attnjax.experiment.load import ExperimentFile
@@ -24,27 +21,13 @@ def report(
             most=1_000,
         ),
     ] = None,
-    serve: Annotated[
-        int | None,
-        count(
-            "serve the pages to this machine, and follow runs that go on; default: port 8000",
-            "PORT",
-            most=65_535,
-            least=0,
-            bare=8000,
-        ),
-    ] = None,
     trust: Trust = False,
 ) -> None:
     """Make the table and report.html of finished runs again, and index.html over all of them."""
-    from attnjax.cli import serve as server
     from attnjax.results.index import write_index
     from attnjax.results.summary import experiments, reload
     from attnjax.runs.result import finished_runs
 
-    if serve is not None:
-        server.serve(runs, partial(_follow, runs, sentences, trust=trust), serve, say)
-        return
     folders = experiments(runs)
     for folder in folders:
         loaded = reload(folder, trust=trust)
@@ -57,18 +40,6 @@ def report(
         summarized(folder, loaded, None, sentences)
     if runs not in folders:
         say(f"index: {write_index(runs)}")
-
-
-def _follow(runs: Path, sentences: int | None, *, trust: bool) -> None:
-    """Make all pages of a folder whose runs may still go on."""
-    from attnjax.reporting.page import write
-    from attnjax.results.index import write_index
-    from attnjax.results.summary import experiments, reload, summarize
-
-    with suppress(UserError):  # no run is finished yet
-        for folder in experiments(runs):
-            write(folder, summarize(folder, reload(folder, trust=trust)), sentences)
-    write_index(runs)
 
 
 def summarized(

@@ -1,7 +1,6 @@
 """`attnjax results`."""
 
 import json
-from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +8,6 @@ from attnjax.cli.command import option, positional
 from attnjax.cli.named_file import check_named, write_named
 from attnjax.cli.output import say
 from attnjax.errors import UserError
-from attnjax.runs.catalog import find, names
 
 
 def results(
@@ -24,22 +22,14 @@ def results(
     ] = None,
 ) -> None:
     """Judge the claims of all recorded experiments, and write the page of results."""
-    from attnjax.experiment.load import load
     from attnjax.results import results_page
-    from attnjax.results.records import read_records, recorded
+    from attnjax.results.records import of_shipped, read_records, recorded
     from attnjax.results.rerun import rerun_times
-
-    def where(record):  # the order of the page: that of the shipped experiments
-        return order.get(record.experiment, len(order)), record.experiment, record.setting or ""
 
     for named in filter(None, (page, readme, reruns)):
         check_named(named)
     text = None if readme is None else _text(readme)
-    order = {name: place for place, name in enumerate(names())}
-    experiments = [
-        recorded(load(find(name)).at(setting or None), [*group])
-        for (_, name, setting), group in groupby(sorted(read_records(records), key=where), where)
-    ]
+    experiments = [recorded(*each) for each in of_shipped(read_records(records))]
     command = f"attnjax results {records}"
     filled = None if text is None else results_page.in_readme(text, experiments)
     write_named(page, results_page.page(experiments, command))

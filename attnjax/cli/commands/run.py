@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.text import Text
 
 from attnjax.cli.chosen import ChosenExperiment, Seeds, Variants
@@ -13,7 +13,7 @@ from attnjax.cli.command import RunsFolder, count, option
 from attnjax.cli.commands.report import summarized
 from attnjax.cli.output import keep_compiled, out, say
 from attnjax.cli.requeue import requeued
-from attnjax.console import plain_table
+from attnjax.console import PlainConsole, plain_table
 from attnjax.errors import UserError
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _trained(plan: "Sweep", looks: Sequence[int | None]) -> dict[str, str]:
 
     failed: dict[str, str] = {}
     for seeds in looks:
-        failed = sweep(replace(plan, seeds=seeds), Console(stderr=True))
+        failed = sweep(replace(plan, seeds=seeds), PlainConsole(stderr=True))
         if failed or len(looks) == 1:
             break
         if all(row.verdict != "undecided" for row in summarize(plan.folder, plan.loaded).claims):

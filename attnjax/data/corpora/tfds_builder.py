@@ -54,17 +54,18 @@ def build(
 
     The rows of each split are read once, keep their order and have the features.
     """
-    from rich.console import Console
     from rich.progress import track
     from tensorflow_datasets.core import DatasetInfo, SequentialWriter, Version
     from tensorflow_datasets.core.dataset_info import DatasetIdentity
+
+    from attnjax.console import PlainConsole
 
     above = Path(folder).expanduser() / name
     if any(above.glob("*/dataset_info.json")):
         raise UserError(f"{folder} has a corpus {name}: delete it, or choose another name")
     above.mkdir(parents=True, exist_ok=True)
     corpus, _, configuration = name.partition("/")
-    console = Console(stderr=True)
+    console = PlainConsole(stderr=True)
     with new_folder(above / VERSION) as beside:
         identity = DatasetIdentity(
             name=corpus,

@@ -22,7 +22,7 @@ from tensorboardX.proto.summary_pb2 import Summary  # pyright: ignore
 from attnjax.config.record import WholeNumber, count
 from attnjax.config.serialize import json_text
 from attnjax.errors import first_line, warn
-from attnjax.files import write_atomically
+from attnjax.files import plain_file, write_atomically
 
 FILE = "metrics.jsonl"  # in a run's folder
 SECONDS_BETWEEN_FLUSHES = 10  # the longest delay of TensorBoard's files; metrics.jsonl has none
@@ -73,7 +73,7 @@ class MetricsLog:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         path = folder / FILE
-        content = path.read_bytes() if path.exists() else b""
+        content = plain_file(path).read_bytes() if path.exists() else b""
         kept = content[: end.size]
         if hashlib.sha256(kept).hexdigest() != end.digest:
             rows = [row for row in _rows(content) if row.get("step", step + 1) <= step]
@@ -154,7 +154,7 @@ class RunningMean:
 def read(folder: Path) -> list[dict[str, Any]]:
     """The rows of a run's metrics.jsonl up to the first that is damaged or cut off."""
     path = folder / FILE
-    return _rows(path.read_bytes()) if path.exists() else []
+    return _rows(plain_file(path).read_bytes()) if path.exists() else []
 
 
 def _rows(content: bytes) -> list[dict[str, Any]]:
