@@ -191,13 +191,13 @@ def _write_manifest(
     write_sealed(folder / CONFIG, asdict(replace(wanted, vocabulary=vocabularies.digest)))
 
 
-def write_result(folder: Path, content: RunResult, leaving_out: Collection[str] = ()) -> None:
+def write_result(folder: Path, content: RunResult, being_replaced: Collection[str] = ()) -> None:
     """Write result.json, with the digests of the files that belong to the result.
 
-    Files that are left out are about to be replaced.
+    Files that are about to be replaced have the digest "", which is not compared.
     """
-    names = [name for name in OF_RESULT if name not in leaving_out and (folder / name).exists()]
-    files = {name: file_digest(folder / name) for name in names}
+    present = [name for name in OF_RESULT if (folder / name).exists()]
+    files = {name: "" if name in being_replaced else file_digest(folder / name) for name in present}
     write_sealed(folder / RESULT, replace(content, files=files).record())
 
 
@@ -225,6 +225,8 @@ def damaged_files(folder: Path, content: RunResult) -> list[str]:
         if name not in content.files and (folder / name).is_file()
     ]
     for name, digest in content.files.items():
+        if not digest:
+            continue
         path = folder / name
         if not path.is_file():
             damage.append(f"{path} is missing")

@@ -22,8 +22,8 @@ def keep_attention(folder: Path, count: int, *, trust: bool = False) -> None:
         check_run(folder, corpus)
         if recorded := attention_record(trained.inputs(corpus), count):
             # a kill between the files leaves weights of no digest, not those of another one
-            write_result(folder, kept, leaving_out=(ATTENTION,))
+            write_result(folder, kept, being_replaced=(ATTENTION,))
             write_json(path, to_json(recorded))
-    elif ATTENTION in kept.files:
+    elif kept.files.get(ATTENTION):
         return
     write_result(folder, kept)

@@ -72,7 +72,7 @@ def test_a_dictionary_has_the_first_of_two_lines(tmp_path, monkeypatch):
         Dictionary(file="other.tsv").translations()
     assert CopyUnknown().translations() == {}
     path.write_text("Hund dog\n")
-    with pytest.raises(UserError, match="line 1, has 0 tabs"):
+    with pytest.raises(UserError, match="line 1, has 1 columns between tabs; wanted columns=2"):
         Dictionary(file="words.tsv").translations()
 
 

@@ -15,7 +15,6 @@ from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Learned, NoPosition, Position, Sinusoidal
 from attnjax.attention.position_score import Relative, Rotary
 from attnjax.attention.score import Location, ScaledDot, Score
-from attnjax.config.serialize import from_json, to_json
 from attnjax.data.examples import Encoded, Examples
 from attnjax.data.generated.sequences import Copy
 from attnjax.data.special_tokens import END, PAD, START
@@ -243,13 +242,6 @@ def test_initial_values_are_gpts(layers):
             std = 0.02 / (2 * layers) ** 0.5 if name.endswith("out.kernel") else 0.02
             assert x.std() == pytest.approx(std, rel=0.05), name
             assert abs(x.mean()) < 0.05 * std, name
-
-
-def test_a_record_without_the_input_scale_is_of_a_model_with_the_transformers():
-    record = to_json(LanguageModel())
-    assert from_json(record).input_scale == "one"
-    del record["input_scale"]
-    assert from_json(record).input_scale == "sqrt_width"
 
 
 def test_what_a_language_model_cannot_take_is_refused():

@@ -26,7 +26,15 @@ DECAY = {
     *{"source", "target", "output", "words", "table", "label"},
     *{"source_embedding", "output_embedding"},
 }
-DO_NOT_DECAY = {"bias", "word_bias", "candidate_bias", "scale", "log_scale", "log_bandwidth"}
+DO_NOT_DECAY = {
+    "bias",
+    "word_bias",
+    "candidate_bias",
+    "scale",
+    "log_scale",
+    "log_bandwidth",
+    "sink",
+}
 OTHERS = {
     "running_mean": Kind.RUNNING,
     "running_variance": Kind.RUNNING,

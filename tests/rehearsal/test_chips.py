@@ -51,5 +51,8 @@ def test_an_unknown_slice_names_the_known(name, sentence):
 
 def test_a_compiler_that_is_missing_is_named(monkeypatch):
     monkeypatch.setattr(chips, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"needs its compiler, libtpu: pip install 'attnjax\[rehe"):
+    with pytest.raises(
+        UserError,
+        match=r"needs its compiler, libtpu: in a checkout of attnjax, pip install '.\[rehe",
+    ):
         Topology.named("v5e:2x4").devices()

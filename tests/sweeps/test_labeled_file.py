@@ -70,8 +70,8 @@ def test_an_answer_of_several_lines_is_a_line_of_its_file(tmp_path, monkeypatch,
     assert main(["run", str(tmp_path / "mine.py"), "--runs", str(tmp_path / "runs")]) == 0
     (run,) = [path.parent for path in tmp_path.rglob("hypotheses.txt")]
     pairs = references(run) or []
-    assert len(hypotheses(run)) == len(pairs) == 8
-    assert {*hypotheses(run)} <= {"y es ", "n o "}
+    assert len(pairs) == 8
+    assert {*hypotheses(run, 8)} <= {"y es ", "n o "}
     assert {text for _, text in pairs} == {"y\nes\r", "n\no\r"}
     answers = tmp_path / "answers"
     assert main(["evaluate", str(run), "--trust", "--answers", str(answers)]) == 0

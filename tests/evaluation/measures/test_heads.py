@@ -128,7 +128,7 @@ def test_each_head_of_each_layer_is_in_the_result(inputs, tmp_path):
         for model in (without, inputs.model)
         for total, number in totals(LIKELIHOOD, model, inputs.params, inputs.first(4), ("nll",))
     ]
-    found = table["heads"]["encoder_layers_0.self_attention.head"]["importance"][1]
+    found = table["heads"]["encoder_layers_0.self_attention"]["importance"][1]
     assert abs(found) > 1e-4
     assert found == pytest.approx(losses[0] - losses[1], abs=1e-6)
     rows = table["heads"].values()
