@@ -139,15 +139,19 @@ def references(run: Path) -> list[tuple[str, str]] | None:
     return pairs
 
 
-def hypotheses(run: Path, count: int) -> list[str]:
-    """A run's answer to each of `count` test sentences, a line each."""
+def hypotheses(run: Path, count: int | None = None) -> list[str]:
+    """Return a run's answers to the test sentences, a line each; None: as many as there are.
+
+    Raises:
+        UserError: the file cannot be read, or has answers to another number of sentences.
+    """
     path = run / "hypotheses.txt"
     try:
         # not read_text, for which a carriage return ends a line, too
         answers = plain_file(path).read_bytes().decode("utf-8").split("\n")[:-1]
     except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read: {error}") from error
-    if len(answers) != count:
+    if count is not None and len(answers) != count:
         raise UserError(f"{path} is damaged: it has {len(answers)} answers to {count} sentences")
     return answers
 

@@ -169,8 +169,8 @@ class TabSeparated(PairsInLines):
         fields = line.split("\t")
         if len(fields) != self.columns:
             raise ValueError(
-                f"has {len(fields)} columns between tabs; wanted columns={self.columns}, the source "
-                f"in column {self.source}, the target in {self.target}"
+                f"has {len(fields)} columns between tabs; wanted columns={self.columns}, the "
+                f"source in column {self.source}, the target in {self.target}"
             )
         return Example(fields[self.source - 1], fields[self.target - 1])
 
