@@ -1,6 +1,5 @@
 """Measurements as tables, and the changes since an earlier report."""
 
-import os
 import platform
 from collections.abc import Iterable
 from datetime import date
@@ -13,18 +12,15 @@ from rich.table import Table
 from attnjax.config.serialize import parse_json
 from attnjax.console import plain_table
 from attnjax.errors import UserError
+from attnjax.runs.versions import usable_cores
 
 
 def machine() -> dict[str, Any]:
     """The date, the device, and the versions of the packages."""
-    try:
-        cores = len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS and Windows do not say which cores a process may use
-        cores = os.cpu_count()
     return {
         "date": date.today().isoformat(),
         "device": jax.devices()[0].device_kind,
-        "cores": cores,
+        "cores": usable_cores(),
         "system": platform.platform(),
         "python": platform.python_version(),
         "jax": jax.__version__,

@@ -12,6 +12,7 @@ of the softmax's derivative.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -65,7 +66,9 @@ def distance(weights: jax.Array, mask: jax.Array) -> jax.Array:
     """sum_s p[t, s] |t - s|: how many places away the weights lie."""
     T, S = weights.shape[-2:]
     away = jnp.abs(jnp.arange(T)[:, None] - jnp.arange(S)[None])
-    return _mean(jnp.einsum("...ts,ts->...t", widen(weights), away), mask.any(-1))
+    # a TPU would round distances beyond 256
+    exactly = partial(jnp.einsum, precision=jax.lax.Precision.HIGHEST)
+    return _mean(exactly("...ts,ts->...t", widen(weights), away), mask.any(-1))
 
 
 def mass(weights: jax.Array, mask: jax.Array, keys: jax.Array) -> jax.Array:

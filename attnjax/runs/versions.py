@@ -32,6 +32,14 @@ def versions() -> dict[str, str]:
     }
 
 
+def usable_cores() -> int:
+    """Return the number of cores that this process may use: rounding depends on it."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS does not say
+        return os.cpu_count() or 1
+
+
 def device() -> str:
     """The device of this process, in words."""
     # imported here, so that `attnjax --version` does not wait for JAX
@@ -40,7 +48,7 @@ def device() -> str:
     devices = jax.devices()
     kind = devices[0].device_kind
     if devices[0].platform == "cpu":
-        return f"{os.cpu_count()} CPU cores"
+        return f"{usable_cores()} CPU cores"
     return kind if len(devices) == 1 else f"{len(devices)} x {kind}"
 
 
@@ -84,7 +92,7 @@ def machine() -> Machine:
 
     from attnjax.nn.product import has_matrix_units
 
-    first, cores = jax.devices()[0], os.cpu_count() or 1
+    first, cores = jax.devices()[0], usable_cores()
     system, flags = Path("/proc/cpuinfo"), os.environ.get("XLA_FLAGS", "")
     lines = system.read_text(encoding="utf-8").splitlines() if system.exists() else []
     about = dict(re.split(r"\s*:\s*", line, maxsplit=1) for line in lines if ":" in line)
