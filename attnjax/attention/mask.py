@@ -151,7 +151,8 @@ def zero_hidden(mask: Mask, x: jax.Array) -> jax.Array:
     """Keys or values [..., S, any] with 0 for each key that the mask hides from every query.
 
     The weight of a hidden key is 0, and 0 times NaN or infinity, which padding may hold, is NaN.
-    A key that examples share is 0 if it is hidden in all of them.
+    A key that examples share is 0 if it is hidden in all of them. Finite numbers give the same
+    contexts, but XLA may fuse, and so round, the program around them in another way.
     """
     for rule in mask.rules():
         seen = rule.seen_keys()
