@@ -121,13 +121,11 @@ def recorded(loaded: ExperimentFile, records: Sequence[Record]) -> Recorded:
         name: settings_digest(to_json(variant, own), tuple(ablation.tune))
         for name, variant in ablation.variants.items()
     }
-    # of two records of a seed, whose data differ, the later one counts
-    latest = {
-        (record.kind, record.variant, record.tied_values, record.seed): record
-        for record in records
-        if wanted.get(record.variant) == record.settings
-    }
-    current = _of_latest_data([*latest.values()], ablation)
+    current = [record for record in records if wanted.get(record.variant) == record.settings]
+    current = _of_latest_data(current, ablation)
+    # of two records of a seed that draws its data, and whose data differ, the later one counts
+    runs = {(each.kind, each.variant, each.tied_values, each.seed): each for each in current}
+    current = [*runs.values()]
     by_machine: dict[str, dict[Place, dict[int, Record]]] = defaultdict(lambda: defaultdict(dict))
     for record in current:
         by_machine[record.kind][record.variant, record.tied_values][record.seed] = record

@@ -230,6 +230,10 @@ def test_records_of_earlier_data_are_not_shown_beside_those_of_later_ones(short,
     shown = recorded(loaded, records)
     assert shown.records == records[2:], "what is not recorded is not compared"
     assert shown.earlier == records[:2]
+    again = [of("scaled", 0, old, 1), of("scaled", 1, old, 2), of("scaled", 0, new, 3)]
+    shown = recorded(loaded, again)
+    assert shown.records == again[2:], "a seed that was trained anew says what the data are now"
+    assert shown.earlier == again[:2]
     of_seeds = [replace(each, data={"train": str(each.seed)}) for each in made]
     assert recorded(short, of_seeds).records == of_seeds, "each seed draws its data"
 
