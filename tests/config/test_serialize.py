@@ -19,6 +19,7 @@ from attnjax.config.serialize import (
     to_json,
 )
 from attnjax.config.vary import vary
+from attnjax.data.wordpiece import WordPiece
 from attnjax.errors import UserError
 from attnjax.evaluation.measures.saturation import Saturation
 from attnjax.experiment.load import load
@@ -129,6 +130,11 @@ def test_a_number_that_json_has_not_comes_back(sigma):
     part = LocalPredictive(sigma=sigma)
     text = json.dumps(to_json(part), allow_nan=False)
     assert from_json(json.loads(text)) == part
+
+
+def test_a_word_piece_is_recorded_as_before_its_accents_had_a_field():
+    assert to_json(WordPiece()).keys() == {"type", "file", "lower"}
+    assert to_json(WordPiece(strip_accents=False))["strip_accents"] is False
 
 
 def test_a_younger_field_is_recorded_only_where_it_is_not_its_default():
