@@ -1,6 +1,7 @@
 """Changes from the command line: `search:greedy` is a part, `--training.steps 100` a value.
 
-Where a field holds several parts, `measures:heads` adds one, and `measures:none` leaves none.
+Where a field holds several parts, `measures:heads` adds one, and `measures:none` leaves none. Of a
+part whose class is changed, the fields that were given a value survive: see `_surviving_fields`.
 """
 
 import re
@@ -10,7 +11,7 @@ from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from attnjax.config.constraints import allows, alternatives, check_value, describe
-from attnjax.config.draft import Draft, DraftPart, Unfit
+from attnjax.config.draft import Draft, Unfit
 from attnjax.config.parts import part, parts
 from attnjax.config.walk import defaults, field_names, field_types
 from attnjax.errors import UserError
@@ -25,7 +26,7 @@ class Override(NamedTuple):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """As it is written on the command line."""
+        """The arguments of the command line."""
         return (f"{self.path}:{self.text}",) if self.choice else (f"--{self.path}", self.text)
 
     def __str__(self) -> str:
@@ -38,7 +39,7 @@ VALUE = re.compile(r"--([A-Za-z_][\w-]*(?:\.[\w-]+)+)(?:=(.*))?", re.DOTALL)
 
 
 def split(arguments: Sequence[str]) -> tuple[list[str], list[Override]]:
-    """Split arguments into those that are no overrides, and the overrides.
+    """Split arguments into the overrides, returned second, and all others.
 
     Every option with a dot in its name is an override: no command has such options of its own. The
     overrides may be given in any order; choices of parts are returned first, outer parts before
@@ -61,7 +62,7 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[Override]]:
 
 
 def override[T](base: T, overrides: Sequence[Override]) -> T:
-    """A copy of a part with the overrides applied.
+    """Return a copy of a part with the overrides applied.
 
     A part that is chosen keeps what its predecessor was given: the fields of the same name that
     have another value than the predecessor's default, where the new part allows the value.
@@ -77,22 +78,25 @@ def override[T](base: T, overrides: Sequence[Override]) -> T:
 
 
 def apply_possible[T](base: T, overrides: Sequence[Override]) -> tuple[T, list[UserError]]:
-    """A copy of a part with all overrides that can be applied, and the errors of the others.
+    """Return a copy with all overrides that can be applied, and the errors of the others.
 
-    What fields must be together is checked after all overrides. Where a part refuses its new
+    Whether fields fit together is checked after all overrides. Where a part refuses its new
     fields, the overrides of the part and of those below it are left out.
     """
-    draft, refused, applied = Draft(base), [], []
+    draft, refused, applied = Draft.of(base), [], []
     for wanted in overrides:
         try:
-            hint, old = draft.field(wanted.path)
-            new = _chosen(wanted, hint, old) if wanted.choice else _value(wanted, hint)
-            draft.change(wanted.path, new)
+            holder, name = draft.holder(wanted.path)
+            hint = field_types(holder.kind)[name]
+            if wanted.choice:
+                holder.fields[name] = _choose(wanted, hint, holder.fields.get(name))
+            else:
+                holder.fields[name] = _read_value(wanted, hint)
             applied.append(wanted)
         except UserError as error:
             refused.append(error)
     try:
-        return draft.made(), refused
+        return draft.made([override.path for override in applied]), refused
     except Unfit as error:
         above = f"{error.path}." if error.path else ""
         others = [override for override in applied if not f"{override.path}.".startswith(above)]
@@ -100,10 +104,10 @@ def apply_possible[T](base: T, overrides: Sequence[Override]) -> tuple[T, list[U
         return made, [*refused, error, *more]
 
 
-def _chosen(wanted: Override, hint: Any, old: Any) -> Any:
-    """The part that is chosen in place of an old one, which may be a `DraftPart`."""
+def _choose(wanted: Override, hint: Any, old: Any) -> Any:
+    """Return the part that is chosen in place of an old one, which may be a `Draft`."""
     if get_origin(hint) is tuple and parts(get_args(hint)[0]):
-        return _added(get_args(hint)[0], old, wanted)
+        return _append(get_args(hint)[0], old, wanted)
     if not parts(hint):
         # options without a dot belong to the command
         how = f"give --{wanted.path} VALUE" if "." in wanted.path else "write it in the file"
@@ -111,20 +115,26 @@ def _chosen(wanted: Override, hint: Any, old: Any) -> Any:
     kind = part(hint, wanted.text, wanted.path)
     if kind is None:
         return None
-    before = DraftPart.of(old)
-    return old if before.kind is kind else DraftPart(kind, defaults(kind) | _kept(before, kind))
+    before = Draft.of(old)
+    if before.kind is kind:
+        return old
+    return Draft(kind, defaults(kind) | _surviving_fields(before, kind))
 
 
-def _added(hint: Any, old: tuple[Any, ...], wanted: Override) -> tuple[Any, ...]:
-    """The parts with one more, of its defaults, unless there is one of its kind; "none": none."""
+def _append(hint: Any, old: tuple[Any, ...], wanted: Override) -> tuple[Any, ...]:
+    """Append a part with default fields unless its class is present; "none" empties the tuple."""
     if wanted.text == "none":
         return ()
     kind = part(hint, wanted.text, wanted.path)
-    return old if kind is None or any(type(each) is kind for each in old) else (*old, kind())
+    return old if kind is None or any(type(item) is kind for item in old) else (*old, kind())
 
 
-def _kept(before: DraftPart, kind: type) -> dict[str, Any]:
-    """The fields that a part was given, and that another kind of part allows as they are."""
+def _surviving_fields(before: Draft, kind: type) -> dict[str, Any]:
+    """Return the fields that a part of another class takes over.
+
+    A field survives if `before` was given a value for it, other than its default, and `kind` has a
+    field of this name whose annotation allows the value.
+    """
     usual = defaults(before.kind) if before.fields else {}
     return {
         name: value
@@ -135,8 +145,8 @@ def _kept(before: DraftPart, kind: type) -> dict[str, Any]:
     }
 
 
-def _value(wanted: Override, hint: Any) -> Any:
-    """The value that an override gives."""
+def _read_value(wanted: Override, hint: Any) -> Any:
+    """Return the value that an override gives."""
     kinds = [kind for kind, _ in alternatives(hint)]
     options = parts(hint)
     if options and not (wanted.text.lower() == "none" and NoneType in kinds):
@@ -152,7 +162,7 @@ def _value(wanted: Override, hint: Any) -> Any:
 
 
 def _read(kind: Any, text: str) -> list[Any]:
-    """A list with the value of a type that a text stands for; [] if it stands for none."""
+    """Return a list with the value that a text stands for in a type; [] if for none."""
     if kind is NoneType:
         return [None] if text.lower() == "none" else []
     if get_origin(kind) is Literal:

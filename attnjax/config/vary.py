@@ -6,11 +6,12 @@ from typing import Any
 
 from attnjax.config.constraints import alternatives, check_value
 from attnjax.config.draft import Draft
+from attnjax.config.walk import field_types
 from attnjax.errors import UserError
 
 
 def vary[T](base: T, changes: Mapping[str, Any]) -> T:
-    """A copy of a part with some fields changed: `vary(base, {"model.encoder.width": 4})`.
+    """Return a copy of a part with fields changed: `vary(base, {"model.encoder.width": 4})`.
 
     `**` matches any path: `{"model.**.heads": 4}` changes every field `heads` of the model and of
     the parts below it. Changes are made in their order: a later path may lead into the value of an
@@ -20,29 +21,32 @@ def vary[T](base: T, changes: Mapping[str, Any]) -> T:
         UserError: no field has such a path (the nearest is named), the field's annotation does not
             allow the value, or a part refuses its new fields.
     """
-    draft = Draft(base)
+    draft, changed = Draft.of(base), []
     for pattern, value in changes.items():
-        for path in _matching(base, draft, pattern):
-            hint, _ = draft.field(path)
+        for path in _matches(draft, pattern):
+            part, name = draft.holder(path)
+            hint = field_types(part.kind)[name]
             check_value(hint, value, path)
             kinds = [kind for kind, _ in alternatives(hint)]
             # a whole number may stand for a float
             whole = type(value) is int and int not in kinds
-            draft.change(path, float(value) if whole and float in kinds else value)
-    return draft.made()
+            part.fields[name] = float(value) if whole and float in kinds else value
+            changed.append(path)
+    return draft.made(changed)
 
 
-def _matching(base: Any, draft: Draft, pattern: str) -> list[str]:
-    """The paths that a pattern matches; a pattern without `**` is a path."""
+def _matches(draft: Draft, pattern: str) -> list[str]:
+    """Return the paths that match a pattern; a pattern without `**` is a path."""
     if "**" not in pattern:
         return [pattern]
     rule = re.compile(re.escape(pattern).replace(re.escape("**."), r"(.+\.)?"))
-    matching = [path for path in draft.paths if rule.fullmatch(path)]
-    if not matching:
-        raise UserError(f"no field of {type(base).__name__} matches {pattern}")
-    return matching
+    paths = [path for path in draft.paths() if rule.fullmatch(path)]
+    if not paths:
+        raise UserError(f"no field of {draft.kind.__name__} matches {pattern}")
+    return paths
 
 
 def field_at(base: Any, path: str) -> tuple[Any, Any]:
-    """The annotation and the value of the field at a path."""
-    return Draft(base).field(path)
+    """Return the annotation and the value of the field at a path."""
+    part, name = Draft.of(base).holder(path)
+    return field_types(part.kind)[name], part.fields[name]
