@@ -13,9 +13,9 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from attnjax.attention.fusible import Fusible
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Allowed, Logits, Weights
+from attnjax.attention.traits import Fusible
 from attnjax.config.constraints import PositiveFloat
 from attnjax.nn.parameter_kinds import Kind, declare
 

@@ -9,7 +9,6 @@ from flax import linen as nn
 from jaxtyping import Array, Float
 
 from attnjax.attention.align import Align, AlignContext, Normalize, Softmax
-from attnjax.attention.expectations import Expectations
 from attnjax.attention.fused import dispatch
 from attnjax.attention.fused.dispatch import Implementation
 from attnjax.attention.fused.inputs import Inputs, RunKernel
@@ -19,6 +18,7 @@ from attnjax.attention.pool import Pool, WeightedSum
 from attnjax.attention.position import Positions
 from attnjax.attention.score import ScaledDot, Score
 from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values
+from attnjax.attention.traits import Expectations
 from attnjax.config.constraints import DropoutRate
 from attnjax.errors import UserError
 from attnjax.nn.dropout import Dropout

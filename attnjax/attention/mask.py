@@ -15,8 +15,8 @@ from typing import ClassVar, NamedTuple, Self
 import jax
 import jax.numpy as jnp
 
-from attnjax.attention.expectations import Expectations
 from attnjax.attention.position import AnyArray, Positions, distance
+from attnjax.attention.traits import Expectations
 from attnjax.config.constraints import NonNegativeInt
 from attnjax.errors import UserError
 

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Float
 
-from attnjax.attention.fusible import Fusible
 from attnjax.attention.position import Positions, clipped_distance
 from attnjax.attention.shapes import Contexts, Values, Weights
+from attnjax.attention.traits import Fusible
 from attnjax.config.constraints import PositiveInt
 from attnjax.nn.dtypes import wide, widen
 from attnjax.nn.product import product

@@ -15,9 +15,9 @@ from flax import linen as nn
 from jax.tree_util import Partial
 from jaxtyping import Array, Float
 
-from attnjax.attention.fusible import Fusible
 from attnjax.attention.position import Positions, index_of
 from attnjax.attention.shapes import Keys, Logits, Queries
+from attnjax.attention.traits import Fusible
 from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
 from attnjax.nn.dtypes import wide

@@ -8,12 +8,12 @@ import jax.numpy as jnp
 
 from attnjax.attention.align import Align, AlignContext
 from attnjax.attention.attention import AttentionBase
-from attnjax.attention.expectations import Expectations
 from attnjax.attention.fused import FUSED_FROM
 from attnjax.attention.input_widths import Widths
 from attnjax.attention.mask import Causal, Mask, Padding, Segments
 from attnjax.attention.pool import Pool
 from attnjax.attention.position import Positions
+from attnjax.attention.traits import Expectations
 from attnjax.checks.finding import (
     Finding,
     Problems,

@@ -1,11 +1,24 @@
-"""The base of scores, aligns and pools: what a fused kernel may assume of a part."""
+"""What a part of an attention declares: what checks may expect of it, and fused kernels assume."""
 
 from abc import ABC
 from typing import Any, ClassVar
 
 from flax import linen as nn
 
-from attnjax.attention.expectations import Expectations
+
+class Expectations:
+    """A score, an align, a pool, a mask or an attention: what `attnjax.checks` expects of it.
+
+    A class that differs sets the attribute in its body.
+    """
+
+    may_be_zero: ClassVar[bool] = False
+    """Whether the context of a row with allowed keys may be 0, as of a kernel, a sigmoid, a softmax
+    with a sink, or a ReLU after the sum."""
+
+    uses_absolute_positions: ClassVar[bool] = False
+    """Whether the result changes if all positions are moved by the same number, as of a learned
+    weight for each position."""
 
 
 class Fusible(Expectations, nn.Module, ABC):
